@@ -1,0 +1,58 @@
+# `make run` and `make test` are the two commands of the README; `make help` lists the rest.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PACKAGES := policies webhook certs cluster cli
+
+.PHONY: help venv lock run test unit check format generate conformance bench controlplane clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+venv: $(STAMP) ## the virtual environment, exactly as locked
+
+$(STAMP): requirements.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+lock: venv ## resolve the dependencies anew
+	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
+		--generate-hashes --no-emit-index-url --no-header --quiet -o requirements.lock
+
+run: venv ## judge examples/, then serve the webhook on loopback (ONCE=1: and end)
+	$(BIN)/python -m cli.demo $(if $(ONCE),--once)
+
+test: venv ## every test; builds the control plane on first use
+	$(BIN)/python -m pytest
+
+unit: venv ## the tests that need no API server
+	$(BIN)/python -m pytest -m "not apiserver"
+
+check: venv ## format, lint, types, import contract, generated files
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m tests.generated --check
+
+format: venv ## format and sort imports in place
+	$(BIN)/ruff check --fix --quiet . || true
+	$(BIN)/ruff format .
+
+generate: venv ## CRDs and rule pages from their sources
+	$(BIN)/python -m tests.generated
+
+conformance: venv ## the cases of Kueue, Volcano and YuniKorn; QUOTREE_CONFORMANCE names their folder
+	$(BIN)/python -m tests.conformance
+
+bench: venv ## the figures that docs/performance.md quotes
+	$(BIN)/python -m tests.bench
+
+controlplane: venv ## build the real API server that the tests use
+	$(BIN)/python -m tests.apiserver.build
+
+clean: ## remove everything that make made here
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -1,0 +1,287 @@
+"""Kubernetes quantities as exact integers, and amounts: quantities by resource name.
+
+The grammar is that of apimachinery's `ParseQuantity`: a sign, digits with an optional fraction, then one of the
+suffixes n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or an exponent as in 1e3; nothing else, not even a blank. As there, a
+value finer than one nano is rounded away from zero, and one with a binary suffix is capped at the largest int64.
+
+Three things differ from Go, all on purpose:
+- a text without a digit is refused (`ParseQuantity` reads "m", "Ki", "+" and "." as zero, against its own grammar);
+- a text of more than `MAX_LENGTH` characters, an exponent beyond `MAX_EXPONENT` and a value of 1e900 or more are
+  refused, since 1e999999999 would take gigabytes once anything is added to it (Go takes it, and lets exponents wrap
+  around at 32 bits);
+- canonical text never loses its suffix: 1000E prints as 1e21, and a binary sum beyond Ei stays in Ei (there
+  apimachinery 0.36 prints 1).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from math import isfinite
+from typing import ClassVar, Literal, TypeAlias
+
+Format: TypeAlias = Literal["DecimalSI", "BinarySI", "DecimalExponent"]
+
+INT64_MAX = 2**63 - 1
+MAX_LENGTH = 1000
+"""Characters of a quantity's text that are read; the longest that means anything in a cluster has about 20."""
+MAX_EXPONENT = 900
+"""Largest power of ten, up or down; below MAX_LENGTH, so that the canonical text of what was read can be read again."""
+
+_UNIT = 10**9
+"""Nano in one whole unit."""
+_MILLI = 10**6
+"""Nano in one milli."""
+_BINARY_CAP = INT64_MAX * _UNIT
+_TOO_LARGE = 10**MAX_EXPONENT * _UNIT
+_DECIMAL_SUFFIXES = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_BINARY_SUFFIXES = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"]
+_SUFFIXES: dict[str, tuple[int, int, Format]] = {
+    suffix: (10 ** (9 + power), 1, "DecimalSI") for power, suffix in _DECIMAL_SUFFIXES.items()
+}
+"""Suffix -> its value in nano, as factor and divisor, and its format."""
+_SUFFIXES |= {suffix: (_UNIT << 10 * power, 1, "BinarySI") for power, suffix in enumerate(_BINARY_SUFFIXES) if suffix}
+_GRAMMAR = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]+)").fullmatch
+
+
+class BadQuantity(ValueError):  # noqa: N818, named as style and sibling errors are: for what is wrong
+    """A value that is no Kubernetes quantity; the message tells what was found, what is wrong and an obvious cure."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Quantity:
+    """An exact amount in units of 1e-9. Quantities are equal, and ordered, by value alone: 1Gi equals 1024Mi."""
+
+    nano: int
+    format: Format = "DecimalSI"
+    written: str = ""
+    """The text that it was read from; empty for a computed quantity."""
+
+    ZERO: ClassVar[Quantity]
+
+    @staticmethod
+    def parse(value: object) -> Quantity:
+        """What a text or an integer of a manifest means. Raises BadQuantity, for booleans and floats too."""
+        if isinstance(value, str):
+            return _parse(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            if (
+                value.bit_length() > 3321
+            ):  # at most 1000 digits; asked first, because printing a huge integer takes long
+                raise BadQuantity(f"an integer of more than {MAX_LENGTH} digits is too large for a quantity")
+            return _parse(str(value))
+        raise BadQuantity(_wrong_type(value))
+
+    @staticmethod
+    def of_nano(nano: int, like: Format = "DecimalSI") -> Quantity:
+        """A computed quantity of `nano` billionths of a unit, printed in the format `like`."""
+        return Quantity(nano, like)
+
+    @property
+    def text(self) -> str:
+        """As the user wrote it; canonical for a computed quantity."""
+        return self.written or str(self)
+
+    def units(self) -> int:
+        """Whole units, rounded away from zero (apimachinery's Value, without its overflow)."""
+        return _divide_away_from_zero(self.nano, _UNIT)
+
+    def milli(self) -> int:
+        """Thousandths, rounded away from zero (apimachinery's MilliValue, without its overflow)."""
+        return _divide_away_from_zero(self.nano, _MILLI)
+
+    def fits_int64(self) -> bool:
+        """Whether the whole units fit a signed 64-bit integer, which is what Go code keeps them in."""
+        return -INT64_MAX - 1 <= self.units() <= INT64_MAX
+
+    def __str__(self) -> str:
+        """Canonical text: no fraction, the largest suffix that needs none (apimachinery's CanonicalizeBytes)."""
+        if self.nano == 0:
+            return "0"
+        if self.format == "BinarySI" and abs(self.nano) >= 1024 * _UNIT and self.nano % _UNIT == 0:
+            return _binary_text(self.nano // _UNIT)
+        return _decimal_text(self.nano, with_exponent=self.format == "DecimalExponent")
+
+    def __repr__(self) -> str:
+        return f"Quantity({self.text!r})"
+
+    def __add__(self, other: Quantity) -> Quantity:
+        """Exact; in the format of the first operand that is not zero."""
+        return Quantity(self.nano + other.nano, self.format if self.nano else other.format)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        return Quantity(self.nano - other.nano, self.format if self.nano else other.format)
+
+    def __neg__(self) -> Quantity:
+        return Quantity(-self.nano, self.format)
+
+    def __hash__(self) -> int:
+        return hash(self.nano)
+
+    def __eq__(self, other: object) -> bool:
+        return self.nano == other.nano if isinstance(other, Quantity) else NotImplemented
+
+    def __lt__(self, other: Quantity) -> bool:
+        return self.nano < other.nano if isinstance(other, Quantity) else NotImplemented
+
+    def __le__(self, other: Quantity) -> bool:
+        return self.nano <= other.nano if isinstance(other, Quantity) else NotImplemented
+
+    def __gt__(self, other: Quantity) -> bool:
+        return self.nano > other.nano if isinstance(other, Quantity) else NotImplemented
+
+    def __ge__(self, other: Quantity) -> bool:
+        return self.nano >= other.nano if isinstance(other, Quantity) else NotImplemented
+
+
+Quantity.ZERO = Quantity(0, "DecimalSI", "0")
+
+
+# -- amounts: quantities by resource name ------------------------------------------------------------------------------
+
+Amounts: TypeAlias = Mapping[str, Quantity]
+
+
+def add(a: Amounts, b: Amounts) -> dict[str, Quantity]:
+    """Resource by resource; a name that one side lacks counts as zero there."""
+    return {name: a.get(name, Quantity.ZERO) + b.get(name, Quantity.ZERO) for name in {**a, **b}}
+
+
+def subtract(a: Amounts, b: Amounts) -> dict[str, Quantity]:
+    """a - b, resource by resource, below zero too; every name of both is kept."""
+    return {name: a.get(name, Quantity.ZERO) - b.get(name, Quantity.ZERO) for name in {**a, **b}}
+
+
+def maximum(a: Amounts, b: Amounts) -> dict[str, Quantity]:
+    """The larger of both, resource by resource; a name that one side lacks keeps the amount of the other."""
+    return {name: max(a.get(name, amount), b.get(name, amount)) for name, amount in {**a, **b}.items()}
+
+
+def over(total: Amounts, limit: Amounts, *, missing: Quantity | None) -> Iterator[tuple[str, Quantity, Quantity]]:
+    """(resource, wanted, held) wherever `total` exceeds `limit`, by resource name.
+
+    A resource that `limit` lacks is held to `missing`; None means that it has no limit.
+    """
+    for name in sorted(total):
+        held = limit.get(name, missing)
+        if held is not None and total[name] > held:
+            yield name, total[name], held
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8192)
+def _parse(text: str) -> Quantity:
+    match = _GRAMMAR(text) if len(text) <= MAX_LENGTH else None
+    if match is None:
+        raise BadQuantity(_complaint(text))
+    sign, whole, fraction, suffix = match.groups()
+    decimals = fraction or ""
+    nano, kind = _magnitude(text, whole + decimals, len(decimals), suffix)
+    return Quantity(-nano if sign == "-" else nano, kind, text)
+
+
+def _magnitude(text: str, digits: str, decimals: int, suffix: str) -> tuple[int, Format]:
+    factor, divisor, kind = _SUFFIXES.get(suffix) or _exponent(text, suffix)
+    nano = _divide_away_from_zero(int(digits) * factor, divisor * 10**decimals)
+    if kind == "BinarySI":
+        nano = min(nano, _BINARY_CAP)
+        return nano, "DecimalSI" if 0 < nano < _UNIT else kind
+    if nano >= _TOO_LARGE:
+        raise BadQuantity(f"{_shown(text)} is too large for a quantity: the limit is 1e{MAX_EXPONENT}")
+    return nano, kind
+
+
+def _exponent(text: str, suffix: str) -> tuple[int, int, Format]:
+    """1e<exponent> in nano, as factor and divisor."""
+    power = int(suffix[1:]) + 9
+    if abs(power - 9) > MAX_EXPONENT:
+        raise BadQuantity(f"{_shown(text)} is no quantity: its exponent lies beyond {MAX_EXPONENT}")
+    return 10 ** max(power, 0), 10 ** max(-power, 0), "DecimalExponent"
+
+
+def _divide_away_from_zero(nano: int, divisor: int) -> int:
+    return -(-nano // divisor) if nano >= 0 else nano // divisor
+
+
+def _decimal_text(nano: int, *, with_exponent: bool) -> str:
+    power = -9
+    while nano % 1000 == 0:
+        nano //= 1000
+        power += 3
+    if with_exponent or power not in _DECIMAL_SUFFIXES:
+        return f"{nano}e{power}" if power else str(nano)
+    return f"{nano}{_DECIMAL_SUFFIXES[power]}"
+
+
+def _binary_text(units: int) -> str:
+    power = 0
+    while units % 1024 == 0 and power < 6:
+        units //= 1024
+        power += 1
+    return f"{units}{_BINARY_SUFFIXES[power]}"
+
+
+# -- what is wrong with a text -----------------------------------------------------------------------------------------
+
+_NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(.*)", re.DOTALL).fullmatch
+_FORM = "write digits and one of n u m k M G T P E Ki Mi Gi Ti Pi Ei, as in 4, 500m or 64Gi"
+
+
+def _complaint(text: str) -> str:
+    if not text:
+        return f"an empty text is no quantity: {_FORM}"
+    return f"{_shown(text)} is no quantity: {_fault(text)}"
+
+
+def _fault(text: str) -> str:
+    if len(text) > MAX_LENGTH:
+        return f"it has {len(text)} characters, at most {MAX_LENGTH} are read"
+    if any(character.isspace() for character in text):
+        return "it contains a blank" + _cure("".join(text.split()), " without the blank")
+    if "_" in text:
+        return "it contains an underscore" + _cure(text.replace("_", ""), " without the underscore")
+    if "," in text:
+        return "it contains a comma, write no separators but the decimal point"
+    strange = next((character for character in text if not character.isascii()), "")
+    if strange:
+        return f"{strange!r} is not an ASCII character" + _cure(_in_ascii(text))
+    number = _NUMBER(text)
+    if number is None:
+        return f"it does not start with a number, {_FORM}"
+    return f"the suffix {_shown(number[2])} is unknown" + _suffix_cure(number[1], number[2])
+
+
+def _suffix_cure(number: str, suffix: str) -> str:
+    """64MiB is 64Mi and 64MB is 64M; whether 64K or 64g means powers of 1000 or of 1024 only its author knows."""
+    stem = re.sub(r"(b|bytes?)$", "", suffix.lower())
+    binary = stem[:1].upper() + stem[1:]
+    if len(stem) != 1:
+        return _cure(number + binary)
+    decimal = number + (binary if stem != "k" else "k")
+    return _cure(decimal, f" or {number}{binary}i" if len(suffix) == 1 else "")
+
+
+def _cure(text: str, addition: str = "") -> str:
+    """`, write <text>`, if that is a quantity at all; else the form that one has."""
+    return f", write {text}{addition}" if _GRAMMAR(text) else f", {_FORM}"
+
+
+def _in_ascii(text: str) -> str:
+    return "".join("u" if c in "µμ" else str(int(c)) if c.isdecimal() else c for c in text)
+
+
+def _wrong_type(value: object) -> str:
+    if isinstance(value, float | Decimal) and isfinite(value):
+        return f'the fractional number {value} is no quantity: write it as a text, "{value}"'
+    names = {bool: str(value).lower(), type(None): "null", dict: "a mapping", list: "a list", float: str(value)}
+    return f"{names.get(type(value), type(value).__name__)} is no quantity: write a text or an integer"
+
+
+def _shown(text: str) -> str:
+    """Quoted, and cut where it would flood a message."""
+    return repr(text if len(text) <= 40 else text[:37] + "...")

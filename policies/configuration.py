@@ -1,0 +1,192 @@
+"""What an administrator may set: the profile, an action per rule and place, and each project's own switches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import Any
+
+from policies.errors import BadConfiguration
+from policies.forest import Forest
+from policies.objects import Ref
+from policies.rule import Action, Finding, Profile, Rule, find
+
+API_VERSION = "config.quotree.dev/v1alpha1"
+KIND = "Configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What is done about a rule's findings in one place; the last override that fits decides.
+
+    `subtree` is the name of a node: it and all below it. `namespace` may hold `*` and `?`.
+    """
+
+    rule: str
+    action: Action
+    subtree: str | None = None
+    namespace: str | None = None
+
+    def fits(self, rule: Rule, ref: Ref, *forests: Forest) -> bool:
+        if self.rule not in ("*", rule.id):
+            return False
+        if self.namespace is not None and not fnmatchcase(_namespace(ref), self.namespace):
+            return False
+        return self.subtree is None or any(self.subtree in _path(ref, forest) for forest in forests)
+
+
+def _namespace(ref: Ref) -> str:
+    return ref.name if ref.kind == "Namespace" and not ref.group else ref.namespace
+
+
+def _path(ref: Ref, forest: Forest) -> set[str]:
+    """The names from the object's node upward."""
+    thing = forest.get(ref)
+    node = getattr(thing, "queue", None) or ref
+    return {node.name, *(ancestor.name for ancestor in forest.ancestors(node))}
+
+
+@dataclass(frozen=True, slots=True)
+class VolcanoSettings:
+    """Volcano's own flags, by their defaults there. A child of root has depth 1."""
+
+    max_queue_depth: int = 5
+    root_queue_protection: bool = True
+    queue_allocated_pods_check: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class YuniKornSettings:
+    """`version` decides whether the legacy quota annotations still count: from 2.0 on they do not."""
+
+    version: tuple[int, int] = (1, 9)
+    translate_legacy_annotations: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    profile: Profile = Profile.STRICT
+    overrides: tuple[Override, ...] = ()
+    volcano: VolcanoSettings = VolcanoSettings()
+    yunikorn: YuniKornSettings = YuniKornSettings()
+
+    def action(self, rule: Rule, finding: Finding, *forests: Forest) -> Action:
+        """What is done about this finding of this rule, where its object stands in any of the forests."""
+        for override in reversed(self.overrides):
+            if override.fits(rule, finding.object, *forests):
+                return override.action
+        return finding.action or rule.default
+
+    @classmethod
+    def read(cls, manifest: object) -> Configuration:
+        """From the parsed file. Raises BadConfiguration with the path of the key and the nearest known name."""
+        top = _Section(manifest, "")
+        if top.text("apiVersion") != API_VERSION or top.text("kind") != KIND:
+            raise BadConfiguration(f"expected apiVersion {API_VERSION} and kind {KIND}")
+        volcano, yunikorn = top.section("volcano"), top.section("yunikorn")
+        configuration = cls(
+            profile=Profile(top.text("profile", Profile.STRICT, among=list(Profile))),
+            overrides=tuple(_override(section) for section in top.sections("rules")),
+            volcano=VolcanoSettings(
+                max_queue_depth=volcano.number("maxQueueDepth", VolcanoSettings().max_queue_depth),
+                root_queue_protection=volcano.flag("rootQueueProtection", True),
+                queue_allocated_pods_check=volcano.flag("queueAllocatedPodsCheck", False),
+            ),
+            yunikorn=YuniKornSettings(
+                version=_version(yunikorn),
+                translate_legacy_annotations=yunikorn.flag("translateLegacyAnnotations", False),
+            ),
+        )
+        for section in (top, volcano, yunikorn):
+            section.done()
+        return configuration
+
+
+def _override(section: _Section) -> Override:
+    rule = section.text("rule")
+    if rule != "*":
+        find(rule)
+    override = Override(
+        rule=rule,
+        action=Action(section.text("action", among=list(Action))),
+        subtree=section.optional("subtree"),
+        namespace=section.optional("namespace"),
+    )
+    section.done()
+    return override
+
+
+def _version(section: _Section) -> tuple[int, int]:
+    text = section.text("version", "1.9")
+    parts = text.removeprefix("v").split(".")
+    if len(parts) < 2 or not all(part.isdecimal() for part in parts[:2]):
+        raise BadConfiguration(f'{text!r} is no version; write it as text, such as "1.9"', section.at("version"))
+    return int(parts[0]), int(parts[1])
+
+
+class _Section:
+    """A mapping of the file, read key by key, so that what is left over is known to be unknown."""
+
+    def __init__(self, value: object, path: str):
+        if not isinstance(value, Mapping):
+            raise BadConfiguration("expected a mapping", path)
+        self._value: Mapping[str, Any] = value
+        self._path = path
+        self._known: list[str] = []
+
+    def at(self, key: str) -> str:
+        return f"{self._path}.{key}" if self._path else key
+
+    def _take(self, key: str) -> Any:
+        self._known.append(key)
+        return self._value.get(key)
+
+    def text(self, key: str, default: str | None = None, among: list[Any] | None = None) -> str:
+        value = self._take(key)
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, str):
+            raise BadConfiguration("expected a text" if value is not None else "is required", self.at(key))
+        if among is not None and value not in among:
+            raise BadConfiguration(f"{value!r} is none of {', '.join(among)}", self.at(key))
+        return value
+
+    def optional(self, key: str) -> str | None:
+        return self.text(key) if key in self._value else self._take(key)
+
+    def flag(self, key: str, default: bool) -> bool:
+        value = self._take(key)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise BadConfiguration("expected true or false", self.at(key))
+        return value
+
+    def number(self, key: str, default: int) -> int:
+        value = self._take(key)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise BadConfiguration("expected a whole number above 0", self.at(key))
+        return value
+
+    def section(self, key: str) -> _Section:
+        value = self._take(key)
+        return _Section({} if value is None else value, self.at(key))
+
+    def sections(self, key: str) -> list[_Section]:
+        value = self._take(key)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise BadConfiguration("expected a list", self.at(key))
+        return [_Section(item, f"{self.at(key)}[{i}]") for i, item in enumerate(value)]
+
+    def done(self) -> None:
+        for key in self._value:
+            if key not in self._known:
+                near = get_close_matches(str(key), self._known, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else f"; known here: {', '.join(self._known)}"
+                raise BadConfiguration(f"unknown key{hint}", self.at(str(key)))

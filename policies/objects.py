@@ -1,0 +1,85 @@
+"""What a dialect makes of a manifest: typed values that rules read, never raw dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, NamedTuple
+
+from policies.structure import Defect
+
+
+class GroupKind(NamedTuple):
+    """An API group and a kind in it; the version is left out since all versions hold the same object."""
+
+    group: str
+    kind: str
+
+
+class Ref(NamedTuple):
+    """The identity of an object in a cluster; `namespace` is empty for cluster-scoped kinds."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return GroupKind(self.group, self.kind)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeObject:
+    """One object as its dialect read it.
+
+    `defects` are what its manifest has that cannot be read; the fields concerned count as absent.
+    """
+
+    ref: Ref
+    api_version: str
+    defects: tuple[Defect, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attached(KubeObject):
+    """An object that names a node of a tree: work submitted to a queue, or a LocalQueue.
+
+    `queue` is None where it names none. `queue_field` is the path under which the user wrote it.
+    """
+
+    queue: Ref | None
+    queue_field: str
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a subtree shows to the node above it, and the total over siblings of the same.
+
+    Amounts are in nano units (1e-9 of the resource's unit), by resource (Volcano) or by "flavor/resource" (Kueue).
+    `nominal` and `kept` are sums; `limit` is the highest limit set nearest below, per branch; `height` counts levels.
+    """
+
+    nominal: Mapping[str, int] = field(default_factory=dict)
+    kept: Mapping[str, int] = field(default_factory=dict)
+    limit: Mapping[str, int] = field(default_factory=dict)
+    height: int = 0
+
+
+NOTHING = Share()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node(KubeObject):
+    """A node of a quota tree. A dialect's subclass says in `share` what the node shows upward."""
+
+    FIELDS: ClassVar[Mapping[str, str]] = {}  # neutral word -> the path that the user writes
+
+    parent: Ref | None
+
+    def share(self, below: Share) -> Share:
+        """This subtree's share, given the total over the children's."""
+        return Share(height=below.height + 1)

@@ -1,0 +1,112 @@
+"""Judging a proposal: every finding of every rule, and whether the change may pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from policies.proposal import Proposal
+from policies.rule import (
+    SEVERITY,
+    Action,
+    Finding,
+    NotEvaluated,
+    Profile,
+    Rule,
+    Severity,
+    registry,
+)
+
+_WORST_FIRST = {severity: rank for rank, severity in enumerate(Severity)}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A finding with the rule that made it and what it means for the change.
+
+    `standing`: it was there before, no less than now, so it does not refuse the change.
+    """
+
+    rule: Rule
+    severity: Severity
+    finding: Finding
+    standing: bool = False
+
+    @property
+    def rank(self) -> tuple[object, ...]:
+        return (
+            _WORST_FIRST[self.severity],
+            self.finding.object,
+            self.rule.id,
+            self.finding.field,
+            self.finding.subject,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    rule: Rule
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`findings` are worst first and in a stable order; `not_evaluated` are rules that lacked their facts."""
+
+    findings: tuple[Judged, ...] = ()
+    not_evaluated: tuple[Unjudged, ...] = ()
+
+    def of(self, severity: Severity) -> tuple[Judged, ...]:
+        return tuple(judged for judged in self.findings if judged.severity is severity)
+
+    @property
+    def allowed(self) -> bool:
+        return not self.of(Severity.ERROR)
+
+
+def evaluate(proposal: Proposal) -> Verdict:
+    """All findings of all rules about this proposal."""
+    kinds = proposal.kinds()
+    findings: list[Judged] = []
+    unjudged: list[Unjudged] = []
+    for rule in registry().values():
+        if kinds & rule.kinds:
+            found, missed = _judge(rule, proposal)
+            findings += found
+            unjudged += missed
+    return Verdict(tuple(sorted(findings, key=lambda judged: judged.rank)), tuple(unjudged))
+
+
+def _judge(rule: Rule, proposal: Proposal) -> tuple[list[Judged], list[Unjudged]]:
+    found: dict[object, Judged] = {}
+    missed: dict[str, Unjudged] = {}
+    for result in rule.check(proposal):
+        if isinstance(result, NotEvaluated):
+            missed.setdefault(result.reason, Unjudged(rule, result.reason))
+        elif (severity := _severity(rule, result, proposal)) is not None:
+            found.setdefault(result.identity, Judged(rule, severity, result))
+    judged = list(found.values())
+    if proposal.configuration.profile is Profile.STRICT and any(j.severity is Severity.ERROR for j in judged):
+        judged = _spare(judged, rule.check(proposal.standing()))
+    return judged, list(missed.values())
+
+
+def _severity(rule: Rule, finding: Finding, proposal: Proposal) -> Severity | None:
+    configuration = proposal.configuration
+    action = configuration.action(rule, finding, proposal.after, proposal.before)
+    if action is Action.OFF:
+        return None
+    if configuration.profile in finding.profiles:
+        return SEVERITY[action]
+    return Severity.INFO if configuration.profile is Profile.COMPAT else None
+
+
+def _spare(judged: list[Judged], before: Iterable[Finding | NotEvaluated]) -> list[Judged]:
+    """A violation that was there before, and no smaller, is warned of but refuses nothing: repairs come in steps."""
+    stood = {finding.identity: finding.excess for finding in before if isinstance(finding, Finding)}
+    return [
+        Judged(j.rule, Severity.WARNING, j.finding, standing=True)
+        if j.severity is Severity.ERROR and stood.get(j.finding.identity, j.finding.excess - 1) >= j.finding.excess
+        else j
+        for j in judged
+    ]

@@ -1,0 +1,34 @@
+"""From manifest to typed object, natively in every version that the three projects serve or have served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from policies.dialects import core, kueue, volcano
+from policies.dialects.reading import Manifest
+from policies.objects import GroupKind, KubeObject
+
+READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject]] = {
+    core.NAMESPACE: core.read_namespace,
+    core.POD: core.read_pod,
+    kueue.COHORT: kueue.read_cohort,
+    kueue.CLUSTER_QUEUE: kueue.read_cluster_queue,
+    kueue.LOCAL_QUEUE: kueue.read_local_queue,
+    kueue.WORKLOAD: kueue.read_workload,
+    kueue.RESOURCE_FLAVOR: kueue.read_resource_flavor,
+    volcano.QUEUE: volcano.read_queue,
+    volcano.POD_GROUP: volcano.read_pod_group,
+    volcano.JOB: volcano.read_job,
+}
+
+
+def group_kind(manifest: Manifest) -> GroupKind:
+    """The group is what stands before the slash of apiVersion; core kinds have none."""
+    group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
+    return GroupKind(group if slash else "", str(manifest.get("kind", "")))
+
+
+def read(manifest: Manifest) -> KubeObject | None:
+    """The typed object, with the defects of its manifest; None for kinds that carry no quota."""
+    reader = READERS.get(group_kind(manifest))
+    return reader(manifest) if reader else None

@@ -1,0 +1,71 @@
+"""Kubernetes' own kinds that carry queue names and quota: Namespace and Pod.
+
+Volcano and YuniKorn both write into their annotations and labels; each dialect interprets its own here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from policies.dialects.reading import Manifest, identity, mapping, metadata, text, texts
+from policies.objects import Attached, GroupKind, KubeObject, Ref
+
+NAMESPACE = GroupKind("", "Namespace")
+POD = GroupKind("", "Pod")
+
+VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
+VOLCANO_SCHEDULER = "volcano"
+YUNIKORN = "yunikorn.apache.org/"
+_OURS = ("scheduling.volcano.sh/", "volcano.sh/", YUNIKORN, "kueue.x-k8s.io/", "quotree.dev/")
+_BARE_LABELS = ("queue", "applicationId", "spark-app-selector", "app")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Namespace(KubeObject):
+    """`annotations` are those under the prefixes of the three projects, as written."""
+
+    annotations: Mapping[str, str]
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod(Attached):
+    """`queue` is the Volcano queue that the annotation names, for pods of Volcano's scheduler.
+
+    `annotations` and `labels` are those that the three projects read, as written.
+    """
+
+    annotations: Mapping[str, str]
+    labels: Mapping[str, str]
+    scheduler_name: str
+
+
+def read_namespace(manifest: Manifest) -> Namespace:
+    meta = metadata(manifest)
+    return Namespace(
+        ref=identity(manifest, NAMESPACE, namespaced=False),
+        api_version="v1",
+        annotations=_ours(texts(meta.get("annotations"))),
+        labels=_ours(texts(meta.get("labels"))),
+    )
+
+
+def read_pod(manifest: Manifest) -> Pod:
+    meta, spec = metadata(manifest), mapping(manifest.get("spec"))
+    annotations = _ours(texts(meta.get("annotations")))
+    scheduler = text(spec.get("schedulerName")) or "default-scheduler"
+    queue = annotations.get(VOLCANO_QUEUE) if scheduler == VOLCANO_SCHEDULER else None
+    return Pod(
+        ref=identity(manifest, POD, namespaced=True),
+        api_version="v1",
+        queue=Ref("scheduling.volcano.sh", "Queue", "", queue) if queue else None,
+        queue_field=f"metadata.annotations[{VOLCANO_QUEUE}]",
+        annotations=annotations,
+        labels=_ours(texts(meta.get("labels"))),
+        scheduler_name=scheduler,
+    )
+
+
+def _ours(pairs: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in pairs.items() if key.startswith(_OURS) or key in _BARE_LABELS}

@@ -1,0 +1,89 @@
+"""Steps that every dialect takes: lenient look-ups in a manifest whose structure may be wrong.
+
+What the schema refuses is listed by `policies.structure`; here such a value simply counts as absent, so that the
+rest of the object can still be judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from policies import fields
+from policies.objects import GroupKind, Ref
+from policies.quantity import BadQuantity, Quantity
+from policies.structure import Defect, defects
+
+Manifest: TypeAlias = Mapping[str, Any]
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def listing(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def text(value: object) -> str | None:
+    """A text that is not empty; an empty one means absent throughout Kubernetes."""
+    return value if isinstance(value, str) and value else None
+
+
+def texts(value: object) -> dict[str, str]:
+    """A mapping of texts, such as labels; other values are left out."""
+    return {key: item for key, item in mapping(value).items() if isinstance(item, str)}
+
+
+def metadata(manifest: Manifest) -> Mapping[str, Any]:
+    return mapping(manifest.get("metadata"))
+
+
+def identity(manifest: Manifest, kind: GroupKind, namespaced: bool) -> Ref:
+    """The object's Ref; an object made by generateName goes by that prefix and a `*`."""
+    meta = metadata(manifest)
+    name = text(meta.get("name")) or (text(meta.get("generateName")) or "") + "*"
+    namespace = (text(meta.get("namespace")) or "default") if namespaced else ""
+    return Ref(kind.group, kind.kind, namespace, name)
+
+
+class Reader:
+    """Reads quantities out of one manifest and gathers its defects, each field once."""
+
+    def __init__(self, manifest: Manifest):
+        self._defects = {defect.field: defect for defect in defects(manifest)}
+
+    def defects(self) -> tuple[Defect, ...]:
+        return tuple(self._defects.values())
+
+    def bad(self, field: str, message: str) -> None:
+        """Note that the field holds no usable quantity, unless the schema has said so already."""
+        self._defects.setdefault(field, Defect(field, message, quantity=True))
+
+    def quantity(self, value: object, field: str) -> Quantity | None:
+        """The quantity, not negative; None where absent or unusable."""
+        if value is None:
+            return None
+        try:
+            quantity = Quantity.parse(value)
+        except BadQuantity as error:
+            self.bad(field, str(error))
+            return None
+        if quantity < Quantity.ZERO:
+            self.bad(field, f"{quantity.text} is negative; an amount of quota is 0 or more")
+            return None
+        return quantity
+
+    def amounts(self, value: object, field: str, whole: Iterable[str] = ()) -> dict[str, Quantity]:
+        """Quantities by resource name; those named in `whole` come in whole units only."""
+        found: dict[str, Quantity] = {}
+        for resource, item in mapping(value).items():
+            at = fields.join(field, resource)
+            quantity = self.quantity(item, at)
+            if quantity is None:
+                continue
+            if resource in whole and quantity.nano % 10**9:
+                self.bad(at, f"{quantity.text} is a fraction; {resource} comes in whole units only")
+                continue
+            found[resource] = quantity
+        return found

@@ -1,0 +1,188 @@
+"""Volcano's Queue, PodGroup and Job. Source: scheduling.volcano.sh/v1beta1, batch.volcano.sh/v1alpha1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text, texts
+from policies.forest import Forest
+from policies.objects import Attached, GroupKind, Node, Ref, Share
+from policies.quantity import Quantity
+
+GROUP = "scheduling.volcano.sh"
+QUEUE = GroupKind(GROUP, "Queue")
+POD_GROUP = GroupKind(GROUP, "PodGroup")
+JOB = GroupKind("batch.volcano.sh", "Job")
+
+BUILT_IN = ("root", "default")
+"""Queues that Volcano's scheduler creates itself; they exist even where no file or cache shows them."""
+
+HIERARCHY = "volcano.sh/hierarchy"
+HIERARCHY_WEIGHTS = "volcano.sh/hierarchy-weights"
+_FINISHED_JOB = ("Completed", "Failed", "Terminated")
+
+
+def queue_ref(name: str) -> Ref:
+    return Ref(GROUP, "Queue", "", name)
+
+
+ROOT = queue_ref("root")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Queue(Node):
+    """A Volcano queue. A resource that one of the three amounts does not name is unset there.
+
+    Unset means: no limit (capability), nothing (deserved, guarantee). `allocated_pods` is status.allocated.pods, the
+    only live figure of a queue. `written_parent` is spec.parent as it stands, None where it is absent.
+    """
+
+    FIELDS: ClassVar[Mapping[str, str]] = {
+        "parent": "spec.parent",
+        "nominal": "spec.deserved",
+        "limit": "spec.capability",
+        "kept": "spec.guarantee.resource",
+    }
+
+    guarantee: Mapping[str, Quantity]
+    deserved: Mapping[str, Quantity]
+    capability: Mapping[str, Quantity]
+    state: str = ""
+    allocated_pods: int = 0
+    written_parent: str | None = None
+    hierarchy: str | None = None
+    hierarchy_weights: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.ref.name
+
+    @property
+    def is_open(self) -> bool:
+        """A queue whose state nobody has written yet counts as open."""
+        return self.state in ("", "Open")
+
+    def limits(self) -> Iterator[tuple[str, Quantity]]:
+        """The capabilities that limit anything: Volcano reads a capability of 0 as none, and looks one level higher."""
+        return ((resource, limit) for resource, limit in self.capability.items() if limit.nano)
+
+    def share(self, below: Share) -> Share:
+        """Own guarantee and deserved; per resource the capability set here, else the highest set below."""
+        return Share(
+            nominal={resource: amount.nano for resource, amount in self.deserved.items()},
+            kept={resource: amount.nano for resource, amount in self.guarantee.items()},
+            limit={**below.limit, **{resource: limit.nano for resource, limit in self.limits()}},
+            height=below.height + 1,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodGroup(Attached):
+    """`written_queue` is spec.queue as it stands, None where it is absent and the CRD's `default` applies."""
+
+    written_queue: str | None
+    phase: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(Attached):
+    written_queue: str | None
+    phase: str
+
+
+def read_queue(manifest: Manifest) -> Queue:
+    reader = Reader(manifest)
+    spec, status = mapping(manifest.get("spec")), mapping(manifest.get("status"))
+    notes = texts(metadata(manifest).get("annotations"))
+    ref = identity(manifest, QUEUE, namespaced=False)
+    written_parent = text(spec.get("parent"))
+    pods = Reader({}).quantity(mapping(status.get("allocated")).get("pods"), "status.allocated.pods")
+    guarantee = mapping(spec.get("guarantee")).get("resource")
+    return Queue(
+        ref=ref,
+        api_version=str(manifest.get("apiVersion")),
+        parent=None if ref == ROOT else queue_ref(written_parent or "root"),
+        written_parent=written_parent,
+        guarantee=reader.amounts(guarantee, "spec.guarantee.resource", _whole(guarantee)),
+        deserved=reader.amounts(spec.get("deserved"), "spec.deserved", _whole(spec.get("deserved"))),
+        capability=reader.amounts(spec.get("capability"), "spec.capability", _whole(spec.get("capability"))),
+        state=text(status.get("state")) or "",
+        allocated_pods=pods.units() if pods else 0,
+        hierarchy=notes.get(HIERARCHY),
+        hierarchy_weights=notes.get(HIERARCHY_WEIGHTS),
+        defects=reader.defects(),
+    )
+
+
+def _whole(amounts: object) -> list[str]:
+    """The resources that come in whole units: pods, and extended resources, which have a domain of their own."""
+    return [r for r in mapping(amounts) if r == "pods" or ("/" in r and "kubernetes.io/" not in r)]
+
+
+def read_pod_group(manifest: Manifest) -> PodGroup:
+    queue = text(mapping(manifest.get("spec")).get("queue"))
+    return PodGroup(
+        ref=identity(manifest, POD_GROUP, namespaced=True),
+        api_version=str(manifest.get("apiVersion")),
+        queue=queue_ref(queue or "default"),
+        queue_field="spec.queue",
+        written_queue=queue,
+        phase=text(mapping(manifest.get("status")).get("phase")) or "",
+        defects=Reader(manifest).defects(),
+    )
+
+
+def read_job(manifest: Manifest) -> Job:
+    queue = text(mapping(manifest.get("spec")).get("queue"))
+    state = mapping(mapping(manifest.get("status")).get("state"))
+    return Job(
+        ref=identity(manifest, JOB, namespaced=True),
+        api_version=str(manifest.get("apiVersion")),
+        queue=queue_ref(queue or "default"),
+        queue_field="spec.queue",
+        written_queue=queue,
+        phase=text(state.get("phase")) or "",
+        defects=Reader(manifest).defects(),
+    )
+
+
+def exists(forest: Forest, ref: Ref) -> bool:
+    return ref.name in BUILT_IN or forest.node(ref) is not None
+
+
+def work_in(forest: Forest, queue: Ref) -> list[Attached]:
+    """The PodGroups in any phase and the unfinished Jobs that name the queue, by name.
+
+    A Completed PodGroup counts: Volcano's session still looks at its queue, and refuses all work over one in a parent.
+    """
+    work = [
+        item
+        for item in forest.attached(queue)
+        if isinstance(item, PodGroup) or (isinstance(item, Job) and item.phase not in _FINISHED_JOB)
+    ]
+    return sorted(work, key=lambda item: item.ref)
+
+
+def nearest_capability(forest: Forest, queue: Queue, resource: str) -> tuple[Queue, Quantity] | None:
+    """The nearest ancestor that limits the resource, and its limit; root is never looked at. Costs the depth."""
+    for ref in forest.ancestors(queue.ref):
+        ancestor = forest.node(ref)
+        if isinstance(ancestor, Queue) and ref != ROOT and resource in dict(ancestor.limits()):
+            return ancestor, ancestor.capability[resource]
+    return None
+
+
+def moved(before: Queue | None, after: Queue) -> bool:
+    """Created, or given another parent: when Volcano's webhook looks at the place in the tree (Q7 to Q10)."""
+    return before is None or before.parent != after.parent
+
+
+def reshaped(before: Queue | None, after: Queue) -> bool:
+    """When Volcano's webhook compares amounts up and down the tree (Q12 to Q16)."""
+    return (
+        before is None
+        or moved(before, after)
+        or (before.capability, before.deserved, before.guarantee) != (after.capability, after.deserved, after.guarantee)
+    )

@@ -1,0 +1,99 @@
+"""The check that two rules share: what the children of a queue are promised against what the queue itself holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from policies import fields
+from policies.dialects.volcano import ROOT, Queue, reshaped
+from policies.objects import Ref
+from policies.proposal import Proposal
+from policies.quantity import Quantity
+from policies.rule import BOTH, COMPAT_ONLY, STRICT_ONLY, Cause, Finding, Profile
+
+_NAMED = 10  # children that a finding lists, the largest first
+_NEVER_SCALAR = ("cpu", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """One of the two amounts that are handed down a tree of Volcano queues."""
+
+    amount: Literal["guarantee", "deserved"]
+    field: str
+    verb: str
+
+    def of(self, queue: Queue) -> Mapping[str, Quantity]:
+        return queue.guarantee if self.amount == "guarantee" else queue.deserved
+
+    def below(self, proposal: Proposal, queue: Ref) -> Mapping[str, int]:
+        total = proposal.after.below(queue)
+        return total.kept if self.amount == "guarantee" else total.nominal
+
+
+GUARANTEE = Promise("guarantee", "spec.guarantee.resource", "are guaranteed")
+DESERVED = Promise("deserved", "spec.deserved", "deserve")
+
+
+def exceeded(proposal: Proposal, promise: Promise) -> Iterator[Finding]:
+    """A finding for each touched queue and resource where the children's sum is above the queue's own amount.
+
+    An amount that the queue does not set counts as zero. Top queues are not compared with root, whose amounts Volcano
+    derives from theirs. The sums are kept by the forest: siblings are only looked at for the message.
+    """
+    asked = _asked_upstream(proposal)
+    for queue in proposal.touched(Queue):
+        if queue.ref == ROOT:
+            continue
+        own = promise.of(queue)
+        for resource, total in sorted(promise.below(proposal, queue.ref).items()):
+            held = own.get(resource)
+            if total > (held.nano if held else 0):
+                profiles = BOTH if queue.ref in asked else STRICT_ONLY
+                yield _finding(proposal, promise, queue, resource, total, profiles)
+            elif held is None and resource not in _NEVER_SCALAR and queue.ref in asked:
+                # Volcano refuses a zero that its parent does not name; a zero promises nothing, so strict lets it pass.
+                yield _finding(proposal, promise, queue, resource, total, COMPAT_ONLY)
+
+
+def _asked_upstream(proposal: Proposal) -> set[Ref]:
+    """The queues that Volcano's webhook sums up: a changed one, and the parent that it has now."""
+    asked: set[Ref] = set()
+    for before, queue in proposal.changed(Queue):
+        if queue.ref != ROOT and reshaped(before, queue):
+            asked.add(queue.ref)
+            if queue.parent is not None:
+                asked.add(queue.parent)
+    return asked
+
+
+def _finding(
+    proposal: Proposal, promise: Promise, queue: Queue, resource: str, total: int, profiles: frozenset[Profile]
+) -> Finding:
+    promised = [
+        (child, promise.of(child)[resource])
+        for child in proposal.after.children(queue.ref)
+        if isinstance(child, Queue) and resource in promise.of(child)
+    ]
+    promised.sort(key=lambda pair: (-pair[1].nano, pair[0].ref))
+    own = promise.of(queue).get(resource)
+    held = own or Quantity.ZERO
+    wanted = Quantity.of_nano(total, like=(own or promised[0][1]).format)
+    holds = held.text if own else f"none ({promise.field} does not name {resource}, which counts as 0)"
+    listed = ", ".join(f"{child.name} {amount.text}" for child, amount in promised[:_NAMED])
+    more = f" and {len(promised) - _NAMED} more" if len(promised) > _NAMED else ""
+    return Finding(
+        queue.ref,
+        fields.join(promise.field, resource),
+        f"its children {promise.verb} {resource}={wanted.text} ({listed}{more}), {queue.name} holds {holds}",
+        fix=f"lower the children by {(wanted - held).text} in all, or raise {queue.name} to {wanted.text}",
+        subject=resource,
+        excess=total - held.nano,
+        causes=tuple(
+            Cause(child.ref, fields.join(promise.field, resource), f"{resource}={amount.text}")
+            for child, amount in promised[:_NAMED]
+        ),
+        profiles=profiles,
+    )

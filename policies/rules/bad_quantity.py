@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects import READERS
+from policies.objects import KubeObject
+from policies.proposal import Proposal
+from policies.rule import Finding, rule
+
+
+@rule("bad-quantity", source="Kubernetes quantities; Kueue's webhooks; Volcano Q2", kinds=READERS)
+def bad_quantity(proposal: Proposal) -> Iterator[Finding]:
+    """A field that should hold an amount holds none, or a negative one.
+
+    Why it is refused: an amount that cannot be read limits nothing and promises nothing, and nobody notices until work
+    is stuck or a quota is gone. Things that come in whole units (pods, devices) cannot be given by halves.
+    Example: `memory: 64MiB`, `cpu: -1`, `nvidia.com/gpu: 500m`.
+    Fix: write a Kubernetes quantity, such as `64Mi`, `500m` or `1`.
+    """
+    for _, thing in proposal.changed(KubeObject):
+        for defect in thing.defects:
+            if defect.quantity:
+                yield Finding(thing.ref, defect.field, defect.message, subject=defect.message)

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects import READERS
+from policies.objects import KubeObject
+from policies.proposal import Proposal
+from policies.rule import Action, Finding, rule
+
+
+@rule("bad-structure", source="The CustomResourceDefinitions of Kueue and Volcano", kinds=READERS)
+def bad_structure(proposal: Proposal) -> Iterator[Finding]:
+    """The object does not have the structure that its kind demands.
+
+    Why it is refused: the API server refuses it too, but only once it gets there; a file is told before the merge, and
+    all at once. A field that no version of the kind knows is a warning, since the API server drops it without a word.
+    Example: a ClusterQueue whose `queueingStrategy` is `FIFO`.
+    Fix: write what the message names as allowed.
+    """
+    for _, thing in proposal.changed(KubeObject):
+        for defect in thing.defects:
+            if not defect.quantity:
+                yield Finding(
+                    thing.ref,
+                    defect.field,
+                    defect.message,
+                    subject=defect.message,
+                    action=Action.WARN if defect.warning else None,
+                )

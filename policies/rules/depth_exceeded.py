@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.volcano import QUEUE, ROOT, Queue, moved
+from policies.proposal import Proposal
+from policies.rule import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, rule
+
+
+@rule("depth-exceeded", source="Volcano Q8 and gap C2: --max-queue-depth", kinds=(QUEUE,))
+def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
+    """A Volcano queue, or one below it, would lie deeper than allowed.
+
+    Why it is refused: each level costs every scheduling session, and Volcano sets a limit (`--max-queue-depth`, 5; a
+    child of root has depth 1). Volcano itself counts the moved queue alone; here everything below it is counted too.
+    Example: with a limit of 5, a queue with two levels below it is moved to depth 4.
+    Fix: hang the subtree higher, or flatten it; `volcano.maxQueueDepth` in the configuration follows Volcano's flag.
+    """
+    most = proposal.configuration.volcano.max_queue_depth
+    for before, queue in proposal.changed(Queue):
+        if queue.ref == ROOT or proposal.after.on_cycle(queue.ref):
+            continue
+        above = list(proposal.after.ancestors(queue.ref))
+        depth = sum(ref != ROOT for ref in above) + 1
+        deepest = depth + proposal.after.below(queue.ref).height
+        endless = any(proposal.after.on_cycle(ref) for ref in above)
+        if deepest > most:
+            where = f"lies at depth {depth}" + (f", the deepest queue below it at {deepest}" if deepest > depth else "")
+            yield Finding(
+                queue.ref,
+                "spec.parent",
+                f"{where}; the limit is {most}",
+                fix=f"hang it at least {deepest - most} levels higher, or raise volcano.maxQueueDepth",
+                excess=deepest,
+                profiles=BOTH if depth > most and moved(before, queue) else STRICT_ONLY,
+            )
+        elif endless and moved(before, queue):
+            yield Finding(queue.ref, "spec.parent", "the way up does not end", profiles=COMPAT_ONLY)

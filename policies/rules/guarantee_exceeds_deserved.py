@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies import fields
+from policies.dialects.volcano import QUEUE, Queue
+from policies.proposal import Proposal
+from policies.quantity import Quantity
+from policies.rule import BOTH, COMPAT_ONLY, Finding, rule
+
+
+@rule("guarantee-exceeds-deserved", source="Volcano Q3", kinds=(QUEUE,))
+def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
+    """A queue is guaranteed more of a resource than it deserves.
+
+    Why it is refused: what is guaranteed is part of what is deserved. A resource that `deserved` does not name is
+    deserved to the amount of 0.
+    Example: `guarantee.resource: {cpu: 2}` with `deserved: {cpu: 1}`, or with no `deserved` at all.
+    Fix: raise `deserved` to the guarantee, or lower the guarantee.
+    """
+    for _, queue in proposal.changed(Queue):
+        for resource, guarantee in sorted(queue.guarantee.items()):
+            deserved = queue.deserved.get(resource)
+            if deserved is not None and deserved >= guarantee:
+                continue
+            held = (
+                f"deserves only {deserved.text}"
+                if deserved is not None
+                else "deserves none: spec.deserved does not name it"
+            )
+            value = {**{name: q.text for name, q in queue.deserved.items()}, resource: guarantee.text}
+            yield Finding(
+                queue.ref,
+                fields.join("spec.deserved", resource),
+                f"is guaranteed {resource}={guarantee.text} but {held}",
+                fix=f"set spec.deserved.{resource} to {guarantee.text} or more, or lower the guarantee",
+                subject=resource,
+                excess=(guarantee - (deserved or Quantity.ZERO)).nano,
+                patch=({"op": "add", "path": "/spec/deserved", "value": value},),
+                profiles=BOTH if guarantee.nano else COMPAT_ONLY,
+            )

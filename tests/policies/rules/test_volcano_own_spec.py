@@ -1,0 +1,76 @@
+"""guarantee-exceeds-deserved, deserved-exceeds-capability and Volcano's quantities: table W1 of the specification."""
+
+from __future__ import annotations
+
+import pytest
+
+from policies.configuration import Configuration
+from policies.forest import Forest
+from policies.rule import Profile, Severity
+from policies.verdict import evaluate
+from tests.builders import EVERYTHING, change, found, queue
+
+NOBODY = Forest(frozenset(EVERYTHING))
+W1 = [
+    ({"guarantee": "cpu:2", "capability": "cpu:4"}, ["guarantee-exceeds-deserved"]),
+    ({"guarantee": "cpu:2", "deserved": "cpu:2"}, []),
+    ({"guarantee": "cpu:2", "deserved": "cpu:1"}, ["guarantee-exceeds-deserved"]),
+    ({"deserved": "cpu:8", "capability": "cpu:4"}, ["deserved-exceeds-capability"]),
+    ({"guarantee": "gpu:1", "deserved": "cpu:8,gpu:1", "capability": "cpu:8"}, []),
+    ({"deserved": "vendor/gpu:500m"}, ["bad-quantity"]),
+]
+
+
+@pytest.mark.parametrize("profile", list(Profile))
+@pytest.mark.parametrize(("spec", "expected"), W1)
+def test_w1_own_spec(spec: dict[str, str], expected: list[str], profile: Profile) -> None:
+    verdict = evaluate(change(NOBODY, queue("q", **spec), configuration=Configuration(profile=profile)))
+
+    assert expected == [judged.rule.id for judged in verdict.of(Severity.ERROR)]
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    proposal = change(NOBODY, queue("q", guarantee="cpu:2,memory:1Gi", deserved="cpu:1", capability="cpu:500m"))
+
+    verdict = evaluate(proposal)
+
+    assert [(j.rule.id, j.finding.subject) for j in verdict.findings] == [
+        ("deserved-exceeds-capability", "cpu"),
+        ("guarantee-exceeds-deserved", "cpu"),
+        ("guarantee-exceeds-deserved", "memory"),
+    ]
+
+
+def test_a_guarantee_of_nothing_needs_no_deserved_but_volcano_wants_it() -> None:
+    (finding,) = found("guarantee-exceeds-deserved", change(NOBODY, queue("q", guarantee="cpu:0")))
+
+    assert finding.profiles == {Profile.COMPAT}
+
+
+def test_amounts_compare_exactly_whatever_their_units() -> None:
+    spec = {"guarantee": "memory:1Gi", "deserved": "memory:1073741824", "capability": "memory:1048576Ki"}
+
+    assert evaluate(change(NOBODY, queue("q", **spec))).findings == ()
+
+
+@pytest.mark.parametrize("amount", ["-1", "64MiB", "1 G", "NaN", "1_000", ""])
+def test_what_is_no_amount_is_bad_quantity_and_the_rest_is_still_judged(amount: str) -> None:
+    manifest = queue("q", guarantee="cpu:2", deserved="cpu:1")
+    manifest["spec"]["capability"] = {"memory": amount}
+
+    verdict = evaluate(change(NOBODY, manifest))
+
+    assert {j.rule.id for j in verdict.findings} == {"bad-quantity", "guarantee-exceeds-deserved"}
+    (bad,) = (j.finding for j in verdict.findings if j.rule.id == "bad-quantity")
+    assert bad.field == "spec.capability.memory"
+
+
+def test_the_patch_of_a_fix_mends_it() -> None:
+    import jsonpatch
+
+    manifest = queue("q", guarantee="cpu:2", deserved="cpu:1")
+    (finding,) = found("guarantee-exceeds-deserved", change(NOBODY, manifest))
+
+    mended = jsonpatch.apply_patch(manifest, list(finding.patch))
+
+    assert evaluate(change(NOBODY, mended)).findings == ()

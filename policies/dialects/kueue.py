@@ -1,0 +1,295 @@
+"""Kueue's Cohort, ClusterQueue, LocalQueue, Workload and ResourceFlavor, in every version of kueue.x-k8s.io.
+
+Source: Kueue v0.19, apis/kueue v1beta2 and v1beta1; Cohort also as v1alpha1 (Kueue 0.9 to 0.13). Only the field names
+differ: spec.cohort became spec.cohortName, a Cohort's spec.parent became spec.parentName, and a Workload's
+priorityClassName and priorityClassSource became priorityClassRef.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from policies import fields
+from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, text
+from policies.objects import Attached, GroupKind, KubeObject, Node, Ref, Share
+from policies.quantity import Quantity
+
+GROUP = "kueue.x-k8s.io"
+COHORT = GroupKind(GROUP, "Cohort")
+CLUSTER_QUEUE = GroupKind(GROUP, "ClusterQueue")
+LOCAL_QUEUE = GroupKind(GROUP, "LocalQueue")
+WORKLOAD = GroupKind(GROUP, "Workload")
+RESOURCE_FLAVOR = GroupKind(GROUP, "ResourceFlavor")
+
+_OLD_COHORT_PARENT = ("v1alpha1",)
+_OLD_CLUSTER_QUEUE_PARENT = ("v1alpha1", "v1alpha2", "v1beta1")
+_SMALLEST_WEIGHT = Quantity.of_nano(2)
+"""Kueue divides by the weight in units of 1e-9 and refuses 1n as too small; 0 has a meaning of its own."""
+
+
+def cohort_ref(name: str) -> Ref:
+    return Ref(*COHORT, "", name)
+
+
+def cluster_queue_ref(name: str) -> Ref:
+    return Ref(*CLUSTER_QUEUE, "", name)
+
+
+def local_queue_ref(namespace: str, name: str) -> Ref:
+    return Ref(*LOCAL_QUEUE, namespace, name)
+
+
+def flavor_resource(flavor: str, resource: str) -> str:
+    """The pair that quota is counted by; to be split at the first slash, which a flavor's name cannot hold."""
+    return f"{flavor}/{resource}"
+
+
+def _steps(*at: int) -> Iterator[str | int]:
+    """The keys under spec that lead to the resource group, flavor or resource of these indexes."""
+    for key, index in zip(("resourceGroups", "flavors", "resources"), at, strict=False):
+        yield key
+        yield index
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceQuota:
+    """A node's quota of one resource in one flavor. An amount that is None is absent or was unusable.
+
+    `name` is empty where it cannot be read. `at` are the indexes of its group, its flavor and its own in the manifest.
+    """
+
+    name: str
+    nominal: Quantity | None
+    borrowing_limit: Quantity | None
+    lending_limit: Quantity | None
+    at: tuple[int, int, int]
+
+    def field(self, key: str) -> str:
+        return fields.join("spec", *_steps(*self.at), key)
+
+    def pointer(self, key: str) -> str:
+        return fields.pointer("spec", *_steps(*self.at), key)
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorQuotas:
+    """A node's quota in one flavor. `at` are the indexes of its group and its own."""
+
+    name: str
+    resources: tuple[ResourceQuota, ...]
+    at: tuple[int, int]
+
+    def field(self, key: str) -> str:
+        return fields.join("spec", *_steps(*self.at), key)
+
+    def pointer(self, *keys: str | int) -> str:
+        return fields.pointer("spec", *_steps(*self.at), *keys)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceGroup:
+    """Resources that are assigned together, and the flavors that have them. `at` is its index."""
+
+    covered_resources: tuple[str, ...]
+    flavors: tuple[FlavorQuotas, ...]
+    at: int
+
+    def covered_field(self, index: int) -> str:
+        return fields.join("spec", *_steps(self.at), "coveredResources", index)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaNode(Node):
+    """What Cohort and ClusterQueue have in common.
+
+    `parent` is the Cohort above, which may have no object of its own: naming it is enough to make it.
+    `parent_field` is the path under which this version has it. `weight` is fairSharing.weight, None where absent.
+    """
+
+    parent_field: str
+    groups: tuple[ResourceGroup, ...] = ()
+    weight: Quantity | None = None
+
+    @property
+    def name(self) -> str:
+        return self.ref.name
+
+    def quotas(self) -> Iterator[tuple[FlavorQuotas, ResourceQuota]]:
+        """Every quota with its flavor, in the order of the manifest."""
+        for group in self.groups:
+            for flavor in group.flavors:
+                for resource in flavor.resources:
+                    yield flavor, resource
+
+    def share(self, below: Share) -> Share:
+        """Per flavor and resource the nominal quota listed here, else the sum of what is listed next below.
+
+        That is the reading of those who plan top down. Kueue itself adds a Cohort's nominal quota to its children's.
+        """
+        own = {flavor_resource(f.name, r.name): r.nominal.nano for f, r in self.quotas() if r.nominal is not None}
+        return Share(nominal={**below.nominal, **own}, height=below.height + 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cohort(QuotaNode):
+    FIELDS: ClassVar[Mapping[str, str]] = {"parent": "spec.parentName", "nominal": "spec.resourceGroups"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterQueue(QuotaNode):
+    FIELDS: ClassVar[Mapping[str, str]] = {"parent": "spec.cohortName", "nominal": "spec.resourceGroups"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalQueue(Attached):
+    """The door of a namespace to a ClusterQueue, which is its `queue`."""
+
+
+class PriorityClass(NamedTuple):
+    group: str
+    kind: str
+    name: str
+
+
+_PRIORITY_SOURCES = {
+    "kueue.x-k8s.io/workloadpriorityclass": ("kueue.x-k8s.io", "WorkloadPriorityClass"),
+    "scheduling.k8s.io/priorityclass": ("scheduling.k8s.io", "PriorityClass"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload(Attached):
+    """One unit of admission; `queue` is the LocalQueue of its namespace."""
+
+    priority_class: PriorityClass | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceFlavor(KubeObject):
+    """A kind of node that quota is counted for."""
+
+
+def read_cohort(manifest: Manifest) -> Cohort:
+    reader, spec = Reader(manifest), mapping(manifest.get("spec"))
+    key = "parent" if _version(manifest) in _OLD_COHORT_PARENT else "parentName"
+    return Cohort(
+        ref=identity(manifest, COHORT, namespaced=False),
+        api_version=str(manifest.get("apiVersion")),
+        parent=_cohort(spec.get(key)),
+        parent_field=f"spec.{key}",
+        groups=_groups(reader, spec),
+        weight=_weight(reader, spec),
+        defects=reader.defects(),
+    )
+
+
+def read_cluster_queue(manifest: Manifest) -> ClusterQueue:
+    reader, spec = Reader(manifest), mapping(manifest.get("spec"))
+    key = "cohort" if _version(manifest) in _OLD_CLUSTER_QUEUE_PARENT else "cohortName"
+    return ClusterQueue(
+        ref=identity(manifest, CLUSTER_QUEUE, namespaced=False),
+        api_version=str(manifest.get("apiVersion")),
+        parent=_cohort(spec.get(key)),
+        parent_field=f"spec.{key}",
+        groups=_groups(reader, spec),
+        weight=_weight(reader, spec),
+        defects=reader.defects(),
+    )
+
+
+def read_local_queue(manifest: Manifest) -> LocalQueue:
+    queue = text(mapping(manifest.get("spec")).get("clusterQueue"))
+    return LocalQueue(
+        ref=identity(manifest, LOCAL_QUEUE, namespaced=True),
+        api_version=str(manifest.get("apiVersion")),
+        queue=cluster_queue_ref(queue) if queue else None,
+        queue_field="spec.clusterQueue",
+        defects=Reader(manifest).defects(),
+    )
+
+
+def read_workload(manifest: Manifest) -> Workload:
+    ref, spec = identity(manifest, WORKLOAD, namespaced=True), mapping(manifest.get("spec"))
+    queue = text(spec.get("queueName"))
+    return Workload(
+        ref=ref,
+        api_version=str(manifest.get("apiVersion")),
+        queue=local_queue_ref(ref.namespace, queue) if queue else None,
+        queue_field="spec.queueName",
+        priority_class=_priority_class(spec),
+        defects=Reader(manifest).defects(),
+    )
+
+
+def read_resource_flavor(manifest: Manifest) -> ResourceFlavor:
+    return ResourceFlavor(
+        ref=identity(manifest, RESOURCE_FLAVOR, namespaced=False),
+        api_version=str(manifest.get("apiVersion")),
+        defects=Reader(manifest).defects(),
+    )
+
+
+def _version(manifest: Manifest) -> str:
+    return str(manifest.get("apiVersion")).rpartition("/")[2]
+
+
+def _cohort(value: object) -> Ref | None:
+    name = text(value)
+    return cohort_ref(name) if name else None
+
+
+def _weight(reader: Reader, spec: Mapping[str, object]) -> Quantity | None:
+    at = "spec.fairSharing.weight"
+    weight = reader.quantity(mapping(spec.get("fairSharing")).get("weight"), at)
+    if weight is not None and Quantity.ZERO < weight < _SMALLEST_WEIGHT:
+        reader.bad(at, f"{weight.text} is too small a weight; the smallest above 0 is {_SMALLEST_WEIGHT}")
+        return None
+    return weight
+
+
+def _groups(reader: Reader, spec: Mapping[str, object]) -> tuple[ResourceGroup, ...]:
+    return tuple(_group(reader, mapping(group), g) for g, group in enumerate(listing(spec.get("resourceGroups"))))
+
+
+def _group(reader: Reader, group: Mapping[str, object], g: int) -> ResourceGroup:
+    flavors = enumerate(listing(group.get("flavors")))
+    return ResourceGroup(
+        covered_resources=tuple(text(name) or "" for name in listing(group.get("coveredResources"))),
+        flavors=tuple(_flavor(reader, mapping(flavor), g, f) for f, flavor in flavors),
+        at=g,
+    )
+
+
+def _flavor(reader: Reader, flavor: Mapping[str, object], g: int, f: int) -> FlavorQuotas:
+    resources = enumerate(listing(flavor.get("resources")))
+    return FlavorQuotas(
+        name=text(flavor.get("name")) or "",
+        resources=tuple(_resource(reader, mapping(resource), (g, f, r)) for r, resource in resources),
+        at=(g, f),
+    )
+
+
+def _resource(reader: Reader, resource: Mapping[str, object], at: tuple[int, int, int]) -> ResourceQuota:
+    def amount(key: str) -> Quantity | None:
+        return reader.quantity(resource.get(key), fields.join("spec", *_steps(*at), key))
+
+    return ResourceQuota(
+        name=text(resource.get("name")) or "",
+        nominal=amount("nominalQuota"),
+        borrowing_limit=amount("borrowingLimit"),
+        lending_limit=amount("lendingLimit"),
+        at=at,
+    )
+
+
+def _priority_class(spec: Mapping[str, object]) -> PriorityClass | None:
+    """priorityClassRef, or what stood for it in v1beta1."""
+    reference = mapping(spec.get("priorityClassRef"))
+    name = text(reference.get("name"))
+    if name:
+        return PriorityClass(text(reference.get("group")) or "", text(reference.get("kind")) or "", name)
+    name = text(spec.get("priorityClassName"))
+    source = _PRIORITY_SOURCES.get(text(spec.get("priorityClassSource")) or "")
+    return PriorityClass(*source, name) if name and source else None

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.dialects import read
+from policies.dialects.kueue import (
+    ClusterQueue,
+    Cohort,
+    LocalQueue,
+    PriorityClass,
+    QuotaNode,
+    ResourceFlavor,
+    Workload,
+    cluster_queue_ref,
+    cohort_ref,
+    local_queue_ref,
+)
+from policies.objects import KubeObject, Ref, Share
+from policies.quantity import Quantity
+from tests.builders import cluster_queue, cohort, local_queue, typed
+from tests.policies.rules.kueue_quotas import flavor, group, holding, quota, spot
+
+
+def in_version(version: str, kind: str, spec: dict[str, Any], namespace: str | None = None) -> KubeObject:
+    metadata = {"name": "x"} if namespace is None else {"name": "x", "namespace": namespace}
+    return typed({"apiVersion": f"kueue.x-k8s.io/{version}", "kind": kind, "metadata": metadata, "spec": spec})
+
+
+def node(manifest: dict[str, Any]) -> QuotaNode:
+    thing = typed(manifest)
+    assert isinstance(thing, QuotaNode)
+    return thing
+
+
+def bad(thing: KubeObject) -> list[tuple[str, bool]]:
+    return [(defect.field, defect.quantity) for defect in thing.defects]
+
+
+# -- who is whose parent, in every version -----------------------------------------------------------------------------
+
+PARENTS = [
+    ("Cohort", "v1alpha1", "parent"),
+    ("Cohort", "v1beta1", "parentName"),
+    ("Cohort", "v1beta2", "parentName"),
+    ("ClusterQueue", "v1beta1", "cohort"),
+    ("ClusterQueue", "v1beta2", "cohortName"),
+]
+
+
+@pytest.mark.parametrize(("kind", "version", "key"), PARENTS)
+def test_the_parent_is_a_cohort_read_from_the_field_of_the_version(kind: str, version: str, key: str) -> None:
+    thing = in_version(version, kind, {key: "org"})
+
+    assert isinstance(thing, Cohort if kind == "Cohort" else ClusterQueue)
+    assert thing.ref == Ref("kueue.x-k8s.io", kind, "", "x")
+    assert thing.api_version == f"kueue.x-k8s.io/{version}"
+    assert thing.parent == cohort_ref("org")
+    assert thing.parent_field == f"spec.{key}"
+
+
+@pytest.mark.parametrize(("kind", "version", "key"), PARENTS)
+def test_an_empty_or_absent_parent_is_none_and_its_field_is_still_named(kind: str, version: str, key: str) -> None:
+    for spec in ({}, {key: ""}, {key: None}):
+        thing = in_version(version, kind, spec)
+
+        assert isinstance(thing, QuotaNode)
+        assert thing.parent is None
+        assert thing.parent_field == f"spec.{key}"
+
+
+def test_a_field_of_another_version_does_not_count_since_the_api_server_drops_it() -> None:
+    old, new = in_version("v1beta1", "ClusterQueue", {"cohortName": "org"}), cluster_queue("x")
+    new["spec"]["cohort"] = "org"
+
+    assert isinstance(old, ClusterQueue)
+    assert (old.parent, node(new).parent) == (None, None)
+
+
+# -- quota -------------------------------------------------------------------------------------------------------------
+
+
+def test_groups_are_read_in_order_and_each_quota_knows_its_path() -> None:
+    queue = node(
+        holding(
+            cluster_queue("x", "org"),
+            group("cpu memory", flavor("spot", cpu=quota("4", "1", "2"), memory="8Gi")),
+            group("gpu", flavor("a100", gpu=8), flavor("h100", gpu="0")),
+        )
+    )
+
+    assert [g.covered_resources for g in queue.groups] == [("cpu", "memory"), ("gpu",)]
+    assert [(f.name, r.name, r.nominal) for f, r in queue.quotas()] == [
+        ("spot", "cpu", Quantity.parse("4")),
+        ("spot", "memory", Quantity.parse("8Gi")),
+        ("a100", "gpu", Quantity.parse(8)),
+        ("h100", "gpu", Quantity.ZERO),
+    ]
+    (_, cpu), (_, memory), *_, (h100, gpu) = queue.quotas()
+    assert (cpu.borrowing_limit, cpu.lending_limit) == (Quantity.parse("1"), Quantity.parse("2"))
+    assert (memory.borrowing_limit, memory.lending_limit) == (None, None)
+    assert memory.field("nominalQuota") == "spec.resourceGroups[0].flavors[0].resources[1].nominalQuota"
+    assert gpu.pointer("lendingLimit") == "/spec/resourceGroups/1/flavors/1/resources/0/lendingLimit"
+    assert h100.field("name") == "spec.resourceGroups[1].flavors[1].name"
+    assert h100.pointer("resources", 0) == "/spec/resourceGroups/1/flavors/1/resources/0"
+    assert queue.groups[1].covered_field(0) == "spec.resourceGroups[1].coveredResources[0]"
+    assert queue.defects == ()
+
+
+@pytest.mark.parametrize("key", ["nominalQuota", "borrowingLimit", "lendingLimit"])
+@pytest.mark.parametrize("amount", ["-1", "64MiB", "four", True])
+def test_an_amount_that_is_no_quantity_or_negative_is_a_defect_and_counts_as_absent(key: str, amount: object) -> None:
+    manifest = holding(cohort("x", "org"), group("cpu", flavor("spot", cpu=quota("9", "9", "9") | {key: amount})))
+
+    ((_, cpu),) = node(manifest).quotas()
+
+    amounts = {
+        "nominalQuota": cpu.nominal,
+        "borrowingLimit": cpu.borrowing_limit,
+        "lendingLimit": cpu.lending_limit,
+    }
+    assert [name for name, value in amounts.items() if value is None] == [key]
+    assert bad(node(manifest)) == [(cpu.field(key), True)]
+
+
+@pytest.mark.parametrize("weight", ["0", "2n", "1u", "1", 3])
+def test_a_weight_is_zero_or_more_than_one_nano(weight: object) -> None:
+    manifest = cohort("x")
+    manifest["spec"]["fairSharing"] = {"weight": weight}
+
+    assert node(manifest).weight == Quantity.parse(weight)
+    assert bad(node(manifest)) == []
+
+
+@pytest.mark.parametrize("weight", ["-1", "1n", "heavy"])
+def test_any_other_weight_is_a_defect(weight: str) -> None:
+    manifest = cluster_queue("x")
+    manifest["spec"]["fairSharing"] = {"weight": weight}
+
+    assert node(manifest).weight is None
+    assert bad(node(manifest)) == [("spec.fairSharing.weight", True)]
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        None,
+        "cpu",
+        {"coveredResources": ["cpu"]},
+        ["cpu", None, 3],
+        [{"coveredResources": "cpu", "flavors": "spot"}],
+        [{"coveredResources": [None, 1], "flavors": [None, "spot", {"resources": "cpu"}]}],
+        [{"coveredResources": ["cpu"], "flavors": [{"name": 1, "resources": [None, "cpu", {"name": []}]}]}],
+    ],
+)
+def test_a_wrong_structure_is_read_as_far_as_it_goes(groups: object) -> None:
+    manifest = cluster_queue("x", "org")
+    manifest["spec"]["resourceGroups"] = groups
+
+    queue = node(manifest)
+
+    assert queue.parent == cohort_ref("org")
+    assert all(quota.nominal is None for _, quota in queue.quotas())
+
+
+def test_a_position_is_kept_where_the_entry_before_cannot_be_read() -> None:
+    manifest = cluster_queue("x")
+    manifest["spec"]["resourceGroups"] = [None, group("cpu", flavor("spot", cpu="1"))]
+
+    ((_, cpu),) = node(manifest).quotas()
+
+    assert cpu.field("name") == "spec.resourceGroups[1].flavors[0].resources[0].name"
+
+
+# -- what a node shows upward ------------------------------------------------------------------------------------------
+
+
+def test_a_node_shows_what_it_lists_and_else_what_is_below() -> None:
+    below = Share(nominal={"spot/cpu": 7, "spot/memory": 8, "a100/gpu": 9}, height=2)
+    manifest = holding(cohort("x"), group("cpu memory", flavor("spot", cpu="0", memory="1n")))
+
+    assert node(manifest).share(below) == Share(
+        nominal={"spot/cpu": 0, "spot/memory": 1, "a100/gpu": 9},
+        height=3,
+    )
+
+
+def test_an_unusable_amount_is_not_shown() -> None:
+    assert node(spot(cohort("x"), "-4")).share(Share(nominal={"spot/cpu": 7})).nominal == {"spot/cpu": 7}
+
+
+def test_a_resource_with_a_slash_keeps_its_name() -> None:
+    manifest = cluster_queue("x")
+    resource = {"name": "nvidia.com/gpu", "nominalQuota": "2"}
+    flavors = [{"name": "a100", "resources": [resource]}]
+    manifest["spec"]["resourceGroups"] = [{"coveredResources": ["nvidia.com/gpu"], "flavors": flavors}]
+
+    assert node(manifest).share(Share()).nominal == {"a100/nvidia.com/gpu": 2 * 10**9}
+
+
+# -- the other kinds ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_a_local_queue_hangs_on_its_cluster_queue(version: str) -> None:
+    thing = in_version(version, "LocalQueue", {"clusterQueue": "research"}, namespace="team")
+
+    assert isinstance(thing, LocalQueue)
+    assert thing.ref == local_queue_ref("team", "x")
+    assert (thing.queue, thing.queue_field) == (cluster_queue_ref("research"), "spec.clusterQueue")
+
+
+def test_a_local_queue_may_name_nothing() -> None:
+    thing = typed(local_queue("x", ""))
+
+    assert isinstance(thing, LocalQueue)
+    assert thing.queue is None
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_a_workload_hangs_on_the_local_queue_of_its_namespace(version: str) -> None:
+    thing = in_version(version, "Workload", {"queueName": "main"}, namespace="team")
+
+    assert isinstance(thing, Workload)
+    assert (thing.queue, thing.queue_field) == (local_queue_ref("team", "main"), "spec.queueName")
+
+
+@pytest.mark.parametrize(
+    ("version", "spec", "expected"),
+    [
+        ("v1beta2", {}, None),
+        (
+            "v1beta2",
+            {"priorityClassRef": {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": "high"}},
+            PriorityClass("scheduling.k8s.io", "PriorityClass", "high"),
+        ),
+        (
+            "v1beta1",
+            {"priorityClassName": "high", "priorityClassSource": "kueue.x-k8s.io/workloadpriorityclass"},
+            PriorityClass("kueue.x-k8s.io", "WorkloadPriorityClass", "high"),
+        ),
+        (
+            "v1beta1",
+            {"priorityClassName": "high", "priorityClassSource": "scheduling.k8s.io/priorityclass"},
+            PriorityClass("scheduling.k8s.io", "PriorityClass", "high"),
+        ),
+        ("v1beta1", {"priorityClassName": "high"}, None),
+        ("v1beta1", {"priorityClassSource": "scheduling.k8s.io/priorityclass"}, None),
+    ],
+)
+def test_the_priority_class_is_the_same_in_every_version(
+    version: str, spec: dict[str, Any], expected: PriorityClass | None
+) -> None:
+    thing = in_version(version, "Workload", spec, namespace="team")
+
+    assert isinstance(thing, Workload)
+    assert thing.priority_class == expected
+
+
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_a_resource_flavor_is_cluster_scoped(version: str) -> None:
+    thing = in_version(version, "ResourceFlavor", {"nodeLabels": {"type": "spot"}}, namespace="ignored")
+
+    assert isinstance(thing, ResourceFlavor)
+    assert thing.ref == Ref("kueue.x-k8s.io", "ResourceFlavor", "", "x")
+    assert thing.defects == ()
+
+
+def test_other_kinds_of_kueue_carry_no_quota() -> None:
+    assert read({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": "x"}}) is None

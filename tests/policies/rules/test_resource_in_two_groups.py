@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.rule import Profile, Severity
+from policies.verdict import evaluate
+from tests.builders import COMPAT, change, cluster_queue, cohort, found, world
+from tests.policies.rules.kueue_quotas import flavor, group, holding
+
+RULE = "resource-in-two-groups"
+NODES = [cohort, cluster_queue]
+EMPTY = world()
+
+
+@pytest.mark.parametrize("make", NODES)
+def test_groups_that_share_nothing_are_fine(make: Any) -> None:
+    groups = group("cpu memory", flavor("spot", cpu="1", memory="1Gi")), group("gpu", flavor("a100", gpu="1"))
+
+    assert found(RULE, change(EMPTY, holding(make("x"), *groups))) == []
+
+
+@pytest.mark.parametrize("make", NODES)
+def test_a_resource_stands_in_one_group(make: Any) -> None:
+    groups = (
+        group("cpu memory", flavor("spot", cpu="1", memory="1Gi")),
+        group("gpu memory", flavor("a100", gpu="1", memory="1Gi")),
+    )
+    (finding,) = found(RULE, change(EMPTY, holding(make("x"), *groups)))
+
+    assert finding.field == "spec.resourceGroups[1].coveredResources[1]"
+    assert finding.message == (
+        "resource memory is listed again; it stands in spec.resourceGroups[0].coveredResources[1] already"
+    )
+    assert finding.profiles == set(Profile)
+
+
+@pytest.mark.parametrize("make", NODES)
+def test_a_flavor_stands_in_one_group(make: Any) -> None:
+    groups = group("cpu", flavor("spot", cpu="1")), group("memory", flavor("spot", memory="1Gi"))
+    (finding,) = found(RULE, change(EMPTY, holding(make("x"), *groups)))
+
+    assert finding.field == "spec.resourceGroups[1].flavors[0].name"
+    assert finding.message == "flavor spot is listed again; it stands in spec.resourceGroups[0].flavors[0].name already"
+
+
+def test_a_resource_may_be_called_like_a_flavor() -> None:
+    groups = group("cpu", flavor("memory", cpu="1")), group("memory", flavor("cpu", memory="1Gi"))
+
+    assert found(RULE, change(EMPTY, holding(cluster_queue("x"), *groups))) == []
+
+
+def test_twice_in_one_group_is_once_too_often() -> None:
+    manifest = holding(cluster_queue("x"), group("cpu cpu cpu", flavor("spot", cpu="1")))
+
+    assert [finding.field for finding in found(RULE, change(EMPTY, manifest))] == [
+        "spec.resourceGroups[0].coveredResources[1]",
+        "spec.resourceGroups[0].coveredResources[2]",
+    ]
+
+
+def test_a_repetition_that_was_there_before_only_warns_in_strict() -> None:
+    groups = group("cpu", flavor("spot", cpu="1")), group("cpu", flavor("a100", cpu="1"))
+    before = world(holding(cluster_queue("x"), *groups))
+    moved = holding(cluster_queue("x", "org"), *groups)
+    worse = holding(cluster_queue("x", "org"), *groups, group("memory", flavor("spot", memory="1Gi")))
+
+    assert [judged.severity for judged in evaluate(change(before, moved)).findings] == [Severity.WARNING]
+    assert [judged.finding.subject for judged in evaluate(change(before, worse)).of(Severity.ERROR)] == ["flavor spot"]
+    assert not evaluate(change(before, moved, configuration=COMPAT)).allowed

@@ -1,0 +1,1 @@
+"""Tests against a real kube-apiserver; `harness` starts it, `build` finds or makes its programs."""

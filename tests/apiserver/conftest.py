@@ -1,0 +1,79 @@
+"""Fixtures of the tests that need a real API server, and the build of that server before the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.apiserver import build
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.needs import Need, skip_without
+
+_programs = Need(Path(__file__).parent, build.programs)
+_numbers = count(1)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` sorts out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    _programs.mark(items)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    _programs.build_early(session)
+
+
+@pytest.fixture(scope="session")
+def programs() -> build.Programs:
+    """The programs of the control plane."""
+    return _programs.get()
+
+
+@pytest.fixture(scope="session")
+def control_plane(programs: build.Programs) -> Iterator[ControlPlane]:
+    """The control plane that all tests share; what a test makes outside its `namespace` it removes again."""
+    with ControlPlane() as running:
+        yield running
+
+
+@pytest.fixture
+def new_control_plane(programs: build.Programs) -> Iterator[Callable[..., ControlPlane]]:
+    """Starts further control planes, with the arguments of ControlPlane; they stop when the test ends."""
+    with ExitStack() as started:
+
+        def start(**options: Any) -> ControlPlane:
+            try:
+                return started.enter_context(ControlPlane(**options))
+            except build.MissingControlPlaneError as error:  # a controller manager is not part of every folder
+                skip_without(error)
+
+        yield start
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> Iterator[str]:
+    """A fresh namespace of the shared control plane; its Pods, Jobs and custom objects go with it."""
+    name = f"test-{next(_numbers)}"
+    control_plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+    yield name
+    _remove_namespace(control_plane, name)
+
+
+def _remove_namespace(control_plane: ControlPlane, name: str) -> None:
+    """What the controller manager would do some seconds later, done now."""
+    for resource in ("/api/v1/{}/pods", "/apis/batch/v1/{}/jobs", *_custom_resources(control_plane)):
+        control_plane.request("DELETE", resource.format(f"namespaces/{name}"))
+    namespace = control_plane.request("DELETE", f"/api/v1/namespaces/{name}")
+    namespace["spec"]["finalizers"] = []
+    control_plane.request("PUT", f"/api/v1/namespaces/{name}/finalize", namespace)
+
+
+def _custom_resources(control_plane: ControlPlane) -> Iterator[str]:
+    definitions = control_plane.request("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
+    for spec in (definition["spec"] for definition in definitions if definition["spec"]["scope"] == "Namespaced"):
+        version = next(each["name"] for each in spec["versions"] if each["served"])
+        yield f"/apis/{spec['group']}/{version}/{{}}/{spec['names']['plural']}"

@@ -1,0 +1,60 @@
+"""For the conftest of a folder whose tests need something of `build`: get it early, skip without it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, NoReturn, TypeVar
+
+import pytest
+
+from tests.apiserver.build import MissingControlPlaneError
+
+T = TypeVar("T")
+
+
+class Need(Generic[T]):
+    """Something that `find` returns or builds; it is looked for once, and so is the reason why it is missing."""
+
+    def __init__(self, folder: Path, find: Callable[[], T]) -> None:
+        self._folder = folder
+        self._find = find
+        self._found: T | MissingControlPlaneError | None = None
+
+    def mark(self, items: list[pytest.Item]) -> None:
+        """Marks the tests of the folder as `apiserver`."""
+        for item in items:
+            if self._folder in item.path.parents:
+                item.add_marker(pytest.mark.apiserver)
+
+    def build_early(self, session: pytest.Session) -> None:
+        """Looks now if a test of the folder will run: no test's time limit counts, and the message can be seen."""
+        wanted = any(self._folder in item.path.parents for item in session.items)
+        if wanted and not session.config.option.collectonly:
+            capture = session.config.pluginmanager.getplugin("capturemanager")
+            assert capture
+            with capture.global_and_fixture_disabled():
+                self._look()
+
+    def get(self) -> T:
+        """The thing; without it the test is skipped, and fails where CI=true."""
+        found = self._look()
+        if isinstance(found, MissingControlPlaneError):
+            skip_without(found)
+        return found
+
+    def _look(self) -> T | MissingControlPlaneError:
+        if self._found is None:
+            try:
+                self._found = self._find()
+            except MissingControlPlaneError as error:
+                self._found = error
+        return self._found
+
+
+def skip_without(error: MissingControlPlaneError) -> NoReturn:
+    """Skips the test and says what to install; where CI=true it fails, since nobody would notice a skip there."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(str(error), pytrace=False)
+    pytest.skip(str(error))

@@ -1,0 +1,109 @@
+"""Background programs that never outlive the test that started them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+STOP_SECONDS = 3.0  # an idle kube-apiserver ends in one; with somebody watching it would wait for a minute
+LOG_LINES = 30
+# Each line of its input lists all running process ids anew. The input ends when this process dies: then it kills those
+# of the last line and removes the folder.
+WATCHDOG = 'trap "" INT TERM HUP; while read -r line; do pids=$line; done; kill -KILL $pids; rm -rf -- "$1"'
+
+
+class Processes:
+    """The programs that work in `folder`, by name; the folder goes away with them.
+
+    Each is in a session of its own, so that Ctrl-C in the terminal reaches the test process only and the order of
+    stopping stays ours. Where the test process dies before `stop_all()`, however it dies, a watchdog shell kills them.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._started: dict[str, subprocess.Popen[bytes]] = {}  # a second start keeps the place of the first
+        self._watchdog = subprocess.Popen(
+            ["/bin/sh", "-c", WATCHDOG, "watchdog", str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def start(self, name: str, command: Sequence[str]) -> None:
+        """Starts a program in the background; what it prints goes to its log."""
+        with self._log_path(name).open("ab") as log:
+            process = subprocess.Popen(
+                command,
+                cwd=self.folder,
+                env={"PATH": os.defpath, "HOME": str(self.folder)},  # no ETCD_* or proxy of whoever runs the tests
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._started[name] = process
+        self._tell_watchdog()
+
+    def exit_code(self, name: str) -> int | None:
+        """How it ended; None while it runs."""
+        return self._started[name].poll()
+
+    def pids(self) -> dict[str, int]:
+        """The process id of each program that runs, in the order of their first start."""
+        return {name: process.pid for name, process in self._started.items() if process.poll() is None}
+
+    def log(self, name: str) -> str:
+        """All that the program printed so far."""
+        path = self._log_path(name)
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def log_tail(self, name: str) -> str:
+        return "\n".join(self.log(name).splitlines()[-LOG_LINES:])
+
+    def stop(self, name: str) -> None:
+        """SIGTERM, and SIGKILL where that does not end it in STOP_SECONDS."""
+        process = self._started[name]
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._tell_watchdog()
+
+    def stop_all(self) -> None:
+        """Stops the programs, the last one first, then the watchdog, and removes the folder."""
+        with ExitStack() as later:
+            later.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            later.callback(self._stop_watchdog)
+            for name in self._started:
+                later.callback(self.stop, name)  # callbacks run in reverse, and all of them, even if one fails
+
+    def _tell_watchdog(self) -> None:
+        assert self._watchdog.stdin
+        self._watchdog.stdin.write((" ".join(map(str, self.pids().values())) + "\n").encode())
+        self._watchdog.stdin.flush()
+
+    def _stop_watchdog(self) -> None:
+        self._watchdog.kill()
+        self._watchdog.wait()
+        assert self._watchdog.stdin
+        self._watchdog.stdin.close()
+
+    def _log_path(self, name: str) -> Path:
+        return self.folder / f"{name}.log"
+
+
+def free_ports(count: int) -> list[int]:
+    """Different loopback ports that nobody listens on at this moment."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]

@@ -1,0 +1,191 @@
+"""The control plane that the other tests rely on does what its harness promises."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.apiserver import build
+from tests.apiserver.harness import ApiError, ControlPlane, ControlPlaneError, User
+from tests.apiserver.processes import free_ports
+
+CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "note"}, "data": {"answer": "42"}}
+pytestmark = pytest.mark.usefixtures("programs")
+ABANDONED = """
+import sys, time
+from tests.apiserver.harness import ControlPlane
+running = ControlPlane()
+running.start()
+print(running.folder, *running.pids().values(), flush=True)
+time.sleep(600)
+"""
+
+
+def test_the_server_answers_as_the_version_that_go_mod_names(control_plane: ControlPlane) -> None:
+    version = control_plane.request("GET", "/version")
+
+    assert control_plane.request("GET", "/api/v1/namespaces/default")["status"]["phase"] == "Active"
+    if "KUBEBUILDER_ASSETS" not in os.environ:
+        assert f"k8s.io/kubernetes {version['gitVersion']}\n" in (build.SOURCE / "go.mod").read_text()
+
+
+def test_an_object_goes_in_and_out_through_kubectl(control_plane: ControlPlane, namespace: str) -> None:
+    control_plane.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(CONFIG_MAP))
+    stored = control_plane.kubectl("get", "configmap", "note", "-n", namespace, "-o", "json")
+
+    assert json.loads(stored.stdout)["data"] == CONFIG_MAP["data"]
+
+
+def test_a_refusal_shows_what_the_server_said(control_plane: ControlPlane, namespace: str) -> None:
+    with pytest.raises(ControlPlaneError, match='configmaps "absent" not found'):
+        control_plane.kubectl("get", "configmap", "absent", "-n", namespace)
+    with pytest.raises(ApiError) as refused:
+        control_plane.request("GET", f"/api/v1/namespaces/{namespace}/configmaps/absent")
+
+    assert refused.value.status == 404
+    assert control_plane.kubectl("get", "configmap", "absent", "-n", namespace, check=False).returncode == 1
+
+
+def test_a_pod_needs_no_service_account_that_a_controller_makes(control_plane: ControlPlane, namespace: str) -> None:
+    control_plane.kubectl("run", "pod", "--image=none", "-n", namespace)
+
+    assert control_plane.request("GET", f"/api/v1/namespaces/{namespace}/pods/pod")["status"]["phase"] == "Pending"
+
+
+def test_a_service_account_may_do_what_its_role_says(control_plane: ControlPlane, namespace: str) -> None:
+    control_plane.kubectl("create", "serviceaccount", "reader", "-n", namespace)
+    control_plane.kubectl("create", "role", "read", "--verb=get", "--resource=configmaps", "-n", namespace)
+    control_plane.kubectl(
+        "create", "rolebinding", "read", "--role=read", f"--serviceaccount={namespace}:reader", "-n", namespace
+    )
+    reader = f"--kubeconfig={control_plane.service_account_kubeconfig(namespace, 'reader')}"
+
+    assert may(control_plane, reader, "get", "configmaps", namespace)
+    assert not may(control_plane, reader, "create", "configmaps", namespace)
+
+
+def test_a_second_control_plane_is_another_cluster_with_users_of_its_own(
+    control_plane: ControlPlane, namespace: str, new_control_plane: Callable[..., ControlPlane]
+) -> None:
+    other = new_control_plane(name="other", users=[User("alice", ("developers", "testers"))])
+
+    with pytest.raises(ApiError) as absent:
+        other.request("GET", f"/api/v1/namespaces/{namespace}")
+    assert absent.value.status == 404
+    assert other.kubectl("config", "current-context").stdout == "other\n"
+    me = json.loads(other.kubectl("auth", "whoami", "-o", "json", user="alice").stdout)["status"]["userInfo"]
+    assert (me["username"], me["groups"]) == ("alice", ["developers", "testers", "system:authenticated"])
+    assert not may(other, f"--kubeconfig={other.kubeconfig_for('alice')}", "list", "pods", "default")
+    control_plane.request("GET", f"/api/v1/namespaces/{namespace}")
+
+
+def test_the_controller_manager_makes_service_accounts_and_empties_namespaces(
+    new_control_plane: Callable[..., ControlPlane],
+) -> None:
+    cluster = new_control_plane(controller_manager=True)
+    cluster.kubectl("create", "namespace", "short-lived")
+    cluster.kubectl("wait", "--for=create", "serviceaccount/default", "-n", "short-lived", "--timeout=60s")
+    cluster.kubectl("run", "pod", "--image=none", "-n", "short-lived")
+
+    cluster.kubectl("delete", "namespace", "short-lived", "--timeout=60s", seconds=90)
+
+    assert list(cluster.pids()) == ["etcd", "kube-apiserver", "kube-controller-manager"]
+    with pytest.raises(ApiError, match="not found"):
+        cluster.request("GET", "/api/v1/namespaces/short-lived")
+
+
+def test_the_api_server_can_go_away_and_come_back_with_its_data(new_control_plane: Callable[..., ControlPlane]) -> None:
+    cluster = new_control_plane()
+    cluster.request("POST", "/api/v1/namespaces/default/configmaps", CONFIG_MAP)
+
+    cluster.stop_api_server()
+    with pytest.raises(OSError, match="refused"):
+        cluster.request("GET", "/api/v1/namespaces/default/configmaps/note")
+    cluster.start_api_server()
+
+    assert cluster.request("GET", "/api/v1/namespaces/default/configmaps/note")["data"] == CONFIG_MAP["data"]
+
+
+def test_stop_leaves_no_process_no_port_and_no_file(new_control_plane: Callable[..., ControlPlane]) -> None:
+    cluster = new_control_plane()
+    pids, port = cluster.pids(), urlsplit(cluster.url).port
+    assert list(pids) == ["etcd", "kube-apiserver"]
+    assert listens(port)
+
+    cluster.stop()
+
+    assert not any(alive(pid) for pid in pids.values())
+    assert not listens(port)
+    assert not cluster.folder.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_nothing_outlives_a_test_process_that_is_killed(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", ABANDONED], cwd=build.SOURCE.parent, stdout=subprocess.PIPE, text=True
+    ) as abandoned:
+        assert abandoned.stdout
+        folder, *pids = abandoned.stdout.readline().split()
+        abandoned.send_signal(number)
+
+    assert len(pids) == 2
+    eventually(lambda: not any(alive(int(pid)) for pid in pids))
+    eventually(lambda: not Path(folder).exists())
+
+
+def test_a_program_that_does_not_start_shows_its_log() -> None:
+    broken = ControlPlane(api_server_flags=["--no-such-flag"])
+
+    with pytest.raises(
+        ControlPlaneError, match=r"kube-apiserver ended with code 1:(.|\n)*unknown flag: --no-such-flag"
+    ):
+        broken.start()
+
+    assert not broken.folder.exists()
+
+
+def test_a_program_that_is_never_ready_is_given_up(new_control_plane: Callable[..., ControlPlane]) -> None:
+    with pytest.raises(ControlPlaneError, match="etcd was not ready after 0 s"):
+        new_control_plane(ready_seconds=0.0)
+
+
+def test_a_taken_port_costs_another_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        free = iter([[*free_ports(2), taken.getsockname()[1]], free_ports(3)])
+        monkeypatch.setattr("tests.apiserver.harness.free_ports", lambda count: next(free))
+        with ControlPlane() as cluster:
+            assert cluster.request("GET", "/version")["major"] == "1"
+
+
+def may(cluster: ControlPlane, kubeconfig: str, verb: str, resource: str, namespace: str) -> bool:
+    return cluster.kubectl("auth", "can-i", verb, resource, "-n", namespace, kubeconfig, check=False).returncode == 0
+
+
+def listens(port: int | None) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def alive(pid: int) -> bool:
+    """Runs; a zombie that nobody has waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

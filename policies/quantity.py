@@ -47,7 +47,7 @@ _SUFFIXES |= {suffix: (_UNIT << 10 * power, 1, "BinarySI") for power, suffix in 
 _GRAMMAR = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([numkMGTPE]?|[KMGTPE]i|[eE][+-]?[0-9]+)").fullmatch
 
 
-class BadQuantity(ValueError):  # noqa: N818, named as style and sibling errors are: for what is wrong
+class BadQuantity(ValueError):
     """A value that is no Kubernetes quantity; the message tells what was found, what is wrong and an obvious cure."""
 
 

@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PACKAGES := policies webhook certs cluster cli
+COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
 .PHONY: help venv lock run test unit check format generate conformance bench controlplane clean
 
@@ -19,8 +19,8 @@ $(STAMP): requirements.lock pyproject.toml
 	touch $@
 
 lock: venv ## resolve the dependencies anew
-	$(BIN)/uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade \
-		--generate-hashes --no-emit-index-url --no-header --quiet -o requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --group dev --upgrade $(COMPILE) -o requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --constraint requirements.lock $(COMPILE) -o requirements-runtime.lock
 
 run: venv ## judge examples/, then serve the webhook on loopback (ONCE=1: and end)
 	$(BIN)/python -m cli.demo $(if $(ONCE),--once)

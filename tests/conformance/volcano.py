@@ -1,0 +1,113 @@
+"""Volcano's own webhook cases, judged under `compat`.
+
+A refused case counts when the rule refuses it that its reason stands for. The objects are taken as they are: the
+originals call the webhook without a schema before it, so what only a schema refuses is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from policies.configuration import Configuration, VolcanoSettings
+from policies.dialects import read
+from policies.proposal import Change, Proposal, propose
+from policies.rule import Profile, Severity
+from policies.verdict import evaluate
+from tests.builders import typed, world
+from tests.conformance.suite import Case, Suite
+
+RULES = {
+    "parent-is-self": "parent-cycle",
+    "too-deep": "depth-exceeded",
+    "parent-has-pods": "parent-with-workloads",
+    "has-children": "delete-with-children",
+    "has-pods": "protected-queue",
+    "protected-queue": "protected-queue",
+    "capability-over-ancestor": "capability-exceeds-ancestor",
+    "capability-under-descendant": "capability-exceeds-ancestor",
+    "guarantee-sum-over-parent": "children-guarantee-exceeds-parent",
+    "deserved-sum-over-parent": "children-deserved-exceed-parent",
+    "deserved-under-guarantee": "guarantee-exceeds-deserved",
+    "deserved-over-capability": "deserved-exceeds-capability",
+    "negative-quantity": "bad-quantity",
+    "queue-missing": "queue-not-open",
+    "root-queue": "submit-to-parent",
+    "not-a-leaf": "submit-to-parent",
+}
+Given = Mapping[str, Any]
+
+
+def suites(folder: Path) -> Iterator[Suite]:
+    for name, make in (
+        ("queues-validate", _review),
+        ("queues-children-constraints", _constraints),
+        ("podgroups-validate", _review),
+        ("jobs-validate-queue", _job),
+    ):
+        path = folder / "volcano" / f"{name}.json"
+        if path.is_file():
+            cases = json.loads(path.read_text())["cases"]
+            covered = [case for case in cases if _covered(case["expect"])]
+            yield Suite(
+                f"volcano/{name}",
+                [Case(case["name"], _check(case, make)) for case in covered],
+                uncovered=len(cases) - len(covered),
+            )
+
+
+def _covered(expect: Given) -> bool:
+    return bool(expect["allowed"]) or expect.get("reason") in RULES
+
+
+def _check(case: Given, make: Callable[[Given], Proposal]) -> Callable[[], str | None]:
+    def check() -> str | None:
+        errors = {
+            judged.rule.id
+            for judged in evaluate(make(case["given"])).of(Severity.ERROR)
+            if judged.rule.id != "bad-structure"
+        }
+        if case["expect"]["allowed"]:
+            return f"expected to pass, refused by {', '.join(sorted(errors))}" if errors else None
+        rule = RULES[case["expect"]["reason"]]
+        return None if rule in errors else f"expected {rule}, got {', '.join(sorted(errors)) or 'no refusal'}"
+
+    return check
+
+
+def _configuration(given: Given) -> Configuration:
+    config = given.get("config", {})
+    return Configuration(
+        profile=Profile.COMPAT,
+        volcano=VolcanoSettings(
+            max_queue_depth=config.get("maxQueueDepth", 5),
+            root_queue_protection=config.get("enableRootQueueProtection", True),
+            queue_allocated_pods_check=config.get("enableQueueAllocatedPodsCheck", False),
+        ),
+    )
+
+
+def _review(given: Given) -> Proposal:
+    stored = world(*given["queues"])
+    request = given["admissionReview"]["request"]
+    old, new = request.get("oldObject"), request.get("object")
+    if request["operation"] == "DELETE":
+        named = (queue for queue in stored.nodes() if queue.ref.name == request["name"])
+        before = read(old) if old else next(named, None) or read(new)
+        return propose(stored, [Change(before, None)], _configuration(given))
+    after = typed(new)
+    before = (read(old) if old else stored.get(after.ref)) if request["operation"] == "UPDATE" else None
+    return propose(stored, [Change(before, after)], _configuration(given))
+
+
+def _constraints(given: Given) -> Proposal:
+    named = {child["metadata"]["name"] for child in given["children"]}
+    queues = [queue for queue in given["queues"] if queue["metadata"]["name"] not in named]
+    stored = world(*queues, *given["children"])
+    return propose(stored, [Change(None, read(given["parent"]))], _configuration(given))
+
+
+def _job(given: Given) -> Proposal:
+    return propose(world(*given["queues"]), [Change(None, read(given["job"]))], _configuration(given))

@@ -1,0 +1,39 @@
+"""What may be asked to be written: one frozen dataclass each, compared with `==` in tests, done by `cluster.apply`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+WebhookKind = Literal["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"]
+
+
+@dataclass(frozen=True)
+class ApplySecret:
+    """Keep `data` in a Secret, if nobody was faster (compare-and-swap).
+
+    With `resource_version` None the Secret must not exist yet; else it must still be that version, or be
+    gone: then it is made anew.
+    Of an existing Secret only these keys change; other keys, its type, labels and annotations stay.
+    """
+
+    namespace: str
+    name: str
+    data: Mapping[str, bytes] = field(repr=False)
+    resource_version: str | None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SetCaBundle:
+    """Let the API server trust `ca_bundle` (PEM) when it calls webhooks; owns that one field of each and nothing else.
+
+    `webhooks` None means all that the configuration has now; of the given names those that it lacks are left out.
+    """
+
+    kind: WebhookKind
+    name: str
+    ca_bundle: bytes
+    webhooks: tuple[str, ...] | None = None
+
+
+Action = ApplySecret | SetCaBundle

@@ -1,0 +1,54 @@
+"""The only module that writes to a cluster: by server-side apply, under a field manager for each purpose."""
+
+import base64
+
+from cluster.actions import Action, ApplySecret, SetCaBundle
+from cluster.client import Cluster
+from cluster.resource import MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS, Resource
+from cluster.stream import Manifest
+
+CERTS_MANAGER = "quotree-certs"
+
+_WEBHOOKS: dict[str, Resource] = {
+    "ValidatingWebhookConfiguration": VALIDATING_WEBHOOKS,
+    "MutatingWebhookConfiguration": MUTATING_WEBHOOKS,
+}
+
+
+def perform(cluster: Cluster, action: Action) -> Manifest:
+    """Do it; returns the object as it is stored afterwards. Repeating an action changes nothing.
+
+    Raises Conflict where a compare-and-swap lost: read again and decide again. Raises NotFound where the
+    namespace or the webhook configuration does not exist. Other ApiErrors as the server says.
+    """
+    match action:
+        case ApplySecret():
+            return _apply_secret(cluster, action)
+        case SetCaBundle():
+            return _set_ca_bundle(cluster, action)
+
+
+def _apply_secret(cluster: Cluster, action: ApplySecret) -> Manifest:
+    data = {key: base64.b64encode(value).decode() for key, value in action.data.items()}
+    metadata = {"name": action.name, "namespace": action.namespace, "labels": dict(action.labels)}
+    body: Manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
+    if action.resource_version is None:
+        # POST and not apply: apply would overwrite what another replica created a moment ago.
+        return cluster.create(SECRETS.collection(action.namespace), body, field_manager=CERTS_MANAGER)
+    metadata["resourceVersion"] = action.resource_version
+    return cluster.apply(SECRETS.item(action.name, action.namespace), body, CERTS_MANAGER, force=True)
+
+
+def _set_ca_bundle(cluster: Cluster, action: SetCaBundle) -> Manifest:
+    path = _WEBHOOKS[action.kind].item(action.name)
+    present = [webhook["name"] for webhook in cluster.get(path).get("webhooks") or ()]
+    wanted = [name for name in present if action.webhooks is None or name in action.webhooks]
+    bundle = base64.b64encode(action.ca_bundle).decode()
+    body = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": action.kind,
+        "metadata": {"name": action.name},
+        # Webhooks are a map by name to server-side apply: what is not said here stays as its owner has it.
+        "webhooks": [{"name": name, "clientConfig": {"caBundle": bundle}} for name in wanted],
+    }
+    return cluster.apply(path, body, CERTS_MANAGER, force=True)

@@ -1,0 +1,236 @@
+"""One cluster's API server, in plain dicts. One object for each cluster, nothing global."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from cluster.endpoint import Endpoint, from_kubeconfig, from_service_account, in_pod
+from cluster.errors import BadAnswer, Gone, NotFound
+from cluster.resource import Resource
+from cluster.stream import Manifest, Watch, drop_managed_fields
+from cluster.wire import Request, Timeouts, Wire
+
+T = TypeVar("T")
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML too
+PAGE = 500  # objects a page: what client-go's reflectors ask for
+
+
+@dataclass(frozen=True)
+class Listing(Generic[T]):
+    """All objects of a kind at one moment; a watch from `resource_version` tells what came after."""
+
+    items: tuple[T, ...]
+    resource_version: str
+
+
+class Cluster:
+    """Requests to one API server; safe for use by many threads.
+
+    Every method raises Unreachable, BadAnswer or an ApiError (NotFound, Conflict, Gone, Forbidden, ...), never
+    an exception of urllib3. `attempts` bounds how often a request is sent that may safely be sent again.
+    `relogin` fetches new credentials when the API server refuses the present ones.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        timeouts: Timeouts | None = None,
+        attempts: int = 3,
+        connections: int = 8,
+        relogin: Callable[[], Endpoint] | None = None,
+        pause: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._wire = Wire(
+            endpoint,
+            timeouts=timeouts or Timeouts(),
+            attempts=attempts,
+            connections=connections,
+            relogin=relogin,
+            pause=pause,
+        )
+
+    @classmethod
+    def connect(cls, context: str | None = None, kubeconfig: str | None = None) -> "Cluster":
+        """The cluster of a kubeconfig context; in a pod without any kubeconfig, the pod's own. Raises NotConfigured."""
+        if context is None and kubeconfig is None and in_pod():
+            return cls.in_cluster()
+
+        def login() -> Endpoint:
+            return from_kubeconfig(context, kubeconfig)
+
+        return cls(login(), relogin=login)
+
+    @classmethod
+    def in_cluster(cls) -> "Cluster":
+        """The cluster that runs this pod, by its service account. Raises NotConfigured."""
+        return cls(from_service_account(), relogin=from_service_account)
+
+    @property
+    def host(self) -> str:
+        """The address of the API server, for messages."""
+        return self._wire.host
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the idle connections; a later request opens new ones."""
+        self._wire.close()
+
+    def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
+        """The object at a path."""
+        return self._wire.call(Request("GET", path, params or {}, idempotent=True))
+
+    def served(self, resource: Resource) -> bool:
+        """Whether the API server knows this kind in this version (a CRD may not be installed)."""
+        try:
+            answer = self.get(resource.root)
+        except NotFound:
+            return False
+        return any(entry.get("name") == resource.plural for entry in answer.get("resources") or ())
+
+    def list(
+        self,
+        resource: Resource,
+        limit: int = PAGE,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+    ) -> Iterator[Manifest]:
+        """All objects, one by one, read in pages; see `pages`."""
+        for page in self.pages(resource, limit, namespace=namespace, label_selector=label_selector):
+            yield from page.items
+
+    def pages(
+        self,
+        resource: Resource,
+        limit: int = PAGE,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        attempts: int | None = None,
+    ) -> Iterator[Listing[Manifest]]:
+        """All objects in pages, without managedFields, each with its apiVersion and kind.
+
+        Raises Gone between two pages when reading took so long that the API server forgot the first.
+        """
+        path = resource.collection(namespace)
+        params = {"limit": str(limit), **_selector(label_selector)}
+        while True:
+            answer = self._wire.call(Request("GET", path, params, idempotent=True), attempts)
+            page, proceed = _page(answer, path)
+            yield page
+            if not proceed:
+                return
+            params = {**params, "continue": proceed}
+
+    def snapshot(
+        self,
+        resource: Resource,
+        keep: Callable[[Manifest], T],
+        *,
+        limit: int = PAGE,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        attempts: int | None = None,
+    ) -> Listing[T]:
+        """What `keep` makes of every object, at one resource version; a full object lives only as long as its page.
+
+        Starts anew where the API server forgets the first page meanwhile; raises Gone when that happens thrice.
+        """
+        for attempt in range(3):
+            kept: list[T] = []
+            version = ""
+            try:
+                for page in self.pages(
+                    resource, limit, namespace=namespace, label_selector=label_selector, attempts=attempts
+                ):
+                    kept += map(keep, page.items)
+                    version = page.resource_version
+            except Gone:
+                if attempt == 2:
+                    raise
+            else:
+                break
+        return Listing(tuple(kept), version)
+
+    def watch(
+        self,
+        resource: Resource,
+        resource_version: str,
+        *,
+        namespace: str | None = None,
+        label_selector: str | None = None,
+        seconds: int = 290,
+    ) -> Watch:
+        """What happens after `resource_version`, with bookmarks; the server ends it after `seconds`.
+
+        Use it in a `with` statement. A connection that is silent until well after that end counts as broken.
+        """
+        params = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(seconds),
+            **_selector(label_selector),
+        }
+        request = Request("GET", resource.collection(namespace), params)
+        response = self._wire.stream(request, seconds + self._wire.timeouts.watch_grace)
+        return Watch(response, self.host, f"watch {request.path}")
+
+    def create(self, path: str, body: Manifest, *, field_manager: str | None = None) -> Manifest:
+        """POST to a collection; Conflict (AlreadyExists) where the name is taken."""
+        return self._wire.call(Request("POST", path, _manager(field_manager), body))
+
+    def replace(self, path: str, body: Manifest, *, field_manager: str | None = None) -> Manifest:
+        """PUT; Conflict where the body names a resource version that is not the newest."""
+        return self._wire.call(Request("PUT", path, _manager(field_manager), body))
+
+    def patch(self, path: str, body: Any, content_type: str, *, field_manager: str | None = None) -> Manifest:
+        """PATCH with a JSON Patch, merge patch or strategic merge patch."""
+        return self._wire.call(Request("PATCH", path, _manager(field_manager), body, content_type))
+
+    def apply(self, path: str, body: Manifest, field_manager: str, force: bool = False) -> Manifest:
+        """Server-side apply: creates or changes exactly the fields of `body`.
+
+        Conflict where another manager owns one of them, unless `force` takes it over.
+        """
+        params = {"fieldManager": field_manager, "force": "true" if force else "false"}
+        return self._wire.call(Request("PATCH", path, params, body, APPLY_PATCH, idempotent=True))
+
+    def delete(self, path: str, *, resource_version: str | None = None) -> Manifest:
+        """DELETE; with a resource version only if the object is still that one (else Conflict)."""
+        body = {"preconditions": {"resourceVersion": resource_version}} if resource_version else None
+        return self._wire.call(Request("DELETE", path, body=body))
+
+
+def _selector(label_selector: str | None) -> dict[str, str]:
+    return {"labelSelector": label_selector} if label_selector else {}
+
+
+def _manager(field_manager: str | None) -> dict[str, str]:
+    return {"fieldManager": field_manager} if field_manager else {}
+
+
+def _page(answer: Manifest, path: str) -> tuple[Listing[Manifest], str]:
+    """The objects of one page and the token for the next.
+
+    Items of built-in lists lack apiVersion and kind; the list has them.
+    """
+    metadata, items = answer.get("metadata"), answer.get("items")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("resourceVersion"), str):
+        raise BadAnswer(f"GET {path}: the answer is no list with a resource version")
+    kind = {"apiVersion": answer.get("apiVersion"), "kind": str(answer.get("kind")).removesuffix("List")}
+    whole = tuple(drop_managed_fields({**kind, **item}) for item in items or ())
+    return Listing(whole, metadata["resourceVersion"]), metadata.get("continue") or ""

@@ -1,0 +1,161 @@
+"""Where an API server is and how to be let in: kubeconfig and service account, read by the `kubernetes` package.
+
+Only its configuration loaders are used; its API classes would cost a second and 139 MiB. It is imported on
+the first call, so that nothing pays for it which needs no cluster. No global configuration is set: each call
+returns an endpoint of its own, for as many clusters as there are.
+"""
+
+import ipaddress
+import os
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import urllib3
+from urllib3.connection import HTTPConnection
+
+from cluster.errors import NotConfigured
+
+DEFAULT_KUBECONFIG = "~/.kube/config"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One API server.
+
+    `url` may have a path (clusters behind a gateway have one). `authorization` gives the header for the next
+    request, renewing a token that is about to expire; None sends no header.
+    """
+
+    url: str
+    tls: ssl.SSLContext | None = None
+    server_name: str | None = None
+    proxy: str | None = None
+    authorization: Callable[[], str | None] = field(default=lambda: None, repr=False)
+
+
+def from_kubeconfig(context: str | None = None, kubeconfig: str | None = None) -> Endpoint:
+    """The endpoint of a context: the named or the current one of `kubeconfig`, $KUBECONFIG or ~/.kube/config.
+
+    Raises NotConfigured. A renewed OIDC token is written back, as kubectl does: the old one may not work again.
+    """
+    from kubernetes import config
+
+    files = kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG
+    if not any(Path(file).expanduser().is_file() for file in files.split(os.pathsep) if file):
+        raise NotConfigured(f"{files}: no such kubeconfig; name one with --kubeconfig or KUBECONFIG")
+    try:
+        settings = _new_configuration()
+        config.load_kube_config(config_file=files, context=context, client_configuration=settings)
+        return _endpoint(settings)
+    except Exception as error:  # a foreign parser of a file that people edit: any exception means "not readable"
+        chosen = f"context {context!r}" if context else "the current context"
+        raise NotConfigured(f"{files}: {chosen} cannot be used: {_text(error)}") from error
+
+
+def from_service_account() -> Endpoint:
+    """The endpoint that Kubernetes gives to every pod; its token is read again each minute. Raises NotConfigured."""
+    from kubernetes import config
+
+    try:
+        settings = _new_configuration()
+        config.load_incluster_config(client_configuration=settings)
+        return _endpoint(settings)
+    except (config.ConfigException, OSError, ssl.SSLError) as error:
+        cure = "this works in a pod with a mounted service account token; elsewhere use a kubeconfig"
+        raise NotConfigured(f"no service account: {_text(error)}; {cure}") from error
+
+
+def in_pod() -> bool:
+    """Whether Kubernetes runs this process and no kubeconfig was asked for (kubectl's rule)."""
+    asked = os.environ.get("KUBECONFIG") or Path(DEFAULT_KUBECONFIG).expanduser().is_file()
+    return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and not asked
+
+
+def open_pool(endpoint: Endpoint, connections: int) -> urllib3.PoolManager:
+    """Kept-alive connections to one API server; at most `connections` idle ones are kept."""
+    options: dict[str, Any] = {"maxsize": connections, "socket_options": _keep_alive()}
+    if endpoint.tls is not None:
+        options["ssl_context"] = endpoint.tls
+    if endpoint.server_name:
+        options["server_hostname"] = endpoint.server_name
+    if endpoint.proxy:
+        return urllib3.ProxyManager(endpoint.proxy, **options)
+    return urllib3.PoolManager(**options)
+
+
+def _new_configuration() -> Any:
+    from kubernetes.client import Configuration
+
+    return Configuration()
+
+
+def _endpoint(settings: Any) -> Endpoint:
+    lock = threading.Lock()
+
+    def authorization() -> str | None:
+        try:
+            with lock:  # a token plugin runs once, not once for each thread
+                header = settings.get_api_key_with_prefix("BearerToken", alias="authorization")
+        except Exception as error:  # foreign code, plugins and files: any exception means "no token"
+            raise NotConfigured(f"{settings.host}: the token cannot be renewed: {_text(error)}") from error
+        return str(header).strip() if header else None
+
+    return Endpoint(
+        url=str(settings.host).rstrip("/"),
+        tls=_tls(settings) if str(settings.host).startswith("https") else None,
+        server_name=settings.tls_server_name,
+        proxy=_proxy(settings),
+        authorization=authorization,
+    )
+
+
+def _tls(settings: Any) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=settings.ssl_ca_cert)
+    # Python 3.13 refuses authorities without a key identifier, which older clusters still have and Go accepts.
+    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
+    if not settings.verify_ssl:  # the user's `insecure-skip-tls-verify`
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if settings.cert_file:
+        # An empty password: an encrypted key is an error here, never a prompt that nobody answers.
+        context.load_cert_chain(settings.cert_file, settings.key_file, password="")
+    return context
+
+
+def _proxy(settings: Any) -> str | None:
+    host = str(urllib3.util.parse_url(settings.host).host or "").strip("[]").lower()
+    exceptions = str(settings.no_proxy or "").lower().split(",")
+    if not settings.proxy or any(_covers(entry.strip(), host) for entry in exceptions):
+        return None
+    return str(settings.proxy)
+
+
+def _covers(entry: str, host: str) -> bool:
+    """Whether an entry of NO_PROXY (`*`, a domain, an address or a network) means this host."""
+    try:
+        return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
+    except ValueError:  # one of them is a name
+        domain = entry.lstrip(".")
+        return entry == "*" or (bool(domain) and (host == domain or host.endswith("." + domain)))
+
+
+def _keep_alive() -> list[tuple[int, int, int]]:
+    """TCP options under which a peer that is gone is noticed after 60 s (30 s idle, then three probes 10 s apart)."""
+    options: list[tuple[int, int, int]] = [
+        *((int(level), int(name), int(value)) for level, name, value in HTTPConnection.default_socket_options),
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    ]
+    wanted = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}  # not every system has all of them
+    options += [
+        (socket.IPPROTO_TCP, getattr(socket, name), value) for name, value in wanted.items() if hasattr(socket, name)
+    ]
+    return options
+
+
+def _text(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

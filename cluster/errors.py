@@ -1,0 +1,127 @@
+"""What can go wrong between us and an API server; every error says where and what to do about it."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class ClusterError(Exception):
+    """Anything that this package raises about a cluster."""
+
+
+class NotConfigured(ClusterError):
+    """No usable kubeconfig, context or service account."""
+
+
+class Unreachable(ClusterError):
+    """The API server gave no complete answer: connection, TLS or time.
+
+    `sent` is False only where the request certainly never left this machine.
+    """
+
+    def __init__(self, host: str, problem: str, cure: str, *, sent: bool = True) -> None:
+        super().__init__(f"{host}: {problem}; {cure}")
+        self.host = host
+        self.problem = problem
+        self.cure = cure
+        self.sent = sent
+
+
+class BadAnswer(ClusterError):
+    """The answer is not what the Kubernetes API sends: a proxy's page, a cut line, no JSON."""
+
+
+class ApiError(ClusterError):
+    """The API server answered with a failure.
+
+    `retry_after` is in seconds, None where the server named no time.
+    `reason` is the machine-readable word of the Status object (`AlreadyExists`, `Expired`, ...).
+    """
+
+    cure: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        message: str,
+        *,
+        request: str = "",
+        retry_after: float | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(
+            ": ".join(part for part in (request, f"{status} {reason}".strip(), message) if part) + self.cure
+        )
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.request = request
+        self.retry_after = retry_after
+        self.details: Mapping[str, Any] = details or {}
+
+
+class Unauthorized(ApiError):
+    """401: the API server does not know who asks."""
+
+    cure = "; the credentials are missing, wrong or expired: try the same context with `kubectl auth whoami`"
+
+
+class Forbidden(ApiError):
+    """403: known, but RBAC or an admission plugin says no."""
+
+
+class NotFound(ApiError):
+    """404: no such object, or no such kind of object."""
+
+
+class Conflict(ApiError):
+    """409: somebody was faster (`Conflict`), the name is taken (`AlreadyExists`), or another manager owns the field."""
+
+
+class Gone(ApiError):
+    """410: the resource version or the continue token is too old; list anew."""
+
+
+_BY_STATUS: dict[int, type[ApiError]] = {401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 410: Gone}
+
+
+def from_status(status: Mapping[str, Any], *, request: str = "", retry_after: float | None = None) -> ApiError:
+    """The error that a `Status` object describes; odd or missing fields do no harm."""
+    code = status.get("code")
+    code = code if isinstance(code, int) else 500
+    details = status.get("details")
+    details = details if isinstance(details, Mapping) else {}
+    seconds = details.get("retryAfterSeconds")
+    if retry_after is None and isinstance(seconds, int) and seconds > 0:
+        retry_after = float(seconds)
+    return _BY_STATUS.get(code, ApiError)(
+        code,
+        str(status.get("reason") or ""),
+        str(status.get("message") or ""),
+        request=request,
+        retry_after=retry_after,
+        details=details,
+    )
+
+
+def from_response(code: int, body: bytes, *, request: str, retry_after: str | None) -> ApiError:
+    """The error of an HTTP answer, whoever sent it: the API server (a Status) or a proxy on the way (any text)."""
+    status = _status_object(body)
+    # What HTTP says wins: a body may be cut, or be no Status at all.
+    return from_status({**status, "code": code}, request=request, retry_after=_seconds(retry_after))
+
+
+def _status_object(body: bytes) -> dict[str, Any]:
+    try:
+        status = json.loads(body)
+    except (ValueError, RecursionError):
+        status = None
+    if isinstance(status, dict) and status.get("kind") == "Status":
+        return status
+    return {"message": body[:200].decode("utf-8", "replace").strip()}
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """Retry-After in seconds; the form with a date is not used by API servers and counts as absent."""
+    return float(retry_after) if retry_after and retry_after.isascii() and retry_after.isdigit() else None

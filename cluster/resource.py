@@ -1,0 +1,52 @@
+"""How a kind of object is addressed in the API."""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One kind in one version, by its plural as it stands in the path; the core group is `""`."""
+
+    group: str
+    version: str
+    plural: str
+    namespaced: bool
+
+    @property
+    def root(self) -> str:
+        """The path of the group and version: what discovery answers for."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+    def collection(self, namespace: str | None = None) -> str:
+        """The path of all objects, or of those in one namespace."""
+        if namespace is None:
+            return f"{self.root}/{self.plural}"
+        if not self.namespaced:
+            raise ValueError(f"{self} are not in namespaces, so there is no {self.plural} in namespace {namespace!r}")
+        return f"{self.root}/namespaces/{_segment(namespace)}/{self.plural}"
+
+    def item(self, name: str, namespace: str | None = None, *, subresource: str | None = None) -> str:
+        """The path of one object, or of its subresource (`status`)."""
+        if self.namespaced and namespace is None:
+            raise ValueError(f"{self} are in namespaces: {name!r} alone does not say which object is meant")
+        path = f"{self.collection(namespace)}/{_segment(name)}"
+        return f"{path}/{_segment(subresource)}" if subresource else path
+
+    def __str__(self) -> str:
+        return ".".join(part for part in (self.plural, self.version, self.group) if part)
+
+
+def _segment(name: str) -> str:
+    """A name as one path segment; what would climb the path is refused, since percent-encoding leaves dots alone."""
+    if name in ("", ".", ".."):
+        raise ValueError(f"{name!r} is no name of an object")
+    return quote(name, safe="")
+
+
+NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)
+SECRETS = Resource("", "v1", "secrets", namespaced=True)
+VALIDATING_WEBHOOKS = Resource(
+    "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", namespaced=False
+)
+MUTATING_WEBHOOKS = Resource("admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", namespaced=False)

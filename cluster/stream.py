@@ -1,0 +1,134 @@
+"""A watch: events as they come, from an answer that never ends by itself."""
+
+import json
+import logging
+import threading
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, cast
+
+import urllib3
+
+from cluster.errors import BadAnswer, from_status
+from cluster.unreachable import unreachable
+
+Manifest = dict[str, Any]
+EventKind = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
+
+# etcd refuses objects above 1.5 MiB; far beyond that the peer is not an API server.
+LINE_LIMIT = 8 * 1024 * 1024
+_CHUNK = 64 * 1024
+_KINDS = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
+
+log = logging.getLogger(__name__)
+
+
+class Event(NamedTuple):
+    """One line of a watch. Of a bookmark's object only the resource version means anything."""
+
+    kind: EventKind
+    manifest: Manifest
+
+    @property
+    def resource_version(self) -> str:
+        return str(self.manifest["metadata"]["resourceVersion"])
+
+
+class Watch:
+    """The events of one watch request, in order. Iterate in one thread; `interrupt` may come from another.
+
+    The iteration ends when the server ends the watch or after `interrupt`. It raises Gone where the version is
+    too old, another ApiError where the server reports one, BadAnswer for lines that are cut, too long or no
+    event, and Unreachable for a connection that broke or fell silent.
+    """
+
+    def __init__(
+        self, response: urllib3.BaseHTTPResponse, host: str, request: str, line_limit: int = LINE_LIMIT
+    ) -> None:
+        self._response = response
+        self._host = host
+        self._request = request
+        self._line_limit = line_limit
+        self._interrupted = threading.Event()
+
+    def __enter__(self) -> "Watch":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Event]:
+        try:
+            for line in lines(self._chunks(), self._line_limit):
+                if self._interrupted.is_set():
+                    return
+                yield _event(line, self._request)
+        except (BadAnswer, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            # A socket that is shut under its reader may fail in any of these ways; nobody wants to hear of it then.
+            if self._interrupted.is_set():
+                return
+            if isinstance(error, urllib3.exceptions.HTTPError | OSError):
+                raise unreachable(self._host, error) from error
+            raise
+
+    def interrupt(self) -> None:
+        """Wake the reader and end its iteration; from any thread, any number of times."""
+        self._interrupted.set()
+        try:
+            self._response.shutdown()
+        except (ValueError, RuntimeError, OSError) as error:
+            log.debug("%s had ended already: %s", self._request, error)
+
+    def close(self) -> None:
+        """Drop the connection; for the reading thread. A watch that was left midway cannot be used again."""
+        self._response.close()
+
+    def _chunks(self) -> Iterator[bytes]:
+        while chunk := self._response.read1(_CHUNK):
+            yield chunk
+
+
+def lines(chunks: Iterable[bytes], limit: int) -> Iterator[bytes]:
+    """The lines of a byte stream, however it is cut into chunks; blank lines are left out.
+
+    Raises BadAnswer for a line longer than `limit` bytes and for a last line without its end.
+    """
+    rest = bytearray()
+    for chunk in chunks:
+        *whole, tail = chunk.split(b"\n")
+        if whole:
+            whole[0] = bytes(rest) + whole[0]
+            rest = bytearray()
+        for line in whole:
+            if len(line) > limit:
+                raise BadAnswer(f"a line of the watch is longer than {limit} bytes; no API server sends that")
+            if line.strip():
+                yield line
+        rest += tail
+        if len(rest) > limit:
+            raise BadAnswer(f"a line of the watch is longer than {limit} bytes; no API server sends that")
+    if rest.strip():
+        raise BadAnswer("the watch ended in the middle of a line")
+
+
+def drop_managed_fields(manifest: Manifest) -> Manifest:
+    """The same object without `metadata.managedFields`: often half of its size, and no rule reads it."""
+    metadata = manifest.get("metadata")
+    if isinstance(metadata, dict):
+        metadata.pop("managedFields", None)
+    return manifest
+
+
+def _event(line: bytes, request: str) -> Event:
+    try:
+        event = json.loads(line)
+        kind, manifest = event["type"], event["object"]
+        if kind == "ERROR":
+            raise from_status(manifest if isinstance(manifest, dict) else {}, request=request)
+        if kind not in _KINDS or not isinstance(manifest["metadata"]["resourceVersion"], str):
+            raise ValueError(f"type {kind!r}")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadAnswer(f"{request}: a line is no watch event: {type(error).__name__}: {error}") from error
+    return Event(cast("EventKind", kind), drop_managed_fields(manifest))

@@ -1,0 +1,52 @@
+"""What a failed connection means, in words: urllib3's exceptions become one error with a cure."""
+
+import ssl
+
+from urllib3 import exceptions
+
+from cluster.errors import Unreachable
+
+_CHECK_ADDRESS = "check the server address of the context and that the API server runs"
+
+
+def unreachable(host: str, error: Exception) -> Unreachable:
+    """The error for a request to `host` that got no complete answer."""
+    problem, cure, sent = _explain(error)
+    return Unreachable(host, problem, cure, sent=sent)
+
+
+def _explain(error: Exception) -> tuple[str, str, bool]:
+    """(what happened, what to do, whether the server may have seen the request)."""
+    match error:
+        case exceptions.NameResolutionError():
+            return "its host name is not known", "check the server address of the context, or DNS", False
+        case exceptions.NewConnectionError():  # a kind of ConnectTimeoutError, by its name's history
+            return f"no connection ({_root(error)})", _CHECK_ADDRESS, False
+        case exceptions.ConnectTimeoutError():
+            return "no connection in time", f"{_CHECK_ADDRESS}; a firewall may drop the packets", False
+        case exceptions.ProxyError():
+            return f"the proxy does not let us through ({_root(error)})", "check proxy-url and HTTPS_PROXY", False
+        case exceptions.SSLError() if isinstance(error.args[0], ssl.SSLCertVerificationError):
+            reason = error.args[0].verify_message
+            return f"its certificate is not trusted ({reason})", "check certificate-authority of the context", False
+        case exceptions.SSLError():
+            return (
+                f"no TLS connection ({error})",
+                "check that the port speaks HTTPS and takes our client certificate",
+                False,
+            )
+        case exceptions.ReadTimeoutError():
+            return (
+                "connected, but no answer in time",
+                "the API server is overloaded or the network dropped the connection",
+                True,
+            )
+    return f"the connection broke ({_root(error)})", "this passes when the API server or the network is back", True
+
+
+def _root(error: BaseException) -> str:
+    """The innermost reason: urllib3 wraps the socket's own words several times."""
+    inner = error.__cause__ or error.__context__
+    while inner is not None and inner is not error:
+        error, inner = inner, inner.__cause__ or inner.__context__
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -1,0 +1,161 @@
+"""Requests over kept-alive connections: sending, repeating where that is safe, fresh credentials, clear errors."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+import urllib3
+
+from cluster.endpoint import Endpoint, open_pool
+from cluster.errors import BadAnswer, ClusterError, Unauthorized, from_response
+from cluster.retry import Backoff, asked_wait, may_repeat
+from cluster.unreachable import unreachable
+
+_RELOGIN_EVERY = 10.0  # seconds between two attempts to get new credentials
+_LONGEST_PAUSE = 10.0  # seconds; who can wait longer does so himself
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """Seconds: for a connection, for the next bytes of an answer, and what a watch may be silent beyond its own end."""
+
+    connect: float = 5.0
+    read: float = 30.0
+    watch_grace: float = 15.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request; an `idempotent` one may be sent again although the first may have arrived."""
+
+    method: str
+    path: str
+    params: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+    content_type: str = "application/json"
+    idempotent: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class Wire:
+    """The connections to one API server. Raises ClusterError and its children only."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        timeouts: Timeouts,
+        attempts: int,
+        connections: int,
+        relogin: Callable[[], Endpoint] | None,
+        pause: Callable[[float], object],
+    ) -> None:
+        self.timeouts = timeouts
+        self._attempts = attempts
+        self._connections = connections
+        self._relogin = relogin
+        self._relogin_at = float("-inf")
+        self._lock = threading.Lock()
+        self._pause = pause
+        self._line = (endpoint, open_pool(endpoint, connections))  # one value: a thread sees the old pair or the new
+
+    @property
+    def host(self) -> str:
+        """The address of the API server, for messages."""
+        return self._line[0].url
+
+    def close(self) -> None:
+        """Close the idle connections; a later request opens new ones."""
+        self._line[1].clear()
+
+    def call(self, request: Request, attempts: int | None = None) -> dict[str, Any]:
+        """The JSON object that answers; sent up to `attempts` times where that is safe."""
+        backoff = Backoff(first=0.1, longest=2.0)
+        left = attempts or self._attempts
+        while True:
+            left -= 1
+            try:
+                return _json_object(self._send(request, self.timeouts.read).data, request)
+            except ClusterError as error:
+                wait = backoff.next(asked_wait(error))
+                if left < 1 or wait > _LONGEST_PAUSE or not may_repeat(error, idempotent=request.idempotent):
+                    raise
+            self._pause(wait)
+
+    def stream(self, request: Request, silence: float) -> urllib3.BaseHTTPResponse:
+        """The answer with its body unread; reading fails after `silence` seconds without a byte."""
+        return self._send(request, silence, stream=True)
+
+    def _send(self, request: Request, read: float, *, stream: bool = False) -> urllib3.BaseHTTPResponse:
+        """Sent once; once more with new credentials where the old ones are refused."""
+        endpoint = self._line[0]
+        try:
+            return self._exchange(request, read, stream)
+        except Unauthorized:
+            if not self._log_in_again(endpoint):
+                raise
+        return self._exchange(request, read, stream)
+
+    def _exchange(self, request: Request, read: float, stream: bool) -> urllib3.BaseHTTPResponse:
+        endpoint, pool = self._line
+        query = f"?{urlencode(request.params)}" if request.params else ""
+        try:
+            response = pool.request(
+                request.method,
+                f"{endpoint.url}{request.path}{query}",
+                body=None if request.body is None else json.dumps(request.body).encode(),
+                headers=_headers(endpoint, request),
+                timeout=urllib3.Timeout(connect=self.timeouts.connect, read=read),
+                retries=False,
+                redirect=False,
+                preload_content=False,
+            )
+            if not (stream and response.status == 200):
+                response.read(cache_content=True)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise unreachable(endpoint.url, error) from error
+        if not 200 <= response.status < 300:
+            retry_after = response.headers.get("Retry-After")
+            raise from_response(response.status, response.data, request=str(request), retry_after=retry_after)
+        return response
+
+    def _log_in_again(self, refused: Endpoint) -> bool:
+        """Whether there are newer credentials than the refused ones: a rotated file, a token plugin's next answer."""
+        with self._lock:
+            if self._line[0] is not refused:
+                return True  # another thread was here first
+            if self._relogin is None or time.monotonic() - self._relogin_at < _RELOGIN_EVERY:
+                return False
+            self._relogin_at = time.monotonic()
+            endpoint = self._relogin()
+            self._line = (endpoint, open_pool(endpoint, self._connections))
+            return True
+
+
+def _headers(endpoint: Endpoint, request: Request) -> dict[str, str]:
+    authorization = endpoint.authorization()
+    return {
+        "Accept": "application/json",
+        "User-Agent": "quotree",
+        **({} if request.body is None else {"Content-Type": request.content_type}),
+        **({"Authorization": authorization} if authorization else {}),
+    }
+
+
+def _json_object(body: bytes, request: Request) -> dict[str, Any]:
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadAnswer(f"{request}: the answer is no JSON ({error}); {_WRONG_SERVER}") from error
+    if not isinstance(answer, dict):
+        raise BadAnswer(f"{request}: the answer is no JSON object; {_WRONG_SERVER}")
+    return answer
+
+
+_WRONG_SERVER = "check that the server address of the context is that of an API server"

@@ -1,0 +1,285 @@
+"""Requests: what is sent, what is repeated, and what errors say."""
+
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cluster.client import MERGE_PATCH, Cluster
+from cluster.endpoint import Endpoint
+from cluster.errors import (
+    ApiError,
+    BadAnswer,
+    Conflict,
+    Forbidden,
+    Gone,
+    NotFound,
+    Unauthorized,
+    Unreachable,
+)
+from cluster.wire import Timeouts
+from tests.cluster.fake import WIDGETS, FakeApi, Handler, Reply, events, line, page, status, widget
+
+ITEM = WIDGETS.item("a", "default")
+
+
+def ok(answer: Any) -> Reply:
+    return lambda handler: handler.send_json(200, answer)
+
+
+def test_get_returns_the_plain_object(api: FakeApi, cluster: Cluster) -> None:
+    api.others += [ok(widget("a", 3, size=1))]
+
+    assert cluster.get(ITEM, {"pretty": "0"}) == widget("a", 3, size=1)
+    (seen,) = api.seen
+    assert (seen.method, seen.path, seen.query) == ("GET", ITEM, {"pretty": "0"})
+    assert seen.headers["Accept"] == "application/json"
+
+
+def test_each_writing_method_sends_what_it_says(api: FakeApi, cluster: Cluster) -> None:
+    api.others += [ok({})] * 6
+    body = {"spec": {"size": 2}}
+
+    cluster.create(ITEM, body, field_manager="me")
+    cluster.replace(ITEM, body)
+    cluster.patch(ITEM, body, MERGE_PATCH)
+    cluster.apply(ITEM, body, "me", force=True)
+    cluster.delete(ITEM, resource_version="7")
+    cluster.delete(ITEM)
+
+    assert [(seen.method, seen.query, seen.body) for seen in api.seen] == [
+        ("POST", {"fieldManager": "me"}, body),
+        ("PUT", {}, body),
+        ("PATCH", {}, body),
+        ("PATCH", {"fieldManager": "me", "force": "true"}, body),
+        ("DELETE", {}, {"preconditions": {"resourceVersion": "7"}}),
+        ("DELETE", {}, None),
+    ]
+    assert [seen.headers.get("Content-Type") for seen in api.seen] == [
+        "application/json",
+        "application/json",
+        "application/merge-patch+json",
+        "application/apply-patch+yaml",
+        "application/json",
+        None,
+    ]
+
+
+def test_list_pages_through_and_names_the_kind_of_each_item(api: FakeApi, cluster: Cluster) -> None:
+    bare = {"metadata": {"name": "a"}}
+    api.lists += [page(bare, proceed="x y&z", version=4), page({"metadata": {"name": "b"}}, version=4)]
+
+    assert list(cluster.list(WIDGETS, 1, namespace="default", label_selector="team=ml")) == [
+        {"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": name}} for name in ("a", "b")
+    ]
+    assert [seen.query for seen in api.seen] == [
+        {"limit": "1", "labelSelector": "team=ml"},
+        {"limit": "1", "labelSelector": "team=ml", "continue": "x y&z"},
+    ]
+
+
+def test_list_says_so_when_the_token_expired(api: FakeApi, cluster: Cluster) -> None:
+    api.lists += [page(widget("a", 1), proceed="more"), status(410, "Expired")]
+
+    with pytest.raises(Gone):
+        list(cluster.list(WIDGETS))
+
+
+def test_a_snapshot_keeps_only_what_was_asked_for_and_gives_up_in_the_end(api: FakeApi, cluster: Cluster) -> None:
+    api.lists += [page(widget("a", 1), version=5)]
+    listing = cluster.snapshot(WIDGETS, lambda manifest: manifest["metadata"]["name"])
+    assert (listing.items, listing.resource_version) == (("a",), "5")
+
+    api.lists += [page(widget("a", 1), proceed="more"), status(410, "Expired")] * 3
+    with pytest.raises(Gone):
+        cluster.snapshot(WIDGETS, len)
+
+
+def test_served_tells_present_from_absent(api: FakeApi, cluster: Cluster) -> None:
+    resources = {"kind": "APIResourceList", "resources": [{"name": "widgets"}, {"name": "widgets/status"}]}
+    api.others += [ok(resources), ok({"kind": "APIResourceList", "resources": None}), status(404, "NotFound")]
+
+    assert [cluster.served(WIDGETS) for _ in range(3)] == [True, False, False]
+    assert {seen.path for seen in api.seen} == {"/apis/example.dev/v1"}
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "kind"),
+    [
+        (401, "Unauthorized", Unauthorized),
+        (403, "Forbidden", Forbidden),
+        (404, "NotFound", NotFound),
+        (409, "AlreadyExists", Conflict),
+        (410, "Expired", Gone),
+        (422, "Invalid", ApiError),
+    ],
+)
+def test_a_failure_becomes_an_error_with_everything_in_it(
+    api: FakeApi, cluster: Cluster, code: int, reason: str, kind: type[ApiError]
+) -> None:
+    details = {"name": "a", "causes": [{"field": "spec.size"}]}
+    answer = {"kind": "Status", "code": code, "reason": reason, "message": "no", "details": details}
+    api.others += [lambda handler: handler.send_json(code, answer)]
+
+    with pytest.raises(kind) as caught:
+        cluster.create(ITEM, {})
+
+    error = caught.value
+    assert type(error) is kind
+    assert (error.status, error.reason, error.message, error.details) == (code, reason, "no", details)
+    assert str(error).startswith(f"POST {ITEM}: {code} {reason}: no")
+
+
+def test_a_failure_that_is_no_status_object_still_says_what_came(api: FakeApi, cluster: Cluster) -> None:
+    api.others += [lambda handler: handler.send_json(502, b"<h1>Bad gateway</h1>" + b"x" * 1000)]
+
+    with pytest.raises(ApiError, match="502: <h1>Bad gateway</h1>") as caught:
+        cluster.create(ITEM, {})
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("body", [b"<html>login</html>", b"[1]", b"", b"[" * 100_000])
+def test_an_answer_that_is_no_object_is_refused(api: FakeApi, cluster: Cluster, body: bytes) -> None:
+    api.others += [lambda handler: handler.send_json(200, body)]
+
+    with pytest.raises(BadAnswer, match="check that the server address"):
+        cluster.get(ITEM)
+
+
+def test_a_list_without_a_version_is_refused(api: FakeApi, cluster: Cluster) -> None:
+    api.lists += [ok({"items": []})]
+
+    with pytest.raises(BadAnswer, match="no list with a resource version"):
+        list(cluster.list(WIDGETS))
+
+
+def patient(api: FakeApi) -> tuple[Cluster, list[float]]:
+    pauses: list[float] = []
+    return api.cluster(pause=pauses.append), pauses
+
+
+def test_reading_is_repeated_after_a_broken_connection_and_503(api: FakeApi) -> None:
+    cluster, pauses = patient(api)
+    api.others += [Handler.reset, status(503, "ServiceUnavailable"), ok({"found": True})]
+
+    with cluster:
+        assert cluster.get(ITEM) == {"found": True}
+    assert len(pauses) == 2
+
+
+def test_reading_is_given_up_after_three_attempts(api: FakeApi) -> None:
+    cluster, _ = patient(api)
+    api.others += [status(503, "ServiceUnavailable")] * 5
+
+    with cluster, pytest.raises(ApiError):
+        cluster.get(ITEM)
+    assert len(api.seen) == 3
+
+
+def test_a_write_that_may_have_arrived_is_not_repeated(api: FakeApi) -> None:
+    cluster, pauses = patient(api)
+    api.others += [Handler.reset, ok({})]
+
+    with cluster, pytest.raises(Unreachable, match="the connection broke"):
+        cluster.create(ITEM, {})
+    assert (len(api.seen), pauses) == (1, [])
+
+
+def test_a_write_that_was_turned_away_is_repeated_after_the_wait_that_was_asked_for(api: FakeApi) -> None:
+    cluster, pauses = patient(api)
+    api.others += [status(429, "TooManyRequests", retry_after=3), ok({"done": True})]
+
+    with cluster:
+        assert cluster.create(ITEM, {}) == {"done": True}
+    assert pauses == [3.0]
+
+
+def test_a_long_wait_is_left_to_the_caller(api: FakeApi) -> None:
+    cluster, pauses = patient(api)
+    api.others += [status(429, "TooManyRequests", retry_after=60)]
+
+    with cluster, pytest.raises(ApiError) as caught:
+        cluster.get(ITEM)
+    assert (caught.value.retry_after, pauses) == (60.0, [])
+
+
+def test_a_server_that_does_not_answer_is_given_up(api: FakeApi) -> None:
+    api.others += [Handler.hold]
+
+    impatient = api.cluster(timeouts=Timeouts(connect=1.0, read=0.1), attempts=1)
+    with impatient, pytest.raises(Unreachable, match="no answer in time"):
+        impatient.get(ITEM)
+
+
+def test_nothing_listens(api: FakeApi) -> None:
+    cluster, pauses = patient(api)
+    api.close()
+
+    with cluster, pytest.raises(Unreachable, match=r"no connection \(Connection refused\); check the server address"):
+        cluster.create(ITEM, {})
+    assert len(pauses) == 2  # never sent, so even a write is tried again
+
+
+def test_redirects_are_not_followed(api: FakeApi, cluster: Cluster) -> None:
+    api.others += [lambda handler: handler.send_json(302, {}, {"Location": "http://127.0.0.1:1/login"})]
+
+    with pytest.raises(ApiError, match="302"):
+        cluster.get(ITEM)
+
+
+def test_a_path_in_the_address_is_kept(api: FakeApi) -> None:
+    api.others += [ok({})]
+    with Cluster(Endpoint(f"{api.url}/k8s/clusters/c-1")) as cluster:
+        cluster.get("/version")
+
+    assert api.seen[0].path == "/k8s/clusters/c-1/version"
+
+
+def endpoints(api: FakeApi, tokens: list[str]) -> Callable[[], Endpoint]:
+    def login() -> Endpoint:
+        token = tokens.pop(0)
+        return Endpoint(api.url, authorization=lambda: f"Bearer {token}")
+
+    return login
+
+
+def test_refused_credentials_are_fetched_anew_once(api: FakeApi) -> None:
+    login = endpoints(api, ["old", "new", "newer"])
+    api.others += [status(401, "Unauthorized"), ok({"in": True}), status(401, "Unauthorized")]
+
+    with Cluster(login(), relogin=login) as cluster:
+        assert cluster.get(ITEM) == {"in": True}
+        with pytest.raises(Unauthorized, match="kubectl auth whoami"):  # not again right away
+            cluster.get(ITEM)
+
+    assert [seen.headers["Authorization"] for seen in api.seen] == ["Bearer old", "Bearer new", "Bearer new"]
+
+
+def test_connections_are_kept_and_shared_by_threads(api: FakeApi, cluster: Cluster) -> None:
+    api.others += [ok({"n": n}) for n in range(40)]
+    answers: list[Any] = []
+
+    def read() -> None:
+        for _ in range(10):
+            answers.append(cluster.get(ITEM)["n"])
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(answers) == list(range(40))
+    assert len(api.connections) <= 4
+
+
+def test_a_watch_is_closed_when_left_midway(api: FakeApi, cluster: Cluster) -> None:
+    api.watches += [events(line("ADDED", widget("a", 2)), line("ADDED", widget("b", 3)), then=Handler.hold)]
+
+    with cluster.watch(WIDGETS, "1", seconds=60) as watch:
+        first = next(iter(watch))
+
+    assert (first.kind, first.resource_version, first.manifest["metadata"]["name"]) == ("ADDED", "2", "a")
+    assert json.dumps(first.manifest)

@@ -1,0 +1,282 @@
+"""Logging in: kubeconfig files, service accounts and TLS, on loopback with certificates of our own."""
+
+import base64
+import json
+import os
+import socket
+import ssl
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from urllib3 import exceptions
+from urllib3.connection import HTTPSConnection
+
+from certs.pki import KeyPair, new_authority, new_server
+from cluster import endpoint
+from cluster.client import Cluster
+from cluster.endpoint import from_kubeconfig, from_service_account, in_pod
+from cluster.errors import NotConfigured, Unreachable
+from cluster.unreachable import unreachable
+from tests.cluster.fake import FakeApi
+
+NOW = datetime.now(UTC)
+DAY = timedelta(days=1)
+AUTHORITY = new_authority("Test CA", NOW, DAY)
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No kubeconfig, pod or proxy of the machine that runs the tests."""
+    for name in list(os.environ):
+        if name.startswith("KUBE") or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.fixture
+def secure(tmp_path: Path) -> Iterator[FakeApi]:
+    """A fake API server that speaks TLS under the name 127.0.0.1 and `api.test`."""
+    pair = new_server(AUTHORITY, ["127.0.0.1", "api.test"], NOW, DAY)
+    (tmp_path / "server.pem").write_bytes(pair.certificate + pair.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.pem")
+    server = FakeApi(context)
+    yield server
+    server.close()
+
+
+def kubeconfig(folder: Path, cluster: dict[str, Any], user: dict[str, Any] | None = None, name: str = "one") -> str:
+    """A file with one context; returns its path."""
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "clusters": [{"name": name, "cluster": cluster}],
+        "users": [{"name": name, "user": user or {}}],
+    }
+    path = folder / f"{name}.yaml"
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
+def encoded(pem: bytes) -> str:
+    return base64.b64encode(pem).decode()
+
+
+def version(handler: Any) -> None:
+    handler.send_json(200, {"gitVersion": "v1.36.3"})
+
+
+def ask(path: str, api: FakeApi) -> str | None:
+    """One request by that kubeconfig; returns the Authorization header that arrived."""
+    api.others.append(version)
+    with Cluster.connect(kubeconfig=path) as cluster:
+        assert cluster.get("/version") == {"gitVersion": "v1.36.3"}
+    return api.seen[-1].headers.get("Authorization")
+
+
+def test_a_token_and_a_private_authority(secure: FakeApi, tmp_path: Path) -> None:
+    trust = {"server": secure.url, "certificate-authority-data": encoded(AUTHORITY.certificate)}
+
+    assert ask(kubeconfig(tmp_path, trust, {"token": "abc"}), secure) == "Bearer abc"
+
+
+def test_a_certificate_of_a_stranger_is_refused(secure: FakeApi, tmp_path: Path) -> None:
+    stranger = new_authority("Stranger", NOW, DAY)
+    trust = {"server": secure.url, "certificate-authority-data": encoded(stranger.certificate)}
+
+    cluster = Cluster.connect(kubeconfig=kubeconfig(tmp_path, trust))
+    with cluster, pytest.raises(Unreachable, match=r"not trusted .*; check certificate-authority") as caught:
+        cluster.get("/version")
+    assert caught.value.sent is False
+
+
+def test_the_name_in_the_certificate_may_be_given(secure: FakeApi, tmp_path: Path) -> None:
+    trust = {"server": secure.url, "certificate-authority-data": encoded(AUTHORITY.certificate)}
+
+    assert ask(kubeconfig(tmp_path, {**trust, "tls-server-name": "api.test"}), secure) is None
+    cluster = Cluster.connect(kubeconfig=kubeconfig(tmp_path, {**trust, "tls-server-name": "other.test"}))
+    with cluster, pytest.raises(Unreachable, match="not trusted"):
+        cluster.get("/version")
+
+
+def test_no_check_where_the_user_wants_none(secure: FakeApi, tmp_path: Path) -> None:
+    path = kubeconfig(tmp_path, {"server": secure.url, "insecure-skip-tls-verify": True})
+
+    with pytest.warns(exceptions.InsecureRequestWarning):
+        assert ask(path, secure) is None
+
+
+def test_a_client_certificate_is_loaded_and_a_broken_one_named(secure: FakeApi, tmp_path: Path) -> None:
+    trust = {"server": secure.url, "certificate-authority-data": encoded(AUTHORITY.certificate)}
+    pair = new_server(AUTHORITY, ["me"], NOW, DAY)
+    user = {"client-certificate-data": encoded(pair.certificate), "client-key-data": encoded(pair.key)}
+    assert ask(kubeconfig(tmp_path, trust, user), secure) is None
+
+    foreign = {**user, "client-key-data": encoded(AUTHORITY.key)}
+    with pytest.raises(NotConfigured, match="the current context cannot be used: SSLError"):
+        from_kubeconfig(kubeconfig=kubeconfig(tmp_path, trust, foreign))
+
+
+def plugin(folder: Path, expires: str) -> dict[str, Any]:
+    """A token plugin that counts its runs in the token."""
+    script = folder / "plugin.sh"
+    script.write_text(
+        f"""#!/bin/sh
+echo run >> {folder}/runs
+n=$(wc -l < {folder}/runs | tr -d ' ')
+echo '{{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",
+  "status": {{"token": "token-'$n'", "expirationTimestamp": "{expires}"}}}}'
+"""
+    )
+    script.chmod(0o755)
+    return {
+        "exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": str(script), "interactiveMode": "Never"}
+    }
+
+
+def test_a_token_plugin_runs_again_only_when_its_token_expires(api: FakeApi, tmp_path: Path) -> None:
+    lasting = from_kubeconfig(
+        kubeconfig=kubeconfig(tmp_path, {"server": api.url}, plugin(tmp_path, "2999-01-01T00:00:00Z"))
+    )
+    assert [lasting.authorization() for _ in range(3)] == ["Bearer token-1"] * 3
+
+    fleeting = from_kubeconfig(
+        kubeconfig=kubeconfig(tmp_path, {"server": api.url}, plugin(tmp_path, "2001-01-01T00:00:00Z"))
+    )
+    assert [fleeting.authorization() for _ in range(2)] == ["Bearer token-3", "Bearer token-4"]
+
+
+def test_contexts_are_apart_and_nothing_global_is_set(api: FakeApi, tmp_path: Path) -> None:
+    from kubernetes.client import Configuration
+
+    one = kubeconfig(tmp_path, {"server": api.url}, {"token": "one"}, name="one")
+    two = kubeconfig(tmp_path, {"server": "http://127.0.0.1:1"}, {"token": "two"}, name="two")
+    both = f"{one}{os.pathsep}{two}"
+
+    assert [from_kubeconfig(name, both).authorization() for name in ("one", "two")] == ["Bearer one", "Bearer two"]
+    assert from_kubeconfig("two", both).url == "http://127.0.0.1:1"
+    assert "127.0.0.1" not in Configuration.get_default_copy().host
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "a: [", "kind: Config", "contexts: 5\ncurrent-context: x", "current-context: x\ncontexts: []\n"]
+)
+def test_a_kubeconfig_that_is_none_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+
+    with pytest.raises(NotConfigured, match=f"^{path}: "):
+        Cluster.connect(kubeconfig=str(path))
+
+
+def test_a_missing_file_or_context_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotConfigured, match="no such kubeconfig; name one with --kubeconfig or KUBECONFIG"):
+        Cluster.connect(kubeconfig=str(tmp_path / "nothing"))
+    with pytest.raises(NotConfigured, match=r"~/\.kube/config: no such kubeconfig"):
+        Cluster.connect()
+    with pytest.raises(NotConfigured, match="context 'prod' cannot be used"):
+        Cluster.connect("prod", kubeconfig(tmp_path, {"server": "http://127.0.0.1:1"}))
+
+
+def test_the_variable_kubeconfig_is_read_at_the_time_of_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for port in ("1", "2"):
+        path = kubeconfig(tmp_path, {"server": f"http://127.0.0.1:{port}"}, name=f"at-{port}")
+        monkeypatch.setenv("KUBECONFIG", path)
+        assert from_kubeconfig().url == f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files and variables that Kubernetes gives to a pod; returns the token file."""
+    from kubernetes.config import incluster_config
+
+    token, authority = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("first\n")
+    authority.write_bytes(AUTHORITY.certificate)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(authority))
+    return token
+
+
+def test_a_pod_logs_in_by_its_service_account(pod: Path) -> None:
+    assert in_pod()
+    assert Cluster.connect().host == "https://[::1]:6443"
+    assert from_service_account().authorization() == "bearer first"
+
+
+def test_a_kubeconfig_goes_before_the_service_account(
+    pod: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", kubeconfig(tmp_path, {"server": "http://127.0.0.1:1"}))
+
+    assert Cluster.connect().host == "http://127.0.0.1:1"
+
+
+def test_a_rotated_token_is_read_and_a_lost_one_is_an_error(pod: Path) -> None:
+    login = from_service_account()
+    pod.write_text("second")
+    assert from_service_account().authorization() == "bearer second"
+    assert login.authorization() == "bearer first"  # read once a minute
+
+    pod.unlink()
+    with pytest.raises(NotConfigured, match=r"no service account: .*; this works in a pod"):
+        from_service_account()
+
+
+def test_outside_a_pod_there_is_no_service_account() -> None:
+    with pytest.raises(NotConfigured, match="Service host/port is not set"):
+        Cluster.in_cluster()
+
+
+@pytest.mark.parametrize(
+    ("no_proxy", "direct"),
+    [("", False), ("api.test", True), (".test", True), ("est", False), ("other, test", True), ("*", True)],
+)
+def test_a_proxy_is_used_unless_the_host_is_excepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_proxy: str, direct: bool
+) -> None:
+    monkeypatch.setenv("NO_PROXY", no_proxy)
+    cluster = {"server": "http://api.test", "proxy-url": "http://127.0.0.1:3128"}
+
+    assert from_kubeconfig(kubeconfig=kubeconfig(tmp_path, cluster)).proxy == (
+        None if direct else "http://127.0.0.1:3128"
+    )
+
+
+def test_networks_may_be_excepted_from_the_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "10.0.0.0/8,fd00::/8")
+    for host, direct in (("10.1.2.3", True), ("11.1.2.3", False), ("[fd00::1]", True)):
+        cluster = {"server": f"http://{host}:6443", "proxy-url": "http://127.0.0.1:3128"}
+        assert (from_kubeconfig(kubeconfig=kubeconfig(tmp_path, cluster)).proxy is None) is direct
+
+
+def test_a_host_name_that_nobody_knows_is_told_apart() -> None:
+    error = unreachable(
+        "https://api.test", exceptions.NameResolutionError("api.test", HTTPSConnection("api.test"), socket.gaierror())
+    )
+
+    assert "host name is not known" in str(error)
+    assert error.sent is False
+
+
+def test_connections_ask_the_kernel_to_notice_a_peer_that_is_gone(api: FakeApi) -> None:
+    pool = endpoint.open_pool(endpoint.Endpoint(api.url), 1)
+    options = pool.connection_pool_kw["socket_options"]
+    assert (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1) in options
+    assert (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1) in options
+
+
+def test_keys_and_tokens_do_not_show_in_a_log() -> None:
+    assert "PRIVATE" not in repr(KeyPair(b"cert", b"PRIVATE"))
+    assert "secret" not in repr(endpoint.Endpoint("http://a", authorization=lambda: "secret"))
+    assert json.dumps(repr(AUTHORITY)).count("PRIVATE") == 0

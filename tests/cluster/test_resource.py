@@ -1,0 +1,36 @@
+"""Paths of objects in the API."""
+
+import pytest
+
+from cluster.resource import NAMESPACES, SECRETS, Resource
+
+COHORTS = Resource("kueue.x-k8s.io", "v1beta2", "cohorts", namespaced=False)
+LOCAL_QUEUES = Resource("kueue.x-k8s.io", "v1beta2", "localqueues", namespaced=True)
+
+
+def test_paths_of_the_core_group_and_of_others() -> None:
+    assert NAMESPACES.collection() == "/api/v1/namespaces"
+    assert NAMESPACES.item("default") == "/api/v1/namespaces/default"
+    assert SECRETS.item("tls", "default") == "/api/v1/namespaces/default/secrets/tls"
+    assert COHORTS.root == "/apis/kueue.x-k8s.io/v1beta2"
+    assert COHORTS.item("a", subresource="status") == "/apis/kueue.x-k8s.io/v1beta2/cohorts/a/status"
+    assert LOCAL_QUEUES.collection() == "/apis/kueue.x-k8s.io/v1beta2/localqueues"
+    assert LOCAL_QUEUES.collection("ml") == "/apis/kueue.x-k8s.io/v1beta2/namespaces/ml/localqueues"
+
+
+def test_it_reads_like_the_name_of_its_crd() -> None:
+    assert [str(COHORTS), str(SECRETS)] == ["cohorts.v1beta2.kueue.x-k8s.io", "secrets.v1"]
+
+
+def test_a_name_stays_one_segment_of_the_path() -> None:
+    assert COHORTS.item("a/b?c#d").endswith("/cohorts/a%2Fb%3Fc%23d")
+    for climbing in ("", ".", ".."):
+        with pytest.raises(ValueError, match="no name of an object"):
+            COHORTS.item(climbing)
+
+
+def test_a_namespace_belongs_to_namespaced_kinds_only() -> None:
+    with pytest.raises(ValueError, match=r"cohorts\.v1beta2.kueue\.x-k8s\.io are not in namespaces"):
+        COHORTS.item("a", "ml")
+    with pytest.raises(ValueError, match="'a' alone does not say which object"):
+        LOCAL_QUEUES.item("a")

@@ -1,0 +1,54 @@
+"""Waiting times and what may be sent twice."""
+
+import random
+
+import pytest
+
+from cluster.errors import ApiError, BadAnswer, ClusterError, Unreachable
+from cluster.retry import LONGEST_RETRY_AFTER, Backoff, may_repeat
+
+
+def test_waits_grow_to_the_longest_and_are_never_below_the_first() -> None:
+    backoff = Backoff(first=0.5, longest=30.0, chance=random.Random(7))
+
+    waits = [backoff.next() for _ in range(200)]
+
+    bounds = [min(30.0, 2.0**n) for n in range(200)]
+    assert all(0.5 <= wait <= bound for wait, bound in zip(waits, bounds, strict=True))
+    assert max(waits[10:]) > 25.0
+    assert len(set(waits[10:])) == 190  # drawn, not fixed
+
+
+def test_a_success_starts_over() -> None:
+    backoff = Backoff(first=0.5, longest=30.0)
+    for _ in range(20):
+        backoff.next()
+    backoff.reset()
+
+    assert backoff.next() <= 1.0
+
+
+def test_the_server_may_ask_for_more_but_not_for_ever() -> None:
+    assert Backoff().next(retry_after=40.0) == 40.0
+    assert Backoff().next(retry_after=1e9) == LONGEST_RETRY_AFTER
+
+
+LOST = Unreachable("host", "broke", "cure")
+REFUSED = Unreachable("host", "refused", "cure", sent=False)
+
+
+@pytest.mark.parametrize(
+    ("error", "reading", "writing"),
+    [
+        (LOST, True, False),
+        (REFUSED, True, True),
+        (ApiError(429, "TooManyRequests", ""), True, True),
+        (ApiError(503, "ServiceUnavailable", ""), True, False),
+        (ApiError(500, "InternalError", ""), False, False),
+        (ApiError(403, "Forbidden", ""), False, False),
+        (BadAnswer("no JSON"), False, False),
+    ],
+)
+def test_only_what_cannot_do_its_work_twice_is_repeated(error: ClusterError, reading: bool, writing: bool) -> None:
+    assert may_repeat(error, idempotent=True) is reading
+    assert may_repeat(error, idempotent=False) is writing

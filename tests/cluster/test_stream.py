@@ -1,0 +1,46 @@
+"""Lines out of chunks, events out of lines."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cluster.errors import BadAnswer
+from cluster.stream import drop_managed_fields, lines
+
+LINE = st.binary(min_size=1, max_size=12).filter(lambda data: b"\n" not in data and bool(data.strip()))
+
+
+@given(st.lists(LINE, max_size=6), st.lists(st.integers(0, 80), max_size=6))
+def test_lines_are_the_same_however_the_stream_is_cut(whole: list[bytes], cuts: list[int]) -> None:
+    stream = b"".join(line + b"\n" for line in whole)
+    edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
+    chunks = [stream[start:end] for start, end in pairwise(edges)]
+
+    assert list(lines(chunks, limit=12)) == whole
+
+
+def test_blank_lines_are_left_out() -> None:
+    assert list(lines([b"\n\n", b"a\n \r\n"], limit=10)) == [b"a"]
+
+
+@pytest.mark.parametrize("chunks", [[b"12345\n"], [b"123", b"45\n"], [b"123", b"45"]])
+def test_a_line_may_be_as_long_as_the_limit_and_no_longer(chunks: list[bytes]) -> None:
+    assert list(lines([b"1234\n"], limit=4)) == [b"1234"]
+    with pytest.raises(BadAnswer, match="longer than 4 bytes"):
+        list(lines(chunks, limit=4))
+
+
+def test_a_last_line_without_its_end_is_not_taken_for_whole() -> None:
+    stream = lines([b'{"a": 1}\n{"b"'], limit=100)
+
+    assert next(stream) == b'{"a": 1}'
+    with pytest.raises(BadAnswer, match="middle of a line"):
+        next(stream)
+
+
+def test_managed_fields_are_dropped_and_odd_objects_left_alone() -> None:
+    assert drop_managed_fields({"metadata": {"name": "a", "managedFields": []}}) == {"metadata": {"name": "a"}}
+    assert drop_managed_fields({"metadata": None}) == {"metadata": None}
+    assert drop_managed_fields({}) == {}

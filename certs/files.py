@@ -1,0 +1,125 @@
+"""The bundle in a folder, changed as a whole.
+
+    tls.crt -> current/tls.crt      the names that others use; they never change
+    current -> .bundle-x7f3         switched in one step: whoever follows it sees all old files or all new ones
+    .bundle-x7f3/                   ca.crt tls.crt tls.key, and ca.key where certificates are signed here
+
+Order: the new folder is written and flushed, names that are missing are added, `current` is switched, names and
+folders that nobody needs are removed; a process that is killed between two steps leaves nothing half done. A reader
+that opened `tls.crt` before the switch and `tls.key` after it holds a pair that does not fit, notices (certs.tls
+does) and reads again. The last folder but one stays for readers that are just following the old link.
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from certs.pki import BadCertificate
+from certs.rotate import Bundle, Lifetimes, plan
+from certs.secret import KEYS, from_data, to_data
+
+_CURRENT = "current"
+_PREFIX = ".bundle-"
+
+
+def ensure(folder: Path, names: Sequence[str], now: datetime, lifetimes: Lifetimes | None = None) -> Bundle:
+    """The bundle kept in `folder`, made or renewed where that is due: for use without a cluster.
+
+    Raises BadCertificate where the folder holds something else (nothing is overwritten), OSError otherwise.
+    """
+    stored = read(folder)
+    bundle = plan(stored, names, now, lifetimes)
+    if bundle != stored:
+        write(bundle, folder, signing_key=True)
+    return bundle
+
+
+def read(folder: Path) -> Bundle | None:
+    """The bundle in a folder, None where there is nothing of it. Raises BadCertificate, OSError."""
+    current = folder / _CURRENT
+    # Through the resolved folder: all files of one bundle, even while another is put in place.
+    source = current.resolve() if current.is_symlink() else folder
+    try:
+        return from_data({key: (source / key).read_bytes() for key in KEYS if (source / key).exists()})
+    except BadCertificate as error:
+        cure = "name another folder, or delete these files and new ones are made"
+        raise BadCertificate(f"{folder}: not a bundle of ours: {error}; {cure}") from error
+
+
+def write(bundle: Bundle, folder: Path, *, signing_key: bool) -> None:
+    """Put a bundle in place; keys are readable by this user only. `signing_key` False leaves out `ca.key`.
+
+    Raises BadCertificate where one of the names is a file that was not put there by this function.
+    """
+    data = {key: value for key, value in to_data(bundle).items() if signing_key or key != "ca.key"}
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        _refuse_foreign_files(folder)
+        before = _target(folder / _CURRENT)
+        new = _write_folder(folder, data)
+        for key in data:
+            if not (folder / key).is_symlink():
+                (folder / key).symlink_to(_link_to(key))
+        _switch(folder / _CURRENT, new)
+        for key in KEYS:
+            if key not in data:
+                (folder / key).unlink(missing_ok=True)
+        _tidy(folder, keep={before, new})
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One writer at a time, also among processes."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _refuse_foreign_files(folder: Path) -> None:
+    ours = {key: _target(folder / key) == _link_to(key) for key in KEYS}
+    ours[_CURRENT] = _target(folder / _CURRENT).startswith(_PREFIX)
+    for name, is_ours in ours.items():
+        if os.path.lexists(folder / name) and not is_ours:
+            raise BadCertificate(f"{folder / name} is there already and not ours; move it away or name another folder")
+
+
+def _link_to(key: str) -> str:
+    return f"{_CURRENT}/{key}"
+
+
+def _target(link: Path) -> str:
+    return str(link.readlink()) if link.is_symlink() else ""
+
+
+def _write_folder(folder: Path, data: dict[str, bytes]) -> str:
+    new = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=folder))
+    for key, value in data.items():
+        mode = 0o600 if key.endswith(".key") else 0o644
+        with os.fdopen(os.open(new / key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(value)
+            file.flush()
+            os.fsync(file.fileno())
+    return new.name
+
+
+def _switch(link: Path, target: str) -> None:
+    """Let `link` point to `target`, in one step."""
+    temporary = link.with_name(f"{target}.link")
+    temporary.symlink_to(target)
+    temporary.replace(link)
+
+
+def _tidy(folder: Path, keep: set[str]) -> None:
+    for path in folder.glob(f"{_PREFIX}*"):
+        if path.is_symlink():
+            path.unlink()  # left by a process that was killed before its switch
+        elif path.name not in keep:
+            shutil.rmtree(path)

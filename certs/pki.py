@@ -1,0 +1,246 @@
+"""Certificates: bytes in, bytes out. No clock, no file, no cluster; the time is an argument with a time zone.
+
+`cryptography` is imported on the first call, so that nothing pays for it which makes no certificate.
+"""
+
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
+
+# Clocks of API servers may lag behind ours; a certificate from the future would be refused by them.
+BACKDATE = timedelta(hours=1)
+_LONGEST_COMMON_NAME = 64  # X.520, upper bound of the attribute
+
+
+class BadCertificate(ValueError):
+    """Bytes that are no PEM certificate or key, or a pair that does not belong together."""
+
+
+@dataclass(frozen=True)
+class KeyPair:
+    """A certificate and its private key, both PEM; the key never shows in a log."""
+
+    certificate: bytes
+    key: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class CertificateFacts:
+    """What matters about one certificate; times are in UTC, `names` holds DNS names and IP addresses."""
+
+    not_before: datetime
+    not_after: datetime
+    names: frozenset[str]
+    subject: str
+    issuer: str
+    is_ca: bool
+
+
+def new_authority(common_name: str, now: datetime, lifetime: timedelta) -> KeyPair:
+    """A self-signed authority for serving certificates only: it may not sign further authorities."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _name(common_name)
+    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    builder = (
+        _builder(name, name, key.public_key(), now, now + lifetime)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_key_usage(signs_certificates=True), critical=True)
+        .add_extension(identifier, critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
+    )
+    return _signed(builder, key, key)
+
+
+def new_server(authority: KeyPair, names: Sequence[str], now: datetime, lifetime: timedelta) -> KeyPair:
+    """A serving certificate for DNS names and IP addresses, signed by `authority`, never valid longer than it.
+
+    Raises ValueError for no name, a name that is none, or an authority that has expired; BadCertificate for an
+    authority that cannot be read.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import ExtendedKeyUsageOID
+
+    issuer, issuer_key = _read(authority)
+    if issuer.not_valid_after_utc <= now:
+        raise ValueError(f"the authority expired at {issuer.not_valid_after_utc:%Y-%m-%d %H:%M} UTC; make a new one")
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = _name(names[0] if names and len(names[0]) <= _LONGEST_COMMON_NAME else "")
+    identifier = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    until = min(now + lifetime, issuer.not_valid_after_utc)
+    builder = (
+        _builder(subject, issuer.subject, key.public_key(), now, until)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(signs_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(_alternative_names(names), critical=not list(subject))  # RFC 5280: critical without a subject
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
+    )
+    return _signed(builder, key, issuer_key)
+
+
+def inspect(pem: bytes) -> CertificateFacts:
+    """The facts of the first certificate in `pem`. Raises BadCertificate."""
+    from cryptography import x509
+
+    certificate = _certificate(pem)
+    try:
+        constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except x509.ExtensionNotFound:
+        constraints = False
+    return CertificateFacts(
+        not_before=certificate.not_valid_before_utc,
+        not_after=certificate.not_valid_after_utc,
+        names=_names(certificate),
+        subject=certificate.subject.rfc4514_string(),
+        issuer=certificate.issuer.rfc4514_string(),
+        is_ca=constraints,
+    )
+
+
+def canonical(name: str) -> str:
+    """A name as `CertificateFacts.names` spells it: IP addresses have several spellings."""
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        return name
+
+
+def split(pem: bytes) -> tuple[bytes, ...]:
+    """The certificates of a bundle, each as PEM of its own. Raises BadCertificate."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    try:
+        certificates = x509.load_pem_x509_certificates(pem)
+    except ValueError as error:
+        raise BadCertificate(f"no PEM certificate: {error}") from error
+    return tuple(certificate.public_bytes(Encoding.PEM) for certificate in certificates)
+
+
+def check_pair(pair: KeyPair) -> None:
+    """Raises BadCertificate where the two cannot be read or the key is another certificate's."""
+    _read(pair)
+
+
+def signed_by(certificate: bytes, authority: bytes) -> bool:
+    """Whether `authority` issued and signed `certificate` (both PEM). Raises BadCertificate."""
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        _certificate(certificate).verify_directly_issued_by(_certificate(authority))
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    return True
+
+
+def _builder(
+    subject: "x509.Name", issuer: "x509.Name", public_key: "EllipticCurvePublicKey", now: datetime, until: datetime
+) -> "x509.CertificateBuilder":
+    from cryptography import x509
+
+    if now.tzinfo is None:
+        raise ValueError("the time needs a time zone")
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(public_key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - BACKDATE)
+        .not_valid_after(until)
+    )
+
+
+def _signed(
+    builder: "x509.CertificateBuilder", key: "EllipticCurvePrivateKey", signer: "CertificateIssuerPrivateKeyTypes"
+) -> KeyPair:
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    certificate = builder.sign(signer, hashes.SHA256()).public_bytes(Encoding.PEM)
+    return KeyPair(certificate, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+
+
+def _name(common_name: str) -> "x509.Name":
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)] if common_name else [])
+
+
+def _key_usage(*, signs_certificates: bool) -> "x509.KeyUsage":
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _alternative_names(names: Sequence[str]) -> "x509.SubjectAlternativeName":
+    from cryptography import x509
+
+    if not names or not all(name and name.isascii() and " " not in name for name in names):
+        raise ValueError(f"a certificate needs names of hosts or IP addresses, not {list(names)!r}")
+    return x509.SubjectAlternativeName([_general_name(name) for name in dict.fromkeys(names)])
+
+
+def _general_name(name: str) -> "x509.GeneralName":
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _names(certificate: "x509.Certificate") -> frozenset[str]:
+    from cryptography import x509
+
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return frozenset()
+    addresses = (str(address) for address in names.get_values_for_type(x509.IPAddress))
+    return frozenset([*names.get_values_for_type(x509.DNSName), *addresses])
+
+
+def _certificate(pem: bytes) -> "x509.Certificate":
+    from cryptography import x509
+
+    try:
+        return x509.load_pem_x509_certificate(pem)
+    except ValueError as error:
+        raise BadCertificate(f"no PEM certificate: {error}") from error
+
+
+def _read(pair: KeyPair) -> "tuple[x509.Certificate, CertificateIssuerPrivateKeyTypes]":
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    certificate = _certificate(pair.certificate)
+    try:
+        key = load_pem_private_key(pair.key, password=None)
+    except (ValueError, TypeError) as error:  # TypeError: it is encrypted
+        raise BadCertificate(f"no PEM private key without a password: {error}") from error
+    if key.public_key() != certificate.public_key():
+        raise BadCertificate("the private key belongs to another certificate")
+    return certificate, cast("CertificateIssuerPrivateKeyTypes", key)

@@ -1,0 +1,60 @@
+"""Keeps certificates fresh while a process runs."""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from cluster.errors import ClusterError
+from cluster.retry import Backoff
+
+# Seconds. Nothing falls due that often, but a caBundle that `kubectl replace` wiped out is back after that time.
+EVERY = 300.0
+
+log = logging.getLogger(__name__)
+
+
+class Renewal:
+    """Calls `renew` every `every` seconds in a thread; after a failure sooner, at growing intervals.
+
+    `renew` looks whether anything is due and does it: `certs.secret.ensure` and then `certs.files.write`, or
+    `certs.files.ensure`. It says whether all is well; False (a webhook configuration is missing, say) is tried
+    again sooner too. The first call is the caller's own, before it serves.
+    """
+
+    def __init__(self, renew: Callable[[], bool], *, every: float = EVERY, backoff: Backoff | None = None) -> None:
+        self.problem: str | None = None
+        self._renew = renew
+        self._every = every
+        self._backoff = backoff or Backoff(first=5.0, longest=300.0)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="certificate renewal", daemon=True)
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        self._thread.start()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """End the thread; a renewal in progress is abandoned after `timeout` seconds."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+
+    def _run(self) -> None:
+        wait = self._every
+        while not self._stop.wait(wait):
+            wait = self._once()
+
+    def _once(self) -> float:
+        """One look; returns the seconds until the next."""
+        try:
+            complete = self._renew()
+        except (ClusterError, OSError, ValueError) as error:
+            self.problem = str(error)
+            wait = self._backoff.next()
+            log.warning("certificates could not be renewed: %s; next attempt in %.0f s", error, wait)
+            return wait
+        self.problem = None
+        if complete:
+            self._backoff.reset()
+            return self._every
+        return self._backoff.next()

@@ -1,0 +1,88 @@
+"""When to renew: a decision as data. The same bundle and time give the same decision on every replica."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from certs.pki import KeyPair, canonical, check_pair, inspect, new_authority, new_server, signed_by
+
+
+@dataclass(frozen=True)
+class Lifetimes:
+    """How long new certificates are valid. The serving certificate is renewed at half of its life.
+
+    The authority is renewed when `authority_margin` is left of it; that must be longer than a serving
+    certificate lives, so that no serving certificate outlives its authority.
+    """
+
+    authority: timedelta = timedelta(days=365)
+    authority_margin: timedelta = timedelta(days=60)
+    server: timedelta = timedelta(days=30)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Everything that is kept together: who signs, whom clients trust, what the webhook serves.
+
+    `trusted` begins with the certificate of `signer`; older authorities that are still valid follow, so that
+    certificates signed by them stay good until everybody has the new ones. (Publishing a new authority before
+    the first certificate is signed by it will need a second entry *before* it becomes the signer; readers take
+    the whole tuple already.)
+    """
+
+    signer: KeyPair
+    trusted: tuple[bytes, ...]
+    server: KeyPair
+
+    @property
+    def ca_bundle(self) -> bytes:
+        """What a client needs to trust us: all authorities, PEM."""
+        return b"".join(self.trusted)
+
+    def check(self) -> None:
+        """Raises BadCertificate where a key does not belong to its certificate."""
+        check_pair(self.signer)
+        check_pair(self.server)
+
+
+def plan(bundle: Bundle | None, names: Sequence[str], now: datetime, lifetimes: Lifetimes | None = None) -> Bundle:
+    """The bundle that should be in use at `now`: the given one itself where nothing has to be renewed.
+
+    A serving certificate is also renewed when it lacks one of `names` or when the signer did not sign it.
+    Further names in it do no harm, so replicas of two versions do not renew against each other.
+    """
+    lifetimes = lifetimes or Lifetimes()
+    signer = bundle.signer if bundle and not _authority_due(bundle, now, lifetimes) else _new_signer(now, lifetimes)
+    old = bundle.trusted if bundle else ()
+    trusted = (signer.certificate, *(pem for pem in old if pem != signer.certificate and _is_valid(pem, now)))
+    if bundle and signer is bundle.signer and not _server_due(bundle, names, now):
+        return bundle if trusted == bundle.trusted else Bundle(signer, trusted, bundle.server)
+    return Bundle(signer, trusted, new_server(signer, names, now, lifetimes.server))
+
+
+def renew_at(bundle: Bundle) -> datetime:
+    """When `plan` will next renew the serving certificate: half of its life."""
+    facts = inspect(bundle.server.certificate)
+    return facts.not_before + (facts.not_after - facts.not_before) / 2
+
+
+def _authority_due(bundle: Bundle, now: datetime, lifetimes: Lifetimes) -> bool:
+    facts = inspect(bundle.signer.certificate)
+    return not facts.is_ca or now < facts.not_before or now >= facts.not_after - lifetimes.authority_margin
+
+
+def _server_due(bundle: Bundle, names: Sequence[str], now: datetime) -> bool:
+    facts = inspect(bundle.server.certificate)
+    complete = facts.names.issuperset(map(canonical, names)) and signed_by(
+        bundle.server.certificate, bundle.signer.certificate
+    )
+    return not complete or now < facts.not_before or now >= renew_at(bundle)
+
+
+def _is_valid(certificate: bytes, now: datetime) -> bool:
+    return now < inspect(certificate).not_after
+
+
+def _new_signer(now: datetime, lifetimes: Lifetimes) -> KeyPair:
+    # The date makes the subjects of two authorities differ, which keeps chains unambiguous for every client.
+    return new_authority(f"Quotree CA {now:%Y-%m-%d %H:%M}", now, lifetimes.authority)

@@ -1,0 +1,103 @@
+"""TLS with certificates that may change at any time: new connections get the new one, old connections live on."""
+
+import logging
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from certs.pki import BadCertificate, CertificateFacts, inspect
+
+_RETRY_AFTER = 5.0  # seconds until files that could not be used are tried again although they look the same
+# TLS 1.2 with forward secrecy and authenticated encryption only; TLS 1.3 has nothing else.
+_CIPHERS_1_2 = "ECDHE+AESGCM:ECDHE+CHACHA20"
+
+Fingerprint = tuple[tuple[int, int, int, int], ...]
+
+log = logging.getLogger(__name__)
+
+
+class ReloadingContext:
+    """The SSLContext for a certificate and key file, made anew when the files change.
+
+    Files that are missing, unreadable or do not fit each other are reported (`problem`, the log, `failures`) and
+    the last good pair is served on. Checking costs two `stat` calls for each new connection.
+    """
+
+    def __init__(
+        self,
+        certificate: Path,
+        key: Path,
+        *,
+        minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Loads the pair; raises OSError (ssl.SSLError included) or BadCertificate where it cannot be used."""
+        self.problem: str | None = None
+        self.failures = 0
+        self._certificate = certificate
+        self._key = key
+        self._minimum_version = minimum_version
+        self._clock = clock
+        self._tried_at = clock()
+        self._lock = threading.Lock()
+        self._seen = self._fingerprint()
+        self._context, self._facts = self._load()
+
+    @property
+    def not_after(self) -> datetime:
+        """When the certificate that is served expires (UTC)."""
+        return self._facts.not_after
+
+    def current(self) -> ssl.SSLContext:
+        """The context for the next connection; any thread may call it."""
+        seen = self._fingerprint()
+        if seen == self._seen and (self.problem is None or self._clock() - self._tried_at < _RETRY_AFTER):
+            return self._context
+        with self._lock:
+            if seen != self._seen or self.problem is not None:
+                self._reload(seen)
+            return self._context
+
+    def hook(self, _config: object, _default: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+        """gunicorn's `ssl_context` setting, called for each connection."""
+        return self.current()
+
+    def _reload(self, seen: Fingerprint) -> None:
+        self._seen = seen
+        self._tried_at = self._clock()
+        try:
+            self._context, self._facts = self._load()
+        except (OSError, BadCertificate) as error:
+            self.failures += 1
+            self.problem = f"{self._certificate}, {self._key}: {_text(error)}"
+            log.error("%s; the certificate that expires at %s is served on", self.problem, self.not_after)
+            return
+        self.problem = None
+        log.info("%s: serving a certificate that expires at %s", self._certificate, self.not_after)
+
+    def _load(self) -> tuple[ssl.SSLContext, CertificateFacts]:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = self._minimum_version
+        if self._minimum_version < ssl.TLSVersion.TLSv1_3:
+            context.set_ciphers(_CIPHERS_1_2)
+        context.set_alpn_protocols(["http/1.1"])
+        # An empty password: an encrypted key is an error, never a prompt on a terminal that nobody watches.
+        context.load_cert_chain(self._certificate, self._key, password="")
+        return context, inspect(self._certificate.read_bytes())
+
+    def _fingerprint(self) -> Fingerprint:
+        """Changes whenever a file is replaced, rewritten or made readable; empty where one is missing."""
+        try:
+            stats = [path.stat() for path in (self._certificate, self._key)]
+        except OSError:
+            return ()
+        return tuple((stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for stat in stats)
+
+
+def _text(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":
+        return "the private key belongs to another certificate"
+    return str(error) or type(error).__name__

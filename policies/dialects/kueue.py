@@ -7,6 +7,7 @@ priorityClassName and priorityClassSource became priorityClassRef.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -15,6 +16,7 @@ from policies import fields
 from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, text
 from policies.objects import Attached, GroupKind, KubeObject, Node, Ref, Share
 from policies.quantity import Quantity
+from policies.structure import Defect
 
 GROUP = "kueue.x-k8s.io"
 COHORT = GroupKind(GROUP, "Cohort")
@@ -27,6 +29,11 @@ _OLD_COHORT_PARENT = ("v1alpha1",)
 _OLD_CLUSTER_QUEUE_PARENT = ("v1alpha1", "v1alpha2", "v1beta1")
 _SMALLEST_WEIGHT = Quantity.of_nano(2)
 """Kueue divides by the weight in units of 1e-9 and refuses 1n as too small; 0 has a meaning of its own."""
+_MOST_FLAVORS = _MOST_RESOURCES = 256
+_MOST_PAIRS = 512
+"""What Kueue's webhook allows a ClusterQueue in all groups together, and of flavors times resources in one group."""
+_DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*").fullmatch
+_BARE_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?").fullmatch
 
 
 def cohort_ref(name: str) -> Ref:
@@ -181,21 +188,22 @@ def read_cohort(manifest: Manifest) -> Cohort:
         parent_field=f"spec.{key}",
         groups=_groups(reader, spec),
         weight=_weight(reader, spec),
-        defects=reader.defects(),
+        defects=(*reader.defects(), *_bad_names(spec)),
     )
 
 
 def read_cluster_queue(manifest: Manifest) -> ClusterQueue:
     reader, spec = Reader(manifest), mapping(manifest.get("spec"))
     key = "cohort" if _version(manifest) in _OLD_CLUSTER_QUEUE_PARENT else "cohortName"
+    groups = _groups(reader, spec)
     return ClusterQueue(
         ref=identity(manifest, CLUSTER_QUEUE, namespaced=False),
         api_version=str(manifest.get("apiVersion")),
         parent=_cohort(spec.get(key)),
         parent_field=f"spec.{key}",
-        groups=_groups(reader, spec),
+        groups=groups,
         weight=_weight(reader, spec),
-        defects=reader.defects(),
+        defects=(*reader.defects(), *_bad_names(spec), *_too_many(groups)),
     )
 
 
@@ -282,6 +290,41 @@ def _resource(reader: Reader, resource: Mapping[str, object], at: tuple[int, int
         lending_limit=amount("lendingLimit"),
         at=at,
     )
+
+
+def _bad_names(spec: Mapping[str, object]) -> Iterator[Defect]:
+    """Covered resources whose name Kueue's webhook refuses; the schema takes any text."""
+    for g, group in enumerate(listing(spec.get("resourceGroups"))):
+        for index, name in enumerate(listing(mapping(group).get("coveredResources"))):
+            if isinstance(name, str) and not _is_resource_name(name):
+                yield Defect(
+                    fields.join("spec", *_steps(g), "coveredResources", index),
+                    f"{name[:80]!r} is no name of a resource; write one like cpu or nvidia.com/gpu",
+                )
+
+
+def _is_resource_name(name: str) -> bool:
+    """A Kubernetes qualified name: up to 63 letters, digits, `-_.`, and before a slash a DNS domain if any."""
+    domain, slash, bare = name.rpartition("/")
+    if not slash:
+        return len(bare) <= 63 and _BARE_NAME(bare) is not None
+    return len(domain) <= 253 and _DOMAIN(domain) is not None and _is_resource_name(bare)
+
+
+def _too_many(groups: tuple[ResourceGroup, ...]) -> Iterator[Defect]:
+    """The totals that Kueue's webhook limits; the schema limits each list alone."""
+    flavors = sum(len(group.flavors) for group in groups)
+    if flavors > _MOST_FLAVORS:
+        yield Defect("spec.resourceGroups", f"{flavors} flavors in all groups; at most {_MOST_FLAVORS} are allowed")
+    resources = sum(len(group.covered_resources) for group in groups)
+    if resources > _MOST_RESOURCES:
+        message = f"{resources} covered resources in all groups; at most {_MOST_RESOURCES} are allowed"
+        yield Defect("spec.resourceGroups", message)
+    for group in groups:
+        pairs = sum(len(flavor.resources) for flavor in group.flavors)
+        if pairs > _MOST_PAIRS:
+            message = f"{pairs} pairs of flavor and resource in one group; at most {_MOST_PAIRS} are allowed"
+            yield Defect(fields.join("spec", *_steps(group.at)), message)
 
 
 def _priority_class(spec: Mapping[str, object]) -> PriorityClass | None:

@@ -173,6 +173,68 @@ def test_a_position_is_kept_where_the_entry_before_cannot_be_read() -> None:
     assert cpu.field("name") == "spec.resourceGroups[1].flavors[0].resources[0].name"
 
 
+def covering(*names: object) -> dict[str, Any]:
+    manifest = cluster_queue("x")
+    flavors = [{"name": "spot", "resources": [{"name": name, "nominalQuota": "1"} for name in names]}]
+    manifest["spec"]["resourceGroups"] = [{"coveredResources": list(names), "flavors": flavors}]
+    return manifest
+
+
+@pytest.mark.parametrize(
+    "name", ["cpu", "nvidia.com/gpu", "Example_1.x", "a/b", "x" * 63, "d" * 253 + "/" + "x" * 63, "a-b.c-d/E"]
+)
+def test_a_resource_has_a_qualified_name(name: str) -> None:
+    assert bad(node(covering(name))) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "@cpu",
+        "-cpu",
+        "cpu.",
+        "c p",
+        "cpu\n",
+        "x" * 64,
+        "/cpu",
+        "a/",
+        "a/b/c",
+        "A/b",
+        "a..b/c",
+        "d" * 254 + "/c",
+        "ü",
+    ],
+)
+def test_any_other_name_is_a_defect_of_structure(name: str) -> None:
+    assert bad(node(covering("cpu", name))) == [("spec.resourceGroups[0].coveredResources[1]", False)]
+
+
+def grid(flavors: int, resources: int, prefix: str) -> dict[str, Any]:
+    names = [f"{prefix}{i}" for i in range(resources)]
+    return group(" ".join(names), *(flavor(f"{prefix}{i}", **dict.fromkeys(names, "1")) for i in range(flavors)))
+
+
+@pytest.mark.parametrize(
+    ("groups", "field"),
+    [
+        ([(64, 1)] * 4, None),
+        ([(64, 1)] * 4 + [(1, 1)], "spec.resourceGroups"),
+        ([(1, 64)] * 4, None),
+        ([(1, 64)] * 4 + [(1, 1)], "spec.resourceGroups"),
+        ([(1, 1), (64, 8)], None),
+        ([(1, 1), (57, 9)], "spec.resourceGroups[1]"),
+    ],
+)
+def test_a_cluster_queue_has_at_most_so_many_flavors_resources_and_pairs(
+    groups: list[tuple[int, int]], field: str | None
+) -> None:
+    parts = [grid(flavors, resources, f"{chr(97 + i)}") for i, (flavors, resources) in enumerate(groups)]
+
+    assert bad(node(holding(cluster_queue("x"), *parts))) == ([(field, False)] if field else [])
+    assert bad(node(holding(cohort("x"), *parts))) == []
+
+
 # -- what a node shows upward ------------------------------------------------------------------------------------------
 
 

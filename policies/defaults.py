@@ -1,0 +1,85 @@
+"""What the mutating webhook fills in, as JSON Patch operations (RFC 6902): minimal, and none the second time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies import fields
+from policies.configuration import Configuration
+from policies.dialects import core, group_kind, volcano, yunikorn
+from policies.dialects.reading import Manifest, mapping, metadata, text, texts
+from policies.forest import Forest
+from policies.objects import Ref
+from policies.proposal import Operation
+from policies.rule import Profile
+
+Patch = list[dict[str, Any]]
+
+
+def patch(
+    manifest: Manifest, forest: Forest, configuration: Configuration, operation: Operation = Operation.CREATE
+) -> Patch:
+    """The operations that complete this object, which is about to be stored; none for other kinds.
+
+    Parts whose structure is wrong are left alone: validation says so.
+    """
+    kind = group_kind(manifest)
+    if kind == volcano.QUEUE and operation is Operation.CREATE:
+        return _queue(manifest, configuration)
+    if kind == volcano.POD_GROUP and operation is Operation.CREATE:
+        return _pod_group(manifest, forest)
+    if kind == core.NAMESPACE and configuration.yunikorn.translate_legacy_annotations:
+        return yunikorn.translated(core.read_namespace(manifest))
+    return []
+
+
+def _queue(manifest: Manifest, configuration: Configuration) -> Patch:
+    """Source: Volcano's queue mutation (M1); the parent is ours, and for `strict` only."""
+    spec = mapping(manifest.get("spec"))
+    values: dict[str, object] = {}
+    if spec.get("reclaimable") is None:
+        values["reclaimable"] = True
+    if spec.get("weight") is None or _is_zero(spec["weight"]):
+        values["weight"] = 1
+    is_root = metadata(manifest).get("name") == volcano.ROOT.name
+    if configuration.profile is Profile.STRICT and spec.get("parent") in (None, "") and not is_root:
+        values["parent"] = volcano.ROOT.name
+    return [*_hierarchy(manifest), *_into_spec(manifest, values)]
+
+
+def _is_zero(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value == 0
+
+
+def _hierarchy(manifest: Manifest) -> Patch:
+    """The path of Volcano's hierarchical DRF begins at root, and so do its weights."""
+    notes = texts(metadata(manifest).get("annotations"))
+    path, weights = text(notes.get(volcano.HIERARCHY)), text(notes.get(volcano.HIERARCHY_WEIGHTS))
+    if path is None or weights is None or path.startswith("root"):
+        return []
+    return [
+        _add("root/" + path, "metadata", "annotations", volcano.HIERARCHY),
+        _add("1/" + weights, "metadata", "annotations", volcano.HIERARCHY_WEIGHTS),
+    ]
+
+
+def _pod_group(manifest: Manifest, forest: Forest) -> Patch:
+    """The queue that the namespace names, where the PodGroup names none of its own. Source: Volcano P2."""
+    if mapping(manifest.get("spec")).get("queue") not in (None, "", "default"):
+        return []
+    namespace = forest.get(Ref(*core.NAMESPACE, "", text(metadata(manifest).get("namespace")) or "default"))
+    queue = namespace.annotations.get(core.VOLCANO_QUEUE) if isinstance(namespace, core.Namespace) else None
+    return _into_spec(manifest, {"queue": queue}) if queue and queue != "default" else []
+
+
+def _into_spec(manifest: Manifest, values: dict[str, object]) -> Patch:
+    """Each value under spec, which is made where it is missing."""
+    spec = manifest.get("spec")
+    if not values or not (spec is None or isinstance(spec, dict)):
+        return []
+    parent = [_add({}, "spec")] if spec is None else []
+    return parent + [_add(value, "spec", key) for key, value in values.items()]
+
+
+def _add(value: object, *path: str) -> dict[str, Any]:
+    return {"op": "add", "path": fields.pointer(*path), "value": value}

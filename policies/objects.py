@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from policies.structure import Defect
 
@@ -74,11 +74,13 @@ NOTHING = Share()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node(KubeObject):
-    """A node of a quota tree. A dialect's subclass says in `share` what the node shows upward."""
+    """A node of a quota tree. A dialect's subclass says in `share` what the node shows upward.
 
-    FIELDS: ClassVar[Mapping[str, str]] = {}  # neutral word -> the path that the user writes
+    `parent_field` is the path under which the user wrote the parent, or would.
+    """
 
     parent: Ref | None
+    parent_field: str
 
     def share(self, below: Share) -> Share:
         """This subtree's share, given the total over the children's."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from policies.rule import (
     registry,
 )
 
+_INDEX = re.compile(r"\[\d+\]")
 _WORST_FIRST = {severity: rank for rank, severity in enumerate(Severity)}
 
 
@@ -103,10 +105,22 @@ def _severity(rule: Rule, finding: Finding, proposal: Proposal) -> Severity | No
 
 def _spare(judged: list[Judged], before: Iterable[Finding | NotEvaluated]) -> list[Judged]:
     """A violation that was there before, and no smaller, is warned of but refuses nothing: repairs come in steps."""
-    stood = {finding.identity: finding.excess for finding in before if isinstance(finding, Finding)}
-    return [
-        Judged(j.rule, Severity.WARNING, j.finding, standing=True)
-        if j.severity is Severity.ERROR and stood.get(j.finding.identity, j.finding.excess - 1) >= j.finding.excess
-        else j
-        for j in judged
-    ]
+    stood: dict[object, list[int]] = {}
+    for finding in before:
+        if isinstance(finding, Finding):
+            stood.setdefault(_lasting(finding), []).append(finding.excess)
+    return [_standing(j, stood.get(_lasting(j.finding), [])) if j.severity is Severity.ERROR else j for j in judged]
+
+
+def _standing(judged: Judged, stood: list[int]) -> Judged:
+    """Warned of if one of the old violations was no smaller; that one is used up, so that a second is not excused."""
+    covering = [excess for excess in stood if excess >= judged.finding.excess]
+    if not covering:
+        return judged
+    stood.remove(min(covering))
+    return Judged(judged.rule, Severity.WARNING, judged.finding, standing=True)
+
+
+def _lasting(finding: Finding) -> tuple[object, ...]:
+    """The identity without list indices: an entry put in front of an old fault does not make that a new one."""
+    return finding.object, _INDEX.sub("[]", finding.field), finding.subject

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from policies import fields
 from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, text
@@ -115,7 +115,6 @@ class QuotaNode(Node):
     `parent_field` is the path under which this version has it. `weight` is fairSharing.weight, None where absent.
     """
 
-    parent_field: str
     groups: tuple[ResourceGroup, ...] = ()
     weight: Quantity | None = None
 
@@ -141,12 +140,12 @@ class QuotaNode(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cohort(QuotaNode):
-    FIELDS: ClassVar[Mapping[str, str]] = {"parent": "spec.parentName", "nominal": "spec.resourceGroups"}
+    """An inner node; its nominal quota is shared by everything below it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterQueue(QuotaNode):
-    FIELDS: ClassVar[Mapping[str, str]] = {"parent": "spec.cohortName", "nominal": "spec.resourceGroups"}
+    """A leaf, which LocalQueues lead to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

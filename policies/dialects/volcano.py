@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text, texts
 from policies.forest import Forest
@@ -38,13 +37,6 @@ class Queue(Node):
     Unset means: no limit (capability), nothing (deserved, guarantee). `allocated_pods` is status.allocated.pods, the
     only live figure of a queue. `written_parent` is spec.parent as it stands, None where it is absent.
     """
-
-    FIELDS: ClassVar[Mapping[str, str]] = {
-        "parent": "spec.parent",
-        "nominal": "spec.deserved",
-        "limit": "spec.capability",
-        "kept": "spec.guarantee.resource",
-    }
 
     guarantee: Mapping[str, Quantity]
     deserved: Mapping[str, Quantity]
@@ -104,6 +96,7 @@ def read_queue(manifest: Manifest) -> Queue:
         ref=ref,
         api_version=str(manifest.get("apiVersion")),
         parent=None if ref == ROOT else queue_ref(written_parent or "root"),
+        parent_field="spec.parent",
         written_parent=written_parent,
         guarantee=reader.amounts(guarantee, "spec.guarantee.resource", _whole(guarantee)),
         deserved=reader.amounts(spec.get("deserved"), "spec.deserved", _whole(spec.get("deserved"))),

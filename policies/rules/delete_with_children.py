@@ -34,7 +34,7 @@ def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
             fix="move the children to another parent or delete them first",
             excess=len(children),
             causes=tuple(
-                Cause(child.ref, child.FIELDS["parent"], f"has parent {node.ref.name}") for child in children[:_NAMED]
+                Cause(child.ref, child.parent_field, f"has parent {node.ref.name}") for child in children[:_NAMED]
             ),
             profiles=STRICT_ONLY if isinstance(node, Cohort) else BOTH,
             action=Action.WARN if proposal.before.on_cycle(node.ref) else None,

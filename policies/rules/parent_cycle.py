@@ -27,7 +27,7 @@ def parent_cycle(proposal: Proposal) -> Iterator[Finding]:
         elif not cycle and (above := _cycle_above(proposal, node.ref)):
             yield Finding(
                 node.ref,
-                node.FIELDS["parent"],
+                node.parent_field,
                 f"hangs below the cycle {_drawn(above)}: nothing is admitted here until that is broken",
                 fix=f"give one of {', '.join(ref.name for ref in above)} another parent",
                 profiles=STRICT_ONLY,
@@ -42,12 +42,12 @@ def _finding(proposal: Proposal, before: Node | None, node: Node, cycle: tuple[R
     members = [proposal.after.node(ref) for ref in cycle[1:]]
     return Finding(
         node.ref,
-        node.FIELDS["parent"],
+        node.parent_field,
         f"its parents form a cycle: {_drawn(cycle)}",
         fix=f"give {' or '.join(ref.name for ref in cycle)} another parent",
         excess=len(cycle),
         causes=tuple(
-            Cause(member.ref, member.FIELDS["parent"], f"has parent {member.parent.name}")
+            Cause(member.ref, member.parent_field, f"has parent {member.parent.name}")
             for member in members
             if member is not None and member.parent is not None
         ),

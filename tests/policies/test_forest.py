@@ -29,6 +29,7 @@ class Step:
             ref=queue_ref(self.name),
             api_version="scheduling.volcano.sh/v1beta1",
             parent=queue_ref(self.parent) if self.parent else None,
+            parent_field="spec.parent",
             guarantee={},
             deserved={"cpu": Quantity.of_nano(self.deserved)},
             capability={} if self.capability is None else {"cpu": Quantity.of_nano(self.capability)},

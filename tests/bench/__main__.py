@@ -1,0 +1,121 @@
+"""Print the figures: `make bench`. Takes about three minutes on two cores."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tests.bench import load, organisation
+
+QUOTREE = str(Path(sys.executable).with_name("quotree"))
+MIB = 1024
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--requests", type=int, default=4000, help="webhook requests in each run")
+    parser.add_argument("--runs", type=int, default=5, help="runs of each command; the median is printed")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        commands(Path(folder), options.runs)
+        webhook(Path(folder), options.requests)
+    return 0
+
+
+def commands(folder: Path, runs: int) -> None:
+    print(f"{'command':42} {'seconds':>8} {'peak MiB':>9}")
+    row("quotree --version", [QUOTREE, "--version"], runs)
+    for count, wanted in ((100, runs), (10_000, 3)):
+        path = folder / f"{count}.yaml"
+        organisation.write(path, organisation.organisation(count))
+        row(f"quotree validate, {count} queues", [QUOTREE, "validate", str(path)], wanted)
+
+
+def row(name: str, command: list[str], runs: int) -> None:
+    measured = [timed(command) for _ in range(runs)]
+    seconds, peak = median(m[0] for m in measured), max(m[1] for m in measured)
+    print(f"{name:42} {seconds:8.3f} {peak:9.0f}", flush=True)
+
+
+def timed(command: list[str]) -> tuple[float, float]:
+    """Wall seconds and peak resident MiB of one run. Raises RuntimeError unless it ends with 0 or 1."""
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):
+        raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
+    return time.perf_counter() - started, usage.ru_maxrss / MIB
+
+
+def webhook(folder: Path, requests: int) -> None:
+    print(f"\n{'webhook over TLS':42} {'1 conn p50':>10} {'8 conn /s':>10} {'p50 ms':>8} {'p99 ms':>8} {'MiB':>6}")
+    for count, fan_out in ((10, 9), (1_000, 9), (10_000, 9), (10_000, 5), (10_000, 4_999)):
+        with served(count, fan_out, folder) as (address, resident):
+            review = update(fan_out)
+            path = "/v1/validate/volcano"
+            load.run(address, folder / "ca.crt", path, review, 1, 200)  # warm
+            alone = load.run(address, folder / "ca.crt", path, review, 1, requests // 4)
+            eight = load.run(address, folder / "ca.crt", path, review, 8, requests)
+            print(
+                f"{f'{count} queues, {fan_out} siblings':42} {alone.p50 * 1e3:10.2f} {eight.per_second:10.0f}"
+                f" {eight.p50 * 1e3:8.2f} {eight.quantile(0.99) * 1e3:8.2f} {resident():6.0f}",
+                flush=True,
+            )
+
+
+def update(fan_out: int) -> dict[str, Any]:
+    """An AdmissionReview that raises what a leaf deserves, within what its parent has left: nothing is found."""
+    before = organisation._queue("team-0-0", "team-0", cpu=10)
+    after = organisation._queue("team-0-0", "team-0", cpu=9)
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "bench",
+            "operation": "UPDATE",
+            "name": "team-0-0",
+            "userInfo": {"username": "bench"},
+            "object": after,
+            "oldObject": before,
+        },
+    }
+
+
+@contextmanager
+def served(count: int, fan_out: int, folder: Path) -> Iterator[tuple[str, Any]]:
+    """The address of a webhook over such an organisation, and a function that tells its resident MiB."""
+    told = folder / "address.json"
+    told.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "tests.bench.serving", str(count), str(fan_out), str(folder)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
+        try:
+            while not told.exists():
+                if process.poll() is not None:
+                    raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
+                time.sleep(0.05)
+            yield json.loads(told.read_text())["webhook"], lambda: resident(process.pid)
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
+def resident(parent: int) -> float:
+    """Resident MiB of a process and its children."""
+    pids = [parent, *map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())]
+    pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids)
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1024 / MIB
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""Organisations of any size, the same each time: half Volcano queues, half Kueue ClusterQueues in Cohorts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Manifest = dict[str, Any]
+
+
+def queues(count: int, fan_out: int) -> Iterator[Manifest]:
+    """`count` Volcano queues in three levels: parents with `fan_out` children each, under divisions of 20 parents."""
+    parents = max(1, count // (fan_out + 1))
+    for parent in range(parents):
+        division = f"division-{parent // 20}"
+        if parent % 20 == 0:
+            yield _queue(division, "root", cpu=10**9)
+        yield _queue(f"team-{parent}", division, cpu=10 * fan_out)
+        for child in range(fan_out):
+            yield _queue(f"team-{parent}-{child}", f"team-{parent}", cpu=10)
+
+
+def _queue(name: str, parent: str, cpu: int) -> Manifest:
+    amounts = {"cpu": str(cpu), "memory": f"{4 * cpu}Gi"}
+    return {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "Queue",
+        "metadata": {"name": name},
+        "spec": {
+            "parent": parent,
+            "weight": 1,
+            "capability": {"cpu": str(2 * cpu)} if parent.startswith("team") else {},
+            "deserved": amounts,
+            "guarantee": {"resource": {"cpu": str(cpu // 2)}},
+        },
+    }
+
+
+def cluster_queues(count: int, fan_out: int) -> Iterator[Manifest]:
+    """`count` ClusterQueues, `fan_out` to a Cohort, the Cohorts under one."""
+    for cohort in range(max(1, count // fan_out)):
+        yield _kueue("Cohort", f"cohort-{cohort}", {"parentName": "company"})
+        for child in range(fan_out):
+            yield _kueue("ClusterQueue", f"cq-{cohort}-{child}", {"cohortName": f"cohort-{cohort}", **_quota()})
+
+
+def _kueue(kind: str, name: str, spec: Manifest) -> Manifest:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def _quota() -> Manifest:
+    resources = [
+        {"name": "cpu", "nominalQuota": "10", "borrowingLimit": "5"},
+        {"name": "memory", "nominalQuota": "40Gi", "lendingLimit": "20Gi"},
+    ]
+    flavors = [{"name": flavor, "resources": resources} for flavor in ("on-demand", "spot")]
+    return {
+        "namespaceSelector": {},
+        "resourceGroups": [{"coveredResources": ["cpu", "memory"], "flavors": flavors}],
+    }
+
+
+def organisation(count: int, fan_out: int = 9) -> list[Manifest]:
+    """About `count` queues in all."""
+    return [*queues(count // 2, fan_out), *cluster_queues(count // 2, fan_out)]
+
+
+def write(path: Path, manifests: list[Manifest]) -> None:
+    with path.open("w") as file:
+        yaml.dump_all(manifests, file, Dumper=yaml.CSafeDumper)

@@ -1,0 +1,44 @@
+"""A webhook over a generated organisation, in its own process: `python -m tests.bench.serving COUNT FAN_OUT DIR`."""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from certs import pki
+from cluster.store import FOLLOWED, FixedWorld
+from policies.dialects import read
+from policies.forest import Forest
+from tests.bench.organisation import organisation
+from webhook.server import serve
+from webhook.settings import Settings
+
+
+def main() -> int:
+    count, fan_out, folder = int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    now = datetime.now(UTC)
+    authority = pki.new_authority("bench", now, timedelta(days=1))
+    server = pki.new_server(authority, ["localhost", str(ipaddress.IPv4Address("127.0.0.1"))], now, timedelta(days=1))
+    (folder / "ca.crt").write_bytes(authority.certificate)
+    (folder / "tls.crt").write_bytes(server.certificate)
+    (folder / "tls.key").write_bytes(server.key)
+
+    def world() -> FixedWorld:
+        things = (read(manifest) for manifest in organisation(count, fan_out))
+        return FixedWorld(Forest.of((thing for thing in things if thing), known=FOLLOWED))
+
+    settings = Settings(
+        port=0,
+        metrics_port=0,
+        certificate=folder / "tls.crt",
+        key=folder / "tls.key",
+        drain_seconds=0,
+        address_file=folder / "address.json",
+    )
+    return serve(settings, world)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

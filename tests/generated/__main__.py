@@ -1,0 +1,48 @@
+"""Write the generated files, or with --check say which differ from what is in the tree (exit 1)."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+
+from tests.generated import ROOT, generated
+
+DIFF_LINES = 20
+"""Lines of difference shown for each file."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.generated", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where a file differs")
+    check = parser.parse_args().check
+    stale = [(path, text) for path, text in generated().items() if _present(path) != text]
+    for path, text in stale:
+        if check:
+            print(_difference(path, text))
+        else:
+            target = ROOT / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+            print(f"wrote {path}")
+    if stale and check:
+        print(f"{len(stale)} generated file(s) out of date; run `make generate`", file=sys.stderr)
+    return 1 if stale and check else 0
+
+
+def _present(path: str) -> str | None:
+    target = ROOT / path
+    return target.read_text(encoding="utf-8") if target.is_file() else None
+
+
+def _difference(path: str, text: str) -> str:
+    present = _present(path)
+    if present is None:
+        return f"{path}: is missing"
+    lines = list(difflib.unified_diff(present.splitlines(), text.splitlines(), path, "generated", lineterm="", n=1))
+    more = [f"... and {len(lines) - DIFF_LINES} lines more"] if len(lines) > DIFF_LINES else []
+    return "\n".join([*lines[:DIFF_LINES], *more])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import generated
+from tests.generated import __main__ as command
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree with one generated file, written."""
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    monkeypatch.setattr(generated, "GENERATORS", [lambda: {"docs/page.md": "one\ntwo\n"}])
+    assert run(monkeypatch) == 0
+    return tmp_path
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *args: str) -> int:
+    monkeypatch.setattr(sys, "argv", ["tests.generated", *args])
+    return command.main()
+
+
+def test_files_are_written_and_then_up_to_date(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (tree / "docs" / "page.md").read_text() == "one\ntwo\n"
+    assert run(monkeypatch, "--check") == 0
+
+
+def test_an_edited_file_fails_the_check_and_stays_as_it_is(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tree / "docs" / "page.md").write_text("one\nthree\n")
+    assert run(monkeypatch, "--check") == 1
+    assert (tree / "docs" / "page.md").read_text() == "one\nthree\n"
+    printed = capsys.readouterr()
+    assert "-three\n+two" in printed.out
+    assert "1 generated file(s) out of date; run `make generate`" in printed.err
+
+
+def test_a_missing_file_fails_the_check(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tree / "docs" / "page.md").unlink()
+    assert run(monkeypatch, "--check") == 1
+    assert "docs/page.md: is missing" in capsys.readouterr().out
+
+
+def test_two_generators_of_one_file_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generated, "GENERATORS", [lambda: {"a": "1"}, lambda: {"a": "2"}])
+    with pytest.raises(ValueError, match="two generators write a"):
+        generated.generated()

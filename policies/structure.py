@@ -4,6 +4,9 @@ The answer is that of an API server which holds Kueue's and Volcano's CRDs: what
 drops silently (unknown fields, a status where that is a subresource) is a defect marked `warning`. CEL rules that a
 rule of Quotree states with more facts are left to that rule. Nothing is loaded or compiled before the first manifest
 of a kind, and a sound manifest costs some microseconds.
+
+Known differences: a list where a time belongs is a defect here though the API server stores it, and 1.0 for 1 is none
+here though the API server refuses it where a CEL rule reads it.
 """
 
 from __future__ import annotations

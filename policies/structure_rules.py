@@ -80,7 +80,8 @@ def borrow_needs_reclaim(preemption: Fields) -> Iterator[Steps]:
 
 @_twin("topology-needs-node-label")
 def topology_needs_node_label(spec: Fields) -> Iterator[Steps]:
-    if _has(spec, "topologyName") and not spec.get("nodeLabels"):
+    labels = spec.get("nodeLabels") or {}
+    if _has(spec, "topologyName") and not any(_has(labels, key) for key in labels):
         yield ("nodeLabels",)
 
 

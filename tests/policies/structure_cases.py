@@ -266,6 +266,7 @@ REFUSED: list[tuple[str, Manifest, list[str]]] = [
     ("path as cluster queue", local_queue(clusterQueue="org/team"), ["spec.clusterQueue"]),
     ("9 node labels", flavor(nodeLabels={f"l{number}": "" for number in range(9)}), ["spec.nodeLabels"]),
     ("topology without node labels", flavor(topologyName="racks"), ["spec.nodeLabels"]),
+    ("topology with a null label", flavor(topologyName="racks", nodeLabels={"a": None}), ["spec.nodeLabels"]),
     ("unknown taint effect", flavor(nodeTaints=[{"key": "a", "effect": ""}]), ["spec.nodeTaints[0].effect"]),
     ("taint without key", flavor(nodeTaints=[{"effect": "NoSchedule"}]), ["spec.nodeTaints[0].key"]),
     (

@@ -1,0 +1,172 @@
+"""The members of one JSON object with their places in the text, duplicates kept.
+
+`json.loads` tells neither where a value stands nor that a key is there twice; here a fault ends the reading, and what
+stood before it is kept, so that everything that is wrong can be told at once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, NoReturn, TypeAlias
+
+Kind: TypeAlias = Literal["text", "number", "boolean", "null", "list", "object"]
+
+_BLANKS = re.compile(r"[ \t\n\r]*")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_KINDS: dict[str, Kind] = {'"': "text", "{": "object", "[": "list", "t": "boolean", "f": "boolean", "n": "null"}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A key and its value; numbers are decoded as floats. `source` is the value as it stands in the text."""
+
+    key: str
+    kind: Kind
+    value: Any
+    source: str
+    key_at: int
+    value_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What ends the reading, and at which character, counted from 0."""
+
+    at: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """`kind` is that of the value that the text starts with; None where it starts with none."""
+
+    kind: Kind | None
+    members: tuple[Member, ...] = ()
+    fault: Fault | None = None
+
+
+def place(text: str, at: int) -> str:
+    """`line 1, column 9`; both count from 1."""
+    return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
+
+
+@lru_cache(maxsize=8)  # several rules ask about the same few annotations of one change
+def scan(text: str) -> Scan:
+    """The members of the object that the text is, and the first fault of its syntax. Never raises, always ends."""
+    reader = _Reader(text)
+    try:
+        reader.whole()
+    except _Stop as stop:
+        return Scan(reader.kind, tuple(reader.members), stop.fault)
+    return Scan(reader.kind, tuple(reader.members))
+
+
+class _Stop(Exception):
+    """Ends the reading; never leaves this module."""
+
+    def __init__(self, at: int, message: str):
+        super().__init__(message)
+        self.fault = Fault(at, message)
+
+
+def _no_constant(name: str) -> NoReturn:
+    """Python reads NaN and Infinity, which are no JSON."""
+    raise ValueError(name)
+
+
+# floats, since a huge integer takes long to decode and nobody looks at numbers here
+_DECODER = json.JSONDecoder(parse_int=float, parse_constant=_no_constant)
+
+
+class _Reader:
+    def __init__(self, text: str):
+        self.text = text
+        self.at = 0
+        self.kind: Kind | None = None
+        self.members: list[Member] = []
+
+    def whole(self) -> None:
+        """Reads the whole text into `members`."""
+        if not self.next():
+            raise _Stop(0, "it is blank")
+        if self.next() != "{":
+            at = self.at
+            self.kind, _ = self.value()
+            raise _Stop(at, f"it is {article(self.kind)}, not an object")
+        self.kind = "object"
+        self.at += 1
+        if self.next() == "}":
+            self.at += 1
+        else:
+            while self.member():
+                pass
+        if self.next():
+            raise _Stop(self.at, "more text follows the end of the object")
+
+    def member(self) -> bool:
+        """Reads one member; whether another follows."""
+        if self.next() != '"':
+            raise _Stop(self.at, self.no_key())
+        key_at = self.at
+        _, key = self.value()
+        if self.next() != ":":
+            raise _Stop(self.at, f"a colon is missing after the key {key[:40]!r}")
+        self.at += 1
+        self.next()
+        value_at = self.at
+        kind, value = self.value()
+        self.members.append(Member(key, kind, value, self.text[value_at : self.at], key_at, value_at))
+        if self.next() not in (",", "}"):
+            raise _Stop(self.at, "a comma or the closing brace is missing")
+        self.at += 1
+        return self.text[self.at - 1] == ","
+
+    def next(self) -> str:
+        """The next character that is no blank, and stop there; empty at the end."""
+        blanks = _BLANKS.match(self.text, self.at)
+        self.at = blanks.end() if blanks else self.at
+        return self.text[self.at : self.at + 1]
+
+    def value(self) -> tuple[Kind, Any]:
+        at = self.at
+        try:
+            value, self.at = _DECODER.raw_decode(self.text, at)
+        except RecursionError:
+            raise _Stop(at, "it is nested too deeply to be read") from None
+        except ValueError:
+            raise _Stop(at, self.no_value()) from None
+        if isinstance(value, str):
+            value = _LONE_SURROGATE.sub("\ufffd", value)  # as Go decodes half of a pair
+        return _KINDS.get(self.text[at], "number"), value
+
+    def no_key(self) -> str:
+        character = self.next()
+        if character == "'":
+            return "JSON wants double quotes, not single ones"
+        if character == "}" and self.members:
+            return "a comma stands before the closing brace"
+        if not character:
+            return "the closing brace is missing"
+        return "a key in double quotes is missing"
+
+    def no_value(self) -> str:
+        character = self.next()
+        if character == "'":
+            return "JSON wants double quotes, not single ones"
+        if character == '"':
+            return "a text is not closed by a double quote, or holds a control character or an unknown escape"
+        if not character or character in ",}":
+            return "a value is missing"
+        if character in "[{":
+            return "a list or an object is not well-formed"
+        return "what stands here is no JSON"
+
+
+def article(kind: Kind) -> str:
+    """`a number`, `an object`, `null`."""
+    if kind == "null":
+        return kind
+    return f"an {kind}" if kind == "object" else f"a {kind}"

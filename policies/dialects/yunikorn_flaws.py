@@ -1,0 +1,153 @@
+"""What is wrong with the text of YuniKorn's quota annotations: every fault at once, each with its place.
+
+YuniKorn itself accepts all of it and goes on without a quota. What can be read, but does nothing, is no flaw here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from policies.dialects import yunikorn
+from policies.dialects.core import Namespace
+from policies.dialects.json_positions import Member, Scan, article, place, scan
+from policies.quantity import INT64_MAX, BadQuantity, Quantity
+
+_IN_JSON = 'write a quantity in double quotes, such as "4", "500m" or "64Gi"'
+_PLAIN = "write a quantity, such as 4, 500m or 64Gi"
+_SHOWN = 40
+_LISTED = 100
+"""Flaws of one annotation that are listed: an annotation has room for 40 000, and nobody reads even these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """One thing wrong with an annotation.
+
+    `subject` tells the flaws of one annotation apart: the key in the JSON, or empty for the text as a whole. `where` is
+    the place in a JSON text. `outcome` is what YuniKorn makes of it; empty means that it drops the whole annotation.
+    """
+
+    annotation: str
+    subject: str
+    message: str
+    fix: str
+    where: str = ""
+    outcome: str = ""
+
+
+def flaws(namespace: Namespace) -> Iterator[Flaw]:
+    """Everything that is wrong with the quota annotations, up to 100 flaws of each.
+
+    An empty text counts as absent, as in YuniKorn.
+    """
+    notes = namespace.annotations
+    for key in (yunikorn.QUOTA, yunikorn.GUARANTEED):
+        if notes.get(key):
+            found = list(islice(_of_json(key, notes[key]), _LISTED + 1))
+            yield from found[:_LISTED]
+            if len(found) > _LISTED:
+                yield Flaw(key, "(more)", "more is wrong than is listed here", "correct what is listed first")
+    for key, resource in yunikorn.LEGACY.items():
+        if notes.get(key):
+            yield from _of_quantity(resource, notes[key], Flaw(key, resource, "", _PLAIN))
+    if text := notes.get(yunikorn.MAX_APPS):
+        yield from _of_max_apps(text)
+
+
+def _of_json(annotation: str, text: str) -> Iterator[Flaw]:
+    found = scan(text)
+    times: dict[str, int] = {}
+    for member in found.members:
+        times[member.key] = time = times.get(member.key, 0) + 1
+        subject = (member.key or '""') + (f" ({time})" if time > 1 else "")
+        flaw = Flaw(annotation, subject, f"{quoted(member.key)}: ", _IN_JSON, place(text, member.value_at))
+        yield from _of_member(member, flaw)
+    last = {member.key: member for member in found.members}
+    for key, count in times.items():
+        if count > 1:
+            yield Flaw(
+                annotation,
+                f"{key} (twice)",
+                f"the key {quoted(key)} is given {count} times",
+                f"give {quoted(key)} once",
+                place(text, last[key].key_at),
+                f"YuniKorn would take the last, {last[key].source[:_SHOWN]}",
+            )
+    if found.fault:
+        yield Flaw(annotation, "", found.fault.message, _as_object(found, text), place(text, found.fault.at))
+
+
+def _of_member(member: Member, flaw: Flaw) -> Iterator[Flaw]:
+    """`flaw` is the one to yield; its message only names the key so far."""
+    source = member.source[:_SHOWN]
+    if member.kind == "text":
+        yield from _of_quantity(member.key, member.value, flaw)
+    elif member.kind == "number":
+        yield _but(flaw, f"{source} is a number, not a text", f'write "{source}", in double quotes')
+    else:
+        yield _but(flaw, f"{article(member.kind)} stands where a text should")
+
+
+def _of_quantity(resource: str, text: str, flaw: Flaw) -> Iterator[Flaw]:
+    try:
+        quantity = Quantity.parse(text)
+    except BadQuantity as error:
+        fault, found, cure = str(error).rpartition(", write ")
+        yield _but(flaw, fault if found else str(error), f"write {cure}" if found else "")
+        return
+    if quantity < Quantity.ZERO:
+        yield _but(flaw, f"{shown(text)} is below zero", "write an amount of 0 or more")
+    elif not yunikorn.fits(yunikorn.amount(resource, quantity)):
+        most = INT64_MAX // 1000 if resource == "cpu" else INT64_MAX
+        outcome = "the number overflows in YuniKorn, and which limit results is undefined"
+        yield _but(flaw, f"{shown(text)} is more than YuniKorn can count", f"write {most} or less", outcome)
+
+
+def _but(flaw: Flaw, message: str, fix: str = "", outcome: str = "") -> Flaw:
+    return replace(flaw, message=flaw.message + message, fix=fix or flaw.fix, outcome=outcome)
+
+
+def _of_max_apps(text: str) -> Iterator[Flaw]:
+    """A sign, which only the core cannot read, and 0 are no flaws of the text: they have no effect."""
+    if yunikorn.is_count(text):
+        return
+    problem = "is no whole number of 0 or more, written in digits"
+    if re.fullmatch(r"\+?[0-9]+", text):
+        problem = f"is more than YuniKorn can count, which is {INT64_MAX}"
+    yield Flaw(
+        yunikorn.MAX_APPS, "", f"{shown(text)} {problem}", "write the number of applications in digits, such as 5"
+    )
+
+
+def _as_object(found: Scan, text: str) -> str:
+    """The cure for a text that is no JSON object: the object that it was meant to be, where that can be told."""
+    meant = _decoded(text) if found.kind == "text" else text.replace("'", '"')
+    if len(meant) <= 400 and scan(meant).fault is None:
+        return f"write {meant}"
+    return 'write one JSON object of quantities in double quotes, such as {"cpu":"4","memory":"64Gi"}'
+
+
+def _decoded(text: str) -> str:
+    """What is inside of a JSON text; empty where it is none."""
+    try:
+        return str(json.loads(text))
+    except ValueError:
+        return ""
+
+
+def quoted(name: str) -> str:
+    """A JSON key for a message, cut where it would flood it."""
+    text = json.dumps(name[:_SHOWN])
+    return text if len(name) <= _SHOWN and len(text) <= 2 * _SHOWN else text[:_SHOWN] + '..."'
+
+
+def shown(text: str) -> str:
+    """A text as the user wrote it, cut where it would flood a message."""
+    if len(text) <= _SHOWN and text.isprintable() and text and text.strip() == text:
+        return text
+    safe = repr(text[:_SHOWN])
+    return safe if len(text) <= _SHOWN and len(safe) <= 2 * _SHOWN else safe[:_SHOWN] + "...'"

@@ -1,0 +1,181 @@
+"""YuniKorn's own tables of annotations, labels and amounts, against our reading of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from policies.dialects import yunikorn
+from policies.dialects.core import Namespace, Pod, read_namespace, read_pod
+from policies.quantity import BadQuantity
+from tests.conformance.suite import Case, Data, Suite, mismatch, table
+
+Answer = Callable[[Data], object]
+"""What we make of a case's `given`, in the form of its `expect`."""
+
+_NOT_YET = "needs a part of YuniKorn that no rule reads yet"
+_ARITHMETIC = "arithmetic of YuniKorn's scheduler, which is not ours"
+
+
+def suites(folder: Path) -> Iterator[Suite]:
+    for file in sorted((folder / "yunikorn").glob("*.json")):
+        yield _suite(file, *SUITES.get(file.stem, ("", {}, _NOT_YET)))
+
+
+def _suite(file: Path, selector: str, answers: dict[str, Answer], reason: str) -> Suite:
+    """The cases that one of `answers` speaks to, by what `given` has under `selector`."""
+    suite = Suite(f"yunikorn/{file.stem}")
+    for case in table(file):
+        answer = answers.get(case["given"].get(selector, ""))
+        if answer:
+            suite.cases.append(Case(case["name"], _check(answer, case)))
+        else:
+            suite.leave_out(reason)
+    return suite
+
+
+def _check(answer: Answer, case: Data) -> Callable[[], str | None]:
+    return lambda: mismatch(_comparable(case["expect"]), answer(case["given"]))
+
+
+def _comparable(expect: Data) -> Data:
+    """Of an error only counts that there is one; the JSON inside of tags is compared as JSON."""
+    comparable = dict(expect)
+    if "error" in comparable:
+        comparable["error"] = comparable["error"] is not None
+    if "tags" in comparable:
+        comparable["tags"] = _tags(comparable["tags"])
+    return comparable
+
+
+# -- Namespaces --------------------------------------------------------------------------------------------------------
+
+
+def _namespace(given: Data) -> Namespace:
+    return read_namespace(given["namespace"])
+
+
+def _flags(given: Data) -> object:
+    names = {None: "unset", True: "true", False: "false"}
+    namespace = _namespace(given)
+    return {
+        "flags": {
+            "enableYuniKorn": names[yunikorn.enabled(namespace)],
+            "generateAppID": names[yunikorn.generates_app_id(namespace)],
+        }
+    }
+
+
+def _application_tags(given: Data) -> object:
+    added = yunikorn.application_tags(_namespace(given)) if given["namespace"] else {}
+    return {"tags": _tags({**given["tags"], **added})}
+
+
+def _tags(tags: dict[str, str]) -> dict[str, Any]:
+    return {name: json.loads(text) if text.startswith("{") else text for name, text in tags.items()}
+
+
+# -- amounts -----------------------------------------------------------------------------------------------------------
+
+
+def _conf(read: Callable[[Any], object]) -> Answer:
+    def answer(given: Data) -> object:
+        try:
+            return {"result": read(given["args"][0]), "error": False}
+        except BadQuantity:
+            return {"result": None, "error": True}
+
+    return answer
+
+
+def _conf_resource(texts: dict[str, str] | None) -> dict[str, int]:
+    return {name: yunikorn.conf_quantity(name, text) for name, text in (texts or {}).items()}
+
+
+def _from_tag(tag: str) -> Answer:
+    def answer(given: Data) -> object:
+        try:
+            amounts = json.loads(given["tags"].get(tag) or "null")
+        except ValueError:
+            amounts = None
+        resources = (amounts or {}).get("resources") or {}
+        return {"result": yunikorn.kept({name: amount.get("value", 0) for name, amount in resources.items()})}
+
+    return answer
+
+
+# -- Pods --------------------------------------------------------------------------------------------------------------
+
+
+def _pod(given: Data) -> Pod:
+    return read_pod(given["pod"])
+
+
+def _application_id(given: Data) -> object:
+    uid = given["pod"]["metadata"].get("uid", "")
+    return {"value": yunikorn.application_id(_pod(given), unique=given["generateUniqueAppIds"], uid=uid)}
+
+
+def _generated_id(given: Data) -> object:
+    unique, uid = given["generateUniqueAppIds"], given.get("podUID") or ""
+    return {"value": yunikorn.generated_application_id(given["namespace"], unique=unique, uid=uid)}
+
+
+def _user(given: Data) -> object:
+    user, groups = yunikorn.user_of(_pod(given))
+    return {"user": user, "groups": groups}
+
+
+SUITES: dict[str, tuple[str, dict[str, Answer], str]] = {
+    "shim-namespace-annotations": (
+        "wants",
+        {
+            "quota": lambda given: {"resource": yunikorn.read_quota(_namespace(given))},
+            "guaranteed": lambda given: {"resource": yunikorn.read_guaranteed(_namespace(given))},
+            "maxApps": lambda given: {"value": yunikorn.read_max_apps(_namespace(given))},
+        },
+        _NOT_YET,
+    ),
+    "shim-namespace-flags": ("annotation", {"": _flags}, _NOT_YET),
+    "shim-app-tags": ("wants", {"": _application_tags}, _NOT_YET),
+    "shim-resource": (
+        "wants",
+        {
+            "cpuMemoryPair": lambda given: {"resource": yunikorn.cpu_memory_pair(given["cpu"], given["memory"])},
+            "resourceMap": lambda given: {"resource": yunikorn.resource(given["resources"] or {})},
+        },
+        "requests of a whole pod come with the quota of running work",
+    ),
+    "shim-pod-metadata": (
+        "wants",
+        {
+            "applicationId": _application_id,
+            "generatedApplicationId": _generated_id,
+            "queue": lambda given: {"value": yunikorn.queue_of(_pod(given)) or ""},
+            "user": _user,
+        },
+        _NOT_YET,
+    ),
+    "core-resources": (
+        "op",
+        {
+            "ParseQuantity": _conf(lambda text: yunikorn.conf_quantity("memory", text)),
+            "ParseVCore": _conf(lambda text: yunikorn.conf_quantity("vcore", text)),
+            "NewResourceFromConf": _conf(_conf_resource),
+        },
+        _ARITHMETIC,
+    ),
+    "core-app-tags": (
+        "op",
+        {
+            "GetMaxResource": _from_tag("namespace.resourcequota"),
+            "GetGuaranteedResource": _from_tag("namespace.resourceguaranteed"),
+            "GetMaxApps": lambda given: {
+                "result": yunikorn.core_max_apps(given["tags"].get("namespace.resourcemaxapps", ""))
+            },
+        },
+        _NOT_YET,
+    ),
+}

@@ -1,0 +1,34 @@
+"""Namespaces and Pods of YuniKorn in few words; keys go without the prefix yunikorn.apache.org/."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from policies.dialects.core import YUNIKORN, Namespace, Pod, read_namespace, read_pod
+
+Manifest = dict[str, Any]
+
+
+def namespace_manifest(annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None) -> Manifest:
+    """A Namespace `dev`; None leaves an annotation out."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": "dev",
+            "annotations": {YUNIKORN + key: text for key, text in annotations.items() if text is not None},
+            "labels": {YUNIKORN + key: text for key, text in (labels or {}).items()},
+        },
+    }
+
+
+def namespace(**annotations: str | None) -> Namespace:
+    """`namespace(quota=..., max_cpu=...)`: the word `namespace.` is put before, `_` stands for a dot."""
+    return read_namespace(namespace_manifest({"namespace." + k.replace("_", "."): v for k, v in annotations.items()}))
+
+
+def pod(labels: Mapping[str, str], annotations: Mapping[str, str], scheduler: str = "yunikorn") -> Pod:
+    """A Pod in `dev`; here keys are written in full."""
+    metadata = {"name": "p", "namespace": "dev", "labels": dict(labels), "annotations": dict(annotations)}
+    return read_pod({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"schedulerName": scheduler}})

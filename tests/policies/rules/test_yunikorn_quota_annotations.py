@@ -1,0 +1,303 @@
+"""The rules about the text of YuniKorn's quota annotations: they cannot be read, are outdated, or contradict."""
+
+from __future__ import annotations
+
+import jsonpatch
+import pytest
+from hypothesis import given
+
+from policies.configuration import Configuration, Override, YuniKornSettings
+from policies.dialects import yunikorn
+from policies.dialects.core import read_namespace
+from policies.proposal import Proposal
+from policies.rule import Action, Finding, Profile, Severity
+from policies.verdict import evaluate
+from tests.builders import change, found, world
+from tests.policies.dialects.test_yunikorn import ANNOTATIONS
+from tests.policies.yunikorn_objects import namespace_manifest
+
+NOTHING = world()
+VERSION_2 = Configuration(yunikorn=YuniKornSettings(version=(2, 0)))
+INVALID = "quota-annotation-invalid"
+LEGACY = "legacy-quota-annotation"
+CONFLICT = "quota-annotations-conflict"
+EXCEEDS = "guaranteed-exceeds-quota"
+QUOTA_FIELD = "metadata.annotations[yunikorn.apache.org/namespace.quota]"
+
+
+def created(configuration: Configuration | None = None, /, **annotations: str) -> Proposal:
+    """`quota`, `max_cpu`, ... of one new Namespace."""
+    return change(NOTHING, manifest(**annotations), configuration=configuration)
+
+
+def manifest(**annotations: str) -> dict[str, object]:
+    return namespace_manifest({f"namespace.{key.replace('_', '.')}": text for key, text in annotations.items()})
+
+
+def updated(before: dict[str, str], after: dict[str, str], configuration: Configuration | None = None) -> Proposal:
+    return change(world(manifest(**before)), manifest(**after), configuration=configuration)
+
+
+def judged(proposal: Proposal) -> list[tuple[Severity, str]]:
+    return [(judged.severity, judged.rule.id) for judged in evaluate(proposal).findings]
+
+
+# -- quota-annotation-invalid ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("annotations", "message"),
+    [
+        ({"quota": '{"cpu":4}'}, "YuniKorn would run this namespace without a quota"),
+        ({"quota": "x", "max_cpu": "4"}, "without a quota, and would not use namespace.max.cpu instead"),
+        ({"guaranteed": '{"cpu":4}'}, "YuniKorn would run this namespace without a guarantee"),
+        ({"max_cpu": "4", "max_memory": "64MiB"}, "YuniKorn would run this namespace without a quota"),
+        ({"max_cpu": "-4"}, "YuniKorn would run this namespace without a quota"),
+        ({"quota": "{}", "max_cpu": "x"}, "YuniKorn ignores it here, since namespace.quota is given"),
+        ({"maxApps": "-5"}, "YuniKorn would not limit the number of applications"),
+        ({"quota": '{"cpu":"1","cpu":"2"}'}, 'YuniKorn would take the last, "2"'),
+        ({"quota": '{"cpu":"9223372036854776"}'}, "which limit results is undefined"),
+    ],
+)
+def test_a_bad_annotation_is_refused_and_the_message_says_what_yunikorn_would_do(
+    annotations: dict[str, str], message: str
+) -> None:
+    (finding,) = found(INVALID, created(**annotations))
+
+    assert message in finding.message
+    assert finding.fix
+    assert (Severity.ERROR, INVALID) in judged(created(**annotations))
+
+
+def test_the_finding_points_at_the_annotation_the_key_and_the_place() -> None:
+    cpu, memory = found(INVALID, created(quota='{\n "cpu": 4,\n "memory": "64MiB"\n}'))
+
+    assert (cpu.field, cpu.subject) == (QUOTA_FIELD, "cpu")
+    assert cpu.message.startswith('namespace.quota, line 2, column 9: "cpu": 4 is a number, not a text;')
+    assert cpu.fix == 'write "4", in double quotes'
+    assert (memory.field, memory.subject) == (QUOTA_FIELD, "memory")
+    assert "line 3, column 12" in memory.message
+    assert memory.fix == "write 64Mi"
+
+
+def test_sound_annotations_pass() -> None:
+    sound = created(quota='{"cpu":"4","memory":"64Gi"}', guaranteed='{"cpu":"4"}', maxApps="5", enableYuniKorn="true")
+
+    assert judged(sound) == []
+
+
+def test_compat_lets_through_what_yunikorn_lets_through() -> None:
+    compat = Configuration(profile=Profile.COMPAT)
+    verdict = evaluate(created(compat, quota="x", guaranteed="x", max_cpu="x", maxApps="x"))
+
+    assert verdict.allowed
+    assert {judged.severity for judged in verdict.findings} == {Severity.INFO}
+
+
+def test_an_old_bad_annotation_does_not_stop_an_unrelated_change() -> None:
+    before = {"quota": '{"cpu":4}'}
+
+    (finding,) = evaluate(updated(before, {**before, "maxApps": "5"})).findings
+
+    assert finding.severity is Severity.WARNING
+    assert finding.standing
+
+
+def test_a_new_fault_beside_an_old_one_is_refused() -> None:
+    verdict = evaluate(updated({"quota": '{"cpu":4}'}, {"quota": '{"cpu":4,"memory":"x"}'}))
+
+    assert [(judged.severity, judged.finding.subject) for judged in verdict.findings] == [
+        (Severity.ERROR, "memory"),
+        (Severity.WARNING, "cpu"),
+    ]
+
+
+def test_breaking_a_good_annotation_is_refused() -> None:
+    assert not evaluate(updated({"quota": '{"cpu":"4"}'}, {"quota": '{"cpu":"4"'})).allowed
+
+
+def test_removing_a_bad_annotation_is_always_allowed() -> None:
+    assert judged(updated({"quota": "x"}, {})) == []
+
+
+@given(text=ANNOTATIONS)
+def test_what_yunikorn_drops_is_never_passed_over_in_silence(text: str) -> None:
+    for key, read in (("quota", yunikorn.quota), ("guaranteed", yunikorn.guaranteed), ("maxApps", yunikorn.max_apps)):
+        written = manifest(**{key: text})
+        if read(read_namespace(written)) is None:
+            assert evaluate(change(NOTHING, written)).findings, (key, text)
+
+
+# -- legacy-quota-annotation -------------------------------------------------------------------------------------------
+
+
+def test_the_legacy_pair_is_a_warning_with_the_json_to_write() -> None:
+    cpu, memory = found(LEGACY, created(max_cpu="4", max_memory="64Gi"))
+
+    assert cpu.message == "namespace.max.cpu=4 is deprecated since YuniKorn 1.2; YuniKorn 2.0 will not read it"
+    assert memory.message.startswith("namespace.max.memory=64Gi is deprecated")
+    assert cpu.fix == memory.fix
+    assert """write yunikorn.apache.org/namespace.quota: '{"cpu":"4","memory":"64Gi"}' and remove""" in cpu.fix
+    assert judged(created(max_cpu="4")) == [(Severity.WARNING, LEGACY)]
+
+
+@pytest.mark.parametrize("configuration", [None, VERSION_2])
+def test_its_patches_leave_no_finding(configuration: Configuration | None) -> None:
+    old = manifest(max_cpu="4", max_memory="64Gi")
+    patch = [
+        step for finding in found(LEGACY, change(NOTHING, old, configuration=configuration)) for step in finding.patch
+    ]
+
+    new = jsonpatch.apply_patch(old, patch)
+
+    assert yunikorn.quota(read_namespace(new)) == {"vcore": 4000, "memory": 64 * 2**30}
+    assert judged(change(NOTHING, new, configuration=configuration)) == []
+
+
+def test_from_2_0_on_the_legacy_pair_is_refused() -> None:
+    (finding,) = found(LEGACY, created(VERSION_2, max_cpu="4"))
+
+    assert (
+        finding.message == "namespace.max.cpu=4 is not read by YuniKorn 2.0, which runs this namespace without a quota"
+    )
+    assert judged(created(VERSION_2, max_cpu="4")) == [(Severity.ERROR, LEGACY)]
+
+
+def test_from_2_0_on_an_old_pair_that_stays_is_a_warning() -> None:
+    before = {"max_cpu": "4"}
+
+    assert judged(updated(before, {**before, "maxApps": "5"}, VERSION_2)) == [(Severity.WARNING, LEGACY)]
+    assert judged(updated(before, {**before, "max_memory": "1Gi"}, VERSION_2))[0] == (Severity.ERROR, LEGACY)
+
+
+def test_the_configuration_decides_over_the_version() -> None:
+    allowed = Configuration(overrides=(Override(LEGACY, Action.OFF),), yunikorn=YuniKornSettings(version=(2, 0)))
+
+    assert judged(created(allowed, max_cpu="4")) == []
+
+
+def test_an_unreadable_pair_has_no_patch() -> None:
+    for finding in found(LEGACY, created(max_cpu="4", max_memory="64GiB")):
+        assert finding.patch == ()
+        assert "write the amounts as a JSON object" in finding.fix
+
+
+def test_a_text_of_any_length_does_not_flood_the_message() -> None:
+    for rule in (LEGACY, INVALID):
+        for finding in found(rule, created(max_cpu="x\n" * 10_000)):
+            assert len(finding.message) < 250
+    (finding,) = found(CONFLICT, created(quota='{"cpu":"1"}', max_cpu="x\n" * 10_000))
+    assert len(finding.message) < 250
+
+
+# -- quota-annotations-conflict ----------------------------------------------------------------------------------------
+
+
+def test_the_new_annotation_wins_and_each_legacy_one_is_named() -> None:
+    both = created(quota='{"cpu":"5"}', max_cpu="1", max_memory="1Gi")
+
+    cpu, memory = found(CONFLICT, both)
+
+    assert cpu.message == "namespace.max.cpu=1 is ignored: namespace.quota is given, which says cpu=5"
+    assert "does not limit memory, and the two are never merged" in memory.message
+    assert judged(both) == [(Severity.WARNING, CONFLICT), (Severity.WARNING, CONFLICT)]
+
+
+def test_a_new_annotation_that_limits_nothing_wins_too() -> None:
+    (finding,) = found(CONFLICT, created(quota="x", max_cpu="1"))
+
+    assert "namespace.quota is given, though it limits nothing" in finding.message
+
+
+def test_the_patches_remove_what_is_ignored() -> None:
+    old = manifest(quota='{"cpu":"5"}', max_cpu="1", max_memory="1Gi")
+    patch = [step for finding in found(CONFLICT, change(NOTHING, old)) for step in finding.patch]
+
+    new = read_namespace(jsonpatch.apply_patch(old, patch))
+
+    assert list(new.annotations) == [yunikorn.QUOTA]
+
+
+@pytest.mark.parametrize("annotations", [{"quota": "", "max_cpu": "1"}, {"quota": "{}", "max_cpu": ""}])
+def test_an_empty_text_is_no_conflict(annotations: dict[str, str]) -> None:
+    assert found(CONFLICT, created(**annotations)) == []
+
+
+def test_from_2_0_on_the_pair_is_outdated_rather_than_in_conflict() -> None:
+    both = created(VERSION_2, quota='{"cpu":"5"}', max_cpu="1")
+
+    (finding,) = found(LEGACY, both)
+
+    assert judged(both) == [(Severity.ERROR, LEGACY)]
+    assert finding.message.endswith("namespace.quota alone counts")
+    assert finding.fix == "remove namespace.max.cpu"
+    assert [step["op"] for step in finding.patch] == ["remove"]
+
+
+# -- guaranteed-exceeds-quota ------------------------------------------------------------------------------------------
+
+
+def test_a_guarantee_above_the_quota_is_refused_for_each_resource() -> None:
+    cpu, memory = found(
+        EXCEEDS, created(quota='{"cpu":"4","memory":"1Gi"}', guaranteed='{"cpu":"4001m","memory":"2Gi"}')
+    )
+
+    assert (memory.subject, memory.excess) == ("vcore", 1)
+    assert (cpu.subject, cpu.excess) == ("memory", 2**30)
+    assert memory.message == "cpu=4001m is guaranteed, namespace.quota allows cpu=4"
+    assert memory.fix == "lower the guarantee to cpu=4 or less, or raise the quota to cpu=4001m or more"
+    assert [cause.field for cause in memory.causes] == [QUOTA_FIELD]
+
+
+FINE = [
+    {"quota": '{"cpu":"4"}', "guaranteed": '{"cpu":"4000m"}'},
+    {"quota": '{"cpu":"4"}', "guaranteed": '{"memory":"1Gi"}'},
+    {"quota": "{}", "guaranteed": '{"cpu":"4"}'},
+    {"quota": '{"cpu":"0"}', "guaranteed": '{"cpu":"4"}'},
+    {"quota": '{"cpu":1}', "guaranteed": '{"cpu":"4"}'},
+    {"guaranteed": '{"cpu":"4"}'},
+]
+
+
+@pytest.mark.parametrize("annotations", FINE)
+def test_a_guarantee_within_the_quota_or_beside_it_passes(annotations: dict[str, str]) -> None:
+    assert found(EXCEEDS, created(**annotations)) == []
+
+
+def test_a_quota_of_zero_beside_another_holds_the_guarantee_to_zero() -> None:
+    (finding,) = found(EXCEEDS, created(quota='{"cpu":"0","memory":"1Gi"}', guaranteed='{"cpu":"1m"}'))
+
+    assert finding.excess == 1
+
+
+def test_vcore_and_cpu_are_the_same_amount() -> None:
+    (finding,) = found(EXCEEDS, created(quota='{"vcore":"4000"}', guaranteed='{"cpu":"5"}'))
+
+    assert finding.message == "cpu=5 is guaranteed, namespace.quota allows vcore=4000"
+
+
+def test_the_legacy_quota_holds_the_guarantee_as_long_as_it_is_read() -> None:
+    annotations = {"max_cpu": "4", "guaranteed": '{"cpu":"5"}'}
+
+    (finding,) = found(EXCEEDS, created(**annotations))
+
+    assert finding.message == "cpu=5 is guaranteed, namespace.max.cpu allows cpu=4"
+    assert found(EXCEEDS, created(VERSION_2, **annotations)) == []
+
+
+def test_an_excess_that_shrinks_is_let_through_and_one_that_grows_is_not() -> None:
+    before = {"quota": '{"cpu":"4"}', "guaranteed": '{"cpu":"6"}'}
+
+    assert judged(updated(before, {**before, "guaranteed": '{"cpu":"5"}'})) == [(Severity.WARNING, EXCEEDS)]
+    assert judged(updated(before, {**before, "guaranteed": '{"cpu":"7"}'})) == [(Severity.ERROR, EXCEEDS)]
+
+
+def identities(findings: list[Finding]) -> set[object]:
+    return {finding.identity for finding in findings}
+
+
+@given(quota=ANNOTATIONS, cpu=ANNOTATIONS)
+def test_no_two_rules_report_the_same_place_for_the_pair(quota: str, cpu: str) -> None:
+    proposal = created(quota=quota, max_cpu=cpu)
+
+    assert not identities(found(LEGACY, proposal)) & identities(found(CONFLICT, proposal))

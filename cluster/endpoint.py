@@ -22,6 +22,10 @@ from cluster.errors import NotConfigured
 
 DEFAULT_KUBECONFIG = "~/.kube/config"
 
+# The loader keeps decoded certificates in temporary files that it shares between calls, and names such a file
+# before it has written it: a second thread would read it empty.
+_LOADING = threading.Lock()
+
 
 @dataclass(frozen=True)
 class Endpoint:
@@ -49,9 +53,10 @@ def from_kubeconfig(context: str | None = None, kubeconfig: str | None = None) -
     if not any(Path(file).expanduser().is_file() for file in files.split(os.pathsep) if file):
         raise NotConfigured(f"{files}: no such kubeconfig; name one with --kubeconfig or KUBECONFIG")
     try:
-        settings = _new_configuration()
-        config.load_kube_config(config_file=files, context=context, client_configuration=settings)
-        return _endpoint(settings)
+        with _LOADING:
+            settings = _new_configuration()
+            config.load_kube_config(config_file=files, context=context, client_configuration=settings)
+            return _endpoint(settings)
     except Exception as error:  # a foreign parser of a file that people edit: any exception means "not readable"
         chosen = f"context {context!r}" if context else "the current context"
         raise NotConfigured(f"{files}: {chosen} cannot be used: {_text(error)}") from error

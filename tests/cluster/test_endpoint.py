@@ -5,7 +5,9 @@ import json
 import os
 import socket
 import ssl
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -162,6 +164,30 @@ def test_contexts_are_apart_and_nothing_global_is_set(api: FakeApi, tmp_path: Pa
     assert [from_kubeconfig(name, both).authorization() for name in ("one", "two")] == ["Bearer one", "Bearer two"]
     assert from_kubeconfig("two", both).url == "http://127.0.0.1:1"
     assert "127.0.0.1" not in Configuration.get_default_copy().host
+
+
+class Dawdling(dict[str, str]):
+    """The loader's temporary files by content; it notes a name here and only then writes the file."""
+
+    def __setitem__(self, content: str, name: str) -> None:
+        super().__setitem__(content, name)
+        time.sleep(0.05)
+
+
+def test_threads_may_log_in_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kubernetes.config import kube_config
+
+    temporary = Dawdling()
+    monkeypatch.setattr(kube_config, "_temp_files", temporary)
+    trust = {"server": "https://127.0.0.1:1", "certificate-authority-data": encoded(AUTHORITY.certificate)}
+    path = kubeconfig(tmp_path, trust)
+
+    with ThreadPoolExecutor(4) as pool:
+        logins = list(pool.map(lambda _: from_kubeconfig(kubeconfig=path), range(4)))
+
+    assert [login.url for login in logins] == ["https://127.0.0.1:1"] * 4
+    for name in temporary.values():
+        Path(name).unlink()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,10 @@ from datetime import datetime, timedelta
 
 from certs.pki import KeyPair, canonical, check_pair, inspect, new_authority, new_server, signed_by
 
+# Two are usual. More come only from clocks that disagree by months, where replicas renew against each other;
+# the bound keeps the Secret from growing without end then.
+_MOST_TRUSTED = 4
+
 
 @dataclass(frozen=True)
 class Lifetimes:
@@ -54,7 +58,8 @@ def plan(bundle: Bundle | None, names: Sequence[str], now: datetime, lifetimes: 
     lifetimes = lifetimes or Lifetimes()
     signer = bundle.signer if bundle and not _authority_due(bundle, now, lifetimes) else _new_signer(now, lifetimes)
     old = bundle.trusted if bundle else ()
-    trusted = (signer.certificate, *(pem for pem in old if pem != signer.certificate and _is_valid(pem, now)))
+    still_valid = (pem for pem in old if pem != signer.certificate and _is_valid(pem, now))
+    trusted = (signer.certificate, *still_valid)[:_MOST_TRUSTED]
     if bundle and signer is bundle.signer and not _server_due(bundle, names, now):
         return bundle if trusted == bundle.trusted else Bundle(signer, trusted, bundle.server)
     return Bundle(signer, trusted, new_server(signer, names, now, lifetimes.server))

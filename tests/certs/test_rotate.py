@@ -109,3 +109,12 @@ def test_a_signer_that_is_no_authority_is_replaced() -> None:
     renewed = plan(Bundle(server, (server.certificate,), server), NAMES, NOW)
 
     assert inspect(renewed.signer.certificate).is_ca
+
+
+def test_clocks_that_disagree_by_a_year_do_not_fill_the_bundle_without_end() -> None:
+    bundle = FRESH
+    for turn in range(12):
+        bundle = plan(bundle, NAMES, NOW + (365 * DAY if turn % 2 == 0 else 0 * DAY))
+
+    assert 2 <= len(bundle.trusted) <= 4
+    assert bundle.trusted[0] == bundle.signer.certificate

@@ -1,0 +1,235 @@
+"""Agreeing on one bundle by a Secret; a small stand-in for the API server that compares and swaps.
+
+The same against the real one is in tests/apiserver/test_certs.py.
+"""
+
+import base64
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from certs.pki import signed_by
+from certs.rotate import Bundle, plan
+from certs.secret import (
+    BadSecret,
+    Contended,
+    SecretSettings,
+    Webhooks,
+    ensure,
+    from_data,
+    service_names,
+    to_data,
+)
+from cluster.client import Cluster
+from cluster.errors import Forbidden, Unreachable
+from cluster.wire import Timeouts
+from tests.cluster.fake import FakeApi, Handler, Reply, Seen, status
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+HOOKS = Webhooks("ValidatingWebhookConfiguration", "quotree")
+SETTINGS = SecretSettings("quotree", "certs", service_names("quotree", "quotree"), (HOOKS,))
+
+
+class Store(FakeApi):
+    """One Secret and one webhook configuration."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.version = 0
+        self.data: dict[str, str] | None = None
+        self.hooks: dict[str, Any] | None = {"webhooks": [{"name": "a"}]}
+        self.before_write: Callable[[], None] = lambda: None
+
+    @property
+    def bundle(self) -> Bundle | None:
+        return from_data({key: base64.b64decode(text) for key, text in (self.data or {}).items()})
+
+    @property
+    def ca_bundle(self) -> bytes:
+        assert self.hooks
+        return base64.b64decode(self.hooks["webhooks"][0]["clientConfig"]["caBundle"])
+
+    def put(self, data: dict[str, bytes]) -> None:
+        self.version += 1
+        self.data = {key: base64.b64encode(value).decode() for key, value in data.items()}
+
+    def reply_to(self, seen: Seen) -> Reply:
+        super().reply_to(seen)
+        return self.reply_for_hooks(seen) if "webhookconfigurations" in seen.path else self.reply_for_secret(seen)
+
+    def reply_for_secret(self, seen: Seen) -> Reply:
+        if seen.method == "GET":
+            return self.secret() if self.data is not None else status(404, "NotFound")
+        self.before_write()
+        expected = seen.body["metadata"].get("resourceVersion")
+        if seen.method == "POST" and self.data is not None:
+            return status(409, "AlreadyExists")
+        if seen.method == "PATCH" and expected != str(self.version):
+            return status(409, "Conflict")
+        self.put({key: base64.b64decode(text) for key, text in seen.body["data"].items()})
+        return self.secret()
+
+    def secret(self) -> Reply:
+        answer = {"metadata": {"resourceVersion": str(self.version)}, "data": self.data}
+        return lambda handler: handler.send_json(200, answer)
+
+    def reply_for_hooks(self, seen: Seen) -> Reply:
+        if self.hooks is None:
+            return status(404, "NotFound")
+        if seen.method == "PATCH":
+            self.hooks = seen.body
+        answer = self.hooks
+        return lambda handler: handler.send_json(200, answer)
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    server = Store()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def cluster(store: Store) -> Iterator[Cluster]:
+    with store.cluster() as client:
+        yield client
+
+
+def methods(store: Store) -> list[str]:
+    return [seen.method for seen in store.seen if "secrets" in seen.path]
+
+
+def test_the_first_makes_the_secret_and_lets_the_api_server_trust_it(store: Store, cluster: Cluster) -> None:
+    ensured = ensure(cluster, SETTINGS, NOW)
+
+    assert ensured.bundle == store.bundle
+    assert ensured.missing == ()
+    assert store.ca_bundle == ensured.bundle.ca_bundle
+
+
+def test_the_next_takes_what_is_there(store: Store, cluster: Cluster) -> None:
+    first = ensure(cluster, SETTINGS, NOW).bundle
+    store.seen.clear()
+
+    assert ensure(cluster, SETTINGS, NOW + DAY).bundle == first
+    assert set(methods(store)) == {"GET"}
+
+
+def test_who_loses_the_race_to_create_takes_the_winners(store: Store, cluster: Cluster) -> None:
+    winner = plan(None, SETTINGS.names, NOW)
+    store.before_write = lambda: store.put(to_data(winner))
+
+    assert ensure(cluster, SETTINGS, NOW).bundle == winner
+    assert store.ca_bundle == winner.ca_bundle
+
+
+def test_who_loses_the_race_to_renew_takes_the_winners(store: Store, cluster: Cluster) -> None:
+    old = plan(None, SETTINGS.names, NOW)
+    winner = plan(old, SETTINGS.names, NOW + 20 * DAY)
+    store.put(to_data(old))
+    store.before_write = lambda: store.put(to_data(winner))
+
+    assert ensure(cluster, SETTINGS, NOW + 20 * DAY).bundle == winner
+
+
+def test_a_renewal_while_the_trust_is_written_is_noticed(store: Store, cluster: Cluster) -> None:
+    """Else our older caBundle would undo the newer one of the replica that renewed."""
+    ensure(cluster, SETTINGS, NOW)
+    newer = plan(None, SETTINGS.names, NOW + DAY)
+    answer_hooks = store.reply_for_hooks
+
+    def renew_meanwhile(seen: Seen) -> Reply:
+        store.put(to_data(newer))
+        return answer_hooks(seen)
+
+    store.reply_for_hooks = renew_meanwhile  # type: ignore[method-assign]
+
+    assert ensure(cluster, SETTINGS, NOW + DAY).bundle == newer
+    assert store.ca_bundle == newer.ca_bundle
+
+
+def test_an_empty_secret_of_the_manifests_is_filled(store: Store, cluster: Cluster) -> None:
+    store.put({})
+
+    assert ensure(cluster, SETTINGS, NOW).bundle == store.bundle
+    assert "POST" not in methods(store)
+
+
+def test_a_renewed_authority_is_trusted_beside_the_old_one(store: Store, cluster: Cluster) -> None:
+    old = ensure(cluster, SETTINGS, NOW).bundle
+    new = ensure(cluster, SETTINGS, NOW + 320 * DAY).bundle
+
+    assert store.ca_bundle == new.signer.certificate + old.signer.certificate
+    assert signed_by(new.server.certificate, new.signer.certificate)
+
+
+def test_a_webhook_configuration_that_is_missing_is_told_and_does_not_stop_us(store: Store, cluster: Cluster) -> None:
+    store.hooks = None
+
+    ensured = ensure(cluster, SETTINGS, NOW)
+
+    assert ensured.missing == (HOOKS,)
+    assert store.bundle == ensured.bundle
+
+
+GOOD = to_data(plan(None, SETTINGS.names, NOW))
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({"tls.crt": GOOD["tls.crt"], "tls.key": GOOD["tls.key"]}, r"there is no ca\.crt and no ca\.key"),
+        ({**GOOD, "tls.key": GOOD["ca.key"]}, "belongs to another certificate"),
+        ({**GOOD, "ca.crt": b"nonsense"}, "no PEM certificate"),
+    ],
+)
+def test_a_secret_of_somebody_else_is_never_overwritten(
+    store: Store, cluster: Cluster, data: dict[str, bytes], problem: str
+) -> None:
+    store.put(data)
+
+    with pytest.raises(BadSecret, match=rf"Secret quotree/certs is not ours: .*{problem}.*; name another Secret"):
+        ensure(cluster, SETTINGS, NOW)
+    assert set(methods(store)) == {"GET"}
+
+
+def test_data_that_is_no_base64_is_named(store: Store, cluster: Cluster) -> None:
+    store.put(GOOD)
+    assert store.data
+    store.data["ca.crt"] = "%%%"
+
+    with pytest.raises(BadSecret, match="not ours"):
+        ensure(cluster, SETTINGS, NOW)
+
+
+def test_endless_contention_ends_with_an_error(store: Store, cluster: Cluster) -> None:
+    store.put({})
+
+    def somebody_writes() -> None:
+        store.version += 1
+
+    store.before_write = somebody_writes
+
+    with pytest.raises(Contended, match="does another tool own it"):
+        ensure(cluster, SETTINGS, NOW)
+
+
+def test_a_refusal_is_passed_on(store: Store, cluster: Cluster) -> None:
+    store.reply_for_secret = lambda seen: status(403, "Forbidden", message="no")  # type: ignore[method-assign]
+
+    with pytest.raises(Forbidden):
+        ensure(cluster, SETTINGS, NOW)
+
+
+def test_the_names_of_a_service_begin_with_the_one_that_the_api_server_calls() -> None:
+    assert service_names("hook", "ns") == ("hook.ns.svc", "hook.ns.svc.cluster.local", "hook.ns")
+
+
+def test_a_store_that_falls_silent_does_not_hang_us(store: Store) -> None:
+    store.reply_for_secret = lambda seen: Handler.hold  # type: ignore[method-assign]
+    impatient = store.cluster(timeouts=Timeouts(connect=1.0, read=0.1), attempts=1)
+    with impatient, pytest.raises(Unreachable, match="no answer in time"):
+        ensure(impatient, SETTINGS, NOW)

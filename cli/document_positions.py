@@ -16,6 +16,9 @@ MAX_DEPTH = 100
 """Mappings and lists within each other; a pod template, the deepest of manifests, has about 15."""
 TOO_DEEP = f"more than {MAX_DEPTH} mappings and lists within each other"
 
+MAX_JUMPS = 50
+"""Aliases that one search follows; merges of merges would multiply them beyond measure."""
+
 
 class Position(NamedTuple):
     """Both count from 1; the column counts characters."""
@@ -74,6 +77,7 @@ class Walk:
     def __init__(self, steps: Iterator[Step], again: Callable[[], Iterator[Step]]):
         self._steps = steps
         self._again = again
+        self._jumps = MAX_JUMPS
 
     def find(self, path: str) -> int | None:
         """The offset of the field, or of its nearest ancestor that is there; None for the value walked itself."""
@@ -81,6 +85,9 @@ class Walk:
 
     def _jump(self, alias: Step) -> tuple[Step | None, Iterator[Step]]:
         """The step that the alias stands for, and those that follow it. It always stands before the alias."""
+        self._jumps -= 1
+        if self._jumps < 0:
+            return None, iter(())
         places = [step.offset for step in self._again() if step.anchor == alias.text and step.offset < alias.offset]
         steps = self._again()
         return next((step for step in steps if step.anchor == alias.text and step.offset in places[-1:]), None), steps
@@ -135,7 +142,7 @@ def _find_item(steps: Iterator[Step], path: str, jump: Jump) -> int | None:
 
 def _after(path: str, key: str) -> str | None:
     """What follows `key` in the path, so `.parent` after `spec` in `spec.parent`; None where it goes elsewhere."""
-    for head in (key, f".{key}", f"[{key}]"):
+    for head in (f".{key}", f"[{key}]") if path[:1] in (".", "[") else (key,):
         rest = path[len(head) :]
         if path.startswith(head) and rest[:1] in ("", ".", "["):
             return rest
@@ -182,6 +189,8 @@ class Place:
         """The field's value or key; of its nearest ancestor where the field is absent; the document's start for ""."""
         start, end, document = self.span
         path = self.within + (f".{field}" if self.within and field[:1] not in ("", "[") else field)
+        if not path:
+            return self.at(start)
         walk = Walk(self.steps(self.text, start, end), lambda: self.steps(self.text, *document))
         found = walk.find(path)
         return self.at(start if found is None else found)

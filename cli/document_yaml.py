@@ -32,7 +32,9 @@ MAX_COPIED = 300_000
 """Values of one file that aliases repeat: beyond any real use, and still harmless in memory (about 70 MiB)."""
 
 _SEPARATOR = re.compile(r"^---(?![^ \t\r\n])", re.MULTILINE)
-_DIRECTIVES = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*%").match
+_EMPTY_LINES = r"(?:[ \t]*+(?:#[^\n]*+)?+\r?\n)*+"  # possessive: no memory for ways back, however many lines
+_DIRECTIVES = re.compile(_EMPTY_LINES + "%").match
+_NOTHING = re.compile(r"(?:---)?+" + _EMPTY_LINES + r"[ \t]*+(?:#[^\n]*+)?+\Z").match
 _OPEN: Any = object()
 """Stands for an anchored value that is still being read."""
 
@@ -45,6 +47,8 @@ def read(text: str) -> Iterator[Root | BadDocument]:
     """
     copied = 0
     for start, end in _documents(text):
+        if _NOTHING(text, start, end):
+            continue  # spares the parser, which would find the same more slowly
         builder = _Builder(text, start, end, copied)
         try:
             yield from builder.roots()

@@ -148,12 +148,13 @@ def _not_utf8(source: str, data: bytes, error: UnicodeDecodeError) -> Unreadable
 def _told(source: str, text: str, roots: Iterable[Root | BadDocument], steps: Steps) -> Iterator[Document | Unreadable]:
     at, line = 0, 1
     for root in roots:
+        start = root.offset if isinstance(root, BadDocument) else root.span.start
+        line += text.count("\n", at, start)
+        at = max(at, start)
         if isinstance(root, BadDocument):
-            yield Unreadable(source, *position(text, root.offset), root.message)
-            continue
-        line += text.count("\n", at, root.span.start)
-        at = root.span.start
-        yield from _flattened(source, root.value, Place(text, steps, root.span, line), root.items)
+            yield Unreadable(source, *position(text, start, known=(at, line)), root.message)
+        else:
+            yield from _flattened(source, root.value, Place(text, steps, root.span, line), root.items)
 
 
 def _flattened(source: str, value: Any, place: Place, spans: Sequence[Span]) -> Iterator[Document | Unreadable]:

@@ -132,7 +132,7 @@ def test_columns_count_characters_and_lines_only_line_feeds() -> None:
     assert document.locate("b.c") == (3, 6)
 
 
-KEYS = st.text("ab./-_#:é\"' ", min_size=1, max_size=6)
+KEYS = st.text("ab./-_#:é\"' ", max_size=6)
 SCALARS = st.integers(-5, 10**20) | st.booleans() | st.text("ab: -#'\"\\é😀[]{}\t", max_size=8) | st.just("x" * 200)
 VALUES: st.SearchStrategy[Any] = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=8
@@ -368,6 +368,17 @@ def test_an_alias_that_cannot_be_expanded_is_told_with_its_place(text: str, line
     assert words in bad.message
 
 
+def test_merges_of_merges_do_not_multiply_the_search() -> None:
+    lines = ["a0: &a0 {cpu: 1}"] + [f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}" for n in range(1, 60)]
+
+    document = only("\n".join(lines))
+
+    assert document.manifest["a59"] == {"cpu": 1}
+    assert document.locate("a20.cpu") == (1, 15)
+    assert document.locate("a59.cpu") == document.locate("a59") == (60, 1)
+    assert document.locate("a40.memory") == (41, 1)
+
+
 def test_an_anchor_does_not_reach_into_the_next_document() -> None:
     assert "no anchor &a" in from_text("a: &a 1\n---\nb: *a\n")[1][0].message
 
@@ -465,6 +476,8 @@ def test_a_broken_document_hides_neither_its_neighbours_nor_their_lines(broken: 
         "# only a comment\n---\n---\n# another\n",
         "---\nnull\n",
         "~\n",
+        "---\t#\r\n  # x\n",
+        "#\n---",
         "\ufeff",
         "--- # c\n...\n",
     ],

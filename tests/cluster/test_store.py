@@ -1,0 +1,314 @@
+"""The store against an API server that holds quota objects and tells of changes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from cluster import store
+from cluster.client import Cluster
+from cluster.errors import Unreachable
+from cluster.reflector import Pacing
+from cluster.store import FOLLOWED, FixedWorld, Store, load
+from policies.dialects import core, kueue, volcano
+from policies.forest import Forest
+from policies.objects import Ref
+from tests.builders import cluster_queue, cohort, forest, job, local_queue, pod_group, queue
+from tests.cluster.fake import PATIENCE, FakeApi, Handler, Reply, Seen, line, status
+
+Manifest = dict[str, Any]
+ALL = {resource for candidates in FOLLOWED.values() for resource in candidates}
+QUICK = Pacing(first=0.01, longest=0.05, probe=0.05)
+
+
+class QuotaApi(FakeApi):
+    """Serves the kinds that a store follows: `objects` by plural; what `tell` says goes to the open watch."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, list[Manifest]] = {}
+        self.served = set(ALL)
+        self.failing: dict[str, Reply] = {}
+        self.version = 1
+        self._events: list[tuple[str, int, bytes]] = []
+        self._told = threading.Condition()
+        super().__init__()
+
+    def put(self, *manifests: Manifest) -> None:
+        for manifest in manifests:
+            self.objects.setdefault(_plural(manifest), []).append(self._next(manifest))
+
+    def tell(self, kind: str, manifest: Manifest) -> None:
+        with self._told:
+            event = line(kind, self._next(manifest))
+            self._events.append((_plural(manifest), self.version, event))
+            self._told.notify_all()
+
+    def reply_to(self, seen: Seen) -> Reply:
+        self.seen.append(seen)
+        resource = next((r for r in self.served if r.collection() == seen.path), None)
+        if resource is None:
+            names = [{"name": r.plural} for r in self.served if r.root == seen.path]
+            return (lambda handler: handler.send_json(200, {"resources": names})) if names else status(404, "NotFound")
+        if resource.plural in self.failing:
+            return self.failing[resource.plural]
+        if seen.is_watch:
+            return self._watch(resource.plural, int(seen.query["resourceVersion"]))
+        return self._list(resource.plural)
+
+    def _next(self, manifest: Manifest) -> Manifest:
+        self.version += 1
+        manifest["metadata"]["resourceVersion"] = str(self.version)
+        return manifest
+
+    def _list(self, plural: str) -> Reply:
+        answer = {
+            "apiVersion": "v1",
+            "kind": "List",
+            "metadata": {"resourceVersion": str(self.version)},
+            "items": list(self.objects.get(plural, [])),
+        }
+        return lambda handler: handler.send_json(200, answer)
+
+    def _watch(self, plural: str, since: int) -> Reply:
+        def reply(handler: Handler) -> None:
+            handler.begin_chunks()
+            sent = 0
+            while not self.released.is_set():
+                with self._told:
+                    news = self._events[sent:]
+                    sent += len(news)
+                    if not news:
+                        self._told.wait(0.05)
+                for kind, version, event in news:
+                    if kind == plural and version > since:
+                        handler.send_chunk(event)
+            handler.cut()
+
+        return reply
+
+
+def _plural(manifest: Manifest) -> str:
+    kind = str(manifest["kind"]).lower()
+    return f"{kind}s"
+
+
+def eventually(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "did not come true"
+        time.sleep(0.005)
+
+
+@pytest.fixture
+def quota_api() -> Iterator[QuotaApi]:
+    server = QuotaApi()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def quota_cluster(quota_api: QuotaApi) -> Iterator[Cluster]:
+    with quota_api.cluster(connections=16, attempts=1) as client:
+        yield client
+
+
+@pytest.fixture
+def followed(quota_cluster: Cluster) -> Iterator[Store]:
+    """Not started yet; closed after the test."""
+    following = Store(QUICK)
+    yield following
+    following.close()
+
+
+def names(forest: Forest) -> set[str]:
+    return {thing.ref.name for thing in forest.objects()}
+
+
+# -- following ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_store_knows_nothing_before_it_is_started() -> None:
+    fresh = Store()
+
+    assert len(fresh.ready()) == len(FOLLOWED)
+    assert "Cohort: not listed yet" in fresh.ready()
+    assert fresh.age() is None
+    assert fresh.forest().known == frozenset()
+    fresh.close()
+
+
+def test_everything_that_is_stored_is_in_the_forest(
+    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+) -> None:
+    quota_api.put(cohort("org"), cohort("team", "org"), cluster_queue("cq", "team"), local_queue("lq", "cq"))
+    quota_api.put(queue("eng"), queue("ml", "eng"), pod_group("group", "ml"), job("train", "ml"))
+    quota_api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
+
+    followed.start(quota_cluster)
+    eventually(lambda: not followed.ready())
+
+    tree = followed.forest()
+    assert names(tree) == {"org", "team", "cq", "lq", "eng", "ml", "group", "train", "ns"}
+    assert tree.known == frozenset(FOLLOWED)
+    assert [child.ref for child in tree.children(kueue.cohort_ref("org"))] == [kueue.cohort_ref("team")]
+    assert {work.ref.name for work in tree.attached(volcano.queue_ref("ml"))} == {"group", "train"}
+    assert followed.age() is not None
+
+
+def test_changes_are_followed_and_snapshots_stay(quota_api: QuotaApi, quota_cluster: Cluster, followed: Store) -> None:
+    quota_api.put(queue("eng"), queue("ml", "eng"))
+    followed.start(quota_cluster)
+    eventually(lambda: not followed.ready())
+    first = followed.forest()
+
+    quota_api.tell("ADDED", queue("web", "eng"))
+    quota_api.tell("MODIFIED", queue("ml", "web"))
+    quota_api.tell("DELETED", queue("eng"))
+    eventually(lambda: names(followed.forest()) == {"ml", "web"})
+
+    assert [child.ref.name for child in followed.forest().children(volcano.queue_ref("web"))] == ["ml"]
+    assert names(first) == {"eng", "ml"}
+
+
+def test_what_a_new_list_lacks_is_gone(quota_api: QuotaApi, quota_cluster: Cluster, followed: Store) -> None:
+    quota_api.put(queue("eng"), queue("ml", "eng"), cohort("org"))
+    followed.start(quota_cluster)
+    eventually(lambda: not followed.ready())
+
+    quota_api.objects["queues"].pop()
+    quota_api.tell("ERROR", {"kind": "Queue", "code": 410, "reason": "Expired", "metadata": {}})
+    eventually(lambda: names(followed.forest()) == {"eng", "org"})
+
+
+def test_a_kind_that_is_not_installed_is_known_to_be_empty(
+    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+) -> None:
+    quota_api.served = {resource for resource in ALL if resource.group != volcano.GROUP}
+
+    followed.start(quota_cluster)
+    eventually(lambda: not followed.ready())
+
+    assert followed.forest().known == frozenset(FOLLOWED)
+
+
+def test_an_older_version_is_followed_where_no_newer_is_served(
+    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+) -> None:
+    quota_api.served = {resource for resource in ALL if resource.version != "v1beta2"}
+    quota_api.put({**cluster_queue("cq"), "apiVersion": "kueue.x-k8s.io/v1beta1", "spec": {"cohort": "org"}})
+
+    followed.start(quota_cluster)
+    eventually(lambda: not followed.ready())
+
+    assert followed.forest().has_children(kueue.cohort_ref("org"))
+
+
+def test_a_kind_that_may_not_be_listed_is_named_with_the_reason(
+    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+) -> None:
+    quota_api.failing["queues"] = status(403, "Forbidden", message="no list for you")
+    quota_api.put(cohort("org"))
+
+    followed.start(quota_cluster)
+    eventually(lambda: len(followed.ready()) == 1 and "no list for you" in followed.ready()[0])
+
+    assert followed.ready()[0].startswith("Queue: ")
+    assert volcano.QUEUE not in followed.forest().known
+    del quota_api.failing["queues"]
+    eventually(lambda: not followed.ready())
+
+
+def test_an_object_with_defects_is_kept_and_stops_nothing(
+    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store
+) -> None:
+    odd = queue("odd")
+    odd["spec"] = {"capability": {"cpu": "2x"}, "parent": 7}
+    quota_api.put(odd, queue("eng"))
+
+    followed.start(quota_cluster)
+    eventually(lambda: not followed.ready())
+
+    kept = followed.forest().get(volcano.queue_ref("odd"))
+    assert kept is not None
+    assert {defect.field for defect in kept.defects} >= {"spec.parent", "spec.capability.cpu"}
+    assert names(followed.forest()) == {"odd", "eng"}
+
+
+def test_an_object_that_no_dialect_can_read_is_left_out_alone(
+    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    def read(manifest: Manifest) -> object:
+        if manifest["metadata"]["name"] == "poison":
+            raise RuntimeError("a fault of a dialect")
+        return real(manifest)
+
+    real = store.read
+    quota_api.put(queue("poison"), queue("eng"))
+    with patch.object(store, "read", read):
+        followed.start(quota_cluster)
+        eventually(lambda: not followed.ready())
+        quota_api.tell("MODIFIED", queue("poison"))
+        quota_api.tell("ADDED", queue("ml", "eng"))
+        eventually(lambda: names(followed.forest()) == {"eng", "ml"})
+
+    assert "Queue 'poison' cannot be read and is left out" in caplog.text
+
+
+def test_a_store_that_cannot_reach_its_cluster_says_so_and_can_be_closed() -> None:
+    server = FakeApi()
+    unreachable = server.cluster(attempts=1)
+    server.close()
+    following = Store(QUICK)
+
+    following.start(unreachable)
+    eventually(lambda: all("127.0.0.1" in lack for lack in following.ready()))
+
+    assert len(following.ready()) == len(FOLLOWED)
+    following.close()
+
+
+def test_a_store_may_be_closed_while_it_starts(quota_api: QuotaApi, quota_cluster: Cluster) -> None:
+    following = Store(QUICK)
+
+    following.start(quota_cluster)
+    following.close()
+
+    eventually(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("reflector")])
+
+
+# -- once, and never ---------------------------------------------------------------------------------------------------
+
+
+def test_load_reads_everything_once(quota_api: QuotaApi, quota_cluster: Cluster) -> None:
+    quota_api.put(cohort("org"), cluster_queue("cq", "org"), queue("eng"))
+    quota_api.served = {resource for resource in ALL if resource.plural != "podgroups"}
+
+    tree = load(quota_cluster)
+
+    assert names(tree) == {"org", "cq", "eng"}
+    assert tree.known == frozenset(FOLLOWED)
+    assert len(quota_api.seen) >= len(FOLLOWED)
+    assert not any(seen.is_watch for seen in quota_api.seen)
+
+
+def test_load_fails_where_the_cluster_does_not_answer() -> None:
+    server = FakeApi()
+    unreachable = server.cluster(attempts=1)
+    server.close()
+
+    with pytest.raises(Unreachable):
+        load(unreachable)
+
+
+def test_a_fixed_world_is_ready_and_never_old() -> None:
+    tree = forest("eng")
+    fixed = FixedWorld(tree)
+
+    assert (fixed.forest(), fixed.ready(), fixed.age()) == (tree, [], 0.0)
+    fixed.close()
+    assert fixed.forest().get(Ref(*core.NAMESPACE, "", "none")) is None

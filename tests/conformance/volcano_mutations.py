@@ -1,0 +1,45 @@
+"""What Volcano's mutating webhooks fill in, by their own tables, under `compat`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from policies.configuration import Configuration
+from policies.defaults import patch
+from policies.rule import Profile
+from tests.builders import world
+from tests.conformance.suite import Case, Data, Suite, mismatch, table
+from webhook.review import BadReview, parse
+
+_COMPAT = Configuration(profile=Profile.COMPAT)
+
+
+def suites(folder: Path) -> Iterator[Suite]:
+    makers: dict[str, Callable[[Data, Data], str | None]] = {
+        "queues-mutate": _queue_differs,
+        "podgroups-mutate": _pod_group_differs,
+    }
+    for name, differs in makers.items():
+        file = folder / "volcano" / f"{name}.json"
+        if file.is_file():
+            cases = [Case(case["name"], partial(differs, case["given"], case["expect"])) for case in table(file)]
+            yield Suite(f"volcano {name}", cases)
+
+
+def _queue_differs(given: Data, expect: Data) -> str | None:
+    """A review that cannot be answered counts as refused: the API server does not let such a request through either."""
+    envelope = {**given["admissionReview"], "apiVersion": "admission.k8s.io/v1"}
+    try:
+        review = parse(json.dumps(envelope).encode())
+    except BadReview as error:
+        return f"expected an answer, got: {error}" if expect["allowed"] else None
+    if not expect["allowed"]:
+        return f"expected a refusal of {review.operation}"
+    return mismatch(expect["patch"] or [], patch(review.manifest, world(), _COMPAT, review.operation))
+
+
+def _pod_group_differs(given: Data, expect: Data) -> str | None:
+    return mismatch(expect["patch"] or [], patch(given["podGroup"], world(*given["namespaces"]), _COMPAT))

@@ -1,0 +1,171 @@
+"""What a refusal, a warning and a patch look like to the API server and to the person behind it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.dialects.volcano import QUEUE, queue_ref
+from policies.proposal import Operation
+from policies.rule import Finding, Profile, Severity, find
+from policies.verdict import Judged, Unjudged, Verdict
+from tests.builders import queue
+from webhook.answer import WARNING_LENGTH, audit_annotations, mutated, outcome, shorten, validated
+from webhook.review import Review
+
+REVIEW = Review(uid="1", operation=Operation.CREATE, kind=QUEUE, name="eng", object=queue("eng"))
+
+
+def judged(rule: str, message: str = "is odd", severity: Severity = Severity.ERROR, name: str = "eng") -> Judged:
+    return Judged(find(rule), severity, Finding(queue_ref(name), "spec.parent", message, fix="even it out"))
+
+
+def response(*findings: Judged) -> dict[str, Any]:
+    envelope: dict[str, dict[str, Any]] = json.loads(validated(REVIEW, Verdict(findings), Profile.STRICT))
+    return envelope["response"]
+
+
+def test_what_passes_has_no_status_and_no_warnings() -> None:
+    assert response() == {
+        "uid": "1",
+        "allowed": True,
+        "auditAnnotations": {"verdict": "allowed", "profile": "strict"},
+    }
+
+
+def test_a_refusal_has_a_line_and_a_cause_for_each_violation() -> None:
+    refusal = response(judged("parent-cycle"), judged("depth-exceeded", "is deep"))
+
+    assert refusal["allowed"] is False
+    assert refusal["status"] == {
+        "code": 403,
+        "reason": "Forbidden",
+        "message": "Queue eng: is odd; even it out [parent-cycle]\nQueue eng: is deep; even it out [depth-exceeded]",
+        "details": {
+            "name": "eng",
+            "group": "scheduling.volcano.sh",
+            "kind": "Queue",
+            "causes": [
+                {
+                    "reason": "ParentCycle",
+                    "field": "spec.parent",
+                    "message": "is odd; even it out [parent-cycle]",
+                },
+                {
+                    "reason": "DepthExceeded",
+                    "field": "spec.parent",
+                    "message": "is deep; even it out [depth-exceeded]",
+                },
+            ],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("rules", "code"),
+    [
+        (["bad-structure"], 422),
+        (["bad-quantity", "bad-structure"], 422),
+        (["bad-quantity", "parent-cycle"], 403),
+    ],
+)
+def test_an_object_that_cannot_be_read_is_invalid_and_all_else_is_forbidden(rules: list[str], code: int) -> None:
+    status = response(*map(judged, rules))["status"]
+
+    assert (status["code"], status["reason"]) == (code, {403: "Forbidden", 422: "Invalid"}[code])
+
+
+def test_five_violations_are_told_and_the_rest_is_counted() -> None:
+    lines = response(*[judged("parent-cycle", f"is odd {i}") for i in range(7)])["status"]["message"].split("\n")
+
+    assert len(lines) == 6
+    assert lines[4] == "Queue eng: is odd 4; even it out [parent-cycle]"
+    assert lines[5] == "and 2 more (quotree validate shows all)"
+
+
+def test_of_very_many_violations_the_causes_are_bounded() -> None:
+    assert len(response(*[judged("parent-cycle", str(i)) for i in range(80)])["status"]["details"]["causes"]) == 50
+
+
+def test_warnings_do_not_refuse_and_keep_the_rule_when_cut() -> None:
+    allowed = response(judged("parent-cycle", "long " * 60, Severity.WARNING))
+
+    assert allowed["allowed"] is True
+    (warning,) = allowed["warnings"]
+    assert len(warning) <= WARNING_LENGTH
+    assert warning.startswith("Queue eng: long long")
+    assert warning.endswith("long... [parent-cycle]")
+
+
+def test_findings_for_the_record_only_are_neither_refusal_nor_warning() -> None:
+    allowed = response(judged("parent-cycle", severity=Severity.INFO))
+
+    assert (allowed["allowed"], "warnings" in allowed) == (True, False)
+    assert allowed["auditAnnotations"] == {"verdict": "allowed", "profile": "strict", "rules": "parent-cycle"}
+
+
+def test_all_warnings_together_fit_what_the_api_server_passes_on() -> None:
+    warnings = response(*[judged("parent-cycle", "ß" * 200, Severity.WARNING) for _ in range(100)])["warnings"]
+
+    assert sum(len(warning.encode()) for warning in warnings) <= 4096
+    assert warnings[-1] == f"and {100 - (len(warnings) - 1)} more warnings (quotree validate shows all)"
+
+
+def test_a_warning_has_no_control_characters() -> None:
+    (warning,) = response(judged("parent-cycle", "a\x00b\x1bc", Severity.WARNING))["warnings"]
+
+    assert warning == "Queue eng: a b c; even it out [parent-cycle]"
+
+
+@given(st.text(), st.integers(4, 60))
+def test_a_shortened_text_fits_and_is_a_beginning(text: str, length: int) -> None:
+    short = shorten(text, length)
+
+    assert len(short) <= length
+    assert short == text or (short.endswith("...") and text.startswith(short.removesuffix("...")))
+
+
+def test_a_text_is_cut_after_a_word() -> None:
+    assert shorten("one two three", 12) == "one two..."
+    assert shorten("one two three", 13) == "one two three"
+    assert shorten("onetwothree", 6) == "one..."
+    assert shorten("one " + "two" * 9, 20) == "one twotwotwotwot..."
+
+
+def test_the_audit_log_gets_the_verdict_the_rules_and_what_was_not_judged() -> None:
+    many = [judged("parent-cycle"), *[judged(rule) for rule in ("depth-exceeded", "parent-cycle")]]
+    missed = (Unjudged(find("parent-with-workloads"), "no pods known"),)
+
+    notes = audit_annotations(Verdict(tuple(many), missed), Profile.COMPAT)
+
+    assert notes == {
+        "verdict": "denied",
+        "profile": "compat",
+        "rules": "parent-cycle,depth-exceeded",
+        "not-evaluated": "parent-with-workloads",
+    }
+
+
+def test_one_word_for_each_outcome() -> None:
+    assert outcome(Verdict()) == "allowed"
+    assert outcome(Verdict((judged("parent-cycle", severity=Severity.WARNING),))) == "warned"
+    assert outcome(Verdict((judged("parent-cycle"),))) == "denied"
+
+
+def test_an_empty_patch_is_left_out() -> None:
+    assert json.loads(mutated(REVIEW, []))["response"] == {"uid": "1", "allowed": True}
+
+
+def test_a_patch_is_json_in_base64() -> None:
+    operation = {"op": "add", "path": "/spec/weight", "value": 1}
+
+    assert json.loads(mutated(REVIEW, [operation]))["response"] == {
+        "uid": "1",
+        "allowed": True,
+        "patchType": "JSONPatch",
+        "patch": "W3sib3AiOiAiYWRkIiwgInBhdGgiOiAiL3NwZWMvd2VpZ2h0IiwgInZhbHVlIjogMX1d",
+    }

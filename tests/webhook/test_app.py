@@ -1,0 +1,329 @@
+"""The app over Flask's test client: decisions, errors, readiness, the seam for the ledger."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from cluster.store import FixedWorld
+from policies.configuration import Configuration, Override, YuniKornSettings
+from policies.dialects.core import YUNIKORN as PREFIX
+from policies.forest import Forest
+from policies.proposal import Proposal
+from policies.rule import Action, Profile
+from tests.builders import cluster_queue, cohort, forest, job, pod_group, queue, world
+from tests.webhook.reviews import (
+    KUEUE,
+    MUTATE_VOLCANO,
+    MUTATE_YUNIKORN,
+    VOLCANO,
+    YUNIKORN,
+    answer,
+    body,
+    client,
+    review,
+)
+from tests.webhook.test_review import json_values, manifests
+from webhook.app import MUTATING, VALIDATING, create_app
+from webhook.settings import Settings
+
+ORG = """
+    eng      deserved=cpu:10 guarantee=cpu:6
+      ml     guarantee=cpu:4
+      web    guarantee=cpu:2
+"""
+
+
+class Unready(FixedWorld):
+    def ready(self) -> list[str]:
+        return ["Queue: not listed yet", "Cohort: forbidden"]
+
+
+def patch_of(response: dict[str, Any]) -> Any:
+    assert response["patchType"] == "JSONPatch"
+    return json.loads(base64.b64decode(response["patch"]))
+
+
+# -- decisions ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_change_that_fits_is_allowed() -> None:
+    response = answer(client(forest(ORG)), VOLCANO, review(queue("new", "eng")))
+
+    assert response["uid"] == "705ab4f5-6393-11e8-b7cc-42010a800002"
+    assert response["allowed"] is True
+
+
+def test_a_change_that_breaks_the_tree_is_refused_with_the_numbers() -> None:
+    new, old = queue("web", "eng", guarantee="cpu:3"), queue("web", "eng", guarantee="cpu:2")
+
+    response = answer(client(forest(ORG)), VOLCANO, review(new, old))
+
+    assert response["allowed"] is False
+    assert response["status"]["code"] == 403
+    lines = response["status"]["message"].split("\n")
+    assert any("[children-guarantee-exceeds-parent]" in line and "cpu=7" in line and "6" in line for line in lines)
+
+
+def test_a_dry_run_is_judged_alike() -> None:
+    app = client(forest(ORG))
+    refused = review(queue("eng", "web"), queue("eng"))
+
+    real, dry = (answer(app, VOLCANO, {**refused, "request": {**refused["request"], "dryRun": d}}) for d in (0, True))
+
+    assert real == dry
+    assert "[parent-cycle]" in dry["status"]["message"]
+
+
+def test_a_delete_is_judged_by_its_old_object() -> None:
+    response = answer(client(forest(ORG)), VOLCANO, review(old=queue("eng"), name=""))
+
+    assert "[delete-with-children]" in response["status"]["message"]
+
+
+def test_kueue_and_yunikorn_have_their_own_doors() -> None:
+    cycle = answer(client(world(cohort("a", "b"), cohort("b"))), KUEUE, review(cohort("b", "a"), cohort("b")))
+    notes = {PREFIX + "namespace.quota": "{'cpu': '1'}"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "annotations": notes}}
+    quota = answer(client(world()), YUNIKORN, review(namespace))
+
+    assert "[parent-cycle]" in cycle["status"]["message"]
+    assert "[quota-annotation-invalid]" in quota["status"]["message"]
+    assert quota["status"]["code"] == 422
+
+
+def test_what_an_administrator_sets_to_warn_is_a_warning() -> None:
+    configuration = Configuration(overrides=(Override("parent-missing", Action.WARN),))
+    app = client(forest(ORG), Settings(configuration=configuration))
+
+    response = answer(app, VOLCANO, review(queue("new", "nowhere")))
+
+    assert response["allowed"] is True
+    assert any(warning.endswith("[parent-missing]") for warning in response["warnings"])
+    assert response["auditAnnotations"]["verdict"] == "warned"
+
+
+def test_a_kind_without_quota_passes_with_nothing_said() -> None:
+    stranger = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": "rack"}}
+
+    response = answer(client(world()), KUEUE, review(stranger))
+
+    assert (response["allowed"], "warnings" in response) == (True, False)
+
+
+# -- mutations ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_queue_gets_its_defaults() -> None:
+    bare = queue("new", None)
+
+    operations = patch_of(answer(client(world()), MUTATE_VOLCANO, review(bare)))
+
+    assert [operation["path"] for operation in operations] == ["/spec/reclaimable", "/spec/weight", "/spec/parent"]
+
+
+def test_what_needs_no_patch_gets_none_and_neither_does_an_update_or_a_delete() -> None:
+    app = client(world())
+    whole = queue("new")
+    whole["spec"] |= {"reclaimable": False, "weight": 3}
+
+    for asked in (review(whole), review(queue("new", None), whole), review(old=whole)):
+        assert answer(app, MUTATE_VOLCANO, asked) == {"uid": asked["request"]["uid"], "allowed": True}
+
+
+def test_a_pod_group_gets_the_queue_of_its_namespace() -> None:
+    notes = {"scheduling.volcano.sh/queue-name": "ml"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "annotations": notes}}
+    group = pod_group("train", "default", "team")
+    del group["metadata"]["namespace"]
+
+    response = answer(client(world(namespace)), MUTATE_VOLCANO, review(group, namespace="team"))
+
+    assert patch_of(response) == [{"op": "add", "path": "/spec/queue", "value": "ml"}]
+
+
+def test_legacy_annotations_are_translated_where_the_configuration_says_so() -> None:
+    notes = {PREFIX + "namespace.max.cpu": "4"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team", "annotations": notes}}
+    wanted = Configuration(yunikorn=YuniKornSettings(translate_legacy_annotations=True))
+
+    asked = review(namespace, namespace)
+    translated = answer(client(world(), Settings(configuration=wanted)), MUTATE_YUNIKORN, asked)
+
+    assert [operation["op"] for operation in patch_of(translated)] == ["add", "remove"]
+    assert "patch" not in answer(client(world()), MUTATE_YUNIKORN, asked)
+
+
+# -- what is no decision -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", [*VALIDATING, *MUTATING])
+def test_what_is_no_review_gets_400_and_a_sentence(path: str) -> None:
+    reply = client(world()).post(path, data=b"{", content_type="application/json")
+
+    assert (reply.status_code, reply.mimetype) == (400, "text/plain")
+    assert reply.text.startswith("the body is no JSON")
+
+
+def test_another_content_type_gets_400() -> None:
+    reply = client(world()).post(VOLCANO, data=body(review(queue("a"))), content_type="text/plain")
+
+    assert (reply.status_code, reply.text) == (400, "the content type is 'text/plain'; it should be application/json\n")
+
+
+def test_a_content_type_may_have_a_charset() -> None:
+    reply = client(world()).post(VOLCANO, data=body(review(queue("a"))), content_type="application/json; charset=utf-8")
+
+    assert reply.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "manifest"),
+    [(KUEUE, queue("a")), (VOLCANO, cohort("a")), (YUNIKORN, job("a", "b")), (MUTATE_YUNIKORN, queue("a"))],
+)
+def test_a_route_answers_for_its_own_groups_alone(path: str, manifest: dict[str, Any]) -> None:
+    reply = client(world()).post(path, data=body(review(manifest)), content_type="application/json")
+
+    assert reply.status_code == 400
+    assert f"{path} is no endpoint for group" in reply.text
+
+
+def test_a_body_over_the_limit_gets_413_and_one_within_it_does_not() -> None:
+    data = body(review(queue("a")))
+    exact, short = (client(world(), Settings(body_limit=limit)) for limit in (len(data), len(data) - 1))
+
+    assert exact.post(VOLCANO, data=data, content_type="application/json").status_code == 200
+    reply = short.post(VOLCANO, data=data, content_type="application/json")
+    assert (reply.status_code, reply.headers["Connection"]) == (413, "close")
+
+
+def test_there_is_no_catch_all() -> None:
+    app = client(world())
+
+    assert app.post("/v1/validate/slurm").status_code == 404
+    assert app.get(VOLCANO).status_code == 405
+
+
+def test_a_fault_gets_500_and_its_traceback_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(FixedWorld):
+        def forest(self) -> Forest:
+            raise RuntimeError("a secret of ours")
+
+    broken = Broken(world())
+    app = create_app(Settings(), lambda: broken).test_client()
+
+    reply = app.post(VOLCANO, data=body(review(queue("a"))), content_type="application/json")
+
+    assert (reply.status_code, reply.mimetype) == (500, "text/plain")
+    assert "secret" not in reply.text
+    assert "a secret of ours" in caplog.text
+
+
+@given(json_values | manifests.map(lambda new: review(object=new, operation="CREATE", namespace="ns")))
+@hypothesis_settings(max_examples=200, deadline=None)
+def test_any_json_body_gets_200_or_400(value: object) -> None:
+    app = client(world(queue("a"), cluster_queue("q")))
+    for path in (*VALIDATING, *MUTATING):
+        assert app.post(path, data=body(value), content_type="application/json").status_code in (200, 400)
+
+
+@given(st.binary())
+def test_any_bytes_get_400(data: bytes) -> None:
+    assert client(world()).post(VOLCANO, data=data, content_type="application/json").status_code == 400
+
+
+# -- readiness ---------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_decided_before_the_world_is_known() -> None:
+    unready = Unready(Forest())
+    app = create_app(Settings(), lambda: unready).test_client()
+
+    for path in (VOLCANO, MUTATE_VOLCANO):
+        reply = app.post(path, data=body(review(queue("a"))), content_type="application/json")
+        assert (reply.status_code, reply.text) == (500, "not ready: Queue: not listed yet; Cohort: forbidden\n")
+    assert app.get("/healthz").status_code == 200
+
+
+def test_readiness_names_what_lacks_and_comes_with_it() -> None:
+    worlds = [Unready(Forest()), FixedWorld(Forest())]
+    app = create_app(Settings(), lambda: worlds[0]).test_client()
+
+    before = app.get("/readyz")
+    worlds.pop(0)
+    after = app.get("/readyz")
+
+    assert (before.status_code, before.text) == (503, "not ready: Queue: not listed yet; Cohort: forbidden\n")
+    assert (after.status_code, after.text) == (200, "ok\n")
+
+
+def test_while_draining_it_is_not_ready_but_answers() -> None:
+    draining, known = threading.Event(), FixedWorld(world())
+    app = create_app(Settings(), lambda: known, draining=draining).test_client()
+
+    draining.set()
+
+    assert (app.get("/readyz").status_code, app.get("/readyz").text) == (503, "not ready: draining\n")
+    assert answer(app, VOLCANO, review(queue("a")))["allowed"] is True
+
+
+# -- the seam for the ledger, and the log ------------------------------------------------------------------------------
+
+
+def test_a_change_of_a_tree_is_reserved_before_it_is_allowed_and_nothing_else_is() -> None:
+    reserved: list[Proposal] = []
+    known = FixedWorld(forest(ORG))
+    app = create_app(Settings(), lambda: known, reserve=reserved.append).test_client()
+
+    answer(app, VOLCANO, review(queue("new", "eng")))
+    answer(app, VOLCANO, review(queue("other", "eng"), dryRun=True))
+    answer(app, VOLCANO, review(queue("lost", "nowhere")))
+    answer(app, VOLCANO, review(job("train", "ml")))
+
+    assert [change.ref.name for proposal in reserved for change in proposal.changes] == ["new"]
+
+
+def test_a_reservation_that_fails_allows_nothing() -> None:
+    def full(proposal: Proposal) -> None:
+        raise RuntimeError("ledger is full")
+
+    known = FixedWorld(world())
+    app = create_app(Settings(), lambda: known, reserve=full).test_client()
+
+    reply = app.post(VOLCANO, data=body(review(queue("a"))), content_type="application/json")
+
+    assert reply.status_code == 500
+
+
+def test_each_refusal_is_logged_and_a_sample_of_what_passes(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "webhook.app")
+    app = client(forest(ORG), Settings(log_one_allowed_in=3))
+
+    for _ in range(6):
+        answer(app, VOLCANO, review(queue("fine", "eng")))
+    answer(app, VOLCANO, review(queue("lost", "nowhere")))
+
+    lines = [getattr(record, "fields", {}) for record in caplog.records]
+    assert [line["verdict"] for line in lines] == ["allowed", "allowed", "denied"]
+    refusal = lines[-1]
+    assert (refusal["object"], refusal["operation"], refusal["rules"]) == ("Queue lost", "CREATE", ["parent-missing"])
+    assert refusal["uid"] == "705ab4f5-6393-11e8-b7cc-42010a800002"
+    assert refusal["milliseconds"] >= 0
+
+
+def test_compat_allows_what_upstream_allows_and_records_what_strict_would_say() -> None:
+    app = client(forest("eng\n  web"), Settings(configuration=Configuration(profile=Profile.COMPAT)))
+
+    response = answer(app, VOLCANO, review(queue("eng", "web"), queue("eng")))
+
+    assert response["allowed"] is True
+    assert response["auditAnnotations"]["profile"] == "compat"
+    assert "parent-cycle" in response["auditAnnotations"]["rules"].split(",")

@@ -1,0 +1,70 @@
+"""What the rules are told of a request."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from policies.configuration import Configuration
+from policies.dialects.core import YUNIKORN
+from policies.forest import Forest
+from policies.proposal import Proposal, User
+from policies.rule import Profile
+from tests.builders import forest, job, local_queue, queue, world
+from tests.webhook.reviews import body, review
+from webhook.decision import changes_a_tree, proposal_of, warm_up
+from webhook.review import parse
+
+
+def proposed(asked: dict[str, Any], known: Forest | None = None) -> Proposal:
+    proposal = proposal_of(parse(body(asked)), known or world(), Configuration(profile=Profile.COMPAT))
+    assert proposal is not None
+    return proposal
+
+
+def test_the_circumstances_are_those_of_the_request() -> None:
+    labels = {YUNIKORN + "team": "ml"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns", "labels": labels}}
+    asked = review(old=job("train", "eng"), dryRun=True, subResource="status", options={"gracePeriodSeconds": 0})
+
+    circumstances = proposed(asked, world(namespace)).circumstances
+
+    assert circumstances.user == User("ada", ("system:authenticated",))
+    assert (circumstances.dry_run, circumstances.subresource) == (True, "status")
+    assert circumstances.delete_options == {"gracePeriodSeconds": 0}
+    assert circumstances.namespace_labels == labels
+    assert abs(datetime.now(UTC) - circumstances.now) < timedelta(minutes=5)
+
+
+def test_labels_of_an_unknown_namespace_are_none() -> None:
+    assert proposed(review(job("train", "eng"))).circumstances.namespace_labels == {}
+
+
+def test_the_change_is_laid_over_the_world_under_the_configuration() -> None:
+    known = forest("eng")
+
+    proposal = proposed(review(queue("ml", "eng")), known)
+
+    assert len(proposal.before) == 1
+    assert len(proposal.after) == 2
+    assert proposal.configuration.profile is Profile.COMPAT
+
+
+@pytest.mark.parametrize(
+    ("asked", "changes"),
+    [
+        (review(queue("a")), True),
+        (review(queue("a"), queue("a")), True),
+        (review(old=queue("a")), True),
+        (review(job("train", "a")), False),
+        (review(local_queue("lq", "cq")), False),
+    ],
+)
+def test_nodes_change_a_tree_and_what_hangs_on_them_does_not(asked: dict[str, Any], changes: bool) -> None:
+    assert changes_a_tree(proposed(asked)) is changes
+
+
+def test_warming_up_needs_nothing() -> None:
+    warm_up()

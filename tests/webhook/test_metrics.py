@@ -1,0 +1,82 @@
+"""What is counted, and the server that shows it."""
+
+from __future__ import annotations
+
+import urllib.request
+
+from cluster.store import FixedWorld
+from policies.forest import Forest
+from tests.builders import forest, queue
+from tests.webhook.reviews import VOLCANO, answer, client, review
+from webhook.metrics import Metrics, MetricsServer
+
+
+class Deaf(FixedWorld):
+    """Has never heard of its API server."""
+
+    def ready(self) -> list[str]:
+        return ["Queue: not listed yet"]
+
+    def age(self) -> float | None:
+        return None
+
+
+def shown(metrics: Metrics) -> str:
+    server = MetricsServer.start(metrics, "127.0.0.1", 0)
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}/metrics", timeout=5) as reply:
+            return str(reply.read().decode())
+    finally:
+        server.close()
+
+
+def test_each_request_is_counted_by_its_outcome() -> None:
+    metrics = Metrics()
+    app = client(forest("eng"), metrics=metrics)
+    answer(app, VOLCANO, review(queue("a", "eng")))
+    answer(app, VOLCANO, review(queue("b", "nowhere")))
+    answer(app, VOLCANO, review(queue("b", "nowhere"), dryRun=True))
+    app.post(VOLCANO, data=b"{", content_type="application/json")
+
+    lines = shown(metrics).splitlines()
+
+    count = (
+        'quotree_admission_requests_total{dry_run="%s",endpoint="/v1/validate/volcano",operation="%s",result="%s"} 1.0'
+    )
+    assert count % ("false", "CREATE", "allowed") in lines
+    assert count % ("false", "CREATE", "denied") in lines
+    assert count % ("true", "CREATE", "denied") in lines
+    assert count % ("false", "", "http-400") in lines
+    assert 'quotree_findings_total{rule="parent-missing",severity="error"} 1.0' in lines
+    assert 'quotree_admission_duration_seconds_count{endpoint="/v1/validate/volcano"} 4.0' in lines
+
+
+def test_probes_are_not_counted() -> None:
+    metrics = Metrics()
+
+    client(Forest(), metrics=metrics).get("/readyz")
+
+    assert "endpoint=" not in shown(metrics)
+
+
+def test_the_state_of_the_caches_and_the_certificate_is_shown() -> None:
+    metrics = Metrics()
+    known = FixedWorld(Forest())
+    metrics.watch(lambda: known, lambda: 1_800_000_000.0)
+
+    lines = shown(metrics).splitlines()
+
+    assert "quotree_cache_age_seconds 0.0" in lines
+    assert "quotree_cache_synced 1.0" in lines
+    assert "quotree_certificate_expiry_timestamp_seconds 1.8e+09" in lines
+
+
+def test_what_is_not_known_is_not_a_number() -> None:
+    metrics = Metrics()
+    deaf = Deaf(Forest())
+    metrics.watch(lambda: deaf)
+
+    lines = shown(metrics).splitlines()
+
+    assert "quotree_cache_age_seconds NaN" in lines
+    assert "quotree_cache_synced 0.0" in lines

@@ -1,0 +1,110 @@
+"""The webhook and the rules by themselves say the same of the same change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from policies.objects import Node
+from policies.proposal import Change, propose
+from policies.rule import Severity
+from policies.sentence import statement
+from policies.verdict import Verdict, evaluate
+from tests.builders import cluster_queue, cohort, job, local_queue, queue, typed, world
+from tests.webhook.reviews import KUEUE, VOLCANO, answer, client, review
+from webhook.answer import CAUSES
+
+Manifest = dict[str, Any]
+
+names = st.sampled_from("abcde")
+amount = st.sampled_from(["0", "1", "2", "500m", "1Ki", "-1", "2x"])
+amounts = st.dictionaries(st.sampled_from(["cpu", "memory", "nvidia.com/gpu"]), amount, max_size=2)
+
+
+@st.composite
+def volcano_queues(draw: st.DrawFn) -> Manifest:
+    manifest = queue(draw(names), draw(st.none() | names | st.just("root")))
+    for field in ("deserved", "capability"):
+        if draw(st.booleans()):
+            manifest["spec"][field] = draw(amounts)
+    if draw(st.booleans()):
+        manifest["spec"]["guarantee"] = {"resource": draw(amounts)}
+    manifest["status"]["state"] = draw(st.sampled_from(["Open", "Closed", ""]))
+    return manifest
+
+
+@st.composite
+def kueue_nodes(draw: st.DrawFn) -> Manifest:
+    manifest = draw(st.sampled_from([cohort, cluster_queue]))(draw(names), draw(st.none() | names))
+    if draw(st.booleans()):
+        quota = {"name": draw(st.sampled_from(["cpu", "memory"])), "nominalQuota": draw(amount)}
+        quota |= draw(st.dictionaries(st.sampled_from(["borrowingLimit", "lendingLimit"]), amount, max_size=2))
+        group = {"coveredResources": ["cpu"], "flavors": [{"name": draw(names), "resources": [quota]}]}
+        manifest["spec"]["resourceGroups"] = [group]
+    return manifest
+
+
+volcano = volcano_queues() | st.builds(job, names, names)
+kueue = kueue_nodes() | st.builds(local_queue, names, names)
+
+
+def differences(path: str, stored: list[Manifest], change: Manifest, gone: bool) -> tuple[object, object]:
+    """What the webhook says of the change, and what the rules say."""
+    forest = world(*stored)
+    ref = typed(change).ref
+    old = next((manifest for manifest in reversed(stored) if typed(manifest).ref == ref), None)
+    new = None if gone and old else change
+    judged = propose(forest, [Change(forest.get(ref), typed(new) if new else None)])
+    response = answer(client(forest), path, review(new, old))
+    return _of_webhook(response), _of_rules(evaluate(judged))
+
+
+def _of_webhook(response: dict[str, Any]) -> object:
+    causes = response.get("status", {}).get("details", {}).get("causes", [])
+    return (
+        response["allowed"],
+        [(cause["reason"], cause["field"], cause["message"]) for cause in causes],
+        len(response.get("warnings", [])),
+        response["auditAnnotations"].get("rules", ""),
+    )
+
+
+def _of_rules(verdict: Verdict) -> object:
+    errors = verdict.of(Severity.ERROR)[:CAUSES]
+    rules = dict.fromkeys(judged.rule.id for judged in verdict.findings)
+    return (
+        verdict.allowed,
+        [(j.rule.reason, j.finding.field, f"{statement(j)} [{j.rule.id}]") for j in errors],
+        len(verdict.of(Severity.WARNING)),
+        ",".join(rules),
+    )
+
+
+@given(st.lists(volcano, max_size=8), volcano, st.booleans())
+@settings(deadline=None)
+def test_of_volcano_objects_both_say_the_same(stored: list[Manifest], change: Manifest, gone: bool) -> None:
+    of_webhook, of_rules = differences(VOLCANO, stored, change, gone)
+
+    assert of_webhook == of_rules
+
+
+@given(st.lists(kueue, max_size=8), kueue, st.booleans())
+@settings(deadline=None)
+def test_of_kueue_objects_both_say_the_same(stored: list[Manifest], change: Manifest, gone: bool) -> None:
+    of_webhook, of_rules = differences(KUEUE, stored, change, gone)
+
+    assert of_webhook == of_rules
+
+
+@given(st.lists(volcano_queues(), max_size=8), volcano_queues())
+@settings(deadline=None)
+def test_judging_leaves_the_world_as_it_was(stored: list[Manifest], change: Manifest) -> None:
+    forest = world(*stored)
+    before = {thing.ref: thing for thing in forest.objects()}
+
+    answer(client(forest), VOLCANO, review(change))
+
+    assert {thing.ref: thing for thing in forest.objects()} == before
+    assert all(isinstance(thing, Node) for thing in before.values())

@@ -1,0 +1,182 @@
+"""What is taken for an AdmissionReview, and what is read from it."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.dialects import READERS, volcano
+from policies.proposal import Operation, User
+from tests.builders import job, queue, typed
+from tests.webhook.reviews import body, review
+from webhook.review import BadReview, parse
+
+
+def refused(data: bytes) -> str:
+    with pytest.raises(BadReview) as caught:
+        parse(data)
+    return str(caught.value)
+
+
+def test_a_create_has_all_that_the_request_says() -> None:
+    new = job("train", "ml", "team")
+
+    parsed = parse(body(review(new, subResource="status", dryRun=True, options={"fieldManager": "x"})))
+
+    assert parsed.uid == "705ab4f5-6393-11e8-b7cc-42010a800002"
+    assert parsed.operation is Operation.CREATE
+    assert parsed.kind == volcano.JOB
+    assert (parsed.namespace, parsed.name, parsed.subresource) == ("team", "train", "status")
+    assert parsed.dry_run
+    assert parsed.user == User("ada", ("system:authenticated",))
+    assert (parsed.object, parsed.old_object) == (new, None)
+
+
+def test_a_delete_is_about_the_old_object_and_has_its_options() -> None:
+    old = queue("ml")
+
+    parsed = parse(body(review(old=old, options={"propagationPolicy": "Orphan"})))
+
+    assert (parsed.object, parsed.old_object, parsed.manifest) == (None, old, old)
+    assert parsed.delete_options == {"propagationPolicy": "Orphan"}
+    change = parsed.change()
+    assert change is not None
+    assert (change.before, change.after) == (typed(old), None)
+
+
+def test_options_of_other_operations_are_no_delete_options() -> None:
+    assert parse(body(review(queue("ml"), options={"fieldManager": "x"}))).delete_options == {}
+
+
+def test_each_object_of_a_collection_that_is_deleted_comes_without_a_name() -> None:
+    change = parse(body(review(old=queue("ml"), name=""))).change()
+
+    assert change is not None
+    assert change.ref == volcano.queue_ref("ml")
+
+
+def test_the_old_object_of_a_create_and_the_new_one_of_a_delete_are_ignored() -> None:
+    created = parse(body(review(queue("a"), queue("b"), operation="CREATE")))
+    deleted = parse(body(review(queue("a"), queue("b"), operation="DELETE")))
+
+    assert created.old_object is None
+    assert deleted.object is None
+
+
+def test_an_object_without_a_namespace_is_in_that_of_the_request() -> None:
+    new = job("train", "ml")
+    del new["metadata"]["namespace"]
+
+    parsed = parse(body(review(new, namespace="team")))
+
+    assert parsed.object is not None
+    assert parsed.object["metadata"] == {"name": "train", "namespace": "team"}
+
+
+def test_a_namespace_stays_as_it_is_although_its_request_names_it_as_its_namespace() -> None:
+    new = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
+
+    assert parse(body(review(new, namespace="team"))).object == new
+
+
+def test_a_kind_that_carries_no_quota_is_no_change() -> None:
+    assert parse(body(review({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}))).change() is None
+
+
+def test_fractions_are_read_exactly() -> None:
+    data = body(review(queue("a"))).replace(b'"name": "a"', b'"name": "a", "x": 0.1')
+
+    parsed = parse(data)
+
+    assert parsed.object is not None
+    assert parsed.object["metadata"]["x"] == Decimal("0.1")
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"", "no JSON"),
+        (b"{", "no JSON"),
+        (b"[]", "expected apiVersion admission.k8s.io/v1 and kind AdmissionReview, got None"),
+        (b'"text"', "expected apiVersion"),
+        (b"\xff\xfe{}", "no JSON"),
+        (b'{"a": NaN}', "NaN is no number"),
+        (b'{"a": 1, "a": 2}', "the key 'a' twice"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"a": 1e99999999999999999999}', "beyond all measure"),
+        (b'{"a": ' + b"1" * 5000 + b"}", "no JSON"),
+    ],
+)
+def test_what_is_no_review_is_refused_in_words(data: bytes, told: str) -> None:
+    assert told in refused(data)
+
+
+@pytest.mark.parametrize("version", ["admission.k8s.io/v1beta1", "v1", None])
+def test_only_version_1_is_spoken(version: str | None) -> None:
+    assert "admissionReviewVersions: [v1]" in refused(body({**review(queue("a")), "apiVersion": version}))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"operation": "CONNECT"}, "request.operation is 'CONNECT'; judged are CREATE, UPDATE, DELETE"),
+        ({"operation": None}, "request.operation is ''"),
+        ({"operation": ["CREATE"]}, "request.operation should be a text, it is a list"),
+        ({"object": None}, "request.object should be an object, it is missing"),
+        ({"object": {}}, "request.object is empty"),
+        ({"object": {"spec": {}}}, "request.object has no apiVersion and kind"),
+        ({"operation": "UPDATE"}, "request.oldObject should be an object, it is missing"),
+        ({"operation": "DELETE"}, "request.oldObject should be an object, it is missing"),
+        ({"object": "text"}, "request.object should be an object, it is a text"),
+        ({"uid": 7}, "request.uid should be a text, it is a number"),
+        ({"userInfo": []}, "request.userInfo should be an object, it is a list"),
+        ({"userInfo": {"username": {}}}, "request.userInfo.username should be a text, it is an object"),
+    ],
+)
+def test_a_request_that_cannot_be_is_refused_in_words(change: dict[str, Any], told: str) -> None:
+    assert told in refused(body(review(queue("a"), **change)))
+
+
+def test_a_review_without_a_request_is_refused() -> None:
+    assert "request should be an object" in refused(
+        body({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"})
+    )
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda values: st.lists(values, max_size=4) | st.dictionaries(st.text(max_size=8), values, max_size=4),
+    max_leaves=12,
+)
+kinds = st.sampled_from(sorted(READERS)).flatmap(
+    lambda kind: st.sampled_from(["v1", "v1beta1", "v1beta2", "v1alpha1"]).map(
+        lambda version: {"apiVersion": f"{kind.group}/{version}" if kind.group else "v1", "kind": kind.kind}
+    )
+)
+manifests = st.builds(
+    lambda kind, spec, metadata, status: {**kind, "spec": spec, "metadata": metadata, "status": status},
+    kinds,
+    json_values,
+    json_values,
+    json_values,
+)
+
+
+@given(st.binary() | json_values.map(body))
+def test_what_is_no_review_is_refused_whatever_it_is(data: bytes) -> None:
+    assert refused(data)
+
+
+@given(manifests, st.none() | manifests)
+def test_whatever_the_objects_hold_the_change_can_be_read(new: dict[str, Any], old: dict[str, Any] | None) -> None:
+    operation = "UPDATE" if old else "CREATE"
+
+    change = parse(body(review(object=new, oldObject=old, operation=operation, name="x", namespace="ns"))).change()
+
+    assert change is not None
+    assert change.after is not None
+    assert change.after.ref.kind == new["kind"]

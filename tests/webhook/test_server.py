@@ -1,0 +1,271 @@
+"""The real server: TLS, connections, certificates that change, the way it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import ssl
+import time
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from tests.builders import queue
+from tests.webhook.reviews import VOLCANO, body, review
+from tests.webhook.serving import HOST, PATIENCE, Served, exchange, new_certificate, served, wait_for
+from webhook.server import serve
+from webhook.settings import Settings
+
+FINE = body(review(queue("new", "eng")))
+LOST = body(review(queue("new", "nowhere")))
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """One server for the tests that leave it as it was."""
+    with served(tmp_path_factory.mktemp("served")) as server:
+        yield server
+        assert server.stop() == 0
+
+
+def allowed(answer: tuple[int, str]) -> bool:
+    status, text = answer
+    assert status == 200, text
+    return bool(json.loads(text)["response"]["allowed"])
+
+
+def certificate(server: Served) -> bytes:
+    """What a new connection is shown."""
+    with (
+        socket.create_connection((HOST, server.port), PATIENCE) as plain,
+        server.trust.wrap_socket(plain, server_hostname="localhost") as tls,
+    ):
+        shown = tls.getpeercert(binary_form=True)
+        assert shown
+        return shown
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+
+def test_reviews_are_judged_over_tls(shared: Served) -> None:
+    assert allowed(shared.post(VOLCANO, FINE))
+    assert not allowed(shared.post(VOLCANO, LOST))
+
+
+def test_a_connection_serves_many_requests_also_after_an_error(shared: Served) -> None:
+    connection = shared.connect()
+    connection.connect()
+    socket_before = connection.sock
+
+    answers = [exchange(connection, "POST", VOLCANO, data)[0] for data in (FINE, b"{", LOST, FINE)]
+
+    assert answers == [200, 400, 200, 200]
+    assert connection.sock is socket_before
+    connection.close()
+
+
+def test_eight_connections_are_served_at_once(shared: Served) -> None:
+    together = Barrier(8)
+
+    def client(number: int) -> list[bool]:
+        connection = shared.connect()
+        together.wait(PATIENCE)
+        answers = [allowed(exchange(connection, "POST", VOLCANO, [FINE, LOST][(number + i) % 2])) for i in range(20)]
+        connection.close()
+        return answers
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(client, range(8)))
+
+    assert answers == [[(number + i) % 2 == 0 for i in range(20)] for number in range(8)]
+
+
+def test_a_long_body_is_refused_before_it_is_sent(shared: Served) -> None:
+    connection = shared.connect()
+    connection.putrequest("POST", VOLCANO)
+    connection.putheader("Content-Type", "application/json")
+    connection.putheader("Content-Length", str(9 * 1024 * 1024))
+    connection.endheaders(b'{"apiVersion":')
+
+    reply = connection.getresponse()
+
+    answer = (reply.status, reply.getheader("Connection"))
+    connection.close()
+    assert answer == (413, "close")
+
+
+def test_a_long_body_of_unknown_length_is_refused(shared: Served) -> None:
+    chunk = b" " * (1024 * 1024)
+    connection = shared.connect()
+
+    connection.request("POST", VOLCANO, iter([chunk] * 9), {"Content-Type": "application/json"}, encode_chunked=True)
+    status = connection.getresponse().status
+    connection.close()
+
+    assert status == 413
+
+
+def test_metrics_have_a_port_of_their_own(shared: Served) -> None:
+    shared.post(VOLCANO, LOST)
+
+    with urllib.request.urlopen(shared.addresses["metrics"], timeout=PATIENCE) as reply:
+        text = reply.read().decode()
+
+    assert 'operation="CREATE",result="denied"}' in text
+    assert "quotree_certificate_expiry_timestamp_seconds 1." in text
+    assert shared.get("/metrics")[0] == 404
+
+
+def test_the_default_is_tls_1_3_alone(shared: Served) -> None:
+    old = ssl.create_default_context(cafile=str(shared.folder / "ca.crt"))
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+
+    with (
+        socket.create_connection((HOST, shared.port), PATIENCE) as plain,
+        pytest.raises(ssl.SSLError, match=r"(?i)version"),
+    ):
+        old.wrap_socket(plain, server_hostname="localhost")
+
+
+def test_tls_1_2_can_be_allowed(tmp_path: Path) -> None:
+    with served(tmp_path, tls_minimum="1.2") as server:
+        server.trust.maximum_version = ssl.TLSVersion.TLSv1_2
+        assert allowed(server.post(VOLCANO, FINE))
+
+
+def test_silent_clients_do_not_keep_others_out(tmp_path: Path) -> None:
+    with served(tmp_path, threads=1, stall_seconds=0.2) as server:
+        handshake = socket.create_connection((HOST, server.port), PATIENCE)
+        handshake.sendall(b"\x16")
+        half = server.connect()
+        half.putrequest("POST", VOLCANO)
+        half.putheader("Content-Length", "100")
+        half.putheader("Content-Type", "application/json")
+        half.endheaders(b"{")
+
+        assert allowed(server.post(VOLCANO, FINE))
+        handshake.close()
+        half.close()
+
+
+# -- certificates ------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_certificate_is_served_without_a_restart(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        kept = server.connect()
+        assert allowed(exchange(kept, "POST", VOLCANO, FINE))
+        before = certificate(server)
+
+        new_certificate(tmp_path, "quotree.example")
+
+        assert certificate(server) != before
+        assert allowed(exchange(kept, "POST", VOLCANO, FINE))
+        kept.close()
+
+
+def test_without_a_certificate_it_does_not_start(tmp_path: Path) -> None:
+    settings = Settings(port=0, metrics_port=0, certificate=tmp_path / "none.crt", key=tmp_path / "none.key")
+
+    with pytest.raises(OSError, match=r"none\.crt|No such file"):
+        serve(settings, lambda: pytest.fail("the world was opened"))
+
+
+# -- coming and going --------------------------------------------------------------------------------------------------
+
+
+def test_it_becomes_ready_with_its_world(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        (tmp_path / "ready").unlink()
+
+        assert server.get("/readyz") == (503, "not ready: Queue: not listed yet\n")
+        assert server.post(VOLCANO, FINE) == (500, "not ready: Queue: not listed yet\n")
+        assert server.get("/healthz") == (200, "ok\n")
+
+        (tmp_path / "ready").touch()
+        assert server.get("/readyz") == (200, "ok\n")
+        assert allowed(server.post(VOLCANO, FINE))
+
+
+def test_sigterm_first_ends_readiness_and_lets_requests_in_flight_finish(tmp_path: Path) -> None:
+    with served(tmp_path, drain_seconds=1.0) as server, ThreadPoolExecutor(1) as pool:
+        (tmp_path / "hold").touch()
+        in_flight = pool.submit(server.post, VOLCANO, FINE)
+        wait_for(tmp_path / "held", server)
+
+        server.process.send_signal(signal.SIGTERM)
+        not_ready = _until_not_ready(server)
+        (tmp_path / "hold").unlink()
+
+        assert not_ready == (503, "not ready: draining\n")
+        assert allowed(in_flight.result(PATIENCE))
+        assert server.process.wait(PATIENCE) == 0
+
+
+def test_requests_in_flight_may_outlast_the_drain(tmp_path: Path) -> None:
+    with served(tmp_path) as server, ThreadPoolExecutor(1) as pool:
+        (tmp_path / "hold").touch()
+        in_flight = pool.submit(server.post, VOLCANO, FINE)
+        wait_for(tmp_path / "held", server)
+
+        server.process.send_signal(signal.SIGTERM)
+        _until_closed(server)
+        (tmp_path / "hold").unlink()
+
+        assert allowed(in_flight.result(PATIENCE))
+        assert server.process.wait(PATIENCE) == 0
+
+
+def test_a_worker_that_is_killed_is_replaced(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        first = server.addresses
+        (tmp_path / "addresses.json").unlink()
+
+        os.kill(_worker(server), signal.SIGKILL)
+        wait_for(tmp_path / "addresses.json", server)
+
+        assert server.addresses["webhook"] == first["webhook"]
+        assert allowed(server.post(VOLCANO, FINE))
+        assert server.stop() == 0
+
+
+def test_every_line_of_the_log_is_json(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        server.post(VOLCANO, LOST)
+        server.stop()
+
+        lines = [json.loads(line) for line in server.log.splitlines()]
+
+    assert {"serving", "decision"} <= {line["message"] for line in lines}
+
+
+def _until_not_ready(server: Served) -> tuple[int, str]:
+    deadline = time.monotonic() + PATIENCE
+    while (answer := server.get("/readyz"))[0] == 200:
+        assert time.monotonic() < deadline
+    return answer
+
+
+def _until_closed(server: Served) -> None:
+    """Until nobody accepts connections any more."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            socket.create_connection((HOST, server.port), PATIENCE).close()
+        except ConnectionRefusedError:
+            return
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _worker(server: Served) -> int:
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+    assert len(children) == 1
+    return int(children[0])

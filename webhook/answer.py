@@ -1,0 +1,141 @@
+"""Verdict -> AdmissionReview bytes. What a person reads of it is the message of a refusal, and warnings."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from policies.rule import Profile, Severity
+from policies.sentence import sentence, statement
+from policies.verdict import Judged, Verdict
+from webhook.review import API_VERSION, KIND, Review
+
+LINES = 5  # violations in a message: what fits a terminal
+CAUSES = 50  # in the details; a change that breaks more than that is not repaired from the error text
+WARNING_LENGTH = 120  # characters; the API server advises this, and cuts at 256 bytes
+WARNINGS_LENGTH = 4096  # bytes over all warnings of a request, where the API server cuts
+RULES = 10  # ids in an audit annotation
+INVALID = frozenset({"bad-structure", "bad-quantity", "quota-annotation-invalid"})
+"""Rules about an object that cannot be read, whoever else exists: 422 Invalid. All others are policy: 403 Forbidden."""
+
+
+def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
+    """The response that allows or refuses, with warnings and audit annotations."""
+    response: dict[str, Any] = {
+        "uid": review.uid,
+        "allowed": verdict.allowed,
+        "auditAnnotations": audit_annotations(verdict, profile),
+    }
+    if not verdict.allowed:
+        response["status"] = _status(review, verdict.of(Severity.ERROR))
+    if warnings := _warnings(verdict.of(Severity.WARNING)):
+        response["warnings"] = warnings
+    return _body(response)
+
+
+def mutated(review: Review, operations: list[dict[str, Any]]) -> bytes:
+    """The response that allows, with the patch where there is one."""
+    response: dict[str, Any] = {"uid": review.uid, "allowed": True}
+    if operations:
+        response["patchType"] = "JSONPatch"
+        response["patch"] = base64.b64encode(json.dumps(operations).encode()).decode()
+    return _body(response)
+
+
+def outcome(verdict: Verdict) -> str:
+    """One word for metrics, logs and the audit log."""
+    if not verdict.allowed:
+        return "denied"
+    return "warned" if verdict.of(Severity.WARNING) else "allowed"
+
+
+def rule_ids(verdict: Verdict) -> list[str]:
+    """The rules that found something, worst first, each once."""
+    return list(dict.fromkeys(judged.rule.id for judged in verdict.findings))
+
+
+def audit_annotations(verdict: Verdict, profile: Profile) -> dict[str, str]:
+    """What stays in the API server's audit log; the webhook's name is put before each key there."""
+    notes = {"verdict": outcome(verdict), "profile": str(profile)}
+    if rules := rule_ids(verdict):
+        notes["rules"] = _some(rules)
+    if missed := list(dict.fromkeys(unjudged.rule.id for unjudged in verdict.not_evaluated)):
+        notes["not-evaluated"] = _some(missed)
+    return notes
+
+
+def _some(ids: list[str]) -> str:
+    return ",".join(ids[:RULES]) + (",..." if len(ids) > RULES else "")
+
+
+def _status(review: Review, errors: tuple[Judged, ...]) -> dict[str, Any]:
+    invalid = all(judged.rule.id in INVALID for judged in errors)
+    code = HTTPStatus.UNPROCESSABLE_ENTITY if invalid else HTTPStatus.FORBIDDEN
+    return {
+        "code": code.value,
+        "reason": "Invalid" if invalid else "Forbidden",
+        "message": _message(errors),
+        "details": {
+            "name": review.name or errors[0].finding.object.name,
+            "group": review.kind.group,
+            "kind": review.kind.kind,
+            "causes": [_cause(judged) for judged in errors[:CAUSES]],
+        },
+    }
+
+
+def _message(errors: tuple[Judged, ...]) -> str:
+    """One violation a line, worst first; the first line stands alone, since kubectl puts it behind its own words."""
+    lines = [f"{sentence(judged)} [{judged.rule.id}]" for judged in errors[:LINES]]
+    if len(errors) > LINES:
+        lines.append(f"and {len(errors) - LINES} more (quotree validate shows all)")
+    return "\n".join(lines)
+
+
+def _cause(judged: Judged) -> Mapping[str, str]:
+    """With the fix and the id in its message too: of a 422, kubectl shows the causes alone."""
+    return {
+        "reason": judged.rule.reason,
+        "field": judged.finding.field,
+        "message": f"{statement(judged)} [{judged.rule.id}]",
+    }
+
+
+def _warnings(warned: Iterable[Judged]) -> list[str]:
+    lines = [_warning(judged) for judged in warned]
+    kept: list[str] = []
+    room = WARNINGS_LENGTH - WARNING_LENGTH  # for the line that says how many were left out
+    for line in lines:
+        room -= len(line.encode(errors="replace"))
+        if room < 0:
+            kept.append(f"and {len(lines) - len(kept)} more warnings (quotree validate shows all)")
+            break
+        kept.append(line)
+    return kept
+
+
+def _warning(judged: Judged) -> str:
+    """The sentence, cut at a word where it is too long, and the rule's id, which is never cut."""
+    mark = f" [{judged.rule.id}]"
+    return shorten(_printable(sentence(judged)), WARNING_LENGTH - len(mark)) + mark
+
+
+def shorten(text: str, length: int) -> str:
+    """At most `length` characters: cut after a word, with dots; within one where the last word is very long."""
+    if len(text) <= length:
+        return text
+    head = text[: length - 3]
+    whole_words = head if text[length - 3] == " " else head.rpartition(" ")[0]
+    return (whole_words if len(whole_words) > length // 2 else head).rstrip(" ,;:") + "..."
+
+
+def _printable(text: str) -> str:
+    """Without control characters, for which the API server would drop the whole warning."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def _body(response: Mapping[str, Any]) -> bytes:
+    return json.dumps({"apiVersion": API_VERSION, "kind": KIND, "response": response}).encode()

@@ -1,0 +1,211 @@
+"""The webhook as a plain WSGI app: each route parses, asks the rules and answers.
+
+A decision is always HTTP 200. Everything else (no review, not ready, a fault of ours) is a status from 400 up, so that
+the failure policy in the cluster decides and nothing is allowed by accident.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeAlias
+
+from flask import Flask, Response, g, request
+from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+
+from cluster.store import World
+from policies.defaults import patch
+from policies.dialects import core, kueue, volcano
+from policies.forest import Forest
+from policies.proposal import Proposal
+from policies.verdict import Verdict, evaluate
+from webhook import answer, decision
+from webhook.metrics import Metrics
+from webhook.review import BadReview, Review, parse
+from webhook.settings import Settings
+
+log = logging.getLogger(__name__)
+
+VALIDATING: Mapping[str, frozenset[str]] = {
+    "/v1/validate/kueue": frozenset({kueue.GROUP}),
+    "/v1/validate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
+    "/v1/validate/yunikorn": frozenset({core.NAMESPACE.group}),
+}
+MUTATING: Mapping[str, frozenset[str]] = {
+    "/v1/mutate/volcano": frozenset({volcano.GROUP}),
+    "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}),
+}
+"""Each path and the API groups that it answers for."""
+
+Answer: TypeAlias = tuple[str, int, Mapping[str, str]]
+
+
+class NotReady(Exception):
+    """The world is not known well enough to judge anything."""
+
+
+def create_app(
+    settings: Settings,
+    world: Callable[[], World],
+    *,
+    metrics: Metrics | None = None,
+    draining: threading.Event | None = None,
+    reserve: Callable[[Proposal], None] = decision.reserve,
+) -> Flask:
+    """The app over a world; `draining`, once set, makes /readyz say no while requests are still answered."""
+    app = Flask("webhook", static_folder=None)
+    # One more than allowed, since a body of unknown length is cut at this length without a word.
+    app.config["MAX_CONTENT_LENGTH"] = settings.body_limit + 1
+    door = _Door(settings, world, metrics or Metrics(), draining or threading.Event(), reserve)
+    for path, groups in VALIDATING.items():
+        app.add_url_rule(path, path, partial(door.validate, groups), methods=["POST"])
+    for path, groups in MUTATING.items():
+        app.add_url_rule(path, path, partial(door.mutate, groups), methods=["POST"])
+    app.add_url_rule("/healthz", "healthz", door.healthz)
+    app.add_url_rule("/readyz", "readyz", door.readyz)
+    app.before_request(door.begin)
+    app.after_request(door.end)
+    app.register_error_handler(BadReview, _bad_request)
+    app.register_error_handler(NotReady, _not_ready)
+    app.register_error_handler(RequestEntityTooLarge, _too_long)
+    app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(Exception, _fault)
+    return app
+
+
+class _Door:
+    """The views, with what they share."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        world: Callable[[], World],
+        metrics: Metrics,
+        draining: threading.Event,
+        reserve: Callable[[Proposal], None],
+    ) -> None:
+        self._configuration = settings.configuration
+        self._log_one_in = settings.log_one_allowed_in
+        self._world = world
+        self._metrics = metrics
+        self._draining = draining
+        self._reserve = reserve
+        self._quiet = itertools.count()
+
+    def validate(self, groups: frozenset[str]) -> Response:
+        review = _review(groups)
+        proposal = decision.proposal_of(review, self._forest(), self._configuration)
+        verdict = evaluate(proposal) if proposal else Verdict()
+        if proposal and verdict.allowed and not review.dry_run and decision.changes_a_tree(proposal):
+            self._reserve(proposal)
+        if not review.dry_run:
+            self._metrics.found(verdict)
+        self._decided(review, answer.outcome(verdict), rules=answer.rule_ids(verdict))
+        return _json(answer.validated(review, verdict, self._configuration.profile))
+
+    def mutate(self, groups: frozenset[str]) -> Response:
+        review = _review(groups)
+        forest = self._forest()
+        operations = patch(review.object, forest, self._configuration, review.operation) if review.object else []
+        self._decided(review, "patched" if operations else "allowed", patched=[o["path"] for o in operations])
+        return _json(answer.mutated(review, operations))
+
+    def healthz(self) -> Answer:
+        """The process answers."""
+        return _text("ok", 200)
+
+    def readyz(self) -> Answer:
+        """Whether requests should be sent here; if not, what is missing."""
+        lacks = ["draining"] if self._draining.is_set() else self._world().ready()
+        return _text("not ready: " + "; ".join(lacks), 503) if lacks else _text("ok", 200)
+
+    def begin(self) -> None:
+        g.started = time.perf_counter()
+
+    def end(self, response: Response) -> Response:
+        """Count what was answered, whether decision or error."""
+        if request.path in VALIDATING or request.path in MUTATING:
+            review: Review | None = g.get("review")
+            self._metrics.answered(
+                request.path,
+                review.operation if review else "",
+                g.get("outcome") if response.status_code == 200 else f"http-{response.status_code}",
+                review is not None and review.dry_run,
+                time.perf_counter() - g.started,
+            )
+        return response
+
+    def _forest(self) -> Forest:
+        world = self._world()
+        if lacks := world.ready():
+            raise NotReady("; ".join(lacks))
+        return world.forest()
+
+    def _decided(self, review: Review, outcome: str, **more: list[str]) -> None:
+        """Log the decision; of those that pass in silence, a sample."""
+        g.outcome = outcome
+        if outcome == "allowed" and not any(more.values()) and next(self._quiet) % self._log_one_in:
+            return
+        named = f"{review.namespace}/{review.name}" if review.namespace else review.name
+        fields = {
+            "uid": review.uid,
+            "endpoint": request.path,
+            "operation": review.operation,
+            "object": f"{review.kind.kind} {named}",
+            "user": review.user.name,
+            "dry_run": review.dry_run,
+            "verdict": outcome,
+            **{key: value for key, value in more.items() if value},
+            "milliseconds": round((time.perf_counter() - g.started) * 1000, 3),
+        }
+        log.info("decision", extra={"fields": fields})
+
+
+def _review(groups: frozenset[str]) -> Review:
+    """The request's review. Raises BadReview, or RequestEntityTooLarge before the body is read whole."""
+    if request.mimetype != "application/json":
+        raise BadReview(f"the content type is {request.mimetype!r}; it should be application/json")
+    body = request.get_data(cache=False)
+    if len(body) == request.max_content_length:
+        raise RequestEntityTooLarge
+    g.review = review = parse(body)
+    if review.kind.group not in groups:
+        raise BadReview(
+            f"{request.path} is no endpoint for group {review.kind.group!r} (kind {review.kind.kind});"
+            " correct the rules or the path in the webhook configuration"
+        )
+    return review
+
+
+def _json(body: bytes) -> Response:
+    return Response(body, mimetype="application/json")
+
+
+def _text(text: str, status: int) -> Answer:
+    return f"{text}\n", status, {"Content-Type": "text/plain; charset=utf-8"}
+
+
+def _bad_request(error: BadReview) -> Answer:
+    return _text(str(error), 400)
+
+
+def _not_ready(error: NotReady) -> Answer:
+    return _text(f"not ready: {error}", 500)
+
+
+def _too_long(_: RequestEntityTooLarge) -> Answer:
+    body, status, headers = _text(f"the body has {request.max_content_length} bytes or more, which is too long", 413)
+    return body, status, {**headers, "Connection": "close"}  # the rest of the body is not worth reading
+
+
+def _http_error(error: HTTPException) -> Answer:
+    return _text(error.description or error.name, error.code or 500)
+
+
+def _fault(error: Exception) -> Answer:
+    log.error("a fault while answering %s", request.path, exc_info=error)
+    return _text("internal fault; the log of the webhook has the traceback", 500)

@@ -1,0 +1,63 @@
+"""What is answered to a Review, given the world: the way from the request to the rules and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from cluster.store import FOLLOWED
+from policies.configuration import Configuration
+from policies.dialects import read
+from policies.dialects.core import NAMESPACE, Namespace
+from policies.forest import Forest
+from policies.objects import Node, Ref
+from policies.proposal import Change, Circumstances, Proposal, propose
+from policies.verdict import evaluate
+from webhook.review import Review
+
+
+def proposal_of(review: Review, forest: Forest, configuration: Configuration) -> Proposal | None:
+    """The change as the rules judge it; None where the object is of a kind that carries no quota."""
+    change = review.change()
+    if change is None:
+        return None
+    circumstances = Circumstances(
+        now=datetime.now(UTC),
+        user=review.user,
+        subresource=review.subresource,
+        dry_run=review.dry_run,
+        namespace_labels=_labels(forest, review.namespace),
+        delete_options=review.delete_options,
+    )
+    return propose(forest, [change], configuration, circumstances)
+
+
+def warm_up() -> None:
+    """Load every rule and compile every schema now, so that no request waits for that."""
+    for kind, versions in FOLLOWED.items():
+        for version in versions:
+            manifest = {
+                "apiVersion": f"{version.group}/{version.version}".lstrip("/"),
+                "kind": kind.kind,
+                "metadata": {"name": "warm-up"},
+            }
+            evaluate(propose(Forest(), [Change(None, read(manifest))]))
+
+
+def changes_a_tree(proposal: Proposal) -> bool:
+    """Whether a node comes, goes or may look different to the nodes around it."""
+    return any(isinstance(change.after or change.before, Node) for change in proposal.changes)
+
+
+def reserve(proposal: Proposal) -> None:
+    """Called before a change of a tree is allowed, never in a dry run. Does nothing yet.
+
+    Here the ledger will go: it orders writers, so that two requests which are fine alone and wrong together cannot
+    both pass. Until then such a pair passes if both arrive before the first is seen in the cache (milliseconds as a
+    rule). Whatever it raises becomes HTTP 500, so the change is not allowed.
+    """
+
+
+def _labels(forest: Forest, namespace: str) -> Mapping[str, str]:
+    found = forest.get(Ref(*NAMESPACE, "", namespace)) if namespace else None
+    return found.labels if isinstance(found, Namespace) else {}

@@ -1,0 +1,98 @@
+"""What the webhook counts, and the small server of its own that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+from policies.verdict import Verdict
+
+if TYPE_CHECKING:
+    from wsgiref.simple_server import WSGIServer
+
+    from cluster.store import World
+
+BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
+"""Seconds; a decision should take about one of the first three, and the API server waits 3 s."""
+
+
+class Metrics:
+    """All metrics of one process, in a registry of its own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "quotree_admission_requests",
+            "Admission requests answered.",
+            ["endpoint", "operation", "result", "dry_run"],
+            registry=self.registry,
+        )
+        self._findings = Counter(
+            "quotree_findings",
+            "Findings of rules in requests that were no dry runs.",
+            ["rule", "severity"],
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "quotree_admission_duration_seconds",
+            "Time from the request's first line to its answer.",
+            ["endpoint"],
+            buckets=BUCKETS,
+            registry=self.registry,
+        )
+
+    def answered(self, endpoint: str, operation: str, result: str, dry_run: bool, seconds: float) -> None:
+        """One request was answered; `operation` is empty where the body could not be read."""
+        self._requests.labels(endpoint, operation, result, "true" if dry_run else "false").inc()
+        self._seconds.labels(endpoint).observe(seconds)
+
+    def found(self, verdict: Verdict) -> None:
+        for judged in verdict.findings:
+            self._findings.labels(judged.rule.id, judged.severity.value).inc()
+
+    def watch(self, world: Callable[[], World], expiry: Callable[[], float | None] | None = None) -> None:
+        """Also show the state of the caches and, in Unix seconds, when the serving certificate ends."""
+        nan = float("nan")
+        age = Gauge(
+            "quotree_cache_age_seconds",
+            "Time since the API server was last heard, of the cache that has waited longest.",
+            registry=self.registry,
+        )
+        age.set_function(lambda: nan if (seconds := world().age()) is None else seconds)
+        synced = Gauge(
+            "quotree_cache_synced", "1 when every cache holds all objects of its kind.", registry=self.registry
+        )
+        synced.set_function(lambda: 0.0 if world().ready() else 1.0)
+        if expiry is not None:
+            ends = Gauge(
+                "quotree_certificate_expiry_timestamp_seconds",
+                "When the serving certificate ends.",
+                registry=self.registry,
+            )
+            ends.set_function(lambda: nan if (end := expiry()) is None else end)
+
+
+@dataclass(frozen=True)
+class MetricsServer:
+    """Serves a registry as /metrics over plain HTTP, in threads of its own, until it is closed."""
+
+    _server: WSGIServer
+    _thread: Thread
+
+    @classmethod
+    def start(cls, metrics: Metrics, host: str, port: int) -> MetricsServer:
+        """Port 0 takes a free one. Raises OSError where the address cannot be had."""
+        return cls(*start_http_server(port, host, metrics.registry))
+
+    @property
+    def port(self) -> int:
+        return self._server.server_port
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

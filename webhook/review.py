@@ -1,0 +1,182 @@
+"""AdmissionReview bytes -> Review: parsed once here; no route or rule sees the raw request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from policies.dialects import group_kind, read
+from policies.dialects.core import NAMESPACE
+from policies.dialects.reading import Manifest, mapping, text
+from policies.objects import GroupKind
+from policies.proposal import Change, Operation, User
+
+API_VERSION = "admission.k8s.io/v1"
+KIND = "AdmissionReview"
+
+
+class BadReview(Exception):
+    """A body that is no AdmissionReview we can answer; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """One request of the API server.
+
+    `object` is missing on DELETE, `old_object` on CREATE. `name` is empty where the API server makes it up
+    (generateName) and for each object of a DELETECOLLECTION, which arrives as DELETE.
+    """
+
+    uid: str
+    operation: Operation
+    kind: GroupKind
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    dry_run: bool = False
+    user: User = field(default_factory=User)
+    object: Manifest | None = None
+    old_object: Manifest | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def manifest(self) -> Manifest:
+        """The object as it will be or, on DELETE, as it was."""
+        manifest = self.old_object if self.object is None else self.object
+        assert manifest is not None
+        return manifest
+
+    @property
+    def delete_options(self) -> Mapping[str, Any]:
+        return self.options if self.operation is Operation.DELETE else {}
+
+    def change(self) -> Change | None:
+        """What the request does to one object; None for a kind that carries no quota."""
+        before = read(self.old_object) if self.old_object is not None else None
+        after = read(self.object) if self.object is not None else None
+        return Change(before, after) if before or after else None
+
+
+def parse(body: bytes) -> Review:
+    """The request of an AdmissionReview. Raises BadReview."""
+    review = _load(body)
+    got = (review.get("apiVersion"), review.get("kind"))
+    if got != (API_VERSION, KIND):
+        raise BadReview(
+            f"expected apiVersion {API_VERSION} and kind {KIND}, got {got[0]!r} and {got[1]!r};"
+            " set admissionReviewVersions: [v1] in the webhook configuration"
+        )
+    request = _mapping(review, "request", "")
+    return _review(request, _operation(request))
+
+
+def _review(request: Mapping[str, Any], operation: Operation) -> Review:
+    namespace, name = _text(request, "namespace"), _text(request, "name")
+    new = _object(request, "object", namespace, needed=operation is not Operation.DELETE)
+    old = _object(request, "oldObject", namespace, needed=operation is not Operation.CREATE)
+    user = _mapping(request, "userInfo", "request.", needed=False)
+    manifest = old if operation is Operation.DELETE else new
+    assert manifest is not None
+    return Review(
+        uid=_text(request, "uid"),
+        operation=operation,
+        kind=group_kind(manifest),
+        namespace=namespace,
+        name=name,
+        subresource=_text(request, "subResource"),
+        dry_run=request.get("dryRun") is True,
+        user=User(_text(user, "username", "request.userInfo."), _groups(user)),
+        object=new if operation is not Operation.DELETE else None,
+        old_object=old if operation is not Operation.CREATE else None,
+        options=_mapping(request, "options", "request.", needed=False),
+    )
+
+
+def _operation(request: Mapping[str, Any]) -> Operation:
+    text = _text(request, "operation")
+    if text not in list(Operation):
+        raise BadReview(f"request.operation is {text!r}; judged are {', '.join(Operation)}")
+    return Operation(text)
+
+
+def _object(request: Mapping[str, Any], key: str, namespace: str, *, needed: bool) -> Manifest | None:
+    """The manifest; the namespace of the request is put into one that does not name its own."""
+    manifest = _mapping(request, key, "request.", needed=needed)
+    if not manifest:
+        if needed:
+            raise BadReview(f"request.{key} is empty; it should hold the object")
+        return None
+    if not text(manifest.get("apiVersion")) or not text(manifest.get("kind")):
+        raise BadReview(f"request.{key} has no apiVersion and kind")
+    metadata = manifest.get("metadata", {})
+    if not namespace or group_kind(manifest) == NAMESPACE or not isinstance(metadata, Mapping):
+        return manifest  # (the request for a Namespace names that one as its own namespace)
+    if text(metadata.get("namespace")):
+        return manifest
+    return {**manifest, "metadata": {**metadata, "namespace": namespace}}
+
+
+def _mapping(parent: Mapping[str, Any], key: str, path: str, *, needed: bool = True) -> Mapping[str, Any]:
+    value = parent.get(key)
+    if value is None and not needed:
+        return {}
+    if not isinstance(value, Mapping):
+        raise BadReview(f"{path}{key} should be an object, it is {_name(value)}")
+    return value
+
+
+def _text(parent: Mapping[str, Any], key: str, path: str = "request.") -> str:
+    value = parent.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BadReview(f"{path}{key} should be a text, it is {_name(value)}")
+    return value
+
+
+def _groups(user: Mapping[str, Any]) -> tuple[str, ...]:
+    groups = user.get("groups")
+    return tuple(group for group in groups if isinstance(group, str)) if isinstance(groups, list) else ()
+
+
+_NAMES = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "missing"}
+
+
+def _name(value: object) -> str:
+    return _NAMES.get(type(value), "a number")
+
+
+def _load(body: bytes) -> Mapping[str, Any]:
+    try:
+        review = json.loads(
+            body.decode(), parse_float=_decimal, parse_constant=_no_number, object_pairs_hook=_without_duplicates
+        )
+    except RecursionError:
+        raise BadReview("the body is nested too deeply") from None
+    except ValueError as error:
+        raise BadReview(f"the body is no JSON: {error}") from None
+    return mapping(review)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Two values for one key: whichever wins here, another reader may take the other."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise BadReview(f"the body has the key {twice!r} twice in one object")
+    return found
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise BadReview(f"the body has the number {text[:40]}, which is beyond all measure") from None
+
+
+def _no_number(name: str) -> NoReturn:
+    raise BadReview(f"the body is no JSON: {name} is no number there")

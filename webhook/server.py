@@ -1,0 +1,205 @@
+"""gunicorn as a library: one worker process with threads, so there is one world and one set of metrics a pod.
+
+The master process only watches over the worker. Threads (reflectors, metrics) start in the worker, since a fork does
+not take threads along.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import ssl
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from flask import Flask
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
+from gunicorn.workers.gthread import ThreadWorker
+
+from certs.tls import ReloadingContext
+from cluster.store import World
+from webhook.app import create_app
+from webhook.decision import warm_up
+from webhook.logs import log_as_json
+from webhook.metrics import Metrics, MetricsServer
+from webhook.settings import TLS_VERSIONS, Settings
+
+log = logging.getLogger(__name__)
+
+_MEMORY = Path("/dev/shm")  # noqa: S108  gunicorn's heartbeat file, which would hang with a slow disk
+_BOOT_SECONDS = 60  # the master kills a worker that is silent for longer; booting waits for nobody, so this is ample
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """Where the process can be reached, with the ports that it really has."""
+
+    webhook: str
+    metrics: str
+    pid: int
+    """Of the process to send SIGTERM to."""
+
+
+def serve(
+    settings: Settings, open_world: Callable[[], World], announce: Callable[[Addresses], None] | None = None
+) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit code. To be called in the main thread.
+
+    `open_world` and `announce` are called in the worker process: once when it starts, and again if it was killed and
+    another took its place. Raises OSError or BadCertificate where the certificate cannot be used.
+    """
+    tls = ReloadingContext(settings.certificate, settings.key, minimum_version=TLS_VERSIONS[settings.tls_minimum])
+    log_as_json()
+    try:
+        Arbiter(_Application(settings, open_world, tls, announce)).run()
+    except SystemExit as stopped:
+        return stopped.code if isinstance(stopped.code, int) else 1
+    return 0
+
+
+class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
+    """What gunicorn asks for: its settings and, in the worker, the WSGI app."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        open_world: Callable[[], World],
+        tls: ReloadingContext,
+        announce: Callable[[Addresses], None] | None,
+    ) -> None:
+        self.settings = settings
+        self.draining = threading.Event()
+        self._open_world = open_world
+        self._tls = tls
+        self._announce = announce
+        self._world: World | None = None
+        self._metrics = Metrics()
+        self._metrics_server: MetricsServer | None = None
+        super().__init__()
+
+    def load_config(self) -> None:
+        settings = self.settings
+        chosen: dict[str, Any] = {
+            "bind": [f"{settings.host}:{settings.port}"],
+            "worker_class": _Worker,
+            "workers": 1,
+            "threads": settings.threads,
+            "keepalive": settings.keepalive_seconds,
+            "timeout": _BOOT_SECONDS,
+            # The master waits this long for the worker, which first drains.
+            "graceful_timeout": settings.graceful_seconds + int(settings.drain_seconds) + 1,
+            "control_socket_disable": True,
+            "worker_tmp_dir": str(_MEMORY) if os.access(_MEMORY, os.W_OK) else None,
+            "certfile": str(settings.certificate),
+            "keyfile": str(settings.key),
+            "ssl_context": self._context,
+            "logger_class": _Log,
+            "post_fork": self._forked,
+            "pre_request": self._before_request,
+            "post_worker_init": self._serving,
+            "worker_exit": self._ended,
+        }
+        for name, value in chosen.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        """Called in the worker."""
+        self._world = world = self._open_world()
+        warm_up()
+        self._metrics.watch(lambda: world, lambda: self._tls.not_after.timestamp())
+        return create_app(self.settings, lambda: world, metrics=self._metrics, draining=self.draining)
+
+    def _context(self, config: object, default: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+        context = self._tls.hook(config, default)
+        context.sslsocket_class = _stalling_for(self.settings.stall_seconds)
+        return context
+
+    def _forked(self, _master: object, worker: Any) -> None:
+        worker.cfg.set("graceful_timeout", self.settings.graceful_seconds)
+
+    def _before_request(self, _worker: object, request: Any) -> None:
+        """A body that is refused unread ends its connection; to keep that, gunicorn would read it all."""
+        if any(name == "CONTENT-LENGTH" and int(size) > self.settings.body_limit for name, size in request.headers):
+            request.force_close()
+
+    def _serving(self, worker: Any) -> None:
+        settings = self.settings
+        self._metrics_server = MetricsServer.start(self._metrics, settings.metrics_host, settings.metrics_port)
+        addresses = Addresses(
+            webhook=str(worker.sockets[0]),
+            metrics=f"http://{_bracketed(settings.metrics_host)}:{self._metrics_server.port}/metrics",
+            pid=worker.ppid,
+        )
+        log.info("serving", extra={"fields": asdict(addresses)})
+        if settings.address_file:
+            _write_whole(settings.address_file, json.dumps(asdict(addresses)))
+        if self._announce:
+            self._announce(addresses)
+
+    def _ended(self, _master: object, _worker: object) -> None:
+        """Called in the worker; in the master too if the worker is gone already, and there nothing was opened."""
+        if self._metrics_server:
+            self._metrics_server.close()
+        if self._world:
+            self._world.close()
+
+
+class _Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
+    """On SIGTERM it first says that it is not ready, and goes on answering until the word has spread."""
+
+    def init_signals(self) -> None:
+        super().init_signals()
+        signal.signal(signal.SIGALRM, self._drained)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        drain_seconds = self.app.settings.drain_seconds
+        if drain_seconds and not self.app.draining.is_set():
+            self.app.draining.set()
+            signal.setitimer(signal.ITIMER_REAL, drain_seconds)  # a thread must not be started in a signal handler
+        elif not drain_seconds:
+            self._drained(sig, frame)
+
+    def _drained(self, sig: int, frame: FrameType | None) -> None:
+        self.app.draining.set()
+        super().handle_exit(sig, frame)
+
+
+class _Log(Logger):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn's own lines go where all others go."""
+
+    def setup(self, cfg: object) -> None:
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
+
+
+def _stalling_for(seconds: float) -> type[ssl.SSLSocket]:
+    """Sockets that never wait longer for the other side, or eight silent clients would take all threads."""
+
+    class Socket(ssl.SSLSocket):
+        def setblocking(self, flag: bool) -> None:
+            self.settimeout(None if flag else 0.0)
+
+        def settimeout(self, value: float | None) -> None:
+            super().settimeout(seconds if value is None else value)
+
+    return Socket
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """So that a reader sees all of it or no file."""
+    draft = path.with_name(path.name + ".new")
+    draft.write_text(text)
+    draft.replace(path)

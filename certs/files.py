@@ -32,10 +32,12 @@ def ensure(folder: Path, names: Sequence[str], now: datetime, lifetimes: Lifetim
 
     Raises BadCertificate where the folder holds something else (nothing is overwritten), OSError otherwise.
     """
-    stored = read(folder)
-    bundle = plan(stored, names, now, lifetimes)
-    if bundle != stored:
-        write(bundle, folder, signing_key=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder):  # from reading to writing, so that processes that start together agree
+        stored = read(folder)
+        bundle = plan(stored, names, now, lifetimes)
+        if bundle != stored:
+            _put(bundle, folder, KEYS)
     return bundle
 
 
@@ -56,20 +58,23 @@ def write(bundle: Bundle, folder: Path, *, signing_key: bool) -> None:
 
     Raises BadCertificate where one of the names is a file that was not put there by this function.
     """
-    data = {key: value for key, value in to_data(bundle).items() if signing_key or key != "ca.key"}
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
-        _refuse_foreign_files(folder)
-        before = _target(folder / _CURRENT)
-        new = _write_folder(folder, data)
-        for key in data:
-            if not (folder / key).is_symlink():
-                (folder / key).symlink_to(_link_to(key))
-        _switch(folder / _CURRENT, new)
-        for key in KEYS:
-            if key not in data:
-                (folder / key).unlink(missing_ok=True)
-        _tidy(folder, keep={before, new})
+        _put(bundle, folder, [key for key in KEYS if signing_key or key != "ca.key"])
+
+
+def _put(bundle: Bundle, folder: Path, keys: Sequence[str]) -> None:
+    _refuse_foreign_files(folder)
+    before = _target(folder / _CURRENT)
+    data = to_data(bundle)
+    new = _write_folder(folder, {key: data[key] for key in keys})
+    for key in keys:
+        if not (folder / key).is_symlink():
+            (folder / key).symlink_to(_link_to(key))
+    _switch(folder / _CURRENT, new)
+    for key in set(KEYS).difference(keys):
+        (folder / key).unlink(missing_ok=True)
+    _tidy(folder, keep={before, new})
 
 
 @contextmanager

@@ -34,7 +34,7 @@ class ReloadingContext:
         minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Loads the pair; raises OSError (ssl.SSLError included) or BadCertificate where it cannot be used."""
+        """Loads the pair; raises BadCertificate where it cannot be used."""
         self.problem: str | None = None
         self.failures = 0
         self._certificate = certificate
@@ -70,9 +70,9 @@ class ReloadingContext:
         self._tried_at = self._clock()
         try:
             self._context, self._facts = self._load()
-        except (OSError, BadCertificate) as error:
+        except BadCertificate as error:
             self.failures += 1
-            self.problem = f"{self._certificate}, {self._key}: {_text(error)}"
+            self.problem = str(error)
             log.error("%s; the certificate that expires at %s is served on", self.problem, self.not_after)
             return
         self.problem = None
@@ -84,9 +84,12 @@ class ReloadingContext:
         if self._minimum_version < ssl.TLSVersion.TLSv1_3:
             context.set_ciphers(_CIPHERS_1_2)
         context.set_alpn_protocols(["http/1.1"])
-        # An empty password: an encrypted key is an error, never a prompt on a terminal that nobody watches.
-        context.load_cert_chain(self._certificate, self._key, password="")
-        return context, inspect(self._certificate.read_bytes())
+        try:
+            # An empty password: an encrypted key is an error, never a prompt on a terminal that nobody watches.
+            context.load_cert_chain(self._certificate, self._key, password="")
+            return context, inspect(self._certificate.read_bytes())
+        except (OSError, BadCertificate) as error:  # ssl.SSLError is an OSError
+            raise BadCertificate(f"{self._certificate} and {self._key} cannot be served: {_text(error)}") from error
 
     def _fingerprint(self) -> Fingerprint:
         """Changes whenever a file is replaced, rewritten or made readable; empty where one is missing."""

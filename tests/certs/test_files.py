@@ -4,6 +4,7 @@ import shutil
 import stat
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -153,6 +154,13 @@ def test_ensure_makes_keeps_and_renews(tmp_path: Path) -> None:
     assert renewed.signer == made.signer
     assert renewed.server != made.server
     assert files.read(tmp_path) == renewed
+
+
+def test_processes_that_start_together_agree(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        bundles = list(pool.map(lambda _: files.ensure(tmp_path, NAMES, NOW), range(6)))
+
+    assert bundles == [files.read(tmp_path)] * 6
 
 
 def test_an_empty_folder_holds_no_bundle(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from cryptography import x509
 
 from certs import files
-from certs.pki import KeyPair, inspect, new_authority, new_server
+from certs.pki import BadCertificate, KeyPair, inspect, new_authority, new_server
 from certs.rotate import plan
 from certs.tls import ReloadingContext
 
@@ -219,11 +219,11 @@ def no_handles(*_: object, **__: object) -> None:
 
 
 def test_a_first_pair_that_cannot_be_used_is_an_error(on_disk: Files) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(BadCertificate, match=r"tls\.crt and .*tls\.key cannot be served: .*No such file"):
         ReloadingContext(on_disk.certificate, on_disk.key)
     on_disk.put(pair())
     break_by_mismatch(on_disk)
-    with pytest.raises(ssl.SSLError):
+    with pytest.raises(BadCertificate, match="the private key belongs to another certificate"):
         ReloadingContext(on_disk.certificate, on_disk.key)
 
 

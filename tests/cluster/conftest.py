@@ -1,11 +1,13 @@
-"""The fake API server, closed after each test."""
+"""The fake API server, its client, and listeners; closed after each test."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from cluster.client import Cluster
 from tests.cluster.fake import FakeApi
+from tests.cluster.listener import Listener
 
 
 @pytest.fixture
@@ -19,3 +21,20 @@ def api() -> Iterator[FakeApi]:
 def cluster(api: FakeApi) -> Iterator[Cluster]:
     with api.cluster() as client:
         yield client
+
+
+@pytest.fixture
+def listen(cluster: Cluster) -> Iterator[Callable[..., Listener]]:
+    listeners: list[Listener] = []
+
+    def start(of: Cluster = cluster, rests: int = 1000, **options: Any) -> Listener:
+        listener = Listener(of, **options)
+        listener.rests_allowed = rests
+        listeners.append(listener)
+        listener.reflector.start()
+        return listener
+
+    yield start
+    for listener in listeners:
+        listener.reflector.stop()
+        assert listener.reflector.state == "stopped"

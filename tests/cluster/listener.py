@@ -1,0 +1,54 @@
+"""A listener that notes what a reflector told it, and never really waits."""
+
+import queue
+import random
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from cluster.client import Cluster
+from cluster.reflector import Reflector
+from tests.cluster.fake import PATIENCE, WIDGETS, FakeApi
+
+
+class Listener:
+    """What the reflector told, in order, and how long it rested."""
+
+    def __init__(self, cluster: Cluster, **options: Any) -> None:
+        self.told: queue.Queue[tuple[object, ...]] = queue.Queue()
+        self.rests: list[float] = []
+        self.enough_rests = threading.Event()
+        self.rests_allowed = 1000
+        self.reflector: Reflector[str] = Reflector(
+            cluster,
+            WIDGETS,
+            self.change,
+            on_replace=lambda items, version: self.told.put(("REPLACE", items, version)),
+            keep=lambda manifest: str(manifest["metadata"]["name"]),
+            rest=self.rest,
+            chance=random.Random(1),
+            **options,
+        )
+
+    def change(self, kind: str, name: str, version: str) -> None:
+        self.told.put((kind, name, version))
+
+    def rest(self, seconds: float) -> None:
+        """No real waiting, but no endless loop either: after the allowed number the reflector is stopped."""
+        self.rests.append(seconds)
+        if len(self.rests) >= self.rests_allowed:
+            self.enough_rests.set()
+            self.reflector.stop()
+
+    def next(self) -> tuple[object, ...]:
+        return self.told.get(timeout=PATIENCE)
+
+    def none_left(self) -> bool:
+        return self.told.empty()
+
+
+Listen = Callable[..., Listener]
+
+
+def watched_from(api: FakeApi) -> list[str]:
+    return [seen.query["resourceVersion"] for seen in api.seen if seen.is_watch]

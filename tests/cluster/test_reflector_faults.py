@@ -1,0 +1,219 @@
+"""The reflector against a server that fails in every way."""
+
+from typing import Any
+
+import pytest
+
+from cluster.errors import ApiError, BadAnswer, Forbidden, Unreachable
+from cluster.reflector import Pacing
+from cluster.wire import Timeouts
+from tests.cluster.fake import (
+    PATIENCE,
+    FakeApi,
+    Handler,
+    end,
+    events,
+    expired,
+    line,
+    page,
+    status,
+    widget,
+)
+from tests.cluster.listener import Listen, watched_from
+
+
+def test_a_token_that_expires_between_pages_starts_the_list_anew(api: FakeApi, listen: Listen) -> None:
+    api.lists += [
+        page(widget("a", 1), widget("gone", 2), version=7, proceed="more"),
+        status(410, "Expired"),
+        page(widget("a", 1), version=9, proceed="more"),
+        page(widget("b", 8), version=9),
+    ]
+
+    assert listen().next() == ("REPLACE", ("a", "b"), "9")
+    assert [seen.query.get("continue") for seen in api.seen if not seen.is_watch] == [None, "more", None, "more"]
+
+
+@pytest.mark.parametrize("reply", [status(410, "Expired"), events(expired())], ids=["by HTTP", "by event"])
+def test_a_version_that_is_too_old_leads_to_a_new_list(api: FakeApi, listen: Listen, reply: Any) -> None:
+    api.lists += [page(widget("a", 1), widget("b", 2), version=7), page(widget("b", 2), version=90)]
+    api.watches += [reply]
+
+    listener = listen()
+
+    assert listener.next() == ("REPLACE", ("a", "b"), "7")
+    assert listener.next() == ("REPLACE", ("b",), "90")  # what was deleted meanwhile is gone
+    api.wait_for(lambda seen: sum(one.is_watch for one in seen) == 2)
+    assert watched_from(api) == ["7", "90"]
+
+
+@pytest.mark.parametrize("reply", [status(410, "Expired"), events(expired())], ids=["by HTTP", "by event"])
+def test_a_server_that_always_says_gone_makes_no_hot_loop(api: FakeApi, listen: Listen, reply: Any) -> None:
+    api.watches += [reply] * 20
+
+    listener = listen(rests=6)
+
+    assert listener.enough_rests.wait(PATIENCE)
+    assert len(watched_from(api)) == 6  # every failure rested once
+    assert min(listener.rests) >= 0.5
+    assert sum(listener.rests) > 10
+
+
+def test_half_open_connection_is_noticed_and_resumed(api: FakeApi, listen: Listen) -> None:
+    api.watches += [
+        events(line("ADDED", widget("a", 2)), then=Handler.hold),
+        events(line("ADDED", widget("b", 3)), then=Handler.hold),
+    ]
+    impatient = api.cluster(timeouts=Timeouts(connect=1.0, read=1.0, watch_grace=0.2))
+
+    with impatient:
+        listener = listen(impatient, pacing=Pacing(watch=0))
+
+        assert [listener.next()[0], listener.next(), listener.next()] == [
+            "REPLACE",
+            ("ADDED", "a", "2"),
+            ("ADDED", "b", "3"),
+        ]
+        assert watched_from(api)[:2] == ["1", "2"]
+        listener.reflector.stop()
+
+
+def test_retry_after_is_honoured(api: FakeApi, listen: Listen) -> None:
+    api.lists += [status(429, "TooManyRequests", retry_after=17)]
+
+    listener = listen()
+
+    assert listener.next()[0] == "REPLACE"
+    assert listener.rests == [17.0]
+
+
+@pytest.mark.parametrize(("code", "reason"), [(500, "InternalError"), (403, "Forbidden"), (503, "ServiceUnavailable")])
+def test_a_storm_of_errors_makes_no_hot_loop(api: FakeApi, listen: Listen, code: int, reason: str) -> None:
+    api.lists += [status(code, reason)] * 50
+
+    listener = listen(rests=8)
+
+    assert listener.enough_rests.wait(PATIENCE)
+    listener.reflector.stop()
+    assert len(api.seen) == 8  # one request for each rest
+    assert all(0.5 <= rest <= 30.0 for rest in listener.rests)
+    assert max(listener.rests) > 5.0
+    assert not listener.reflector.synced.is_set()
+    error = listener.reflector.last_error
+    assert isinstance(error, Forbidden if code == 403 else ApiError)
+    assert error.status == code
+
+
+def test_a_watch_that_fails_with_500_is_resumed_without_a_new_list(api: FakeApi, listen: Listen) -> None:
+    api.watches += [status(500, "InternalError"), events(line("ADDED", widget("a", 2)), then=Handler.hold)]
+
+    listener = listen()
+
+    assert listener.next()[0] == "REPLACE"
+    assert listener.next() == ("ADDED", "a", "2")
+    assert sum(not seen.is_watch for seen in api.seen) == 1
+    assert len(listener.rests) == 1
+
+
+def test_a_server_that_ends_every_watch_at_once_makes_no_hot_loop(api: FakeApi, listen: Listen) -> None:
+    api.watches += [events()] * 20
+
+    listener = listen(rests=5)
+
+    assert listener.enough_rests.wait(PATIENCE)
+    assert watched_from(api) == ["1"] * 5
+    assert min(listener.rests) >= 0.5
+
+
+def test_progress_makes_the_next_failure_wait_briefly_again(api: FakeApi, listen: Listen) -> None:
+    api.lists += [status(500, "InternalError")] * 6
+    api.watches += [events(line("ADDED", widget("a", 2)), then=Handler.cut), status(500, "InternalError")]
+
+    listener = listen()
+
+    assert listener.next()[0] == "REPLACE"
+    assert listener.next() == ("ADDED", "a", "2")
+    api.wait_for(lambda seen: sum(one.is_watch for one in seen) == 3)
+    assert max(listener.rests[:6]) > 2.0
+    assert listener.rests[6] <= 1.0
+
+
+def test_a_line_that_is_cut_leads_to_a_new_list(api: FakeApi, listen: Listen) -> None:
+    cut = line("ADDED", widget("b", 3))[:-20]
+    api.lists += [page(version=1), page(widget("a", 2), widget("b", 3), version=3)]
+    api.watches += [events(line("ADDED", widget("a", 2)), cut, then=end)]
+
+    listener = listen()
+
+    assert listener.next() == ("REPLACE", (), "1")
+    assert listener.next() == ("ADDED", "a", "2")
+    assert listener.next() == ("REPLACE", ("a", "b"), "3")
+
+
+def test_a_connection_that_is_cut_in_a_line_is_resumed(api: FakeApi, listen: Listen) -> None:
+    cut = line("ADDED", widget("b", 3))[:-20]
+    api.watches += [
+        events(line("ADDED", widget("a", 2)), cut, then=Handler.cut),
+        events(line("ADDED", widget("b", 3)), then=Handler.hold),
+    ]
+
+    listener = listen()
+
+    assert [listener.next()[0], listener.next(), listener.next()] == [
+        "REPLACE",
+        ("ADDED", "a", "2"),
+        ("ADDED", "b", "3"),
+    ]
+    assert watched_from(api)[:2] == ["1", "2"]
+
+
+def test_a_line_beyond_the_limit_leads_to_a_new_list(api: FakeApi, listen: Listen) -> None:
+    api.lists += [page(version=1), page(widget("huge", 2), version=2)]
+    flood = [b"x" * 1024 * 1024] * 9
+    api.watches += [events(*flood, then=Handler.hold)]
+
+    listener = listen()
+
+    assert listener.next() == ("REPLACE", (), "1")
+    assert listener.next() == ("REPLACE", ("huge",), "2")
+    assert isinstance(listener.reflector.last_error, BadAnswer)
+
+
+def test_lines_that_are_no_events_lead_to_a_new_list(api: FakeApi, listen: Listen) -> None:
+    nonsense = [
+        b"<html>\n",
+        b"[]\n",
+        b'{"type": "ODD", "object": {}}\n',
+        b'{"type": "ADDED", "object": {"metadata": 1}}\n',
+    ]
+    nonsense += [b"[" * 100_000 + b"\n"]
+    api.watches += [events(bad) for bad in nonsense]
+
+    listener = listen()
+
+    assert [listener.next()[0] for _ in range(6)] == ["REPLACE"] * 6
+    assert len(listener.rests) == 5
+
+
+def test_a_connection_that_is_reset_is_resumed(api: FakeApi, listen: Listen) -> None:
+    api.watches += [Handler.reset, events(line("ADDED", widget("a", 2)), then=Handler.hold)]
+
+    listener = listen()
+
+    assert listener.next()[0] == "REPLACE"
+    assert listener.next() == ("ADDED", "a", "2")
+    assert isinstance(listener.reflector.last_error, type(None))  # forgotten after progress
+    assert len(listener.rests) == 1
+
+
+def test_nothing_listens_at_the_address(listen: Listen, api: FakeApi) -> None:
+    unused = api.cluster()
+    api.close()
+
+    with unused:
+        listener = listen(unused, rests=3)
+
+        assert listener.enough_rests.wait(PATIENCE)
+        assert isinstance(listener.reflector.last_error, Unreachable)
+        assert not listener.reflector.synced.is_set()
+        assert listener.reflector.age is None

@@ -1,0 +1,135 @@
+"""The kustomize base, as far as it can be judged without a kubelet; tests/apiserver applies it to a real API server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.serve import webhook as command
+from cluster.store import FOLLOWED, FixedWorld
+from policies.forest import Forest
+from webhook.app import MUTATING, VALIDATING, create_app
+from webhook.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+BASE = ROOT / "manifests" / "base"
+OBJECTS: list[dict[str, Any]] = [
+    document
+    for name in yaml.safe_load((BASE / "kustomization.yaml").read_text())["resources"]
+    for document in yaml.safe_load_all((BASE / name).read_text())
+]
+WEBHOOKS = [
+    pytest.param(webhook, id=webhook["name"])
+    for configuration in OBJECTS
+    if configuration["kind"].endswith("WebhookConfiguration")
+    for webhook in configuration["webhooks"]
+]
+TREES = {"cohorts", "clusterqueues", "localqueues", "queues", "namespaces"}
+
+
+def of_kind(kind: str) -> list[dict[str, Any]]:
+    return [thing for thing in OBJECTS if thing["kind"] == kind]
+
+
+def container() -> dict[str, Any]:
+    (deployment,) = of_kind("Deployment")
+    (only,) = deployment["spec"]["template"]["spec"]["containers"]
+    return dict(only)
+
+
+def test_each_path_of_the_configurations_is_a_route_and_each_route_is_registered() -> None:
+    called = {param.values[0]["clientConfig"]["service"]["path"] for param in WEBHOOKS}
+
+    assert called == {*VALIDATING, *MUTATING}
+
+
+@pytest.mark.parametrize("webhook", WEBHOOKS)
+def test_a_webhook_names_exactly_what_it_judges_and_fails_as_its_class_demands(webhook: dict[str, Any]) -> None:
+    path = webhook["clientConfig"]["service"]["path"]
+    resources = {resource for rule in webhook["rules"] for resource in rule["resources"]}
+    groups = {group for rule in webhook["rules"] for group in rule["apiGroups"]}
+    everything = str(webhook["rules"])
+
+    assert "*" not in everything
+    assert "/status" not in everything
+    assert groups <= {**VALIDATING, **MUTATING}[path]
+    assert webhook["sideEffects"] == "NoneOnDryRun"
+    assert webhook["matchPolicy"] == "Equivalent"
+    assert webhook["admissionReviewVersions"] == ["v1"]
+    assert webhook["timeoutSeconds"] <= 3
+    closed = path in VALIDATING and resources <= TREES
+    assert webhook["failurePolicy"] == ("Fail" if closed else "Ignore")
+    assert "caBundle" not in webhook["clientConfig"]
+
+
+@pytest.mark.parametrize("webhook", WEBHOOKS)
+def test_a_webhook_for_namespaced_things_spares_the_system_and_itself(webhook: dict[str, Any]) -> None:
+    if all(rule["scope"] == "Cluster" and rule["resources"] != ["namespaces"] for rule in webhook["rules"]):
+        assert "namespaceSelector" not in webhook
+        return
+    (expression,) = webhook["namespaceSelector"]["matchExpressions"]
+    assert expression["key"] == "kubernetes.io/metadata.name"
+    assert expression["operator"] == "NotIn"
+    assert {"kube-system", "quotree-system"} <= set(expression["values"])
+
+
+def test_the_roles_allow_what_is_needed_and_nothing_else() -> None:
+    (cluster,) = of_kind("ClusterRole")
+    read = {
+        resource for rule in cluster["rules"] if rule["verbs"] == ["list", "watch"] for resource in rule["resources"]
+    }
+    written = [rule for rule in cluster["rules"] if rule["verbs"] != ["list", "watch"]]
+
+    assert read == {versions[0].plural for versions in FOLLOWED.values()}
+    assert all(rule["resourceNames"] for rule in written)
+    assert "*" not in str([role["rules"] for role in (cluster, *of_kind("Role"))])
+
+
+def test_the_configurations_that_the_process_writes_to_are_those_that_exist() -> None:
+    args = container()["args"]
+    names = {kind: of_kind(kind)[0]["metadata"]["name"] for kind in ("Service", "ServiceAccount")}
+
+    for kind, flag in (
+        ("ValidatingWebhookConfiguration", "--validating"),
+        ("MutatingWebhookConfiguration", "--mutating"),
+    ):
+        (configuration,) = of_kind(kind)
+        assert f"{flag}={configuration['metadata']['name']}" in args
+    assert f"--service={names['Service']}" in args
+    (deployment,) = of_kind("Deployment")
+    assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == names["ServiceAccount"]
+    (role,) = of_kind("Role")
+    secret = next(arg for arg in args if arg.startswith("--secret=")).partition("/")[2]
+    assert secret in {name for rule in role["rules"] for name in rule.get("resourceNames", [])}
+
+
+def test_the_pod_is_restricted() -> None:
+    (deployment,) = of_kind("Deployment")
+    pod, only = deployment["spec"]["template"]["spec"], container()
+
+    assert deployment["spec"]["replicas"] == 3
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert only["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert {volume["name"] for volume in pod["volumes"]} == {mount["name"] for mount in only["volumeMounts"]}
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert only[probe]["httpGet"]["scheme"] == "HTTPS"
+
+
+def test_the_probes_ask_paths_that_exist() -> None:
+    client = create_app(Settings(), lambda: FixedWorld(Forest())).test_client()
+
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert client.get(container()[probe]["httpGet"]["path"]).status_code == 200
+
+
+def test_the_arguments_are_those_of_the_command() -> None:
+    flags = {flag for option in command.params for flag in option.opts}
+
+    assert {arg.partition("=")[0] for arg in container()["args"] if arg.startswith("--")} <= flags

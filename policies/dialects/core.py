@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from policies.dialects.reading import Manifest, identity, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text
 from policies.objects import Attached, GroupKind, KubeObject, Ref
 
 NAMESPACE = GroupKind("", "Namespace")
@@ -42,18 +42,19 @@ class Pod(Attached):
 
 
 def read_namespace(manifest: Manifest) -> Namespace:
-    meta = metadata(manifest)
+    meta, reader = metadata(manifest), Reader(manifest)
     return Namespace(
         ref=identity(manifest, NAMESPACE, namespaced=False),
         api_version="v1",
-        annotations=_ours(texts(meta.get("annotations"))),
-        labels=_ours(texts(meta.get("labels"))),
+        annotations=_ours(reader.texts(meta.get("annotations"), "metadata.annotations")),
+        labels=_ours(reader.texts(meta.get("labels"), "metadata.labels")),
+        defects=reader.defects(),
     )
 
 
 def read_pod(manifest: Manifest) -> Pod:
-    meta, spec = metadata(manifest), mapping(manifest.get("spec"))
-    annotations = _ours(texts(meta.get("annotations")))
+    meta, spec, reader = metadata(manifest), mapping(manifest.get("spec")), Reader(manifest)
+    annotations = _ours(reader.texts(meta.get("annotations"), "metadata.annotations"))
     scheduler = text(spec.get("schedulerName")) or "default-scheduler"
     queue = annotations.get(VOLCANO_QUEUE) if scheduler == VOLCANO_SCHEDULER else None
     return Pod(
@@ -62,8 +63,9 @@ def read_pod(manifest: Manifest) -> Pod:
         queue=Ref("scheduling.volcano.sh", "Queue", "", queue) if queue else None,
         queue_field=f"metadata.annotations[{VOLCANO_QUEUE}]",
         annotations=annotations,
-        labels=_ours(texts(meta.get("labels"))),
+        labels=_ours(reader.texts(meta.get("labels"), "metadata.labels")),
         scheduler_name=scheduler,
+        defects=reader.defects(),
     )
 
 

@@ -6,6 +6,7 @@ rest of the object can still be judged.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
@@ -48,17 +49,26 @@ def identity(manifest: Manifest, kind: GroupKind, namespaced: bool) -> Ref:
 
 
 class Reader:
-    """Reads quantities out of one manifest and gathers its defects, each field once."""
+    """Reads quantities and texts out of one manifest and gathers its defects."""
 
     def __init__(self, manifest: Manifest):
-        self._defects = {defect.field: defect for defect in defects(manifest)}
+        self._defects = list(defects(manifest))
 
     def defects(self) -> tuple[Defect, ...]:
-        return tuple(self._defects.values())
+        return tuple(self._defects)
 
     def bad(self, field: str, message: str) -> None:
-        """Note that the field holds no usable quantity, unless the schema has said so already."""
-        self._defects.setdefault(field, Defect(field, message, quantity=True))
+        """Note that the field holds no usable quantity, unless the schema has said something about it already."""
+        if all(defect.field != field for defect in self._defects):
+            self._defects.append(Defect(field, message, quantity=True))
+
+    def texts(self, value: object, field: str) -> dict[str, str]:
+        """A mapping of texts, such as annotations. The API server refuses the whole object over any other value."""
+        for key, item in mapping(value).items():
+            if not isinstance(item, str):
+                message = f"{json.dumps(item, default=str)} is no text; write it in quotes"
+                self._defects.append(Defect(fields.join(field, key), message))
+        return texts(value)
 
     def quantity(self, value: object, field: str) -> Quantity | None:
         """The quantity, not negative; None where absent or unusable."""

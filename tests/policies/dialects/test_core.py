@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from policies.dialects.core import Namespace
+from policies.verdict import evaluate
+from tests.builders import change, pod, typed, world
+
+MAX_CPU = "yunikorn.apache.org/namespace.max.cpu"
+
+
+def test_an_annotation_that_is_no_text_is_refused_as_the_api_server_would() -> None:
+    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a", "annotations": {MAX_CPU: 4}}}
+
+    (judged,) = evaluate(change(world(), manifest)).findings
+
+    assert judged.rule.id == "bad-structure"
+    assert judged.finding.field == f"metadata.annotations[{MAX_CPU}]"
+    assert judged.finding.message == "4 is no text; write it in quotes"
+
+
+def test_only_what_the_three_projects_read_is_kept() -> None:
+    notes = {MAX_CPU: "4", "somebody.example/else": "x"}
+    manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a", "annotations": notes}}
+
+    namespace = typed(manifest)
+
+    assert isinstance(namespace, Namespace)
+    assert namespace.annotations == {MAX_CPU: "4"}
+
+
+def test_a_label_that_is_no_text_is_told_of_pods_too() -> None:
+    manifest = pod("p", "batch")
+    manifest["metadata"]["labels"] = {"queue": None}
+
+    assert "bad-structure" in [judged.rule.id for judged in evaluate(change(world(), manifest)).findings]

@@ -1,0 +1,91 @@
+"""What the given files are judged against: nothing, the files of a folder, or a cluster as it is now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.exits import OutOfReach
+from cli.given import Unreadable, gather
+from policies.dialects import core, kueue, volcano
+from policies.forest import Forest
+
+DECLARED = (
+    kueue.COHORT,
+    kueue.CLUSTER_QUEUE,
+    kueue.LOCAL_QUEUE,
+    kueue.RESOURCE_FLAVOR,
+    volcano.QUEUE,
+    core.NAMESPACE,
+)
+"""The kinds that people keep in files: what the files lack of these does not exist. Work in progress is in no file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """What --against names: `kind` is nothing, files or cluster, `name` a folder or a kubeconfig context, or empty."""
+
+    kind: str = "nothing"
+    name: str = ""
+
+    def __str__(self) -> str:
+        """For the head line of a report: judged against ..."""
+        if self.kind == "nothing":
+            return "nothing but the given files"
+        return f"the files in {self.name}" if self.kind == "files" else f"cluster {self.name or '(current context)'}"
+
+
+class AgainstType(click.ParamType[Against]):
+    """Reads `nothing`, `files:DIR`, `cluster` and `cluster:CONTEXT`."""
+
+    name = "against"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002, click's signature
+        return "nothing|files:DIR|cluster[:CONTEXT]"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Against:
+        if isinstance(value, Against):
+            return value
+        kind, colon, name = str(value).partition(":")
+        if kind == "files" and name and not Path(name).exists():
+            self.fail(f"{name}: no such file or folder", param, ctx)
+        named = bool(name) and kind in ("files", "cluster")
+        bare = not colon and kind in ("nothing", "cluster")
+        if not named and not bare:
+            self.fail(f"{value!r} is none of nothing, files:DIR, cluster, cluster:CONTEXT", param, ctx)
+        return Against(kind, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The world before the change; `unreadable` is what of it could not be read."""
+
+    against: Against
+    world: Forest
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+def load(against: Against, kubeconfig: str | None) -> Context:
+    """Raises OutOfReach where a cluster cannot be read."""
+    if against.kind == "nothing":
+        return Context(against, Forest(frozenset(DECLARED)))
+    if against.kind == "files":
+        held = gather([against.name])
+        things = (placed.thing for placed in held.objects.values())
+        return Context(against, Forest.of(things, DECLARED), held.unreadable)
+    return Context(against, _of_cluster(against, kubeconfig))
+
+
+def _of_cluster(against: Against, kubeconfig: str | None) -> Forest:
+    from cluster.client import Cluster  # here, since it takes long and only this needs it
+    from cluster.errors import ClusterError
+    from cluster.store import load as read_all
+
+    try:
+        with Cluster.connect(against.name or None, kubeconfig) as cluster:
+            return read_all(cluster)
+    except ClusterError as error:
+        raise OutOfReach(f"cannot read {against}: {error}") from error

@@ -1,0 +1,60 @@
+"""All given objects judged as one change to the context."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from cli.context import Context
+from cli.given import Given
+from policies.configuration import Configuration
+from policies.dialects import core, kueue, volcano
+from policies.objects import KubeObject
+from policies.proposal import Change, Circumstances, Proposal, propose
+from policies.verdict import Verdict, evaluate
+
+PRUNED = frozenset({kueue.COHORT, kueue.CLUSTER_QUEUE, kueue.LOCAL_QUEUE, volcano.QUEUE, core.NAMESPACE})
+"""The kinds that --prune may delete: those that make a quota tree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    proposal: Proposal
+    verdict: Verdict
+
+
+def judge(
+    given: Given, context: Context, configuration: Configuration, *, prune: bool = False, delete: bool = False
+) -> Judgement:
+    """What the rules say about the given objects in place of those that the context holds.
+
+    `prune` deletes what the context holds beyond them, `delete` deletes them.
+    """
+    changes = [_change(context, placed.thing, delete) for placed in given.objects.values()]
+    if prune:
+        changes += [Change(thing, None) for thing in _missing(given, context)]
+    circumstances = Circumstances(now=datetime.now(UTC), dry_run=True)
+    proposal = propose(context.world, changes, configuration, circumstances)
+    return Judgement(proposal, evaluate(proposal))
+
+
+def _change(context: Context, thing: KubeObject, delete: bool) -> Change:
+    before = context.world.get(thing.ref)
+    return Change(before or thing, None) if delete else Change(before, thing)
+
+
+def _missing(given: Given, context: Context) -> Iterator[KubeObject]:
+    """What the context holds and the files lack, of the kinds in the files: queues alone say nothing of namespaces."""
+    kinds = PRUNED & {ref.group_kind for ref in given.objects}
+    for thing in sorted(context.world.objects(), key=lambda thing: thing.ref):
+        if thing.ref.group_kind in kinds and thing.ref not in given.objects and not _made_by_the_system(thing):
+            yield thing
+
+
+def _made_by_the_system(thing: KubeObject) -> bool:
+    """Volcano's and Kubernetes' own queues and namespaces, which nobody keeps in files."""
+    kind, name = thing.ref.group_kind, thing.ref.name
+    if kind == volcano.QUEUE:
+        return name in volcano.BUILT_IN
+    return kind == core.NAMESPACE and (name == "default" or name.startswith("kube-"))

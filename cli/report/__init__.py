@@ -1,0 +1,1 @@
+"""What `validate` found, as a value, as text and as JSON."""

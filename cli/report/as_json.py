@@ -1,0 +1,93 @@
+"""The report as JSON. Its schema is docs/schemas/report.schema.json; a change of meaning needs a new apiVersion."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from cli.given import Place, Unreadable
+from cli.report.model import Because, Entry, Identity, Report
+from cli.version import VERSION
+from policies.rule import Severity
+
+API_VERSION = "quotree.dev/v1alpha1"
+
+
+def as_json(report: Report) -> str:
+    return json.dumps(_report(report), indent=2, ensure_ascii=False)
+
+
+def _report(report: Report) -> dict[str, Any]:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Report",
+        "context": _context(report),
+        "summary": _summary(report),
+        "findings": [_finding(entry) for entry in report.entries],
+        "notEvaluated": [{"rule": missed.rule.id, "reason": missed.reason} for missed in report.not_evaluated],
+        "unreadable": [_unreadable(item) for item in report.unreadable],
+    }
+
+
+def _context(report: Report) -> dict[str, Any]:
+    subject = report.subject
+    return {
+        "against": subject.kind,
+        "name": subject.name,
+        "queuesHeld": subject.held,
+        "objects": subject.objects,
+        "queues": subject.queues,
+        "profile": subject.profile,
+        "version": VERSION,
+    }
+
+
+def _summary(report: Report) -> dict[str, int]:
+    counts = {
+        "error": report.count(Severity.ERROR),
+        "warning": report.count(Severity.WARNING),
+        "info": report.count(Severity.INFO),
+        "notEvaluated": len(report.not_evaluated),
+    }
+    return {name: count for name, count in counts.items() if count or name != "info"}
+
+
+def _finding(entry: Entry) -> dict[str, Any]:
+    finding = entry.judged.finding
+    told = {
+        "rule": entry.judged.rule.id,
+        "severity": entry.judged.severity.value,
+        "message": finding.message,
+        "object": _object(entry.object),
+        "field": finding.field,
+        **_place(entry.place),
+        "causes": [_cause(because) for because in entry.causes],
+        "fix": finding.fix,
+    }
+    return {**told, "patch": [dict(operation) for operation in finding.patch]} if finding.patch else told
+
+
+def _cause(because: Because) -> dict[str, Any]:
+    return {
+        "object": _object(because.object),
+        "field": because.cause.field,
+        "message": because.cause.message,
+        **(_place(because.place) if because.place else {}),
+    }
+
+
+def _object(identity: Identity) -> dict[str, str]:
+    return {
+        "apiVersion": identity.api_version,
+        "kind": identity.kind,
+        "namespace": identity.namespace,
+        "name": identity.name,
+    }
+
+
+def _place(place: Place) -> dict[str, Any]:
+    return {"file": place.file, "line": place.line, "column": place.column}
+
+
+def _unreadable(item: Unreadable) -> dict[str, Any]:
+    return {**_place(item.place), "message": item.message}

@@ -1,0 +1,121 @@
+"""The report of one judgement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cli.context import Against, Context
+from cli.given import Given, Place, Unreadable
+from cli.judgement import Judgement
+from cli.places import Places
+from policies.configuration import Configuration
+from policies.objects import Ref
+from policies.proposal import Proposal
+from policies.rule import Cause, Severity, registry
+from policies.verdict import Judged, Unjudged
+
+_NEWEST = {
+    "": "v1",
+    "kueue.x-k8s.io": "v1beta2",
+    "scheduling.volcano.sh": "v1beta1",
+    "batch.volcano.sh": "v1alpha1",
+}
+"""The version to name for what has no object of its own, such as an implicit cohort."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """An object as a report names it. `namespace` is empty for cluster-scoped kinds."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Because:
+    """A cause; `place` is None where its object was not given."""
+
+    cause: Cause
+    object: Identity
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    judged: Judged
+    object: Identity
+    place: Place
+    causes: tuple[Because, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What was judged against what. `held` counts the queues of the context."""
+
+    against: str
+    kind: str
+    name: str
+    objects: int
+    queues: int
+    held: int
+    profile: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`entries` are worst first."""
+
+    subject: Subject
+    entries: tuple[Entry, ...]
+    not_evaluated: tuple[Unjudged, ...]
+    unreadable: tuple[Unreadable, ...]
+
+    def count(self, severity: Severity) -> int:
+        return sum(entry.judged.severity is severity for entry in self.entries)
+
+
+def report(given: Given, context: Context, judgement: Judgement) -> Report:
+    places = Places(given, judgement.proposal)
+    entries = tuple(_entry(judged, places, judgement.proposal) for judged in judgement.verdict.findings)
+    held = sum(1 for _ in context.world.nodes())
+    subject = _subject(given, context.against, held, judgement.proposal.configuration)
+    unreadable = given.unreadable + context.unreadable
+    return Report(subject, entries, judgement.verdict.not_evaluated, unreadable)
+
+
+def unjudged(given: Given, against: Against, configuration: Configuration, reason: str) -> Report:
+    """Where the context is out of reach no rule can judge anything."""
+    missed = tuple(Unjudged(rule, reason) for _, rule in sorted(registry().items()))
+    return Report(_subject(given, against, 0, configuration), (), missed, given.unreadable)
+
+
+def _subject(given: Given, against: Against, held: int, configuration: Configuration) -> Subject:
+    return Subject(
+        against=str(against),
+        kind=against.kind,
+        name=against.name,
+        objects=len(given.objects),
+        queues=given.queues,
+        held=held,
+        profile=configuration.profile.value,
+    )
+
+
+def _entry(judged: Judged, places: Places, proposal: Proposal) -> Entry:
+    finding = judged.finding
+    causes = tuple(
+        Because(cause, _identity(cause.object, proposal), places.of_cause(cause)) for cause in finding.causes
+    )
+    return Entry(judged, _identity(finding.object, proposal), places.of(finding), causes)
+
+
+def _identity(ref: Ref, proposal: Proposal) -> Identity:
+    thing = proposal.after.get(ref) or proposal.before.get(ref)
+    return Identity(thing.api_version if thing else _version(ref), ref.kind, ref.namespace, ref.name)
+
+
+def _version(ref: Ref) -> str:
+    version = _NEWEST.get(ref.group, "")
+    return f"{ref.group}/{version}" if ref.group else version

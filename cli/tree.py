@@ -1,0 +1,129 @@
+"""`quotree tree`: the quota trees, drawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from cli.context import Against, Context, load
+from cli.drawing import glyphs, lines, row_text
+from cli.exits import EPILOG, Exit
+from cli.given import Given, gather
+from cli.group import verbose
+from cli.options import against as against_option
+from cli.options import chosen, inputs, output
+from cli.output import emit, note
+from cli.quotas import Quotas, Row, namespace_rows
+from cli.trees import Spot, cycles, walk
+from policies.dialects import kueue, volcano
+from policies.dialects.core import Namespace
+from policies.dialects.yunikorn import PARENT_QUEUE
+from policies.forest import Forest
+from policies.objects import Ref
+
+_DIALECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano"}
+
+
+@click.command(epilog=EPILOG)
+@inputs
+@against_option
+@output
+@verbose
+def tree(
+    paths: tuple[str, ...], filenames: tuple[str, ...], against: Against, kubeconfig: str | None, output: str
+) -> None:
+    """Draw the quota trees of PATH..., together with what --against holds.
+
+    Each node has a line for each resource (Kueue: flavor/resource): the amounts as written, then the sums over its
+    children: in Kueue with all that is below these, since a Cohort's own quota adds to its children's.
+    """
+    if against.kind == "cluster" and not paths and not filenames:
+        given = Given({}, (), 0)
+    else:
+        given = gather(chosen(paths, filenames))
+    context = load(against, kubeconfig)
+    forest = context.world
+    for placed in given.objects.values():
+        forest = forest.put(placed.thing)
+    unreadable = given.unreadable + context.unreadable
+    for item in unreadable:
+        note(f"{item.place}: unreadable: {item.message}")
+    emit(_json(forest, context) if output == "json" else "\n".join(_text(forest)))
+    click.get_current_context().exit(Exit.UNREADABLE if unreadable else Exit.CLEAN)
+
+
+def _text(forest: Forest) -> Iterator[str]:
+    shapes, heading = glyphs(), ""
+    spots = list(walk(forest))
+    quotas = Quotas(forest, [spot.ref for spot in spots])
+    for dialect in _DIALECTS.values():
+        for spot in spots:
+            if _dialect(spot.ref) != dialect:
+                continue
+            if heading != dialect:
+                heading = dialect
+                yield dialect
+            yield from lines(forest, quotas, spot, shapes)
+    namespaces = list(_with_quota(forest))
+    if namespaces:
+        yield "YuniKorn"
+    for namespace, quota in namespaces:
+        parent = namespace.annotations.get(PARENT_QUEUE)
+        yield f"{namespace.ref}" + (f" (below {parent})" if parent else "")
+        yield from (f"   {row_text(row)}" for row in quota)
+    if not spots and not namespaces:
+        yield "no quota trees here"
+
+
+def _with_quota(forest: Forest) -> list[tuple[Namespace, list[Row]]]:
+    """The namespaces that have a YuniKorn quota, by name."""
+    namespaces = [thing for thing in forest.objects() if isinstance(thing, Namespace)]
+    quotas = [(namespace, namespace_rows(namespace, legacy=True)) for namespace in namespaces]
+    return sorted(((namespace, quota) for namespace, quota in quotas if quota), key=lambda pair: pair[0].ref)
+
+
+def _json(forest: Forest, context: Context) -> str:
+    spots = list(walk(forest))
+    quotas = Quotas(forest, [spot.ref for spot in spots])
+    nodes = [_node(forest, quotas, spot) for spot in spots]
+    nodes += [
+        {**_named(namespace.ref, "YuniKorn"), "parent": namespace.annotations.get(PARENT_QUEUE), "quota": _rows(quota)}
+        for namespace, quota in _with_quota(forest)
+    ]
+    answer = {
+        "apiVersion": "quotree.dev/v1alpha1",
+        "kind": "Tree",
+        "context": {"against": context.against.kind, "name": context.against.name},
+        "nodes": nodes,
+        "cycles": [[ref.name for ref in cycle] for cycle in cycles(forest)],
+    }
+    return json.dumps(answer, indent=2, ensure_ascii=False)
+
+
+def _node(forest: Forest, quotas: Quotas, spot: Spot) -> dict[str, Any]:
+    node = forest.node(spot.ref)
+    return {
+        **_named(spot.ref, _dialect(spot.ref)),
+        "exists": node is not None,
+        "parent": node.parent.name if node and node.parent else None,
+        "children": [child.ref.name for child in forest.children(spot.ref)],
+        "quota": _rows(quotas.rows(spot.ref)),
+    }
+
+
+def _named(ref: Ref, dialect: str) -> dict[str, Any]:
+    return {"dialect": dialect, "kind": ref.kind, "name": ref.name}
+
+
+def _rows(quota: list[Row]) -> list[dict[str, Any]]:
+    return [
+        {"flavor": row.flavor, "resource": row.resource, "own": dict(row.own), "children": dict(row.below)}
+        for row in quota
+    ]
+
+
+def _dialect(ref: Ref) -> str:
+    return _DIALECTS[ref.group]

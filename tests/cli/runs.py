@@ -1,0 +1,76 @@
+"""Running the command line in tests, and small organisations in files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from click.testing import CliRunner, Result
+from jsonschema import Draft202012Validator
+
+from cli.group import quotree
+from tests.builders import queue
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "report.schema.json"
+Manifest = Mapping[str, Any]
+
+BAD = queue("eng", deserved="cpu:4")
+WORSE = queue("ml", "eng", deserved="cpu:5")
+"""Together with BAD one error: the child deserves more than its parent."""
+GOOD = queue("ml", "eng", deserved="cpu:3")
+
+
+def run(*arguments: object, stdin: str = "", env: Mapping[str, str | None] | None = None) -> Result:
+    """The command in this process. QUOTREE_CONFIG is unset unless the test sets it."""
+    texts = [str(argument) for argument in arguments]
+    return CliRunner().invoke(quotree, texts, input=stdin, env={"QUOTREE_CONFIG": None, **(env or {})})
+
+
+def execute(
+    *arguments: object, stdin: str = "", env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "cli.main", *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=env,
+        check=False,
+    )
+
+
+def report(result: Result) -> dict[str, Any]:
+    """The JSON report on standard output, which obeys its published schema."""
+    answer = json.loads(result.stdout)
+    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(answer)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def write(path: Path, *manifests: Manifest) -> Path:
+    """The manifests as the documents of a YAML file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(yaml.safe_dump_all(manifests, sort_keys=False))
+    return path
+
+
+def kubeconfig(folder: Path, server: str) -> Path:
+    """A kubeconfig whose one and current context `lab` is this API server."""
+    return write(
+        folder / "kubeconfig",
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "lab", "cluster": {"server": server}}],
+            "users": [{"name": "me", "user": {}}],
+            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "me"}}],
+            "current-context": "lab",
+        },
+    )

@@ -1,0 +1,172 @@
+"""What the files are judged against, what they override, and what --prune deletes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders import cluster_queue, cohort, local_queue, pod_group, queue
+from tests.cli.runs import BAD, GOOD, WORSE, kubeconfig, report, run, write
+from tests.cluster.fake import FakeApi, Handler, status
+
+
+def namespace(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def test_the_files_override_what_the_context_holds(tmp_path: Path) -> None:
+    held = write(tmp_path / "held.yaml", BAD, WORSE)
+    better = write(tmp_path / "new.yaml", GOOD)
+
+    result = run("validate", better, "--against", f"files:{held}")
+
+    assert result.exit_code == 0
+    assert f"judged against the files in {held}, 2 queues there: 1 object, 1 queue\n" in result.stdout
+
+
+def test_what_was_wrong_before_is_a_warning_and_says_so(tmp_path: Path) -> None:
+    held = write(tmp_path / "held.yaml", BAD, WORSE)
+
+    result = run("validate", write(tmp_path / "new.yaml", WORSE), "--against", f"files:{held}")
+
+    assert result.exit_code == 0
+    assert "warning[children-deserved-exceed-parent]: Queue eng: " in result.stdout
+    assert "(as before this change)" in result.stdout
+
+
+def test_unreadable_files_of_the_context_are_3(tmp_path: Path) -> None:
+    (tmp_path / "held.yaml").write_text("a: [\n")
+
+    result = run("validate", write(tmp_path / "new.yaml", GOOD), "--against", f"files:{tmp_path / 'held.yaml'}")
+
+    assert result.exit_code == 3
+
+
+def test_prune_deletes_what_the_files_lack(tmp_path: Path) -> None:
+    held = write(tmp_path / "held.yaml", cohort("org"), cohort("lab", "org"), cluster_queue("ml", "lab"))
+    given = write(tmp_path / "new.yaml", cohort("org"))
+
+    kept, pruned = (run("validate", given, "--against", f"files:{held}", *flag) for flag in ([], ["--prune"]))
+
+    assert kept.exit_code == 0
+    assert pruned.exit_code == 1
+    assert "error[delete-with-children]: Cohort lab: " in pruned.stdout
+
+
+def test_prune_leaves_kinds_alone_that_the_files_do_not_have(tmp_path: Path) -> None:
+    held = write(tmp_path / "held.yaml", cohort("org"), queue("eng"), queue("ml", "eng"), namespace("team"))
+    given = write(tmp_path / "new.yaml", cohort("org"))
+
+    result = run("validate", given, "--against", f"files:{held}", "--prune")
+
+    assert result.exit_code == 0
+    assert "nothing is wrong" in result.stdout
+
+
+def test_prune_spares_the_queues_that_volcano_makes(tmp_path: Path) -> None:
+    held = write(tmp_path / "held.yaml", queue("root", None), queue("default"), queue("eng"))
+
+    result = run("validate", write(tmp_path / "new.yaml", queue("eng")), "--against", f"files:{held}", "--prune")
+
+    assert result.exit_code == 0
+
+
+def test_a_finding_about_the_context_lies_at_the_first_given_cause(tmp_path: Path) -> None:
+    held = write(tmp_path / "held.yaml", BAD, queue("web", "eng", deserved="cpu:3"))
+    given = write(tmp_path / "new.yaml", queue("other"), queue("ml", "eng", deserved="cpu:2"))
+
+    (finding,) = report(run("validate", given, "--against", f"files:{held}", "-o", "json"))["findings"]
+
+    assert finding["object"]["name"] == "eng"
+    assert (str(given), 17, 10) == (finding["file"], finding["line"], finding["column"])
+
+
+def test_a_finding_without_given_causes_lies_at_the_nearest_given_object(tmp_path: Path) -> None:
+    held = write(tmp_path / "held.yaml", BAD, queue("ml", "eng", deserved="cpu:3"), queue("far"))
+    given = write(tmp_path / "new.yaml", queue("unrelated"), queue("train", "eng", deserved="cpu:2"), queue("eng"))
+
+    findings = report(run("validate", given, "--against", f"files:{held}", "-o", "json"))["findings"]
+
+    assert all(str(given) == finding["file"] for finding in findings)
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    server = FakeApi()
+    yield server
+    server.close()
+
+
+def _holding(api: FakeApi, **objects: list[dict[str, Any]]) -> None:
+    """Let the fake API server answer lists of these plurals; other kinds are not installed."""
+
+    def reply(handler: Handler) -> None:
+        plural = handler.path.partition("?")[0].rpartition("/")[2]
+        if plural in objects:
+            answer = {
+                "kind": "AnyList",
+                "apiVersion": "v1",
+                "metadata": {"resourceVersion": "1"},
+                "items": objects[plural],
+            }
+            handler.send_json(200, answer)
+        else:
+            status(404, "NotFound")(handler)
+
+    api.others.extend([reply] * 50)
+
+
+def test_against_a_cluster_the_files_override_it_and_work_is_known(tmp_path: Path, api: FakeApi) -> None:
+    _holding(api, queues=[queue("eng"), queue("ml")], podgroups=[pod_group("train", "eng")], namespaces=[])
+    given = write(tmp_path / "new.yaml", queue("ml", "eng"))
+
+    result = run("validate", given, "--against", "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, api.url))
+
+    assert result.exit_code == 1
+    assert "judged against cluster lab, 2 queues there: 1 object, 1 queue\n" in result.stdout
+    assert f"{given}:6:11: error[parent-with-workloads]: " in result.stdout
+    assert "not evaluated" not in result.stdout
+
+
+def test_the_current_context_is_taken_where_none_is_named(tmp_path: Path, api: FakeApi) -> None:
+    _holding(api, queues=[queue("eng")])
+
+    result = run(
+        "validate",
+        write(tmp_path / "a.yaml", GOOD),
+        "--against",
+        "cluster",
+        env={"KUBECONFIG": str(kubeconfig(tmp_path, api.url))},
+    )
+
+    assert "judged against cluster (current context), 1 queue there" in result.stdout
+
+
+def test_a_cluster_that_forbids_reading_is_4(tmp_path: Path, api: FakeApi) -> None:
+    api.others.extend([status(403, "Forbidden")] * 20)
+    given = write(tmp_path / "a.yaml", GOOD)
+
+    result = run("validate", given, "--against", "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, api.url))
+
+    assert result.exit_code == 4
+    assert "403 Forbidden" in result.stdout
+
+
+def test_pruning_a_cluster_keeps_its_namespaces(tmp_path: Path, api: FakeApi) -> None:
+    door = local_queue("door", "ml")
+    _holding(
+        api,
+        clusterqueues=[cluster_queue("ml"), cluster_queue("gone")],
+        localqueues=[door],
+        namespaces=[namespace("ns"), namespace("kube-system")],
+    )
+    given = write(tmp_path / "a.yaml", cluster_queue("ml"), door)
+
+    result = run(
+        "validate", given, "--against", "cluster:lab", "--prune", "--kubeconfig", kubeconfig(tmp_path, api.url)
+    )
+
+    assert result.exit_code == 0, result.stdout

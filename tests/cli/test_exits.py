@@ -1,0 +1,226 @@
+"""Exit codes: what each stands for, which of several wins, and that no flag changes a meaning."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from cli.exits import Exit, strongest
+from tests.builders import cohort, local_queue, queue
+from tests.cli.runs import BAD, GOOD, WORSE, execute, kubeconfig, run, write
+
+UNREACHABLE = "cluster:lab"
+NOBODY = "http://127.0.0.1:1"
+"""Nothing listens on port 1 of loopback."""
+
+
+def test_two_beats_three_beats_four_beats_one_beats_five_beats_zero() -> None:
+    order = [Exit.USAGE, Exit.UNREADABLE, Exit.UNJUDGED, Exit.FINDINGS, Exit.NOTHING, Exit.CLEAN]
+
+    for size in range(1, len(order) + 1):
+        for codes in combinations(order, size):
+            assert codes[0] is strongest(reversed(codes))
+    assert strongest([]) is Exit.CLEAN
+
+
+def test_clean_is_0(tmp_path: Path) -> None:
+    assert run("validate", write(tmp_path / "a.yaml", BAD, GOOD)).exit_code == 0
+
+
+def test_an_error_is_1(tmp_path: Path) -> None:
+    assert run("validate", write(tmp_path / "a.yaml", BAD, WORSE)).exit_code == 1
+
+
+@pytest.mark.parametrize(("fail_on", "code"), [("error", 0), ("warning", 1), ("never", 0)])
+def test_a_warning_is_1_only_where_that_is_asked_for(tmp_path: Path, fail_on: str, code: int) -> None:
+    file = write(tmp_path / "a.yaml", local_queue("door", "missing"))
+
+    assert run("validate", file, "--fail-on", fail_on).exit_code == code
+
+
+def test_with_fail_on_never_errors_are_told_all_the_same(tmp_path: Path) -> None:
+    result = run("validate", write(tmp_path / "a.yaml", BAD, WORSE), "--fail-on", "never")
+
+    assert result.exit_code == 0
+    assert "error[children-deserved-exceed-parent]" in result.stdout
+
+
+def test_no_input_is_2() -> None:
+    result = run("validate")
+
+    assert result.exit_code == 2
+    assert "-f - for standard input" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--against", "everything"],
+        ["--against", "files:"],
+        ["--against", "nothing:x"],
+        ["--against", "cluster:"],
+        ["--against", "files:/no/such/folder"],
+        ["--fail-on", "info"],
+        ["--profile", "lax"],
+        ["-o", "xml"],
+        ["--config", "/no/such/file.yaml"],
+        ["--prune"],
+        ["--unknown"],
+    ],
+)
+def test_a_wrong_command_line_is_2(tmp_path: Path, arguments: list[str]) -> None:
+    assert run("validate", write(tmp_path / "a.yaml", BAD, WORSE), *arguments).exit_code == 2
+
+
+def test_unreadable_input_is_3_and_the_rest_is_judged(tmp_path: Path) -> None:
+    write(tmp_path / "good.yaml", BAD, WORSE)
+    (tmp_path / "torn.yaml").write_text("kind: Queue\nspec: {a: [\n")
+
+    result = run("validate", tmp_path)
+
+    assert result.exit_code == 3
+    assert f"{tmp_path}/torn.yaml:3:1: unreadable: " in result.stderr
+    assert "1 error, 1 rule not evaluated, 1 place unreadable" in result.stdout
+
+
+def test_a_missing_file_is_3(tmp_path: Path) -> None:
+    result = run("validate", tmp_path / "missing.yaml")
+
+    assert result.exit_code == 3
+    assert "missing.yaml:1:1: unreadable: cannot be read: No such file or directory" in result.stderr
+
+
+def test_an_object_given_twice_is_3_and_names_both_places(tmp_path: Path) -> None:
+    write(tmp_path / "a.yaml", cohort("org"))
+    write(tmp_path / "b.yaml", cohort("lab"), cohort("org"))
+
+    result = run("validate", tmp_path)
+
+    assert result.exit_code == 3
+    wanted = f"{tmp_path}/b.yaml:7:1: unreadable: Cohort org is given twice, first at {tmp_path}/a.yaml:1:1; keep one"
+    assert wanted in result.stderr
+
+
+def test_objects_of_one_generate_name_are_not_the_same(tmp_path: Path) -> None:
+    pod_group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"generateName": "train-", "namespace": "ns"},
+        "spec": {"queue": "ml"},
+    }
+    result = run("validate", write(tmp_path / "a.yaml", BAD, GOOD, pod_group, pod_group))
+
+    assert result.exit_code == 0
+    assert "4 objects, 2 queues" in result.stdout
+
+
+def test_an_unreachable_cluster_is_4_and_no_rule_passes(tmp_path: Path) -> None:
+    file = write(tmp_path / "org" / "a.yaml", BAD, WORSE)
+
+    result = run("validate", file, "--against", UNREACHABLE, "--kubeconfig", kubeconfig(tmp_path, NOBODY))
+
+    assert result.exit_code == 4
+    assert "not evaluated[bad-quantity, bad-structure, " in result.stdout
+    assert "cannot read cluster lab: " in result.stdout
+
+
+def test_an_unknown_context_is_4(tmp_path: Path) -> None:
+    file = write(tmp_path / "org" / "a.yaml", BAD)
+
+    result = run("validate", file, "--against", "cluster:typo", "--kubeconfig", kubeconfig(tmp_path, NOBODY))
+
+    assert result.exit_code == 4
+    assert "context 'typo'" in result.stdout
+
+
+def test_not_evaluated_is_4_only_where_that_is_required(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml", queue("eng"), queue("ml", "new-parent"), queue("new-parent"))
+
+    assert run("validate", file).exit_code == 0
+    assert run("validate", file, "--require-evaluated").exit_code == 4
+    assert run("validate", file, "--against", f"files:{file}", "--require-evaluated").exit_code == 0
+
+
+def test_an_internal_error_is_4_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.validate.judge", lambda *_, **__: 1 / 0)
+    file = write(tmp_path / "a.yaml", BAD)
+
+    result = run("validate", file)
+
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert result.stderr == "quotree: internal error: ZeroDivisionError: division by zero; -v shows where\n"
+    assert "Traceback" in run("validate", file, "-v").stderr
+    assert "Traceback" in run("-v", "validate", file).stderr
+
+
+def test_nothing_to_judge_is_5_only_where_something_is_required(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml", {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}})
+
+    lenient, strict = run("validate", file), run("validate", file, "--require-objects")
+
+    assert (lenient.exit_code, strict.exit_code) == (0, 5)
+    for result in (lenient, strict):
+        assert "nothing to judge: no object of a kind that carries quota (1 of other kinds)" in result.stderr
+
+
+def test_ctrl_c_is_none_of_our_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cli.validate.judge", interrupted)
+
+    assert run("validate", write(tmp_path / "a.yaml", BAD)).exit_code == 130
+
+
+def _combination(folder: Path, *faults: int) -> list[object]:
+    """Arguments under which all these codes apply."""
+    write(folder / "org" / "a.yaml", BAD, WORSE if 1 in faults else GOOD)
+    arguments: list[object] = [folder / "org"]
+    if 3 in faults:
+        (folder / "org" / "torn.yaml").write_text("a: [\n")
+    if 4 in faults:
+        arguments += ["--require-evaluated"]
+        write(folder / "org" / "b.yaml", queue("new-parent"), queue("child", "new-parent"))
+    if 2 in faults:
+        arguments += ["--profile", "lax"]
+    return arguments
+
+
+@pytest.mark.parametrize(
+    "faults", [faults for size in (1, 2, 3, 4) for faults in combinations([2, 3, 4, 1], size)], ids=str
+)
+def test_of_several_faults_the_strongest_tells(tmp_path: Path, faults: tuple[int, ...]) -> None:
+    assert run("validate", *_combination(tmp_path, *faults)).exit_code == faults[0]
+
+
+def test_an_unreadable_file_beats_an_unreachable_cluster(tmp_path: Path) -> None:
+    arguments = [*_combination(tmp_path, 3), "--against", UNREACHABLE, "--kubeconfig", kubeconfig(tmp_path, NOBODY)]
+
+    result = run("validate", *arguments)
+
+    assert result.exit_code == 3
+    assert "torn.yaml:2:1: unreadable: " in result.stderr
+
+
+def test_the_process_ends_with_the_code(tmp_path: Path) -> None:
+    assert execute("validate", write(tmp_path / "a.yaml", BAD, WORSE)).returncode == 1
+    assert execute("validate", tmp_path / "b.yaml").returncode == 3
+    assert execute("validate").returncode == 2
+    assert execute("validate", "-f", "-", "--require-objects").returncode == 5
+
+
+def test_a_reader_who_closes_the_pipe_does_not_change_the_code(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml", *(queue(f"q{i}", "missing") for i in range(2000)))
+    with subprocess.Popen(
+        [sys.executable, "-m", "cli.main", "validate", str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 1

@@ -1,0 +1,101 @@
+"""The entry point: what it prints before anything else is imported, and how it is called."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cli.main import _called
+from cli.version import VERSION
+from tests.builders import cluster_queue, cohort
+from tests.cli.runs import execute, run, write
+
+ROOT = Path(__file__).parents[2]
+_LOADED = "import sys, atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); from cli.main import main"
+
+
+def _modules(*arguments: object) -> set[str]:
+    """What is imported by the time the command ends."""
+    script = f"{_LOADED}; sys.argv = {['quotree', *map(str, arguments)]!r}; main()"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return set(ended.stderr.splitlines()[-1].split())
+
+
+def test_the_version_is_that_of_the_project_file() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert project["version"] == VERSION
+
+
+@pytest.mark.parametrize("flag", ["--version", "-V"])
+def test_the_version_is_told_alone(flag: str) -> None:
+    assert (0, f"quotree {VERSION}\n", "") == (lambda it: (it.returncode, it.stdout, it.stderr))(execute(flag))
+
+
+def test_the_version_is_told_beside_other_flags_too() -> None:
+    assert f"quotree {VERSION}\n" == run("-v", "--version").stdout
+
+
+def test_the_version_costs_no_import_beyond_its_own_module() -> None:
+    loaded = _modules("--version")
+
+    assert {"cli", "cli.main", "cli.version"} == {name for name in loaded if name.partition(".")[0] == "cli"}
+    assert not loaded & {"click", "yaml", "policies", "importlib.metadata", "jsonschema_rs"}
+
+
+def test_help_imports_no_command() -> None:
+    assert not _modules("--help") & {"cli.validate", "cli.serve", "policies", "yaml"}
+
+
+def test_validate_imports_no_cluster_no_server_and_no_cryptography(tmp_path: Path) -> None:
+    loaded = _modules("validate", write(tmp_path / "a.yaml", cohort("org"), cluster_queue("ml", "org")))
+
+    assert not loaded & {"kubernetes", "urllib3", "flask", "gunicorn", "cryptography", "cluster", "webhook", "certs"}
+    assert not loaded & {"prometheus_client", "jsonschema"}
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/usr/local/bin/quotree", "quotree"),
+        ("/home/me/.krew/bin/kubectl-quotree", "kubectl quotree"),
+        ("kubectl-quotree", "kubectl quotree"),
+        (r"C:\bin\kubectl-quotree.exe", "kubectl quotree"),
+        ("/src/cli/main.py", "quotree"),
+    ],
+)
+def test_help_shows_the_name_that_was_typed(path: str, name: str) -> None:
+    assert name == _called(path)
+
+
+def test_as_a_plug_in_of_kubectl_help_says_so() -> None:
+    script = "import sys; sys.argv = ['/usr/bin/kubectl-quotree', '--help']; from cli.main import main; main()"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+
+    assert "Usage: kubectl quotree [OPTIONS] COMMAND" in ended.stdout
+
+
+def test_both_console_scripts_lead_here() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+    assert project["scripts"] == {"quotree": "cli.main:main", "kubectl-quotree": "cli.main:main"}
+
+
+@pytest.mark.parametrize("command", ["validate", "tree", "explain", "rules", "serve", "certs"])
+def test_every_command_has_help_with_the_exit_codes(command: str) -> None:
+    shown = run(command, "--help")
+
+    assert shown.exit_code == 0
+    assert "Exit codes: 0 clean" in shown.stdout
+
+
+def test_an_unknown_command_is_a_usage_error() -> None:
+    result = run("valdate")
+
+    assert result.exit_code == 2
+    assert "No such command 'valdate'" in result.stderr

@@ -1,0 +1,116 @@
+"""Which configuration is in force, and what is said about a bad one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.runs import BAD, WORSE, Manifest, run, write
+
+
+def configuration(**keys: Any) -> Manifest:
+    return {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration", **keys}
+
+
+HEAD = "apiVersion: config.quotree.dev/v1alpha1\nkind: Configuration\n"
+OFF = configuration(rules=[{"rule": "children-deserved-exceed-parent", "action": "off"}])
+WARN = configuration(rules=[{"rule": "children-deserved-exceed-parent", "action": "warn"}])
+AUDIT = configuration(rules=[{"rule": "children-deserved-exceed-parent", "action": "audit"}])
+
+
+@pytest.fixture
+def organisation(tmp_path: Path) -> Path:
+    write(tmp_path / "org" / "deep" / "a.yaml", BAD, WORSE)
+    return tmp_path / "org" / "deep"
+
+
+def test_the_file_upward_from_the_first_input_is_taken(organisation: Path) -> None:
+    write(organisation.parent / ".quotree.yaml", WARN)
+
+    result = run("validate", organisation)
+
+    assert result.exit_code == 0
+    assert "1 warning" in result.stdout
+
+
+def test_the_nearest_file_upward_wins(organisation: Path) -> None:
+    write(organisation.parent / ".quotree.yaml", WARN)
+    write(organisation / ".quotree.yaml", OFF)
+
+    assert "warning" not in run("validate", organisation / "a.yaml").stdout
+
+
+def test_the_environment_wins_over_the_file_upward(organisation: Path, tmp_path: Path) -> None:
+    write(organisation / ".quotree.yaml", OFF)
+    file = write(tmp_path / "env.yaml", AUDIT)
+
+    assert "1 info" in run("validate", organisation, env={"QUOTREE_CONFIG": str(file)}).stdout
+
+
+def test_the_option_wins_over_the_environment(organisation: Path, tmp_path: Path) -> None:
+    option, variable = write(tmp_path / "option.yaml", WARN), write(tmp_path / "env.yaml", OFF)
+
+    result = run("validate", organisation, "--config", option, env={"QUOTREE_CONFIG": str(variable)})
+
+    assert "1 warning" in result.stdout
+
+
+def test_the_profile_option_wins_over_the_file(organisation: Path, tmp_path: Path) -> None:
+    file = write(tmp_path / "c.yaml", configuration(profile="compat"))
+
+    assert '"profile": "compat"' in run("validate", organisation, "--config", file, "-o", "json").stdout
+    chosen = run("validate", organisation, "--config", file, "--profile", "strict", "-o", "json")
+    assert '"profile": "strict"' in chosen.stdout
+
+
+def test_for_standard_input_the_search_begins_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(tmp_path / "a.yaml", BAD, WORSE)
+    write(tmp_path / ".quotree.yaml", WARN)
+    monkeypatch.chdir(tmp_path)
+
+    assert run("validate", "-", stdin=file.read_text()).exit_code == 0
+
+
+def test_the_configuration_is_no_input_of_another_kind(organisation: Path) -> None:
+    write(organisation / ".quotree.yaml", OFF)
+
+    assert "2 objects" in run("validate", organisation).stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("kind: Configuration\n", ":1:1: apiVersion: is required"),
+        (f"{HEAD}profil: strict\n", ":3:9: profil: unknown key"),
+        (
+            HEAD + "rules: [{rule: parent-cycl, action: off}]\n",
+            "did you mean 'parent-cycle'?",
+        ),
+        (
+            HEAD + "volcano:\n  maxQueueDepth: deep\n",
+            ":4:18: volcano.maxQueueDepth: expected a whole number above 0",
+        ),
+        ("a: [\n", ":2:1: not YAML: "),
+        ("", ": a configuration is one document, here are 0"),
+        ("a: 1\n---\nb: 1\n", ": a configuration is one document, here are 2"),
+    ],
+)
+def test_a_bad_configuration_is_2_with_file_and_key(organisation: Path, tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "c.yaml").write_text(text)
+
+    result = run("validate", organisation, "--config", tmp_path / "c.yaml")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{tmp_path}/c.yaml" in result.stderr
+    assert told in result.stderr
+
+
+def test_a_missing_configuration_is_2(organisation: Path) -> None:
+    result = run("validate", organisation, env={"QUOTREE_CONFIG": "/no/such.yaml"})
+
+    assert result.exit_code == 2
+    assert "/no/such.yaml: no such configuration file" in result.stderr

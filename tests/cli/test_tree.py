@@ -1,0 +1,156 @@
+"""The drawing of trees: shape, quota as written, sums; cycles and depth without end or hang."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.builders import cluster_queue, cohort, drawn, queue
+from tests.cli.runs import execute, run, write
+
+
+def with_quota(manifest: dict[str, Any], *resources: dict[str, Any]) -> dict[str, Any]:
+    """A Cohort or ClusterQueue with one group of one flavor."""
+    flavor = {"name": "spot", "resources": list(resources)}
+    group = {"coveredResources": [resource["name"] for resource in resources], "flavors": [flavor]}
+    return {**manifest, "spec": {**manifest["spec"], "resourceGroups": [group]}}
+
+
+def namespace(name: str, **annotations: str) -> dict[str, Any]:
+    notes = {f"yunikorn.apache.org/{key}": text for key, text in annotations.items()}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": notes}}
+
+
+def test_volcano_amounts_as_written_and_sums_of_the_children(tmp_path: Path) -> None:
+    queues = drawn("""
+        eng     guarantee=cpu:4 deserved=cpu:6,memory:8Gi capability=cpu:8
+          ml    guarantee=cpu:1500m deserved=memory:1Gi
+          web   guarantee=cpu:1 deserved=memory:512Mi
+    """)
+
+    shown = run("tree", write(tmp_path / "a.yaml", *queues)).stdout
+
+    assert shown == (
+        "Volcano\n"
+        "Queue root (no object here)\n"
+        "│  cpu: not set; children: guarantee 4, deserved 6\n"
+        "│  memory: not set; children: deserved 8Gi\n"
+        "└─ Queue eng\n"
+        "   │  cpu: guarantee 4, deserved 6, capability 8; children: guarantee 2500m\n"
+        "   │  memory: deserved 8Gi; children: deserved 1536Mi\n"
+        "   ├─ Queue ml\n"
+        "   │     cpu: guarantee 1500m\n"
+        "   │     memory: deserved 1Gi\n"
+        "   └─ Queue web\n"
+        "         cpu: guarantee 1\n"
+        "         memory: deserved 512Mi\n"
+    )
+
+
+def test_kueue_quota_per_flavor_with_limits_and_an_implicit_cohort(tmp_path: Path) -> None:
+    lab = with_quota(cohort("lab", "org"), {"name": "cpu", "nominalQuota": 2, "lendingLimit": 1})
+    ml = with_quota(cluster_queue("ml", "lab"), {"name": "cpu", "nominalQuota": "500m", "borrowingLimit": 3})
+
+    shown = run("tree", write(tmp_path / "a.yaml", lab, ml)).stdout
+
+    assert shown == (
+        "Kueue\n"
+        "Cohort org (no object here)\n"
+        "│  spot/cpu: not set; children: nominalQuota 2500m\n"
+        "└─ Cohort lab\n"
+        "   │  spot/cpu: nominalQuota 2, lendingLimit 1; children: nominalQuota 500m\n"
+        "   └─ ClusterQueue ml\n"
+        "         spot/cpu: nominalQuota 500m, borrowingLimit 3\n"
+    )
+
+
+def test_yunikorn_namespaces_with_their_parent_queue(tmp_path: Path) -> None:
+    quota = {"namespace.quota": '{"cpu": "4", "memory": "8Gi"}', "namespace.guaranteed": '{"cpu": "1"}'}
+    file = write(tmp_path / "a.yaml", namespace("team", parentqueue="root.eng", **quota), namespace("other"))
+
+    assert run("tree", file).stdout == (
+        "YuniKorn\nNamespace team (below root.eng)\n   cpu: max 4, guaranteed 1\n   memory: max 8Gi\n"
+    )
+
+
+def test_a_cycle_is_shown_as_one_with_what_hangs_on_it(tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "a.yaml", cohort("a", "b"), cohort("b", "a"), cluster_queue("ml", "b"), cohort("own", "own")
+    )
+
+    assert run("tree", file).stdout == (
+        "Kueue\n"
+        "Cohort a (on the cycle a -> b -> a)\n"
+        "Cohort b (on the cycle a -> b -> a)\n"
+        "└─ ClusterQueue ml\n"
+        "Cohort own (on the cycle own -> own)\n"
+    )
+
+
+def test_a_deep_tree_is_drawn_in_pieces_and_whole(tmp_path: Path) -> None:
+    chain = [cohort(f"c{i:04}", f"c{i - 1:04}" if i else None) for i in range(2000)]
+    file = write(tmp_path / "a.yaml", *chain)
+
+    lines = run("tree", file).stdout.splitlines()
+
+    assert [f"c{i:04}" for i in range(2000)] == [line.split("Cohort ")[1].split(" ")[0] for line in lines[1:]]
+    assert max(map(len, lines)) < 150
+    assert "Cohort c0031 (below c0030)" in lines
+    assert len(json.loads(run("tree", file, "-o", "json").stdout)["nodes"]) == 2000
+
+
+def test_a_terminal_without_unicode_gets_ascii(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml", queue("eng"), queue("web"))
+
+    shown = execute("tree", file, env={"PYTHONIOENCODING": "ascii", "PATH": ""})
+
+    assert shown.stdout == "Volcano\nQueue root (no object here)\n|- Queue eng\n`- Queue web\n"
+
+
+def test_json_lists_every_node_with_its_quota(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml", *drawn("eng deserved=cpu:4\n  ml deserved=cpu:3"), cohort("own", "own"))
+
+    answer = json.loads(run("tree", file, "-o", "json").stdout)
+
+    assert answer["cycles"] == [["own"]]
+    (eng,) = [node for node in answer["nodes"] if node["name"] == "eng"]
+    assert eng == {
+        "dialect": "Volcano",
+        "kind": "Queue",
+        "name": "eng",
+        "exists": True,
+        "parent": "root",
+        "children": ["ml"],
+        "quota": [{"flavor": "", "resource": "cpu", "own": {"deserved": "4"}, "children": {"deserved": "3"}}],
+    }
+
+
+def test_what_the_context_holds_is_drawn_too(tmp_path: Path) -> None:
+    held = write(tmp_path / "held.yaml", queue("eng"), queue("old", "eng"))
+    given = write(tmp_path / "new.yaml", queue("ml", "eng"))
+
+    shown = run("tree", given, "--against", f"files:{held}").stdout
+
+    assert "   ├─ Queue ml\n   └─ Queue old\n" in shown
+
+
+def test_without_trees_it_says_so(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml", {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}})
+
+    assert run("tree", file).stdout == "no quota trees here\n"
+
+
+def test_unreadable_input_is_3_and_the_rest_is_drawn(tmp_path: Path) -> None:
+    write(tmp_path / "a.yaml", cohort("org"))
+    (tmp_path / "b.yaml").write_text("a: [\n")
+
+    result = run("tree", tmp_path)
+
+    assert result.exit_code == 3
+    assert "Cohort org" in result.stdout
+    assert "b.yaml:2:1: unreadable: " in result.stderr
+
+
+def test_nothing_given_is_2() -> None:
+    assert run("tree").exit_code == 2

@@ -1,0 +1,118 @@
+"""`make run`: what it prints, how it ends, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cli import demo
+from cli.demo_webhook import NotServed, Webhook, path_of
+
+ROOT = Path(__file__).parents[2]
+
+
+def _start(*arguments: str, folder: Path) -> subprocess.Popen[str]:
+    """The demonstration, with its temporary files below `folder`."""
+    environment = {**os.environ, "TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "cli.demo", *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _left_behind(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+def test_once_it_plays_everything_and_ends_with_0(tmp_path: Path) -> None:
+    with _start("--once", folder=tmp_path) as process:
+        out, err = process.communicate(timeout=120)
+
+    assert (process.returncode, err) == (0, "")
+    for folder in (ROOT / "examples" / "refused").iterdir():
+        assert f"refused/{folder.name}: " in out
+    for review in (ROOT / "examples" / "reviews").glob("*.json"):
+        assert f"{review.name}: " in out
+    assert "Everything turned out as the examples say." in out
+    assert _left_behind(tmp_path) == []
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_it_stays_up_until_it_is_stopped_and_leaves_nothing(tmp_path: Path, ending: signal.Signals) -> None:
+    with _start(folder=tmp_path) as process:
+        assert process.stdout
+        lines: Iterator[str] = iter(process.stdout)
+        url = next(match[1] for line in lines if (match := re.search(r"stays up at (\S+) until", line)))
+        authority = next(match[1] for line in lines if (match := re.search(r"--cacert (\S+)", line)))
+        context = ssl.create_default_context(cafile=authority)
+        with urllib.request.urlopen(f"{url}/readyz", context=context, timeout=30) as answer:
+            assert answer.status == 200
+        process.send_signal(ending)
+        process.communicate(timeout=60)
+
+    assert process.returncode == 0
+    assert _left_behind(tmp_path) == []
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(f"{url}/readyz", context=context, timeout=30)
+
+
+def test_a_verdict_that_the_example_does_not_announce_is_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    reviews = tmp_path / "examples" / "reviews"
+    wrong = sorted(reviews.glob("refused-*.json"))[0]
+    wrong.rename(reviews / "allowed-by-mistake.json")
+    monkeypatch.setattr(demo, "EXAMPLES", tmp_path / "examples")
+
+    assert demo._run(once=True) == 1
+    assert "NOT AS EXPECTED: allowed-by-mistake.json: refused" in capsys.readouterr().err
+
+
+def test_an_example_that_is_not_refused_is_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    expect = tmp_path / "examples" / "refused" / "volcano-cycle" / "expect.yaml"
+    expect.write_text(expect.read_text().replace("parent-cycle", "parent-missing"))
+    monkeypatch.setattr(demo, "EXAMPLES", tmp_path / "examples")
+
+    assert demo._run(once=True) == 1
+    wanted = "NOT AS EXPECTED: refused/volcano-cycle: expected parent-missing, found parent-cycle"
+    assert wanted in capsys.readouterr().err
+
+
+def test_a_webhook_that_does_not_start_says_why_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    with pytest.raises(NotServed, match="no such file or folder"), Webhook(tmp_path / "missing"):
+        pass
+
+    assert _left_behind(tmp_path) == []
+
+
+def test_a_request_goes_to_the_endpoint_of_its_kind() -> None:
+    def path(group: str, kind: str) -> str:
+        return path_of({"request": {"kind": {"group": group, "kind": kind}}})
+
+    assert path("kueue.x-k8s.io", "Cohort") == "/v1/validate/kueue"
+    assert path("batch.volcano.sh", "Job") == "/v1/validate/volcano"
+    assert path("", "Pod") == "/v1/validate/volcano"
+    assert path("", "Namespace") == "/v1/validate/yunikorn"
+    assert path_of({"request": {"kind": {"group": "", "kind": "Namespace"}}}, mutating=True) == "/v1/mutate/yunikorn"

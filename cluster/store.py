@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
@@ -17,6 +18,8 @@ from policies.forest import Forest
 from policies.objects import GroupKind, KubeObject
 
 log = logging.getLogger(__name__)
+
+_CLOSING = 5.0  # seconds for all reflectors together; one that hangs in a connection attempt is left behind
 
 
 def _kueue(plural: str, *versions: str, namespaced: bool = False) -> tuple[Resource, ...]:
@@ -106,7 +109,10 @@ class Store:
         with self._starting:
             self._closed = True
         for reflector in self._reflectors.values():
-            reflector.stop()
+            reflector.stop(timeout=0)  # all are told before any is waited for
+        end = time.monotonic() + _CLOSING
+        for reflector in self._reflectors.values():
+            reflector.stop(timeout=max(0.0, end - time.monotonic()))
 
     def _start(self, cluster: Cluster) -> None:
         for kind, candidates in FOLLOWED.items():

@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import ssl
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -54,15 +55,19 @@ def serve(
     """Serve until SIGTERM or SIGINT; returns the exit code. To be called in the main thread.
 
     `open_world` and `announce` are called in the worker process: once when it starts, and again if it was killed and
-    another took its place. Raises OSError or BadCertificate where the certificate cannot be used.
+    another took its place. Raises BadCertificate where the certificate cannot be served.
     """
     tls = ReloadingContext(settings.certificate, settings.key, minimum_version=TLS_VERSIONS[settings.tls_minimum])
     log_as_json()
+    master = os.getpid()
     try:
-        Arbiter(_Application(settings, open_world, tls, announce)).run()
+        _Master(_Application(settings, open_world, tls, announce)).run()
+        code = 0
     except SystemExit as stopped:
-        return stopped.code if isinstance(stopped.code, int) else 1
-    return 0
+        code = stopped.code if isinstance(stopped.code, int) else 1
+    if os.getpid() != master:
+        os._exit(code)  # the worker, which has closed all it opened: what follows the call is for the master alone
+    return code
 
 
 class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
@@ -88,7 +93,7 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
     def load_config(self) -> None:
         settings = self.settings
         chosen: dict[str, Any] = {
-            "bind": [f"{settings.host}:{settings.port}"],
+            "bind": [f"{_bracketed(settings.host)}:{settings.port}"],
             "worker_class": _Worker,
             "workers": 1,
             "threads": settings.threads,
@@ -132,9 +137,10 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
 
     def _serving(self, worker: Any) -> None:
         settings = self.settings
-        self._metrics_server = MetricsServer.start(self._metrics, settings.metrics_host, settings.metrics_port)
+        self._metrics_server = _metrics_server(self._metrics, settings)
+        host, port = worker.sockets[0].getsockname()[:2]
         addresses = Addresses(
-            webhook=str(worker.sockets[0]),
+            webhook=f"https://{_bracketed(host)}:{port}",
             metrics=f"http://{_bracketed(settings.metrics_host)}:{self._metrics_server.port}/metrics",
             pid=worker.ppid,
         )
@@ -143,6 +149,7 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
             _write_whole(settings.address_file, json.dumps(asdict(addresses)))
         if self._announce:
             self._announce(addresses)
+            sys.stdout.flush()  # it may be a pipe that somebody waits at
 
     def _ended(self, _master: object, _worker: object) -> None:
         """Called in the worker; in the master too if the worker is gone already, and there nothing was opened."""
@@ -150,6 +157,15 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
             self._metrics_server.close()
         if self._world:
             self._world.close()
+
+
+class _Master(Arbiter):  # type: ignore[misc]  # gunicorn has no types
+    """Keeps one worker: signals that ask gunicorn for another or a new one are not obeyed."""
+
+    def _not_obeyed(self) -> None:
+        self.log.info("ignored: certificates are read again by themselves, and a pod is scaled by more pods")
+
+    handle_hup = handle_ttin = handle_ttou = handle_usr2 = handle_winch = _not_obeyed
 
 
 class _Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -192,6 +208,15 @@ def _stalling_for(seconds: float) -> type[ssl.SSLSocket]:
             super().settimeout(seconds if value is None else value)
 
     return Socket
+
+
+def _metrics_server(metrics: Metrics, settings: Settings) -> MetricsServer:
+    """Ends the process, with a sentence in the log, where the address cannot be had."""
+    try:
+        return MetricsServer.start(metrics, settings.metrics_host.strip("[]"), settings.metrics_port)
+    except OSError as error:
+        log.error("%s:%d for metrics: %s; choose another", settings.metrics_host, settings.metrics_port, error)
+        raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from error
 
 
 def _bracketed(host: str) -> str:

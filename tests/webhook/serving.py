@@ -104,11 +104,7 @@ def exchange(
 @contextmanager
 def served(folder: Path, **settings: Any) -> Iterator[Served]:
     """A server with these settings and its certificates in `folder`; ended with the block, one way or another."""
-    new_certificate(folder)
-    (folder / "ready").touch()
-    command = [sys.executable, "-m", "tests.webhook.serving", str(folder), json.dumps(settings)]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stderr=log, stdout=log, start_new_session=True)
+    process = _start(folder, settings)
     try:
         server = Served(folder, process)
         wait_for(folder / "addresses.json", server)
@@ -118,6 +114,24 @@ def served(folder: Path, **settings: Any) -> Iterator[Served]:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def run(folder: Path, **settings: Any) -> tuple[int, str]:
+    """A server that ends by itself: its exit code and its log."""
+    process = _start(folder, settings)
+    try:
+        return process.wait(PATIENCE), Served(folder, process).log
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _start(folder: Path, settings: dict[str, Any]) -> subprocess.Popen[bytes]:
+    new_certificate(folder)
+    (folder / "ready").touch()
+    command = [sys.executable, "-m", "tests.webhook.serving", str(folder), json.dumps(settings)]
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(command, stderr=log, stdout=log, start_new_session=True)
 
 
 def new_certificate(folder: Path, *more_names: str) -> None:
@@ -137,13 +151,15 @@ def main() -> int:
     folder, options = Path(sys.argv[1]), json.loads(sys.argv[2])
     settings = Settings(
         port=0,
-        metrics_port=0,
         certificate=folder / "tls.crt",
         key=folder / "tls.key",
         address_file=folder / "addresses.json",
-        **{"drain_seconds": 0, **options},
+        **{"metrics_port": 0, "drain_seconds": 0, **options},
     )
-    return serve(settings, lambda: GatedWorld(folder))
+    code = serve(settings, lambda: GatedWorld(folder))
+    with (folder / "returned").open("a") as returned:
+        returned.write(f"{os.getpid()}\n")
+    return code
 
 
 if __name__ == "__main__":

@@ -9,16 +9,17 @@ import socket
 import ssl
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
 import pytest
 
+from certs.pki import BadCertificate
 from tests.builders import queue
 from tests.webhook.reviews import VOLCANO, body, review
-from tests.webhook.serving import HOST, PATIENCE, Served, exchange, new_certificate, served, wait_for
+from tests.webhook.serving import HOST, PATIENCE, Served, exchange, new_certificate, run, served, wait_for
 from webhook.server import serve
 from webhook.settings import Settings
 
@@ -174,7 +175,7 @@ def test_a_new_certificate_is_served_without_a_restart(tmp_path: Path) -> None:
 def test_without_a_certificate_it_does_not_start(tmp_path: Path) -> None:
     settings = Settings(port=0, metrics_port=0, certificate=tmp_path / "none.crt", key=tmp_path / "none.key")
 
-    with pytest.raises(OSError, match=r"none\.crt|No such file"):
+    with pytest.raises(BadCertificate, match=r"none\.crt and .*none\.key cannot be served"):
         serve(settings, lambda: pytest.fail("the world was opened"))
 
 
@@ -201,10 +202,9 @@ def test_sigterm_first_ends_readiness_and_lets_requests_in_flight_finish(tmp_pat
         wait_for(tmp_path / "held", server)
 
         server.process.send_signal(signal.SIGTERM)
-        not_ready = _until_not_ready(server)
+        _until(lambda: server.get("/readyz") == (503, "not ready: draining\n"))
         (tmp_path / "hold").unlink()
 
-        assert not_ready == (503, "not ready: draining\n")
         assert allowed(in_flight.result(PATIENCE))
         assert server.process.wait(PATIENCE) == 0
 
@@ -216,7 +216,7 @@ def test_requests_in_flight_may_outlast_the_drain(tmp_path: Path) -> None:
         wait_for(tmp_path / "held", server)
 
         server.process.send_signal(signal.SIGTERM)
-        _until_closed(server)
+        _until(lambda: _refuses_connections(server))
         (tmp_path / "hold").unlink()
 
         assert allowed(in_flight.result(PATIENCE))
@@ -236,6 +236,46 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path: Path) -> None:
         assert server.stop() == 0
 
 
+def test_only_the_process_that_called_serve_returns_from_it(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        assert server.stop() == 0
+
+        assert (tmp_path / "returned").read_text() == f"{server.process.pid}\n"
+
+
+def test_signals_that_mean_another_worker_are_ignored(tmp_path: Path) -> None:
+    with served(tmp_path) as server:
+        worker = _worker(server)
+
+        for told, number in enumerate((signal.SIGHUP, signal.SIGTTIN, signal.SIGUSR2), start=1):
+            server.process.send_signal(number)
+            _until(lambda told=told: server.log.count("ignored: certificates are read again") == told)
+
+        assert server.stop() == 0
+        assert f"Worker exiting (pid: {worker})" in server.log
+        assert server.log.count("Booting worker") == 1
+
+
+def test_a_metrics_port_that_is_taken_ends_it_with_a_sentence(tmp_path: Path) -> None:
+    with socket.create_server((HOST, 0)) as taken:
+        port = taken.getsockname()[1]
+
+        code, log = run(tmp_path, metrics_port=port)
+
+    assert code == 3
+    assert f"{HOST}:{port} for metrics: " in log
+    assert "Traceback" not in log
+
+
+def test_ipv6_is_served_too(tmp_path: Path) -> None:
+    with served(tmp_path, host="::1", metrics_host="::1") as server:
+        assert server.addresses["webhook"] == f"https://[::1]:{server.port}"
+        socket.create_connection(("::1", server.port), PATIENCE).close()
+        with urllib.request.urlopen(server.addresses["metrics"], timeout=PATIENCE) as reply:
+            assert reply.status == 200
+        assert server.stop() == 0
+
+
 def test_every_line_of_the_log_is_json(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         server.post(VOLCANO, LOST)
@@ -246,23 +286,19 @@ def test_every_line_of_the_log_is_json(tmp_path: Path) -> None:
     assert {"serving", "decision"} <= {line["message"] for line in lines}
 
 
-def _until_not_ready(server: Served) -> tuple[int, str]:
+def _until(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
-    while (answer := server.get("/readyz"))[0] == 200:
-        assert time.monotonic() < deadline
-    return answer
-
-
-def _until_closed(server: Served) -> None:
-    """Until nobody accepts connections any more."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            socket.create_connection((HOST, server.port), PATIENCE).close()
-        except ConnectionRefusedError:
-            return
-        assert time.monotonic() < deadline
+    while not condition():
+        assert time.monotonic() < deadline, "did not come true"
         time.sleep(0.01)
+
+
+def _refuses_connections(server: Served) -> bool:
+    try:
+        socket.create_connection((HOST, server.port), PATIENCE).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def _worker(server: Served) -> int:

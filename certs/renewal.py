@@ -21,12 +21,20 @@ class Renewal:
     again sooner too. The first call is the caller's own, before it serves.
     """
 
-    def __init__(self, renew: Callable[[], bool], *, every: float = EVERY, backoff: Backoff | None = None) -> None:
+    def __init__(
+        self,
+        renew: Callable[[], bool],
+        *,
+        every: float = EVERY,
+        backoff: Backoff | None = None,
+        rest: Callable[[float], object] | None = None,
+    ) -> None:
         self.problem: str | None = None
         self._renew = renew
         self._every = every
         self._backoff = backoff or Backoff(first=5.0, longest=300.0)
         self._stop = threading.Event()
+        self._rest = rest or self._stop.wait
         self._thread = threading.Thread(target=self._run, name="certificate renewal", daemon=True)
 
     def start(self) -> None:
@@ -36,12 +44,15 @@ class Renewal:
     def stop(self, timeout: float = 5.0) -> None:
         """End the thread; a renewal in progress is abandoned after `timeout` seconds."""
         self._stop.set()
-        if self._thread.ident is not None:
+        if self._thread.ident is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
     def _run(self) -> None:
         wait = self._every
-        while not self._stop.wait(wait):
+        while True:
+            self._rest(wait)
+            if self._stop.is_set():
+                return
             wait = self._once()
 
     def _once(self) -> float:

@@ -1,83 +1,74 @@
 """The loop that looks after certificates."""
 
-import queue
-from collections.abc import Callable
+import threading
 
 import pytest
 
 from certs.pki import BadCertificate
-from certs.renewal import Renewal
+from certs.renewal import EVERY, Renewal
 from cluster.errors import ClusterError, Unreachable
-from cluster.retry import Backoff
 
 PATIENCE = 10.0
-BRIEF = Backoff(first=0.001, longest=0.002)
 
 
-class Steps:
-    """What `renew` does at each call; the last step is repeated."""
+class Script:
+    """What `renew` does at each call, and how long the loop rested before each; it is stopped after the last."""
 
     def __init__(self, *steps: bool | Exception) -> None:
         self.left = list(steps)
-        self.called: queue.Queue[int] = queue.Queue()
+        self.rests: list[float] = []
+        self.problems: list[str | None] = []
+        self.done = threading.Event()
+        self.renewal = Renewal(self.renew, rest=self.rest)
+        self.renewal.start()
+        assert self.done.wait(PATIENCE)
+        self.renewal.stop(PATIENCE)
 
-    def __call__(self) -> bool:
-        step = self.left.pop(0) if len(self.left) > 1 else self.left[0]
-        self.called.put(1)
+    def rest(self, seconds: float) -> None:
+        self.rests.append(seconds)
+        if not self.left:
+            self.problems.append(self.renewal.problem)
+            self.renewal.stop()
+            self.done.set()
+
+    def renew(self) -> bool:
+        self.problems.append(self.renewal.problem)
+        step = self.left.pop(0)
         if isinstance(step, Exception):
             raise step
         return step
 
-    def wait(self, times: int) -> None:
-        for _ in range(times):
-            self.called.get(timeout=PATIENCE)
-
 
 def test_it_looks_again_and_again() -> None:
-    steps = Steps(True)
-    renewal = Renewal(steps, every=0.001)
-    renewal.start()
-    steps.wait(3)
-    renewal.stop(PATIENCE)
+    script = Script(True, True)
 
-    assert renewal.problem is None
+    assert script.rests == [EVERY] * 3
+    assert script.problems == [None] * 3
 
 
 @pytest.mark.parametrize(
     "error", [Unreachable("host", "gone", "wait"), ClusterError("bad"), OSError("disk full"), BadCertificate("odd")]
 )
 def test_a_failure_is_told_and_tried_again_sooner(error: Exception) -> None:
-    seen: list[str | None] = []
-    steps = Steps(error, error, True)
-    renewal = Renewal(spying(steps, seen, lambda: renewal.problem), every=0.05, backoff=BRIEF)
-    renewal.start()
-    steps.wait(4)
-    renewal.stop(PATIENCE)
+    script = Script(error, error, True)
 
-    assert seen[:4] == [None, str(error), str(error), None]
+    assert script.problems == [None, str(error), str(error), None]
+    assert (script.rests[0], script.rests[3]) == (EVERY, EVERY)
+    assert all(5.0 <= rest <= 20.0 for rest in script.rests[1:3])
 
 
-def spying(steps: Steps, seen: list[str | None], problem: Callable[[], str | None]) -> Callable[[], bool]:
-    def renew() -> bool:
-        seen.append(problem())
-        return steps()
+def test_what_is_not_complete_is_tried_again_sooner_but_is_no_problem() -> None:
+    script = Script(False, True, False)
 
-    return renew
-
-
-def test_what_is_not_complete_is_tried_again_sooner() -> None:
-    steps = Steps(True, False)
-    renewal = Renewal(steps, every=0.001, backoff=BRIEF)
-    renewal.start()
-    steps.wait(5)
-    renewal.stop(PATIENCE)
+    assert script.problems == [None] * 4
+    assert (script.rests[0], script.rests[2]) == (EVERY, EVERY)
+    assert all(5.0 <= rest <= 10.0 for rest in (script.rests[1], script.rests[3]))  # a success starts over
 
 
 def test_stop_ends_a_long_wait_and_works_before_start() -> None:
-    steps = Steps(True)
-    renewal = Renewal(steps, every=3600.0)
+    renewal = Renewal(lambda: pytest.fail("it was not time yet"))
     renewal.stop()
     renewal.start()
     renewal.stop(PATIENCE)
 
-    assert steps.called.empty()
+    assert renewal.problem is None

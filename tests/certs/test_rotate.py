@@ -106,7 +106,7 @@ def test_a_bundle_of_another_time_is_replaced_as_a_whole(away: timedelta) -> Non
 
 def test_a_signer_that_is_no_authority_is_replaced() -> None:
     server = FRESH.server
-    renewed = plan(Bundle(server, (server.certificate,), server), NAMES, NOW)
+    renewed = plan(Bundle(server, (server.certificate,), server), NAMES, NOW, Lifetimes(authority_margin=DAY))
 
     assert inspect(renewed.signer.certificate).is_ca
 

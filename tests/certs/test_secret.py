@@ -124,6 +124,7 @@ def test_who_loses_the_race_to_create_takes_the_winners(store: Store, cluster: C
 
     assert ensure(cluster, SETTINGS, NOW).bundle == winner
     assert store.ca_bundle == winner.ca_bundle
+    assert sum(seen.method == "PATCH" and "webhook" in seen.path for seen in store.seen) == 1  # never the loser's
 
 
 def test_who_loses_the_race_to_renew_takes_the_winners(store: Store, cluster: Cluster) -> None:

@@ -12,6 +12,12 @@ from typing import Any
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from certs import files
 from certs.pki import BadCertificate, KeyPair, inspect, new_authority, new_server
@@ -224,6 +230,14 @@ def test_a_first_pair_that_cannot_be_used_is_an_error(on_disk: Files) -> None:
     on_disk.put(pair())
     break_by_mismatch(on_disk)
     with pytest.raises(BadCertificate, match="the private key belongs to another certificate"):
+        ReloadingContext(on_disk.certificate, on_disk.key)
+
+
+def test_an_encrypted_key_is_an_error_and_no_prompt(on_disk: Files) -> None:
+    key = load_pem_private_key(on_disk.put(pair()).key, None)
+    on_disk.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")))
+
+    with pytest.raises(BadCertificate, match="cannot be served"):
         ReloadingContext(on_disk.certificate, on_disk.key)
 
 

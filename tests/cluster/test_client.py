@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from cluster.errors import (
     Unreachable,
 )
 from cluster.wire import Timeouts
-from tests.cluster.fake import WIDGETS, FakeApi, Handler, Reply, events, line, page, status, widget
+from tests.cluster.fake import PATIENCE, WIDGETS, FakeApi, Handler, Reply, events, line, page, status, widget
 
 ITEM = WIDGETS.item("a", "default")
 
@@ -95,6 +96,14 @@ def test_a_snapshot_keeps_only_what_was_asked_for_and_gives_up_in_the_end(api: F
     api.lists += [page(widget("a", 1), proceed="more"), status(410, "Expired")] * 3
     with pytest.raises(Gone):
         cluster.snapshot(WIDGETS, len)
+
+
+def test_a_snapshot_starts_anew_when_the_server_forgets(api: FakeApi, cluster: Cluster) -> None:
+    api.lists += [page(widget("a", 1), proceed="more"), status(410, "Expired"), page(widget("b", 2), version=9)]
+
+    listing = cluster.snapshot(WIDGETS, lambda manifest: manifest["metadata"]["name"])
+
+    assert (listing.items, listing.resource_version) == (("b",), "9")
 
 
 def test_served_tells_present_from_absent(api: FakeApi, cluster: Cluster) -> None:
@@ -257,6 +266,21 @@ def test_refused_credentials_are_fetched_anew_once(api: FakeApi) -> None:
     assert [seen.headers["Authorization"] for seen in api.seen] == ["Bearer old", "Bearer new", "Bearer new"]
 
 
+def test_a_thread_whose_credentials_another_has_renewed_takes_those(api: FakeApi) -> None:
+    login = endpoints(api, ["old", "new"])
+    both_refused = threading.Barrier(2)
+
+    def refuse(handler: Handler) -> None:
+        both_refused.wait(PATIENCE)
+        status(401, "Unauthorized")(handler)
+
+    api.others += [refuse, refuse, ok({"in": True}), ok({"in": True})]
+    with Cluster(login(), relogin=login) as cluster, ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(cluster.get, [ITEM, ITEM])) == [{"in": True}] * 2
+
+    assert sorted(seen.headers["Authorization"] for seen in api.seen) == ["Bearer new"] * 2 + ["Bearer old"] * 2
+
+
 def test_connections_are_kept_and_shared_by_threads(api: FakeApi, cluster: Cluster) -> None:
     api.others += [ok({"n": n}) for n in range(40)]
     answers: list[Any] = []
@@ -283,3 +307,15 @@ def test_a_watch_is_closed_when_left_midway(api: FakeApi, cluster: Cluster) -> N
 
     assert (first.kind, first.resource_version, first.manifest["metadata"]["name"]) == ("ADDED", "2", "a")
     assert json.dumps(first.manifest)
+
+
+def test_an_interrupted_watch_ends_quietly_also_while_its_reader_is_blocked(api: FakeApi, cluster: Cluster) -> None:
+    api.watches += [events(line("ADDED", widget("a", 2)), then=Handler.hold)]
+
+    with cluster.watch(WIDGETS, "1", seconds=60) as watch, ThreadPoolExecutor(1) as reader:
+        stream = iter(watch)
+        assert next(stream).kind == "ADDED"
+        rest = reader.submit(list, stream)
+        watch.interrupt()
+        assert rest.result(PATIENCE) == []
+        watch.interrupt()  # again does no harm

@@ -95,6 +95,17 @@ def test_a_crd_that_is_removed_takes_its_objects_along(api: FakeApi, listen: Lis
     assert listener.next() == ("REPLACE", (), "20")
 
 
+def test_a_crd_that_comes_and_goes_twice_is_told_each_time(api: FakeApi, listen: Listen) -> None:
+    absent = status(404, "NotFound")
+    api.lists += [absent, page(widget("a", 5), version=6), absent, page(widget("b", 8), version=9)]
+    api.watches += [absent]
+
+    listener = listen()
+
+    told = [listener.next() for _ in range(4)]
+    assert told == [("REPLACE", (), ""), ("REPLACE", ("a",), "6"), ("REPLACE", (), ""), ("REPLACE", ("b",), "9")]
+
+
 def test_repeated_and_late_events_change_nothing(api: FakeApi, listen: Listen) -> None:
     first, second = line("ADDED", widget("a", 8)), line("MODIFIED", widget("a", 10))
     late = line("MODIFIED", widget("a", 9))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from policies.dialects import group_kind, read
 from policies.dialects.core import NAMESPACE
 from policies.dialects.reading import Manifest, mapping, text
-from policies.objects import GroupKind
+from policies.objects import GroupKind, KubeObject
 from policies.proposal import Change, Operation, User
 
 API_VERSION = "admission.k8s.io/v1"
@@ -55,9 +55,17 @@ class Review:
 
     def change(self) -> Change | None:
         """What the request does to one object; None for a kind that carries no quota."""
-        before = read(self.old_object) if self.old_object is not None else None
-        after = read(self.object) if self.object is not None else None
+        before = _stored(self.old_object) if self.old_object is not None else None
+        after = _stored(self.object) if self.object is not None else None
         return Change(before, after) if before or after else None
+
+
+def _stored(manifest: Manifest) -> KubeObject | None:
+    """The typed object. Fields that the API server drops are gone already: one that we do not know, it knows."""
+    thing = read(manifest)
+    if thing is None or not any(defect.warning for defect in thing.defects):
+        return thing
+    return replace(thing, defects=tuple(defect for defect in thing.defects if not defect.warning))
 
 
 def parse(body: bytes) -> Review:

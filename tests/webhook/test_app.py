@@ -119,6 +119,13 @@ def test_a_kind_without_quota_passes_with_nothing_said() -> None:
     assert (response["allowed"], "warnings" in response) == (True, False)
 
 
+def test_a_field_that_only_the_installed_crd_knows_is_none_of_our_business() -> None:
+    newer = queue("eng")
+    newer["spec"]["inventedNextYear"] = True
+
+    assert "warnings" not in answer(client(world()), VOLCANO, review(newer))
+
+
 # -- mutations ---------------------------------------------------------------------------------------------------------
 
 

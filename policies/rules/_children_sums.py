@@ -12,6 +12,7 @@ from policies.objects import Ref
 from policies.proposal import Proposal
 from policies.quantity import Quantity
 from policies.rule import BOTH, COMPAT_ONLY, STRICT_ONLY, Cause, Finding, Profile
+from policies.rules._volcano_resources import counted
 
 _NAMED = 10  # children that a finding lists, the largest first
 _NEVER_SCALAR = ("cpu", "memory")
@@ -50,10 +51,10 @@ def exceeded(proposal: Proposal, promise: Promise) -> Iterator[Finding]:
         own = promise.of(queue)
         for resource, total in sorted(promise.below(proposal, queue.ref).items()):
             held = own.get(resource)
+            upstream = queue.ref in asked and counted(resource)
             if total > (held.nano if held else 0):
-                profiles = BOTH if queue.ref in asked else STRICT_ONLY
-                yield _finding(proposal, promise, queue, resource, total, profiles)
-            elif held is None and resource not in _NEVER_SCALAR and queue.ref in asked:
+                yield _finding(proposal, promise, queue, resource, total, BOTH if upstream else STRICT_ONLY)
+            elif held is None and resource not in _NEVER_SCALAR and upstream:
                 # Volcano refuses a zero that its parent does not name; a zero promises nothing, so strict lets it pass.
                 yield _finding(proposal, promise, queue, resource, total, COMPAT_ONLY)
 

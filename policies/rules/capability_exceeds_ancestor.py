@@ -10,6 +10,7 @@ from policies.objects import Ref
 from policies.proposal import Proposal
 from policies.quantity import Quantity
 from policies.rule import BOTH, STRICT_ONLY, Action, Cause, Finding, Profile, rule
+from policies.rules._volcano_resources import counted
 
 
 @rule("capability-exceeds-ancestor", source="Volcano Q12, Q15 and gap C3", kinds=(QUEUE,))
@@ -25,18 +26,23 @@ def capability_exceeds_ancestor(proposal: Proposal) -> Iterator[Finding]:
     for before, queue in proposal.changed(Queue):
         if queue.ref == ROOT:
             continue
-        profiles = BOTH if reshaped(before, queue) else STRICT_ONLY
+        asked = reshaped(before, queue)
         own = dict(queue.limits())
-        yield from _against_below(proposal.after, queue, own, profiles)
+        yield from _against_below(proposal.after, queue, own, asked)
         for resource, highest in sorted(proposal.after.share_of(queue.ref).limit.items()):
             above = nearest_capability(proposal.after, queue, resource)
             if above is None or highest <= above[1].nano:
                 continue
             if resource in own:
-                yield _finding(queue, resource, queue, own[resource], above, profiles)
+                yield _finding(queue, resource, queue, own[resource], above, _profiles(asked, resource))
             elif (holder := _holder(proposal.after, queue.ref, resource, highest)) is not None:
                 finding = _finding(queue, resource, holder, holder.capability[resource], above, STRICT_ONLY)
                 yield replace(finding, action=Action.WARN) if _lifted(before, queue, resource) else finding
+
+
+def _profiles(asked: bool, resource: str) -> frozenset[Profile]:
+    """Volcano refuses it too where it looks at the amounts of this queue, and knows the resource."""
+    return BOTH if asked and counted(resource) else STRICT_ONLY
 
 
 def _lifted(before: Queue | None, queue: Queue, resource: str) -> bool:
@@ -45,9 +51,7 @@ def _lifted(before: Queue | None, queue: Queue, resource: str) -> bool:
     return before is not None and before.parent == queue.parent and resource in dict(before.limits())
 
 
-def _against_below(
-    forest: Forest, queue: Queue, own: dict[str, Quantity], profiles: frozenset[Profile]
-) -> Iterator[Finding]:
+def _against_below(forest: Forest, queue: Queue, own: dict[str, Quantity], asked: bool) -> Iterator[Finding]:
     below = forest.below(queue.ref).limit
     for resource, limit in sorted(own.items()):
         highest = below.get(resource, 0)
@@ -61,7 +65,7 @@ def _against_below(
                 subject=resource + " below",
                 excess=highest - limit.nano,
                 causes=(Cause(holder.ref, fields.join("spec.capability", resource), f"{resource}={wanted.text}"),),
-                profiles=profiles,
+                profiles=_profiles(asked, resource),
             )
 
 

@@ -6,7 +6,7 @@ from policies.dialects.kueue import COHORT, Cohort
 from policies.dialects.volcano import QUEUE
 from policies.objects import Node
 from policies.proposal import Proposal
-from policies.rule import BOTH, STRICT_ONLY, Action, Cause, Finding, rule
+from policies.rule import BOTH, STRICT_ONLY, Action, Cause, Finding, Profile, rule
 
 _NAMED = 10  # children that a message lists; the rest are counted
 
@@ -20,6 +20,7 @@ def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
     Example: deleting Cohort `eng` while ClusterQueue `ml` has `cohortName: eng`.
     Fix: move or delete the children first, or in the same change set. A node on a cycle may go: that mends the tree.
     """
+    mending = proposal.configuration.profile is Profile.STRICT  # Volcano itself keeps a queue on a cycle too
     for node in proposal.deleted(Node):
         if not proposal.after.has_children(node.ref):
             continue
@@ -37,5 +38,5 @@ def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
                 Cause(child.ref, child.parent_field, f"has parent {node.ref.name}") for child in children[:_NAMED]
             ),
             profiles=STRICT_ONLY if isinstance(node, Cohort) else BOTH,
-            action=Action.WARN if proposal.before.on_cycle(node.ref) else None,
+            action=Action.WARN if mending and proposal.before.on_cycle(node.ref) else None,
         )

@@ -30,9 +30,16 @@ def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
                 queue.ref,
                 "spec.parent",
                 f"{where}; the limit is {most}",
-                fix=f"hang it at least {deepest - most} levels higher, or raise volcano.maxQueueDepth",
+                fix=_fix(depth, deepest - most),
                 excess=deepest,
                 profiles=BOTH if depth > most and moved(before, queue) else STRICT_ONLY,
             )
         elif endless and moved(before, queue):
             yield Finding(queue.ref, "spec.parent", "the way up does not end", profiles=COMPAT_ONLY)
+
+
+def _fix(depth: int, surplus: int) -> str:
+    """Depth 1 is as high as a queue can hang, so from there on up only a flatter subtree helps."""
+    levels = "1 level" if surplus == 1 else f"{surplus} levels"
+    cure = f"hang it at least {levels} higher" if surplus < depth else f"take {levels} out of what is below it"
+    return f"{cure}, or raise volcano.maxQueueDepth"

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from policies.dialects.volcano import BUILT_IN, QUEUE, ROOT, Queue
 from policies.proposal import Proposal
+from policies.quantity import Amounts
 from policies.rule import Finding, rule
 
 
@@ -25,7 +26,7 @@ def protected_queue(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(
                 queue.ref,
                 "status.allocated.pods",
-                f"cannot be deleted while {queue.allocated_pods} of its pods are allocated",
+                f"cannot be deleted while {_pods(queue.allocated_pods)} allocated",
                 fix="close the queue and wait until its pods have ended",
                 excess=queue.allocated_pods,
             )
@@ -46,6 +47,14 @@ def _root_changes(before: Queue, root: Queue) -> Iterator[Finding]:
             yield Finding(
                 root.ref,
                 field,
-                "the amounts of root are protected",
-                fix="leave them, or set volcano.rootQueueProtection to false in the configuration",
+                f"the amounts of root are protected: {_listed(old)} would become {_listed(new)}",
+                fix="leave them as they are, or set volcano.rootQueueProtection to false in the configuration",
             )
+
+
+def _listed(amounts: Amounts) -> str:
+    return ", ".join(f"{resource}={amount.text}" for resource, amount in sorted(amounts.items())) or "none"
+
+
+def _pods(number: int) -> str:
+    return "1 of its pods is" if number == 1 else f"{number} of its pods are"

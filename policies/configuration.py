@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
@@ -48,6 +48,36 @@ def _path(ref: Ref, forest: Forest) -> set[str]:
     return {node.name, *(ancestor.name for ancestor in forest.ancestors(node))}
 
 
+GATES: Mapping[str, bool] = {
+    "AdmissionGatedBy": False,
+    "ConcurrentAdmission": False,
+    "ElasticJobsViaWorkloadSlices": False,
+    "LocalQueueDefaulting": True,
+    "PartialAdmission": True,
+    "PriorityBoost": False,
+    "RejectUpdatesToCQWithInvalidOnFlavors": False,
+    "TASValidateWorkloadSliceSize": True,
+    "TopologyAwareScheduling": True,
+    "WorkloadValidateResourcesAreNonNegative": True,
+    "WorkloadValidationForPodSetMetadata": True,
+}
+"""Kueue's feature gates that its webhooks ask, by their defaults in v0.19.2."""
+
+
+@dataclass(frozen=True, slots=True)
+class KueueSettings:
+    """`feature_gates` are those of Kueue that are set otherwise than by default.
+
+    `manage_jobs`: the mutating webhook suspends jobs that name a LocalQueue, as Kueue's does.
+    """
+
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    manage_jobs: bool = False
+
+    def enabled(self, gate: str) -> bool:
+        return self.feature_gates.get(gate, GATES[gate])
+
+
 @dataclass(frozen=True, slots=True)
 class VolcanoSettings:
     """Volcano's own flags, by their defaults there. A child of root has depth 1."""
@@ -69,6 +99,7 @@ class YuniKornSettings:
 class Configuration:
     profile: Profile = Profile.STRICT
     overrides: tuple[Override, ...] = ()
+    kueue: KueueSettings = field(default_factory=KueueSettings)
     volcano: VolcanoSettings = VolcanoSettings()
     yunikorn: YuniKornSettings = YuniKornSettings()
 
@@ -86,9 +117,15 @@ class Configuration:
         if top.text("apiVersion") != API_VERSION or top.text("kind") != KIND:
             raise BadConfiguration(f"expected apiVersion {API_VERSION} and kind {KIND}")
         volcano, yunikorn = top.section("volcano"), top.section("yunikorn")
+        kueue = top.section("kueue")
+        gates = kueue.section("featureGates")
         configuration = cls(
             profile=Profile(top.text("profile", Profile.STRICT, among=list(Profile))),
             overrides=tuple(_override(section) for section in top.sections("rules")),
+            kueue=KueueSettings(
+                feature_gates={gate: gates.flag(gate, default) for gate, default in GATES.items()},
+                manage_jobs=kueue.flag("manageJobs", False),
+            ),
             volcano=VolcanoSettings(
                 max_queue_depth=volcano.number("maxQueueDepth", VolcanoSettings().max_queue_depth),
                 root_queue_protection=volcano.flag("rootQueueProtection", True),
@@ -99,7 +136,7 @@ class Configuration:
                 translate_legacy_annotations=yunikorn.flag("translateLegacyAnnotations", False),
             ),
         )
-        for section in (top, volcano, yunikorn):
+        for section in (top, kueue, gates, volcano, yunikorn):
             section.done()
         return configuration
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from policies.dialects import core, kueue, volcano
+from policies.dialects.kueue_flavor import read_resource_flavor
+from policies.dialects.kueue_workload import read_workload
 from policies.dialects.reading import Manifest
 from policies.objects import GroupKind, KubeObject
 
@@ -14,8 +16,8 @@ READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject]] = {
     kueue.COHORT: kueue.read_cohort,
     kueue.CLUSTER_QUEUE: kueue.read_cluster_queue,
     kueue.LOCAL_QUEUE: kueue.read_local_queue,
-    kueue.WORKLOAD: kueue.read_workload,
-    kueue.RESOURCE_FLAVOR: kueue.read_resource_flavor,
+    kueue.WORKLOAD: read_workload,
+    kueue.RESOURCE_FLAVOR: read_resource_flavor,
     volcano.QUEUE: volcano.read_queue,
     volcano.POD_GROUP: volcano.read_pod_group,
     volcano.JOB: volcano.read_job,

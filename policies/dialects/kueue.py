@@ -1,29 +1,56 @@
-"""Kueue's Cohort, ClusterQueue, LocalQueue, Workload and ResourceFlavor, in every version of kueue.x-k8s.io.
+"""Kueue's Cohort, ClusterQueue and LocalQueue, in every version of kueue.x-k8s.io.
 
 Source: Kueue v0.19, apis/kueue v1beta2 and v1beta1; Cohort also as v1alpha1 (Kueue 0.9 to 0.13). Only the field names
-differ: spec.cohort became spec.cohortName, a Cohort's spec.parent became spec.parentName, and a Workload's
-priorityClassName and priorityClassSource became priorityClassRef.
+differ: spec.cohort became spec.cohortName, a Cohort's spec.parent became spec.parentName.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from policies import fields
+from policies.dialects.kueue_kinds import (
+    CLUSTER_QUEUE,
+    COHORT,
+    GROUP,
+    LOCAL_QUEUE,
+    RESOURCE_FLAVOR,
+    WORKLOAD,
+    cluster_queue_ref,
+    cohort_ref,
+    local_queue_ref,
+)
+from policies.dialects.labels import is_qualified_name, selector_faults
 from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, text
-from policies.objects import Attached, GroupKind, KubeObject, Node, Ref, Share
+from policies.objects import Attached, Node, Ref, Share
 from policies.quantity import Quantity
 from policies.structure import Defect
 
-GROUP = "kueue.x-k8s.io"
-COHORT = GroupKind(GROUP, "Cohort")
-CLUSTER_QUEUE = GroupKind(GROUP, "ClusterQueue")
-LOCAL_QUEUE = GroupKind(GROUP, "LocalQueue")
-WORKLOAD = GroupKind(GROUP, "Workload")
-RESOURCE_FLAVOR = GroupKind(GROUP, "ResourceFlavor")
+__all__ = [
+    "CLUSTER_QUEUE",
+    "COHORT",
+    "GROUP",
+    "LOCAL_QUEUE",
+    "RESOURCE_FLAVOR",
+    "WORKLOAD",
+    "AdmissionCheckUse",
+    "ClusterQueue",
+    "Cohort",
+    "ConcurrentAdmission",
+    "FlavorQuotas",
+    "LocalQueue",
+    "QuotaNode",
+    "ResourceGroup",
+    "ResourceQuota",
+    "cluster_queue_ref",
+    "cohort_ref",
+    "flavor_resource",
+    "local_queue_ref",
+    "read_cluster_queue",
+    "read_cohort",
+    "read_local_queue",
+]
 
 _OLD_COHORT_PARENT = ("v1alpha1",)
 _OLD_CLUSTER_QUEUE_PARENT = ("v1alpha1", "v1alpha2", "v1beta1")
@@ -32,20 +59,6 @@ _SMALLEST_WEIGHT = Quantity.of_nano(2)
 _MOST_FLAVORS = _MOST_RESOURCES = 256
 _MOST_PAIRS = 512
 """What Kueue's webhook allows a ClusterQueue in all groups together, and of flavors times resources in one group."""
-_DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*").fullmatch
-_BARE_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?").fullmatch
-
-
-def cohort_ref(name: str) -> Ref:
-    return Ref(*COHORT, "", name)
-
-
-def cluster_queue_ref(name: str) -> Ref:
-    return Ref(*CLUSTER_QUEUE, "", name)
-
-
-def local_queue_ref(namespace: str, name: str) -> Ref:
-    return Ref(*LOCAL_QUEUE, namespace, name)
 
 
 def flavor_resource(flavor: str, resource: str) -> str:
@@ -143,38 +156,40 @@ class Cohort(QuotaNode):
     """An inner node; its nominal quota is shared by everything below it."""
 
 
+@dataclass(frozen=True, slots=True)
+class AdmissionCheckUse:
+    """An AdmissionCheck that a ClusterQueue asks for, on these flavors only where any are named.
+
+    `field` is the path of its onFlavors.
+    """
+
+    name: str
+    on_flavors: tuple[str, ...]
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConcurrentAdmission:
+    """spec.concurrentAdmissionPolicy: whether a workload waits for a better flavor, and down to which it goes."""
+
+    mode: str
+    last_flavor: str | None
+    constrained: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterQueue(QuotaNode):
-    """A leaf, which LocalQueues lead to."""
+    """A leaf, which LocalQueues lead to. `selector_faults` is what is wrong with its namespaceSelector."""
+
+    queueing_strategy: str = ""
+    selector_faults: tuple[Defect, ...] = ()
+    checks: tuple[AdmissionCheckUse, ...] = ()
+    concurrent: ConcurrentAdmission | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalQueue(Attached):
     """The door of a namespace to a ClusterQueue, which is its `queue`."""
-
-
-class PriorityClass(NamedTuple):
-    group: str
-    kind: str
-    name: str
-
-
-_PRIORITY_SOURCES = {
-    "kueue.x-k8s.io/workloadpriorityclass": ("kueue.x-k8s.io", "WorkloadPriorityClass"),
-    "scheduling.k8s.io/priorityclass": ("scheduling.k8s.io", "PriorityClass"),
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workload(Attached):
-    """One unit of admission; `queue` is the LocalQueue of its namespace."""
-
-    priority_class: PriorityClass | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceFlavor(KubeObject):
-    """A kind of node that quota is counted for."""
 
 
 def read_cohort(manifest: Manifest) -> Cohort:
@@ -202,6 +217,10 @@ def read_cluster_queue(manifest: Manifest) -> ClusterQueue:
         parent_field=f"spec.{key}",
         groups=groups,
         weight=_weight(reader, spec),
+        queueing_strategy=text(spec.get("queueingStrategy")) or "BestEffortFIFO",
+        selector_faults=tuple(selector_faults(spec.get("namespaceSelector"), "spec.namespaceSelector")),
+        checks=tuple(_checks(spec)),
+        concurrent=_concurrent(spec.get("concurrentAdmissionPolicy")),
         defects=(*reader.defects(), *_bad_names(spec), *_too_many(groups)),
     )
 
@@ -213,27 +232,6 @@ def read_local_queue(manifest: Manifest) -> LocalQueue:
         api_version=str(manifest.get("apiVersion")),
         queue=cluster_queue_ref(queue) if queue else None,
         queue_field="spec.clusterQueue",
-        defects=Reader(manifest).defects(),
-    )
-
-
-def read_workload(manifest: Manifest) -> Workload:
-    ref, spec = identity(manifest, WORKLOAD, namespaced=True), mapping(manifest.get("spec"))
-    queue = text(spec.get("queueName"))
-    return Workload(
-        ref=ref,
-        api_version=str(manifest.get("apiVersion")),
-        queue=local_queue_ref(ref.namespace, queue) if queue else None,
-        queue_field="spec.queueName",
-        priority_class=_priority_class(spec),
-        defects=Reader(manifest).defects(),
-    )
-
-
-def read_resource_flavor(manifest: Manifest) -> ResourceFlavor:
-    return ResourceFlavor(
-        ref=identity(manifest, RESOURCE_FLAVOR, namespaced=False),
-        api_version=str(manifest.get("apiVersion")),
         defects=Reader(manifest).defects(),
     )
 
@@ -295,19 +293,11 @@ def _bad_names(spec: Mapping[str, object]) -> Iterator[Defect]:
     """Covered resources whose name Kueue's webhook refuses; the schema takes any text."""
     for g, group in enumerate(listing(spec.get("resourceGroups"))):
         for index, name in enumerate(listing(mapping(group).get("coveredResources"))):
-            if isinstance(name, str) and not _is_resource_name(name):
+            if isinstance(name, str) and not is_qualified_name(name):
                 yield Defect(
                     fields.join("spec", *_steps(g), "coveredResources", index),
                     f"{name[:80]!r} is no name of a resource; write one like cpu or nvidia.com/gpu",
                 )
-
-
-def _is_resource_name(name: str) -> bool:
-    """A Kubernetes qualified name: up to 63 letters, digits, `-_.`, and before a slash a DNS domain if any."""
-    domain, slash, bare = name.rpartition("/")
-    if not slash:
-        return len(bare) <= 63 and _BARE_NAME(bare) is not None
-    return len(domain) <= 253 and _DOMAIN(domain) is not None and _is_resource_name(bare)
 
 
 def _too_many(groups: tuple[ResourceGroup, ...]) -> Iterator[Defect]:
@@ -326,12 +316,20 @@ def _too_many(groups: tuple[ResourceGroup, ...]) -> Iterator[Defect]:
             yield Defect(fields.join("spec", *_steps(group.at)), message)
 
 
-def _priority_class(spec: Mapping[str, object]) -> PriorityClass | None:
-    """priorityClassRef, or what stood for it in v1beta1."""
-    reference = mapping(spec.get("priorityClassRef"))
-    name = text(reference.get("name"))
-    if name:
-        return PriorityClass(text(reference.get("group")) or "", text(reference.get("kind")) or "", name)
-    name = text(spec.get("priorityClassName"))
-    source = _PRIORITY_SOURCES.get(text(spec.get("priorityClassSource")) or "")
-    return PriorityClass(*source, name) if name and source else None
+def _checks(spec: Mapping[str, object]) -> Iterator[AdmissionCheckUse]:
+    base = "spec.admissionChecksStrategy"
+    strategy = mapping(spec.get("admissionChecksStrategy"))
+    for index, entry in enumerate(listing(strategy.get("admissionChecks"))):
+        check = mapping(entry)
+        flavors = tuple(text(name) or "" for name in listing(check.get("onFlavors")))
+        at = fields.join(base, "admissionChecks", index, "onFlavors")
+        yield AdmissionCheckUse(text(check.get("name")) or "", flavors, at)
+
+
+def _concurrent(policy: object) -> ConcurrentAdmission | None:
+    if policy is None:
+        return None
+    migration = mapping(mapping(policy).get("migration"))
+    constraints = migration.get("constraints")
+    last = text(mapping(constraints).get("lastAcceptableFlavorName"))
+    return ConcurrentAdmission(text(migration.get("mode")) or "", last, constraints is not None)

@@ -9,14 +9,13 @@ from policies.dialects.kueue import (
     ClusterQueue,
     Cohort,
     LocalQueue,
-    PriorityClass,
     QuotaNode,
-    ResourceFlavor,
-    Workload,
     cluster_queue_ref,
     cohort_ref,
     local_queue_ref,
 )
+from policies.dialects.kueue_flavor import ResourceFlavor
+from policies.dialects.kueue_workload import PriorityClass, Workload
 from policies.objects import KubeObject, Ref, Share
 from policies.quantity import Quantity
 from tests.builders import cluster_queue, cohort, local_queue, typed

@@ -1,0 +1,33 @@
+"""The kinds of kueue.x-k8s.io, and how they are referred to."""
+
+from __future__ import annotations
+
+from policies.objects import GroupKind, Ref
+
+GROUP = "kueue.x-k8s.io"
+COHORT = GroupKind(GROUP, "Cohort")
+CLUSTER_QUEUE = GroupKind(GROUP, "ClusterQueue")
+LOCAL_QUEUE = GroupKind(GROUP, "LocalQueue")
+WORKLOAD = GroupKind(GROUP, "Workload")
+RESOURCE_FLAVOR = GroupKind(GROUP, "ResourceFlavor")
+ADMISSION_CHECK = GroupKind(GROUP, "AdmissionCheck")
+MULTIKUEUE_CONFIG = GroupKind(GROUP, "MultiKueueConfig")
+MULTIKUEUE_CLUSTER = GroupKind(GROUP, "MultiKueueCluster")
+WORKLOAD_PRIORITY_CLASS = GroupKind(GROUP, "WorkloadPriorityClass")
+TOPOLOGY = GroupKind(GROUP, "Topology")
+PROVISIONING_REQUEST_CONFIG = GroupKind(GROUP, "ProvisioningRequestConfig")
+
+PREFIX = f"{GROUP}/"
+"""Before every label and annotation of Kueue."""
+
+
+def cohort_ref(name: str) -> Ref:
+    return Ref(*COHORT, "", name)
+
+
+def cluster_queue_ref(name: str) -> Ref:
+    return Ref(*CLUSTER_QUEUE, "", name)
+
+
+def local_queue_ref(namespace: str, name: str) -> Ref:
+    return Ref(*LOCAL_QUEUE, namespace, name)

@@ -1,0 +1,289 @@
+"""Kueue's Workload: sets of pods that are admitted together, and the state of that admission.
+
+Source: Kueue v0.19, apis/kueue v1beta2 and v1beta1; there priorityClassName and priorityClassSource stood for
+priorityClassRef.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from policies import fields
+from policies.dialects.kueue_kinds import PREFIX, WORKLOAD, local_queue_ref
+from policies.dialects.labels import annotation_faults, label_faults, toleration_faults
+from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, metadata, text, texts
+from policies.objects import Attached
+from policies.quantity import BadQuantity, Quantity
+from policies.structure import Defect
+
+ELASTIC = f"{PREFIX}elastic-job"
+REPLACES = f"{PREFIX}workload-slice-replacement-for"
+PRIORITY_BOOST = f"{PREFIX}priority-boost"
+GATED_BY = f"{PREFIX}admission-gated-by"
+
+_MAIN = "main"
+_PRIORITY_SOURCES = {
+    "kueue.x-k8s.io/workloadpriorityclass": ("kueue.x-k8s.io", "WorkloadPriorityClass"),
+    "scheduling.k8s.io/priorityclass": ("scheduling.k8s.io", "PriorityClass"),
+}
+
+
+class PriorityClass(NamedTuple):
+    group: str
+    kind: str
+    name: str
+
+
+class Amount(NamedTuple):
+    """What a container or a pod requests, or is limited to, of one resource; it may be negative."""
+
+    field: str
+    resource: str
+    quantity: Quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """How a topologyRequest wants its pods in slices. A size is 0 where it is missing."""
+
+    topology: str
+    size: int | None
+    layers: tuple[tuple[str, int], ...]
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """Pods of one template. `content` is its manifest, to be compared as a whole; `at` is its index."""
+
+    name: str
+    count: int
+    min_count: int | None
+    amounts: tuple[Amount, ...]
+    metadata_faults: tuple[Defect, ...]
+    slices: Slices
+    sub_groups: int
+    content: Mapping[str, Any]
+    at: int
+
+    @property
+    def field(self) -> str:
+        return fields.join("spec", "podSets", self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What one pod set was given. `count` is None where it is not told."""
+
+    name: str
+    count: int | None
+    usage: tuple[Amount, ...]
+    at: int
+
+    @property
+    def field(self) -> str:
+        return fields.join("status", "admission", "podSetAssignments", self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """`fixed` is the manifest of all but the topology of the pods; `content` is all of it."""
+
+    assignments: tuple[Assignment, ...]
+    fixed: Mapping[str, Any]
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckState:
+    """One of status.admissionChecks. `content` is its podSetUpdates, to be compared as a whole."""
+
+    name: str
+    state: str
+    updated: tuple[str, ...]
+    faults: tuple[Defect, ...]
+    content: object
+    at: int
+
+    @property
+    def field(self) -> str:
+        return fields.join("status", "admissionChecks", self.at, "podSetUpdates")
+
+
+class Reclaimable(NamedTuple):
+    """Pods of a set that are done, so that their quota can go to others."""
+
+    name: str
+    pods: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload(Attached):
+    """One unit of admission; `queue` is the LocalQueue of its namespace.
+
+    `reserved` says that quota is held for it. `annotations` are those of Kueue, as written.
+    """
+
+    priority_class: PriorityClass | None = None
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    pod_sets: tuple[PodSet, ...] = ()
+    reserved: bool = False
+    admission: Admission | None = None
+    checks: tuple[CheckState, ...] = ()
+    reclaimable: tuple[Reclaimable, ...] = ()
+    cluster: str | None = None
+    nominated: tuple[str, ...] = ()
+
+    @property
+    def elastic(self) -> bool:
+        return self.annotations.get(ELASTIC) == "true"
+
+
+def read_workload(manifest: Manifest) -> Workload:
+    ref, spec, status = (
+        identity(manifest, WORKLOAD, namespaced=True),
+        _part(manifest, "spec"),
+        _part(manifest, "status"),
+    )
+    queue, admission = text(spec.get("queueName")), status.get("admission")
+    notes = texts(metadata(manifest).get("annotations"))
+    return Workload(
+        ref=ref,
+        api_version=str(manifest.get("apiVersion")),
+        queue=local_queue_ref(ref.namespace, queue) if queue else None,
+        queue_field="spec.queueName",
+        priority_class=_priority_class(spec),
+        annotations={key: value for key, value in notes.items() if key.startswith(PREFIX)},
+        pod_sets=tuple(_pod_set(mapping(entry), at) for at, entry in enumerate(listing(spec.get("podSets")))),
+        reserved=_holds(status, "QuotaReserved"),
+        admission=_admission(mapping(admission)) if admission is not None else None,
+        checks=tuple(_check(mapping(entry), at) for at, entry in enumerate(listing(status.get("admissionChecks")))),
+        reclaimable=tuple(
+            Reclaimable(text(mapping(entry).get("name")) or _MAIN, _whole(mapping(entry).get("count")) or 0, at)
+            for at, entry in enumerate(listing(status.get("reclaimablePods")))
+        ),
+        cluster=text(status.get("clusterName")),
+        nominated=tuple(name for name in listing(status.get("nominatedClusterNames")) if isinstance(name, str)),
+        defects=Reader(manifest).defects(),
+    )
+
+
+def _part(manifest: Manifest, name: str) -> Mapping[str, Any]:
+    return mapping(manifest.get(name))
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _holds(status: Mapping[str, Any], condition: str) -> bool:
+    entries = map(mapping, listing(status.get("conditions")))
+    return any(entry.get("type") == condition and entry.get("status") == "True" for entry in entries)
+
+
+def _priority_class(spec: Mapping[str, object]) -> PriorityClass | None:
+    """priorityClassRef, or what stood for it in v1beta1."""
+    reference = mapping(spec.get("priorityClassRef"))
+    name = text(reference.get("name"))
+    if name:
+        return PriorityClass(text(reference.get("group")) or "", text(reference.get("kind")) or "", name)
+    name = text(spec.get("priorityClassName"))
+    source = _PRIORITY_SOURCES.get(text(spec.get("priorityClassSource")) or "")
+    return PriorityClass(*source, name) if name and source else None
+
+
+def _pod_set(entry: Mapping[str, Any], at: int) -> PodSet:
+    template, field = mapping(entry.get("template")), fields.join("spec", "podSets", at)
+    topology, count = mapping(entry.get("topologyRequest")), _whole(entry.get("count"))
+    meta, under = mapping(template.get("metadata")), f"{field}.template.metadata"
+    return PodSet(
+        name=text(entry.get("name")) or _MAIN,
+        count=1 if count is None else count,
+        min_count=_whole(entry.get("minCount")),
+        amounts=tuple(_pod_amounts(mapping(template.get("spec")), f"{field}.template.spec")),
+        metadata_faults=(
+            *label_faults(meta.get("labels"), f"{under}.labels"),
+            *annotation_faults(meta.get("annotations"), f"{under}.annotations"),
+        ),
+        slices=_slices(topology, f"{field}.topologyRequest"),
+        sub_groups=_whole(topology.get("subGroupCount")) or 0,
+        content={"name": _MAIN, "count": 1, **entry},
+        at=at,
+    )
+
+
+def _slices(request: Mapping[str, Any], field: str) -> Slices:
+    layers = map(mapping, listing(request.get("podsetSliceRequiredTopologyConstraints")))
+    return Slices(
+        topology=text(request.get("podSetSliceRequiredTopology")) or "",
+        size=_whole(request.get("podSetSliceSize")),
+        layers=tuple((text(layer.get("topology")) or "", _whole(layer.get("size")) or 0) for layer in layers),
+        field=field,
+    )
+
+
+def _pod_amounts(spec: Mapping[str, Any], field: str) -> Iterator[Amount]:
+    """Of the init containers, the containers and the pod as a whole, in this order."""
+    for key in ("initContainers", "containers"):
+        for index, container in enumerate(listing(spec.get(key))):
+            at = fields.join(field, key, index, "resources")
+            yield from _resource_amounts(mapping(mapping(container).get("resources")), at)
+    yield from _resource_amounts(mapping(spec.get("resources")), f"{field}.resources")
+
+
+def _resource_amounts(resources: Mapping[str, Any], field: str) -> Iterator[Amount]:
+    for key in ("requests", "limits"):
+        yield from _amounts(resources.get(key), f"{field}.{key}")
+
+
+def _amounts(values: object, field: str) -> Iterator[Amount]:
+    for resource, value in mapping(values).items():
+        try:
+            yield Amount(fields.join(field, resource), resource, Quantity.parse(value))
+        except BadQuantity:
+            continue  # the schema says so
+
+
+def _admission(content: Mapping[str, Any]) -> Admission:
+    entries = [mapping(entry) for entry in listing(content.get("podSetAssignments"))]
+    moving = ("topologyAssignment", "delayedTopologyRequest")
+    kept = [{key: value for key, value in entry.items() if key not in moving} for entry in entries]
+    return Admission(
+        assignments=tuple(_assignment(entry, at) for at, entry in enumerate(entries)),
+        fixed={**content, "podSetAssignments": kept},
+        content=content,
+    )
+
+
+def _assignment(entry: Mapping[str, Any], at: int) -> Assignment:
+    field = fields.join("status", "admission", "podSetAssignments", at, "resourceUsage")
+    return Assignment(
+        name=text(entry.get("name")) or _MAIN,
+        count=_whole(entry.get("count")),
+        usage=tuple(_amounts(entry.get("resourceUsage"), field)),
+        at=at,
+    )
+
+
+def _check(entry: Mapping[str, Any], at: int) -> CheckState:
+    updates = listing(entry.get("podSetUpdates"))
+    field = fields.join("status", "admissionChecks", at, "podSetUpdates")
+    faults = [fault for i, update in enumerate(updates) for fault in _faults(mapping(update), fields.join(field, i))]
+    return CheckState(
+        name=text(entry.get("name")) or "",
+        state=text(entry.get("state")) or "",
+        updated=tuple(text(mapping(update).get("name")) or "" for update in updates),
+        faults=tuple(faults),
+        content=updates,
+        at=at,
+    )
+
+
+def _faults(update: Mapping[str, Any], at: str) -> Iterator[Defect]:
+    yield from toleration_faults(update.get("tolerations"), f"{at}.tolerations")
+    yield from annotation_faults(update.get("annotations"), f"{at}.annotations")
+    yield from label_faults(update.get("nodeSelector"), f"{at}.nodeSelector")
+    yield from label_faults(update.get("labels"), f"{at}.labels")

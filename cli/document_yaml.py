@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import yaml
-from yaml.cyaml import CParser
+from yaml._yaml import CParser
 from yaml.events import (
     AliasEvent,
     DocumentStartEvent,
@@ -85,7 +85,7 @@ def _step(event: Any, shift: int) -> Step | None:
         case MappingEndEvent() | SequenceEndEvent():
             return Step(Kind.CLOSE, offset)
         case AliasEvent():
-            return Step(Kind.ALIAS, offset, event.anchor)
+            return Step(Kind.ALIAS, offset, event.anchor or "")
     return None
 
 
@@ -166,7 +166,7 @@ class _Builder:
                 result[key] = self._list(depth + 1, self._items)
             else:
                 result[key] = self._node(value, depth + 1)
-        self._end = event.end_mark.index
+        self._end = _end(event)
         return result
 
     def _list(self, depth: int, spans: list[Span] | None) -> list[Any]:
@@ -175,7 +175,7 @@ class _Builder:
             result.append(self._node(event, depth + 1))
             if spans is not None:
                 spans.append(self._since(event))
-        self._end = event.end_mark.index
+        self._end = _end(event)
         return result
 
     def _key(self, event: Any) -> str:
@@ -202,7 +202,7 @@ class _Builder:
             raise BadDocument(self._offset(event), f"the anchor &{event.anchor} contains itself")
         if event.anchor not in self._anchors:
             raise BadDocument(self._offset(event), f"no anchor &{event.anchor} stands before this alias")
-        self._end = event.end_mark.index
+        self._end = _end(event)
         return self._copy(value, depth, event)
 
     def _copy(self, value: Any, depth: int, alias: Any) -> Any:
@@ -257,3 +257,9 @@ def _syntax_error(error: yaml.YAMLError, text: str, start: int, end: int) -> Bad
     before = text[start:end].encode()[:at].decode(errors="ignore")
     character = getattr(error, "character", 0)
     return BadDocument(start + len(before), f"the character U+{character:04X} cannot stand in YAML")
+
+
+def _end(event: Any) -> int:
+    """The offset behind the event; the C parser always marks it."""
+    index: int = event.end_mark.index
+    return index

@@ -11,6 +11,9 @@ from cli.exits import EPILOG
 from cli.group import verbose
 from cli.settings import settings as read_settings
 
+PATIENCE = 0.1
+"""Seconds that a refusal waits for the cache, which is behind the API server by some milliseconds."""
+
 
 @click.group(epilog=EPILOG)
 def serve() -> None:
@@ -32,9 +35,7 @@ def serve() -> None:
     help="Folder of tls.crt and tls.key, read again when they change.",
 )
 @click.option("--supplied", is_flag=True, help="Others put the certificates into the folder: make none, renew none.")
-@click.option(
-    "--name", "names", metavar="DNS|IP", multiple=True, help="Another name to call us by; else loopback."
-)
+@click.option("--name", "names", metavar="DNS|IP", multiple=True, help="Another name to call us by; else loopback.")
 @click.option("--secret", metavar="NAMESPACE/NAME", help="Keep the certificates in this Secret, for all replicas.")
 @click.option("--service", metavar="NAME", help="With --secret: the Service by which the API server calls.")
 @click.option(
@@ -92,6 +93,7 @@ def webhook(
         tls_minimum=tls_minimum,
         threads=threads,
         drain_seconds=drain,
+        patience_seconds=PATIENCE if against.kind == "cluster" else 0,
         address_file=address_file,
     )
     certificates = Certificates(folder, supplied, names, secret, service, validating, mutating)

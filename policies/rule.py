@@ -93,13 +93,17 @@ Check = Callable[["Proposal"], Iterator["Finding | NotEvaluated"]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A named check. `kinds` are those whose change can bring a finding; for others the check is not even asked."""
+    """A named check. `kinds` are those whose change can bring a finding; for others the check is not even asked.
+
+    `alone`: the changed object decides by itself, whatever else there is.
+    """
 
     id: str
     source: str
     kinds: frozenset[GroupKind]
     default: Action
     check: Check
+    alone: bool = False
 
     @property
     def reason(self) -> str:
@@ -120,12 +124,12 @@ REGISTRY: dict[str, Rule] = {}
 
 
 def rule(
-    id: str, *, source: str, kinds: Iterable[GroupKind], default: Action = Action.DENY
+    id: str, *, source: str, kinds: Iterable[GroupKind], default: Action = Action.DENY, alone: bool = False
 ) -> Callable[[Check], Check]:
     """Register a check under the id that names what is wrong. The docstring of the check is its page."""
 
     def register(check: Check) -> Check:
-        REGISTRY[id] = Rule(id, source, frozenset(kinds), default, check)
+        REGISTRY[id] = Rule(id, source, frozenset(kinds), default, check, alone)
         return check
 
     return register

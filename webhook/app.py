@@ -22,7 +22,7 @@ from policies.defaults import patch
 from policies.dialects import core, kueue, volcano
 from policies.forest import Forest
 from policies.proposal import Proposal
-from policies.verdict import Verdict, evaluate
+from policies.verdict import Verdict
 from webhook import answer, decision
 from webhook.metrics import Metrics
 from webhook.review import BadReview, Review, parse
@@ -40,6 +40,8 @@ MUTATING: Mapping[str, frozenset[str]] = {
     "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}),
 }
 """Each path and the API groups that it answers for."""
+
+_LOOK_AGAIN = 0.005  # seconds; a watch brings news within a few milliseconds
 
 Answer: TypeAlias = tuple[str, int, Mapping[str, str]]
 
@@ -95,11 +97,12 @@ class _Door:
         self._draining = draining
         self._reserve = reserve
         self._quiet = itertools.count()
+        self._patience = settings.patience_seconds
+        self._waiting = threading.Semaphore(max(1, settings.threads // 2))  # the others go on serving what passes
 
     def validate(self, groups: frozenset[str]) -> Response:
         review = _review(groups)
-        proposal = decision.proposal_of(review, self._forest(), self._configuration)
-        verdict = evaluate(proposal) if proposal else Verdict()
+        proposal, verdict = self._judged(review)
         if proposal and verdict.allowed and not review.dry_run and decision.changes_a_tree(proposal):
             self._reserve(proposal)
         if not review.dry_run:
@@ -138,6 +141,28 @@ class _Door:
                 time.perf_counter() - g.started,
             )
         return response
+
+    def _judged(self, review: Review) -> tuple[Proposal | None, Verdict]:
+        """The verdict; a refusal that may rest on a stale cache is looked at again when news arrives."""
+        forest = self._forest()
+        proposal, verdict = decision.judge(review, forest, self._configuration)
+        if decision.may_be_stale(verdict) and self._patience and self._waiting.acquire(blocking=False):
+            try:
+                deadline = time.monotonic() + self._patience
+                while decision.may_be_stale(verdict) and (news := self._news(forest, deadline)):
+                    forest = news
+                    proposal, verdict = decision.judge(review, forest, self._configuration)
+            finally:
+                self._waiting.release()
+        return proposal, verdict
+
+    def _news(self, forest: Forest, deadline: float) -> Forest | None:
+        """Another forest than this one as soon as there is one, None after the deadline."""
+        while time.monotonic() < deadline:
+            if (newest := self._forest()) is not forest:
+                return newest
+            time.sleep(_LOOK_AGAIN)
+        return None
 
     def _forest(self) -> Forest:
         world = self._world()

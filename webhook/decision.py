@@ -12,7 +12,8 @@ from policies.dialects.core import NAMESPACE, Namespace
 from policies.forest import Forest
 from policies.objects import Node, Ref
 from policies.proposal import Change, Circumstances, Proposal, propose
-from policies.verdict import evaluate
+from policies.rule import Severity
+from policies.verdict import Verdict, evaluate
 from webhook.review import Review
 
 
@@ -30,6 +31,17 @@ def proposal_of(review: Review, forest: Forest, configuration: Configuration) ->
         delete_options=review.delete_options,
     )
     return propose(forest, [change], configuration, circumstances)
+
+
+def judge(review: Review, forest: Forest, configuration: Configuration) -> tuple[Proposal | None, Verdict]:
+    """The proposal and what the rules say of it; an object that carries no quota is allowed."""
+    proposal = proposal_of(review, forest, configuration)
+    return proposal, evaluate(proposal) if proposal else Verdict()
+
+
+def may_be_stale(verdict: Verdict) -> bool:
+    """Whether the refusal rests on what the cache holds of other objects: it may lag behind the API server."""
+    return any(not judged.rule.alone for judged in verdict.of(Severity.ERROR))
 
 
 def warm_up() -> None:

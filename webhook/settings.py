@@ -51,6 +51,9 @@ class Settings:
     stall_seconds: float = 10.0
     """How long a client may send or take nothing in the middle of a handshake or a request, in seconds."""
 
+    patience_seconds: float = 0.0
+    """How long a refusal that rests on other objects waits for news of them, in seconds; 0 for a fixed world."""
+
     drain_seconds: float = 5.0
     """After SIGTERM: how long new requests are still taken while /readyz already says no, in seconds."""
 
@@ -72,5 +75,7 @@ class Settings:
         for name in ("threads", "body_limit", "keepalive_seconds", "log_one_allowed_in"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it may be 1 or more")
-        if self.drain_seconds < 0 or self.graceful_seconds < 0 or self.stall_seconds <= 0:
-            raise ValueError("drain_seconds and graceful_seconds may be 0 or more, stall_seconds more than 0")
+        if min(self.drain_seconds, self.graceful_seconds, self.patience_seconds) < 0 or self.stall_seconds <= 0:
+            raise ValueError(
+                "drain_seconds, graceful_seconds and patience_seconds may be 0 or more, stall_seconds more than 0"
+            )

@@ -8,7 +8,7 @@ from policies.proposal import Proposal
 from policies.rule import Finding, rule
 
 
-@rule("bad-quantity", source="Kubernetes quantities; Kueue's webhooks; Volcano Q2", kinds=READERS)
+@rule("bad-quantity", source="Kubernetes quantities; Kueue's webhooks; Volcano Q2", kinds=READERS, alone=True)
 def bad_quantity(proposal: Proposal) -> Iterator[Finding]:
     """A field that should hold an amount holds none, or a negative one.
 

@@ -8,7 +8,7 @@ from policies.proposal import Proposal
 from policies.rule import Action, Finding, rule
 
 
-@rule("bad-structure", source="The CustomResourceDefinitions of Kueue and Volcano", kinds=READERS)
+@rule("bad-structure", source="The CustomResourceDefinitions of Kueue and Volcano", kinds=READERS, alone=True)
 def bad_structure(proposal: Proposal) -> Iterator[Finding]:
     """The object does not have the structure that its kind demands.
 

@@ -8,7 +8,7 @@ from policies.proposal import Proposal
 from policies.rule import Finding, rule
 
 
-@rule("deserved-exceeds-capability", source="Volcano Q4", kinds=(QUEUE,))
+@rule("deserved-exceeds-capability", source="Volcano Q4", kinds=(QUEUE,), alone=True)
 def deserved_exceeds_capability(proposal: Proposal) -> Iterator[Finding]:
     """A queue deserves more of a resource than its own capability lets it use.
 

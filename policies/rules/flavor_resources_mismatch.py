@@ -12,6 +12,7 @@ from policies.rule import Finding, rule
     "flavor-resources-mismatch",
     source="Kueue: webhooks of Cohort and ClusterQueue (names, order), CEL of the resource group (number)",
     kinds=(COHORT, CLUSTER_QUEUE),
+    alone=True,
 )
 def flavor_resources_mismatch(proposal: Proposal) -> Iterator[Finding]:
     """A flavor does not list exactly the resources that its group covers, in the same order.

@@ -12,6 +12,7 @@ from policies.rule import STRICT_ONLY, Cause, Finding, rule
     "guaranteed-exceeds-quota",
     source="YuniKorn: queue validation, guaranteed within max; not done for namespaces there",
     kinds=(NAMESPACE,),
+    alone=True,
 )
 def guaranteed_exceeds_quota(proposal: Proposal) -> Iterator[Finding]:
     """A Namespace is guaranteed more of a resource than its quota lets it use.
@@ -36,7 +37,7 @@ def guaranteed_exceeds_quota(proposal: Proposal) -> Iterator[Finding]:
                 namespace.ref,
                 yunikorn.field(yunikorn.GUARANTEED),
                 f"{resource}={wanted} is guaranteed, {yunikorn.short(source)} allows {name}={held}",
-                fix=f"lower the guarantee to {resource}={held} or less, or raise the quota to {name}={wanted} or more",
+                fix=f"lower the guarantee to {name}={held} or less, or raise the quota to {resource}={wanted} or more",
                 subject=kind,
                 excess=guaranteed[kind] - quota[kind],
                 causes=(Cause(namespace.ref, yunikorn.field(source), f"the quota is {name}={held}"),),

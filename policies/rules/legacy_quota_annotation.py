@@ -14,6 +14,7 @@ from policies.rule import STRICT_ONLY, Action, Finding, rule
     source="YuniKorn: namespace.max.cpu and namespace.max.memory, deprecated since 1.2",
     kinds=(NAMESPACE,),
     default=Action.WARN,
+    alone=True,
 )
 def legacy_quota_annotation(proposal: Proposal) -> Iterator[Finding]:
     """A Namespace gives its quota by the deprecated annotations namespace.max.cpu and namespace.max.memory.

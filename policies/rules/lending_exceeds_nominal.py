@@ -7,7 +7,7 @@ from policies.proposal import Proposal
 from policies.rule import Finding, rule
 
 
-@rule("lending-exceeds-nominal", source="Kueue: webhook of ClusterQueue", kinds=(CLUSTER_QUEUE,))
+@rule("lending-exceeds-nominal", source="Kueue: webhook of ClusterQueue", kinds=(CLUSTER_QUEUE,), alone=True)
 def lending_exceeds_nominal(proposal: Proposal) -> Iterator[Finding]:
     """A ClusterQueue may lend more than it has.
 

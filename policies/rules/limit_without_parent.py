@@ -12,6 +12,7 @@ from policies.rule import Finding, rule
     "limit-without-parent",
     source="Kueue: webhooks of Cohort and ClusterQueue, CEL of ClusterQueue (borrowingLimit)",
     kinds=(COHORT, CLUSTER_QUEUE),
+    alone=True,
 )
 def limit_without_parent(proposal: Proposal) -> Iterator[Finding]:
     """A Cohort or ClusterQueue limits borrowing or lending but has no parent to borrow from or lend to.

@@ -9,7 +9,7 @@ from policies.proposal import Proposal
 from policies.rule import STRICT_ONLY, Finding, rule
 
 
-@rule("quota-annotation-invalid", source="YuniKorn: namespace quota annotations", kinds=(NAMESPACE,))
+@rule("quota-annotation-invalid", source="YuniKorn: namespace quota annotations", kinds=(NAMESPACE,), alone=True)
 def quota_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A quota annotation of a Namespace cannot be read.
 

@@ -14,6 +14,7 @@ from policies.rule import STRICT_ONLY, Action, Finding, rule
     source="YuniKorn: namespace.quota is used instead of namespace.max.*",
     kinds=(NAMESPACE,),
     default=Action.WARN,
+    alone=True,
 )
 def quota_annotations_conflict(proposal: Proposal) -> Iterator[Finding]:
     """A Namespace gives its quota twice: by namespace.quota and by the legacy annotations.
@@ -46,6 +47,7 @@ def _instead(namespace: Namespace, resource: str) -> str:
     texts = yunikorn.quota_texts(namespace)
     if texts is None or yunikorn.quota(namespace) is None:
         return "though it limits nothing"
-    if resource not in texts:
+    written = yunikorn.written(texts).get(yunikorn.type_of(resource))  # vcore limits cpu as well
+    if written is None:
         return f"which does not limit {resource}, and the two are never merged"
-    return f"which says {resource}={texts[resource]}"
+    return f"which says {written[0]}={written[1]}"

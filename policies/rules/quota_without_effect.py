@@ -26,6 +26,7 @@ _SMALL = 1000
     source="YuniKorn: namespace annotations that are read and then do nothing, or are not read",
     kinds=(NAMESPACE,),
     default=Action.WARN,
+    alone=True,
 )
 def quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
     """A quota annotation can be read but does not do what it seems to.

@@ -11,6 +11,7 @@ from policies.rule import Finding, rule
     "resource-in-two-groups",
     source="Kueue: webhooks of Cohort and ClusterQueue",
     kinds=(COHORT, CLUSTER_QUEUE),
+    alone=True,
 )
 def resource_in_two_groups(proposal: Proposal) -> Iterator[Finding]:
     """A resource or a flavor stands in more than one resource group, or twice in one.

@@ -1,0 +1,89 @@
+"""A refusal that rests on other objects waits a moment for the cache; nothing else waits."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from flask.testing import FlaskClient
+
+from cluster.store import FixedWorld
+from policies.forest import Forest
+from tests.builders import EVERYTHING, queue, typed
+from webhook.app import create_app
+from webhook.settings import Settings
+
+EMPTY = Forest(frozenset(EVERYTHING))
+
+
+class LaggingWorld(FixedWorld):
+    """Learns of the parent some time after it is first asked."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(EMPTY)
+        self.seconds = seconds
+        self.asked = threading.Event()
+
+    def forest(self) -> Forest:
+        if not self.asked.is_set():
+            self.asked.set()
+            threading.Timer(self.seconds, self._learn).start()
+        return super().forest()
+
+    def _learn(self) -> None:
+        self._forest = self._forest.put(typed(queue("eng")))
+
+
+def review(manifest: dict[str, Any]) -> dict[str, Any]:
+    request = {"uid": "1", "operation": "CREATE", "object": manifest, "userInfo": {"username": "admin"}}
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+
+
+def client(world: FixedWorld, patience: float, threads: int = 8) -> FlaskClient:
+    return create_app(Settings(patience_seconds=patience, threads=threads), lambda: world).test_client()
+
+
+def allowed(client: FlaskClient, manifest: dict[str, Any]) -> bool:
+    answer = client.post("/v1/validate/volcano", json=review(manifest)).get_json()
+    return bool(answer["response"]["allowed"])
+
+
+def took(action: Callable[[], object]) -> float:
+    started = time.monotonic()
+    action()
+    return time.monotonic() - started
+
+
+def test_a_child_is_allowed_when_its_parent_is_seen_in_time() -> None:
+    assert allowed(client(LaggingWorld(0.05), patience=30), queue("ml", "eng"))
+
+
+def test_a_child_is_refused_when_no_parent_comes() -> None:
+    assert not allowed(client(FixedWorld(EMPTY), patience=0.05), queue("ml", "eng"))
+
+
+def test_a_fault_of_the_object_by_itself_is_told_at_once() -> None:
+    impatient = client(FixedWorld(EMPTY), patience=60)
+
+    assert took(lambda: allowed(impatient, queue("ml", guarantee="cpu:1"))) < 30
+
+
+def test_what_passes_waits_for_nothing() -> None:
+    impatient = client(FixedWorld(EMPTY), patience=60)
+
+    assert took(lambda: allowed(impatient, queue("ml"))) < 30
+
+
+def test_only_half_of_the_threads_wait_at_a_time() -> None:
+    world = FixedWorld(EMPTY)
+    app = create_app(Settings(patience_seconds=60, threads=2), lambda: world)
+    waiting = threading.Thread(target=allowed, args=(app.test_client(), queue("ml", "eng")), daemon=True)
+    waiting.start()
+    time.sleep(0.2)
+
+    assert took(lambda: allowed(app.test_client(), queue("web", "eng"))) < 30
+    world._forest = EMPTY.put(typed(queue("eng")))
+    waiting.join(30)
+    assert not waiting.is_alive()

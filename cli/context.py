@@ -10,6 +10,7 @@ import click
 
 from cli.exits import OutOfReach
 from cli.given import Unreadable, gather
+from cli.ordering import children_first
 from policies.dialects import core, kueue, volcano
 from policies.forest import Forest
 
@@ -74,7 +75,7 @@ def load(against: Against, kubeconfig: str | None) -> Context:
         return Context(against, Forest(frozenset(DECLARED)))
     if against.kind == "files":
         held = gather([against.name])
-        things = (placed.thing for placed in held.objects.values())
+        things = children_first(placed.thing for placed in held.objects.values())
         return Context(against, Forest.of(things, DECLARED), held.unreadable)
     return Context(against, _of_cluster(against, kubeconfig))
 

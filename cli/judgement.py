@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from cli.context import Context
 from cli.given import Given
+from cli.ordering import children_first
 from policies.configuration import Configuration
 from policies.dialects import core, kueue, volcano
 from policies.objects import KubeObject
@@ -31,7 +32,8 @@ def judge(
 
     `prune` deletes what the context holds beyond them, `delete` deletes them.
     """
-    changes = [_change(context, placed.thing, delete) for placed in given.objects.values()]
+    things = children_first(placed.thing for placed in given.objects.values())
+    changes = [_change(context, thing, delete) for thing in things]
     if prune:
         changes += [Change(thing, None) for thing in _missing(given, context)]
     circumstances = Circumstances(now=datetime.now(UTC), dry_run=True)

@@ -56,7 +56,9 @@ def walk(forest: Forest) -> Iterator[Spot]:
     for cycle in cycles(forest):
         names = " -> ".join(ref.name for ref in (*cycle, cycle[0]))
         for ref in cycle:
-            yield from _tree(forest, ref, f"on the cycle {names}")
+            yield from _tree(
+                forest, ref, f"on the cycle {names}" if ref == cycle[0] else f"on the cycle of {cycle[0].name}"
+            )
 
 
 def _tree(forest: Forest, root: Ref, top: str) -> Iterator[Spot]:

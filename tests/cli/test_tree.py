@@ -82,7 +82,7 @@ def test_a_cycle_is_shown_as_one_with_what_hangs_on_it(tmp_path: Path) -> None:
     assert run("tree", file).stdout == (
         "Kueue\n"
         "Cohort a (on the cycle a -> b -> a)\n"
-        "Cohort b (on the cycle a -> b -> a)\n"
+        "Cohort b (on the cycle of a)\n"
         "└─ ClusterQueue ml\n"
         "Cohort own (on the cycle own -> own)\n"
     )

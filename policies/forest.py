@@ -6,7 +6,7 @@ of the number of siblings, never the size of the cluster. Every walk ends, also 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,9 +96,9 @@ class Forest:
         place = self._places.get(ref)
         return place.share if place else NOTHING
 
-    def children_where(self, ref: Ref, wanted: Callable[[Share], bool]) -> list[Ref]:
-        """The children whose share is as wanted, by name. Costs the number of siblings: for messages only."""
-        return sorted(child for child, share in (self._children.get(ref) or NO_CHILDREN).items() if wanted(share))
+    def shares(self, ref: Ref) -> Iterator[tuple[Ref, Share]]:
+        """The children with what each shows upward, in no order. All siblings: for messages, not for checks."""
+        return (self._children.get(ref) or NO_CHILDREN).items()
 
     def ancestors(self, ref: Ref) -> Iterator[Ref]:
         """Upward from the parent to the root, which may have no object; each once, so a cycle ends the walk."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Literal
 
 from policies import fields
 from policies.dialects.volcano import ROOT, Queue, reshaped
-from policies.objects import Ref
+from policies.objects import Ref, Share
 from policies.proposal import Proposal
 from policies.quantity import Quantity
 from policies.rule import BOTH, COMPAT_ONLY, STRICT_ONLY, Cause, Finding, Profile
@@ -29,9 +30,8 @@ class Promise:
     def of(self, queue: Queue) -> Mapping[str, Quantity]:
         return queue.guarantee if self.amount == "guarantee" else queue.deserved
 
-    def below(self, proposal: Proposal, queue: Ref) -> Mapping[str, int]:
-        total = proposal.after.below(queue)
-        return total.kept if self.amount == "guarantee" else total.nominal
+    def total(self, share: Share) -> Mapping[str, int]:
+        return share.kept if self.amount == "guarantee" else share.nominal
 
 
 GUARANTEE = Promise("guarantee", "spec.guarantee.resource", "are guaranteed")
@@ -49,7 +49,7 @@ def exceeded(proposal: Proposal, promise: Promise) -> Iterator[Finding]:
         if queue.ref == ROOT:
             continue
         own = promise.of(queue)
-        for resource, total in sorted(promise.below(proposal, queue.ref).items()):
+        for resource, total in sorted(promise.total(proposal.after.below(queue.ref)).items()):
             held = own.get(resource)
             upstream = queue.ref in asked and counted(resource)
             if total > (held.nano if held else 0):
@@ -73,28 +73,50 @@ def _asked_upstream(proposal: Proposal) -> set[Ref]:
 def _finding(
     proposal: Proposal, promise: Promise, queue: Queue, resource: str, total: int, profiles: frozenset[Profile]
 ) -> Finding:
-    promised = [
-        (child, promise.of(child)[resource])
-        for child in proposal.after.children(queue.ref)
-        if isinstance(child, Queue) and resource in promise.of(child)
-    ]
-    promised.sort(key=lambda pair: (-pair[1].nano, pair[0].ref))
+    count, largest = _largest(proposal, promise, queue, resource)
     own = promise.of(queue).get(resource)
     held = own or Quantity.ZERO
-    wanted = Quantity.of_nano(total, like=(own or promised[0][1]).format)
+    wanted = Quantity.of_nano(total, like=(own or largest[0][1]).format)
     holds = held.text if own else f"none ({promise.field} does not name {resource}, which counts as 0)"
-    listed = ", ".join(f"{child.name} {amount.text}" for child, amount in promised[:_NAMED])
-    more = f" and {len(promised) - _NAMED} more" if len(promised) > _NAMED else ""
+    listed = ", ".join(f"{child.name} {amount.text}" for child, amount in largest)
+    more = f" and {count - len(largest)} more" if count > len(largest) else ""
     return Finding(
         queue.ref,
         fields.join(promise.field, resource),
         f"its children {promise.verb} {resource}={wanted.text} ({listed}{more}), {queue.name} holds {holds}",
-        fix=f"lower the children by {(wanted - held).text} in all, or raise {queue.name} to {wanted.text}",
+        fix=_fix(proposal, promise, queue, resource, wanted, held),
         subject=resource,
         excess=total - held.nano,
         causes=tuple(
             Cause(child.ref, fields.join(promise.field, resource), f"{resource}={amount.text}")
-            for child, amount in promised[:_NAMED]
+            for child, amount in largest
         ),
         profiles=profiles,
     )
+
+
+def _largest(
+    proposal: Proposal, promise: Promise, queue: Queue, resource: str
+) -> tuple[int, list[tuple[Queue, Quantity]]]:
+    """How many children are promised any, and those that are promised the most; one pass over the siblings."""
+    shares = ((child, promise.total(share).get(resource)) for child, share in proposal.after.shares(queue.ref))
+    promised = [(-amount, child) for child, amount in shares if amount is not None]
+    children = [proposal.after.node(child) for _, child in nsmallest(_NAMED, promised)]
+    return len(promised), [(child, promise.of(child)[resource]) for child in children if isinstance(child, Queue)]
+
+
+def _fix(proposal: Proposal, promise: Promise, queue: Queue, resource: str, wanted: Quantity, held: Quantity) -> str:
+    """What to do, with the headroom that is left for the one child that was changed."""
+    surplus = wanted - held
+    changed = [
+        child for _, child in proposal.changed(Queue) if child.parent == queue.ref and resource in promise.of(child)
+    ]
+    if len(changed) == 1:
+        (child,) = changed
+        room = promise.of(child)[resource] - surplus
+        if room >= Quantity.ZERO:
+            left = f"lower {child.name} to {room.text} or less, which is what is left"
+            return f"{left}, or raise {queue.name} to {wanted.text}"
+    if not changed:
+        return f"keep {queue.name} at {wanted.text} or more, or lower its children by {surplus.text} in all first"
+    return f"lower the children by {surplus.text} in all, or raise {queue.name} to {wanted.text}"

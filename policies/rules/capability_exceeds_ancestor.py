@@ -98,8 +98,8 @@ def _finding(
 def _holder(forest: Forest, ref: Ref, resource: str, highest: int) -> Queue | None:
     """The queue below that has this capability, the first by name; for the message only."""
     here = ref
-    while children := forest.children_where(here, lambda share: share.limit.get(resource) == highest):
-        here = children[0]
+    while children := [ref for ref, share in forest.shares(here) if share.limit.get(resource) == highest]:
+        here = min(children)
         queue = forest.node(here)
         if isinstance(queue, Queue) and resource in dict(queue.limits()):
             return queue

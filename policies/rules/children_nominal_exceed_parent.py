@@ -70,7 +70,7 @@ def _finding(
 
 def _shares(forest: Forest, parent: Ref, pair: str) -> list[tuple[Ref, Quantity]]:
     """The children that count and what each counts with, the largest first. Costs the siblings: for messages only."""
-    counting = forest.children_where(parent, lambda share: bool(share.nominal.get(pair)))
+    counting = sorted(child for child, share in forest.shares(parent) if share.nominal.get(pair))
     amounts = [(ref, _shown(forest, ref, pair)) for ref in counting]
     return sorted(amounts, key=lambda entry: (-entry[1].nano, entry[0]))
 

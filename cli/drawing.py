@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from cli.output import plain
 from cli.quotas import Quotas, Row
 from cli.trees import Spot
 from policies.forest import Forest
@@ -34,7 +35,7 @@ def lines(forest: Forest, quotas: Quotas, spot: Spot, glyphs: Glyphs) -> Iterato
     marks = [spot.top] if spot.top else []
     marks += ["no object here"] if node is None else []
     marks += ["continued below"] if spot.cut else []
-    yield f"{_before(spot, glyphs)}{spot.ref}" + (f" ({'; '.join(marks)})" if marks else "")
+    yield _before(spot, glyphs) + plain(str(spot.ref)) + (f" ({plain('; '.join(marks))})" if marks else "")
     has_branches = forest.has_children(spot.ref) and not spot.cut
     margin = _under(spot, glyphs) + (glyphs.through if has_branches else _GAP)
     yield from (margin + row_text(row) for row in quotas.rows(spot.ref))
@@ -43,7 +44,7 @@ def lines(forest: Forest, quotas: Quotas, spot: Spot, glyphs: Glyphs) -> Iterato
 def row_text(row: Row) -> str:
     name = f"{row.flavor}/{row.resource}" if row.flavor else row.resource
     own = _amounts(row.own) or "not set"
-    return f"{name}: {own}" + (f"; children: {_amounts(row.below)}" if row.below else "")
+    return plain(f"{name}: {own}" + (f"; children: {_amounts(row.below)}" if row.below else ""))
 
 
 def _amounts(texts: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from cli.exits import EPILOG, Exit
+from cli.output import note
 from cli.version import VERSION
 
 _COMMANDS = {
@@ -61,7 +62,7 @@ def _tell(error: Exception, verbose: bool) -> None:
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     what = " ".join(str(error).split())
     hint = "" if verbose else "; -v shows where"
-    click.echo(f"quotree: internal error: {type(error).__name__}{': ' if what else ''}{what}{hint}", err=True)
+    note(f"quotree: internal error: {type(error).__name__}{': ' if what else ''}{what}{hint}")
 
 
 def _remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from typing import TextIO
 
 import click
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def emit(text: str) -> None:
     """Print results. A reader who closed the pipe has seen enough: the exit code still tells the verdict."""
     try:
-        click.echo(text)
+        click.echo(_encodable(text, sys.stdout))
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter complains when it flushes at its end
@@ -19,7 +23,18 @@ def emit(text: str) -> None:
 
 def note(text: str) -> None:
     """Tell something that is no result."""
-    click.echo(text, err=True)
+    click.echo(_encodable(plain(text), sys.stderr), err=True)
+
+
+def plain(text: str) -> str:
+    """One line without control characters: a name in a manifest must not move the cursor or end the line."""
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def _encodable(text: str, stream: TextIO) -> str:
+    """What the stream cannot encode is spelled out; file names need not be text."""
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def paint(text: str, colour: str) -> str:

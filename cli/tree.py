@@ -16,7 +16,7 @@ from cli.group import verbose
 from cli.options import against as against_option
 from cli.options import chosen, inputs, output
 from cli.ordering import children_first
-from cli.output import emit, note
+from cli.output import emit, note, plain
 from cli.quotas import Quotas, Row, namespace_rows
 from cli.trees import Spot, cycles, walk
 from policies.dialects import kueue, volcano
@@ -73,7 +73,7 @@ def _text(forest: Forest) -> Iterator[str]:
         yield "YuniKorn"
     for namespace, quota in namespaces:
         parent = namespace.annotations.get(PARENT_QUEUE)
-        yield f"{namespace.ref}" + (f" (below {parent})" if parent else "")
+        yield plain(f"{namespace.ref}" + (f" (below {parent})" if parent else ""))
         yield from (f"   {row_text(row)}" for row in quota)
     if not spots and not namespaces:
         yield "no quota trees here"

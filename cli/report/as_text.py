@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from cli.output import paint
+from cli.output import paint, plain
 from cli.report.model import Because, Entry, Report, Subject
 from policies.rule import Severity
 from policies.sentence import sentence
@@ -15,7 +15,7 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "b
 
 
 def as_text(report: Report) -> str:
-    lines = [_head(report.subject)]
+    lines = [plain(_head(report.subject))]
     for entry in report.entries:
         lines += finding_lines(entry)
     lines += _not_evaluated(report)
@@ -33,10 +33,10 @@ def finding_lines(entry: Entry) -> Iterator[str]:
     """The finding, its causes and its fix."""
     finding, severity = entry.judged.finding, entry.judged.severity
     word = paint(severity.value, _COLOURS[severity])
-    yield f"{entry.place}: {word}[{entry.judged.rule.id}]: {_without_fix(entry.judged)}"
-    yield from (f"    {_because(because)}" for because in entry.causes)
+    yield f"{plain(str(entry.place))}: {word}[{entry.judged.rule.id}]: {plain(_without_fix(entry.judged))}"
+    yield from (f"    {plain(_because(because))}" for because in entry.causes)
     if finding.fix:
-        yield f"    fix: {finding.fix}"
+        yield f"    fix: {plain(finding.fix)}"
 
 
 def _without_fix(judged: Judged) -> str:
@@ -53,7 +53,7 @@ def _not_evaluated(report: Report) -> Iterator[str]:
     """Each reason once, with the rules that gave it."""
     for reason in dict.fromkeys(missed.reason for missed in report.not_evaluated):
         rules = ", ".join(missed.rule.id for missed in report.not_evaluated if missed.reason == reason)
-        yield f"not evaluated[{rules}]: {reason}"
+        yield plain(f"not evaluated[{rules}]: {reason}")
 
 
 def _closing(report: Report) -> str:

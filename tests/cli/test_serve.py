@@ -77,7 +77,7 @@ def test_the_files_of_a_folder_are_the_world(tmp_path: Path) -> None:
     with Webhook(tmp_path / "org") as webhook:
         response = webhook.post("/v1/validate/volcano", review(WORSE))
         assert response["allowed"] is False
-        assert "its children deserve cpu=5 (ml 5), eng holds 4" in response["status"]["message"]
+        assert "[children-deserved-exceed-parent]" in response["status"]["message"]
         assert webhook.post("/v1/validate/volcano", review(queue("fine")))["allowed"] is True
         authority = webhook.authority
 

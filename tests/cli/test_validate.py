@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
-from tests.builders import cluster_queue, cohort, local_queue, queue
+from policies.rule import Finding
+from tests.builders import change, cluster_queue, cohort, found, local_queue, queue, world
 from tests.cli.runs import BAD, GOOD, WORSE, report, run, write
 
 
+def deserved_too_much() -> Finding:
+    """What the rule says of BAD and WORSE; its words are its own affair."""
+    (finding,) = found("children-deserved-exceed-parent", change(world(), BAD, WORSE))
+    return finding
+
+
 def test_text_has_head_findings_causes_fix_and_counts(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.yaml", BAD, WORSE)
+    file, finding = write(tmp_path / "a.yaml", BAD, WORSE), deserved_too_much()
 
     assert run("validate", file).stdout == (
         "judged against nothing but the given files: 2 objects, 2 queues\n"
-        f"{file}:8:10: error[children-deserved-exceed-parent]: "
-        "Queue eng: its children deserve cpu=5 (ml 5), eng holds 4\n"
-        f"    {file}:19:10: Queue ml: spec.deserved.cpu: cpu=5\n"
-        "    fix: lower the children by 1 in all, or raise eng to 5\n"
+        f"{file}:8:10: error[children-deserved-exceed-parent]: Queue eng: {finding.message}\n"
+        f"    {file}:19:10: Queue ml: spec.deserved.cpu: {finding.causes[0].message}\n"
+        f"    fix: {finding.fix}\n"
         "not evaluated[parent-with-workloads]: work in queues that become parents:"
         " no PodGroup or Job objects are known\n"
         "1 error, 1 rule not evaluated\n"
@@ -41,7 +45,7 @@ def test_findings_are_told_worst_first(tmp_path: Path) -> None:
 
 
 def test_json_has_everything_about_a_finding(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.yaml", BAD, WORSE)
+    file, expected = write(tmp_path / "a.yaml", BAD, WORSE), deserved_too_much()
 
     answer = report(run("validate", file, "-o", "json"))
 
@@ -49,7 +53,7 @@ def test_json_has_everything_about_a_finding(tmp_path: Path) -> None:
     cause = {
         "object": {**eng, "name": "ml"},
         "field": "spec.deserved.cpu",
-        "message": "cpu=5",
+        "message": expected.causes[0].message,
         "file": str(file),
         "line": 19,
         "column": 10,
@@ -59,14 +63,14 @@ def test_json_has_everything_about_a_finding(tmp_path: Path) -> None:
     assert finding == {
         "rule": "children-deserved-exceed-parent",
         "severity": "error",
-        "message": "its children deserve cpu=5 (ml 5), eng holds 4",
+        "message": expected.message,
         "object": eng,
         "field": "spec.deserved.cpu",
         "file": str(file),
         "line": 8,
         "column": 10,
         "causes": [cause],
-        "fix": "lower the children by 1 in all, or raise eng to 5",
+        "fix": expected.fix,
     }
 
 
@@ -148,21 +152,3 @@ def test_old_versions_are_read_and_named(tmp_path: Path) -> None:
     findings = report(run("validate", write(tmp_path / "a.yaml", *cycle, old), "-o", "json"))["findings"]
 
     assert "kueue.x-k8s.io/v1beta1" in [finding["object"]["apiVersion"] for finding in findings]
-
-
-@pytest.mark.parametrize("variable", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {}])
-def test_what_is_not_a_terminal_gets_no_colour(tmp_path: Path, variable: dict[str, str]) -> None:
-    result = run("validate", write(tmp_path / "a.yaml", BAD, WORSE), env=variable)
-
-    assert "\x1b" not in result.stdout
-
-
-def test_a_terminal_gets_colour_unless_it_says_no(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cli.output import paint
-
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    for variable in ("NO_COLOR", "TERM"):
-        monkeypatch.delenv(variable, raising=False)
-    assert paint("error", "red").startswith("\x1b[")
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert paint("error", "red") == "error"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text, texts
+from policies.dialects.volcano_job import NO_SPEC, JobSpec, contradictory_tiers, read_spec
 from policies.forest import Forest
 from policies.objects import Attached, GroupKind, Node, Ref, Share
 from policies.quantity import Quantity
@@ -72,16 +73,24 @@ class Queue(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodGroup(Attached):
-    """`written_queue` is spec.queue as it stands, None where it is absent and the CRD's `default` applies."""
+    """`written_queue` is spec.queue as it stands, None where it is absent and the CRD's `default` applies.
+
+    `two_tiers` are the network topologies that name their highest tier twice.
+    """
 
     written_queue: str | None
     phase: str
+    two_tiers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job(Attached):
+    """`written_queue` and `two_tiers` as for a PodGroup."""
+
     written_queue: str | None
     phase: str
+    spec: JobSpec = NO_SPEC
+    two_tiers: tuple[str, ...] = ()
 
 
 def read_queue(manifest: Manifest) -> Queue:
@@ -115,7 +124,8 @@ def _whole(amounts: object) -> list[str]:
 
 
 def read_pod_group(manifest: Manifest) -> PodGroup:
-    queue = text(mapping(manifest.get("spec")).get("queue"))
+    spec = mapping(manifest.get("spec"))
+    queue = text(spec.get("queue"))
     return PodGroup(
         ref=identity(manifest, POD_GROUP, namespaced=True),
         api_version=str(manifest.get("apiVersion")),
@@ -123,12 +133,14 @@ def read_pod_group(manifest: Manifest) -> PodGroup:
         queue_field="spec.queue",
         written_queue=queue,
         phase=text(mapping(manifest.get("status")).get("phase")) or "",
+        two_tiers=contradictory_tiers(spec),
         defects=Reader(manifest).defects(),
     )
 
 
 def read_job(manifest: Manifest) -> Job:
-    queue = text(mapping(manifest.get("spec")).get("queue"))
+    spec = mapping(manifest.get("spec"))
+    queue = text(spec.get("queue"))
     state = mapping(mapping(manifest.get("status")).get("state"))
     return Job(
         ref=identity(manifest, JOB, namespaced=True),
@@ -137,6 +149,8 @@ def read_job(manifest: Manifest) -> Job:
         queue_field="spec.queue",
         written_queue=queue,
         phase=text(state.get("phase")) or "",
+        spec=read_spec(spec),
+        two_tiers=contradictory_tiers(spec),
         defects=Reader(manifest).defects(),
     )
 

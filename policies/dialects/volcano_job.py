@@ -1,0 +1,213 @@
+"""What a Volcano Job says of itself: tasks, policies, volumes. Source: batch.volcano.sh/v1alpha1, Volcano J1 to J3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.quantity import BadQuantity, Quantity
+
+SCHEDULER = "volcano"
+MAX_RETRY = 3
+"""What Volcano writes where a Job or a task names none."""
+
+NEEDS = {"tensorflow": ("svc",), "mpi": ("svc", "ssh"), "pytorch": ("svc",)}
+"""Plugin -> those that it does not work without; Volcano adds them."""
+
+_AMOUNTS = ("requests", "limits")
+_DEEPEST = 50  # levels; a pod template has a dozen, and no document may exhaust the stack
+_MAY_CHANGE = ("minAvailable", "priorityClassName", "tasks")
+_MAY_CHANGE_IN_TASK = ("replicas", "minAvailable")
+
+
+@dataclass(frozen=True, slots=True)
+class Partitions:
+    """How a task is cut up: `total` parts of `size` pods each."""
+
+    total: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task. `name` is the one that Volcano gives where none is written; `replicas` counts 0 where it is absent."""
+
+    field: str
+    name: str
+    replicas: int
+    min_available: int | None = None
+    depends_on: tuple[str, ...] = ()
+    partitions: Partitions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What to do on an event or on an exit code of a pod."""
+
+    field: str
+    action: str
+    events: tuple[str, ...]
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """`has_claim`: a claim is to be made for it; `claim_name` names one that exists."""
+
+    field: str
+    mount_path: str
+    claim_name: str
+    has_claim: bool
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """`policies` are lists that are each judged by themselves: the Job's own, then each task's.
+
+    `fixed` holds, for each field that may not change once the Job is stored, a hash of its value.
+    """
+
+    min_available: int | None = None
+    tasks: tuple[Task, ...] = ()
+    policies: tuple[tuple[Policy, ...], ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    plugins: tuple[str, ...] = ()
+    fixed: tuple[tuple[str, int], ...] = ()
+
+
+NO_SPEC = JobSpec()
+
+
+def read_spec(spec: Mapping[str, Any]) -> JobSpec:
+    tasks = [(f"spec.tasks[{i}]", mapping(task)) for i, task in enumerate(listing(spec.get("tasks")))]
+    policies = [_policies(spec, "spec"), *(_policies(task, field) for field, task in tasks)]
+    return JobSpec(
+        min_available=whole(spec.get("minAvailable")),
+        tasks=tuple(_task(field, task, i) for i, (field, task) in enumerate(tasks)),
+        policies=tuple(some for some in policies if some),
+        volumes=tuple(_volumes(spec)),
+        plugins=tuple(sorted(str(name) for name in mapping(spec.get("plugins")))),
+        fixed=tuple(_fixed(spec)),
+    )
+
+
+def whole(value: object) -> int | None:
+    """The number; None where it is absent, or not whole, which the schema refuses."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def task_name(task: Mapping[str, Any], index: int) -> str:
+    """The name of the task at this place, or the one that Volcano gives it."""
+    return text(task.get("name")) or f"default{index}"
+
+
+def with_needed(plugins: Mapping[str, Any]) -> dict[str, Any]:
+    """The plugins and those that they do not work without."""
+    needed: dict[str, Any] = {other: [] for name in plugins for other in NEEDS.get(name, ()) if other not in plugins}
+    return {**plugins, **needed}
+
+
+def contradictory_tiers(spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fields of the network topologies that name a highest tier twice: by its number and by its name."""
+    parts = [("spec", spec)]
+    for key in ("subGroupPolicy", "tasks"):
+        for i, item in enumerate(listing(spec.get(key))):
+            field, part = f"spec.{key}[{i}]", mapping(item)
+            parts += [(field, part), (f"{field}.partitionPolicy", mapping(part.get("partitionPolicy")))]
+    return tuple(f"{field}.networkTopology" for field, part in parts if _names_two_tiers(part))
+
+
+def _names_two_tiers(part: Mapping[str, Any]) -> bool:
+    topology = mapping(part.get("networkTopology"))
+    return topology.get("highestTierAllowed") is not None and text(topology.get("highestTierName")) is not None
+
+
+def _task(field: str, task: Mapping[str, Any], index: int) -> Task:
+    partitions = mapping(task.get("partitionPolicy"))
+    total, size = whole(partitions.get("totalPartitions")), whole(partitions.get("partitionSize"))
+    return Task(
+        field=field,
+        name=task_name(task, index),
+        replicas=whole(task.get("replicas")) or 0,
+        min_available=whole(task.get("minAvailable")),
+        depends_on=tuple(name for name in listing(mapping(task.get("dependsOn")).get("name")) if isinstance(name, str)),
+        partitions=None if total is None or size is None else Partitions(total, size),
+    )
+
+
+def _policies(part: Mapping[str, Any], field: str) -> tuple[Policy, ...]:
+    return tuple(
+        Policy(
+            field=f"{field}.policies[{i}]",
+            action=text(mapping(policy).get("action")) or "",
+            events=tuple(dict.fromkeys(_events(mapping(policy)))),
+            exit_code=whole(mapping(policy).get("exitCode")),
+        )
+        for i, policy in enumerate(listing(part.get("policies")))
+    )
+
+
+def _events(policy: Mapping[str, Any]) -> list[str]:
+    named = [*listing(policy.get("events")), policy.get("event")]
+    return [event for event in named if isinstance(event, str) and event]
+
+
+def _volumes(spec: Mapping[str, Any]) -> Iterator[Volume]:
+    for i, volume in enumerate(listing(spec.get("volumes"))):
+        volume = mapping(volume)
+        yield Volume(
+            field=f"spec.volumes[{i}]",
+            mount_path=text(volume.get("mountPath")) or "",
+            claim_name=text(volume.get("volumeClaimName")) or "",
+            has_claim=volume.get("volumeClaim") is not None,
+        )
+
+
+def _fixed(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Every field that may not change, as Volcano would complete it: what it fills in is no change."""
+    whole_spec = {
+        **spec,
+        "queue": text(spec.get("queue")) or "default",
+        "schedulerName": text(spec.get("schedulerName")) or SCHEDULER,
+        "maxRetry": spec.get("maxRetry") or MAX_RETRY,
+        "plugins": with_needed(mapping(spec.get("plugins"))),
+        "volumes": [_without_made_name(mapping(volume)) for volume in listing(spec.get("volumes"))],
+    }
+    for key, value in whole_spec.items():
+        if key not in _MAY_CHANGE and (plain := _plain(value)) is not None:
+            yield f"spec.{key}", hash(repr(plain))
+    for i, task in enumerate(listing(spec.get("tasks"))):
+        task = mapping(task)
+        rest = {key: value for key, value in task.items() if key not in _MAY_CHANGE_IN_TASK}
+        rest |= {"name": task_name(task, i), "maxRetry": task.get("maxRetry") or MAX_RETRY}
+        yield f"spec.tasks[{i}]", hash(repr(_plain(rest)))
+
+
+def _without_made_name(volume: Manifest) -> Manifest:
+    """Volcano's controller writes the name of a claim that it has made."""
+    made = volume.get("volumeClaim") is not None
+    return {key: value for key, value in volume.items() if not (made and key == "volumeClaimName")}
+
+
+def _plain(value: object, within: str = "", depth: int = 0) -> object:
+    """The value without what says nothing (null, empty texts, lists and mappings), in one order, amounts as numbers."""
+    if depth > _DEEPEST:
+        return None
+    if isinstance(value, Mapping):
+        items = [
+            (str(key), _amount(item) if within in _AMOUNTS else _plain(item, str(key), depth + 1))
+            for key, item in value.items()
+        ]
+        return sorted((pair for pair in items if pair[1] is not None), key=lambda pair: pair[0]) or None
+    if isinstance(value, list):
+        return [_plain(item, depth=depth + 1) for item in value] or None
+    return None if value == "" else value
+
+
+def _amount(value: object) -> object:
+    try:
+        return Quantity.parse(value).nano
+    except BadQuantity:
+        return repr(value)

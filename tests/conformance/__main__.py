@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from tests.conformance import kueue, volcano, yunikorn
+from tests.conformance import kueue, volcano, yunikorn, yunikorn_config
 from tests.conformance.suite import ENVIRONMENT, Suite, folder
 
-PROJECTS = (kueue, volcano, yunikorn)
+PROJECTS = (kueue, volcano, yunikorn, yunikorn_config)
 
 
 def main() -> int:

@@ -1,0 +1,22 @@
+"""YuniKorn's queue configuration: read as its core reads it, and checked to the digit.
+
+config = read_config(text)                  # positions, and all that is wrong with the text itself
+config.queue("root.team.dev")               # a Queue of the default partition, in whatever letters
+place(config, Application(queue="root.x"))  # the queue that the rules give, or why there is none
+"""
+
+from policies.dialects.yunikorn_config.decode import read_config
+from policies.dialects.yunikorn_config.model import Config, Partition, PlacementRule, Problem, Queue
+from policies.dialects.yunikorn_config.placement import Application, Placement, place
+
+__all__ = [
+    "Application",
+    "Config",
+    "Partition",
+    "Placement",
+    "PlacementRule",
+    "Problem",
+    "Queue",
+    "place",
+    "read_config",
+]

@@ -1,0 +1,54 @@
+"""Who may use a queue: `*`, or `users groups`, two lists with commas and one blank between."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+EVERYBODY = "*"
+
+_USER = re.compile(r"[_a-zA-Z][a-zA-Z0-9_.@-]*\$?").fullmatch
+_GROUP = re.compile(r"[_a-zA-Z][a-zA-Z0-9_-]*").fullmatch
+
+
+class BadAcl(ValueError):
+    """A text that YuniKorn cannot load as an ACL."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acl:
+    """`dropped` are the names that YuniKorn passes over in silence."""
+
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    everybody: bool = False
+    dropped: tuple[str, ...] = ()
+
+    def allows(self, user: str, groups: Collection[str]) -> bool:
+        return self.everybody or user in self.users or any(group in self.groups for group in groups)
+
+
+def passes_check(text: str) -> bool:
+    """Whether YuniKorn's check of a configuration accepts the text; the loader is more exacting."""
+    return len(text.split()) <= 2
+
+
+def load(text: str) -> Acl:
+    """The ACL as the loader reads it: every single blank separates. Raises BadAcl."""
+    if not text:
+        return Acl()
+    parts = text.split(" ")
+    if len(parts) > 2:
+        raise BadAcl(f"{text!r} has {len(parts) - 1} blanks")
+    users = parts[0].split(",")
+    groups = parts[1].split(",") if len(parts) == 2 else []
+    if text.strip() == EVERYBODY or users == [EVERYBODY] or groups == [EVERYBODY]:
+        return Acl(everybody=True)
+    return Acl(
+        users=tuple(user for user in users if _USER(user)),
+        groups=tuple(group for group in groups if _GROUP(group)),
+        dropped=tuple(
+            name for names, fits in ((users, _USER), (groups, _GROUP)) for name in names if name and not fits(name)
+        ),
+    )

@@ -1,0 +1,215 @@
+"""From the text of queues.yaml to typed values, as YuniKorn's strict loader reads it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from policies.dialects.yunikorn import conf_quantity
+from policies.dialects.yunikorn_config.model import (
+    ROOT,
+    Amount,
+    Config,
+    Filter,
+    Limit,
+    Partition,
+    PlacementRule,
+    Problem,
+    Queue,
+    Resources,
+    Template,
+    Text,
+)
+from policies.dialects.yunikorn_config.nodes import BadYaml, Node, first_document
+from policies.dialects.yunikorn_config.typed import Faults, Fields, weight
+from policies.quantity import BadQuantity
+
+
+@lru_cache(maxsize=8)  # every rule asks for the same one or two texts of a request
+def read_config(text: str) -> Config:
+    """The configuration that the text holds; what is wrong with the text itself is in `problems`.
+
+    Only the first document counts, and a text without one has no partitions.
+    """
+    faults = Faults()
+    try:
+        partitions = _config(first_document(text), faults)
+    except BadYaml as bad:
+        return Config(problems=(*faults.problems, Problem("", bad.line, str(bad))))
+    return Config(partitions, tuple(faults.problems))
+
+
+def _config(node: Node | None, faults: Faults) -> tuple[Partition, ...]:
+    top = Fields(node, "", faults)
+    partitions = top.listed("partitions", lambda item, at: _partition(item, at, faults)) or ()
+    top.text("checksum")
+    top.done()
+    return partitions
+
+
+def _partition(node: Node, at: str, faults: Faults) -> Partition:
+    entry = Fields(node, at, faults)
+    queues = entry.listed("queues", lambda item, where: read_queue(item, where, faults))
+    limits = _limits(entry, faults)
+    sort_type, weights = _sort_policy(entry, faults)
+    preemption = entry.inner("preemption")
+    quota_preemption = False
+    if preemption is not None:
+        preemption.flag("enabled")
+        quota_preemption = preemption.flag("quotapreemptionenabled")
+        preemption.done()
+    resolver = entry.inner("usergroupresolver")
+    partition = Partition(
+        name=entry.text("name"),
+        field=at,
+        line=entry.line,
+        root=None if queues is None else _rooted(queues, limits, entry),
+        rules=entry.listed("placementrules", lambda item, where: read_rule(item, where, faults)) or (),
+        limits=limits,
+        sort_type=sort_type,
+        weights=weights,
+        resolver=resolver.text("type") if resolver else Text(),
+        quota_preemption=quota_preemption,
+    )
+    if resolver is not None:
+        resolver.done()
+    entry.done()
+    return partition
+
+
+def _rooted(queues: tuple[Queue, ...], limits: tuple[Limit, ...], entry: Fields) -> Queue:
+    """The one queue at the top: the given root, or one put above the given queues."""
+    if len(queues) == 1 and queues[0].name.lower() == ROOT:
+        root = replace(queues[0], parent=True)
+    else:
+        root = Queue(ROOT, ROOT, entry.at, entry.line, parent=True, queues=queues)
+    root = root if root.limits else replace(root, limits=limits)
+    return _placed(root, ROOT)
+
+
+def _placed(queue: Queue, path: str) -> Queue:
+    """The queue with the paths of all below it."""
+    return replace(queue, path=path, queues=tuple(_placed(child, f"{path}.{child.name}") for child in queue.queues))
+
+
+def _sort_policy(entry: Fields, faults: Faults) -> tuple[Text, dict[str, tuple[Text, float]]]:
+    policy = entry.inner("nodesortpolicy")
+    if policy is None:
+        return Text(), {}
+    kind = policy.text("type")
+    given = policy.inner("resourceweights")
+    weights = {name: (value, weight(value, faults)) for name, value in given.every()} if given else {}
+    policy.done()
+    return kind, weights
+
+
+def read_queue(node: Node, at: str, faults: Faults) -> Queue:
+    """A queue and all below it; paths start at the queue itself."""
+    entry = Fields(node, at, faults)
+    name = entry.text("name").text
+    guaranteed, maximum = _resources(entry)
+    queue = Queue(
+        name=name,
+        path=name,
+        field=at,
+        line=entry.line,
+        parent=entry.flag("parent"),
+        guaranteed=guaranteed,
+        maximum=maximum,
+        max_applications=entry.count("maxapplications"),
+        properties=_properties(entry),
+        admin_acl=entry.text("adminacl"),
+        submit_acl=entry.text("submitacl"),
+        template=_template(entry),
+        queues=entry.listed("queues", lambda item, where: read_queue(item, where, faults)) or (),
+        limits=_limits(entry, faults),
+    )
+    entry.done()
+    return queue
+
+
+def _template(entry: Fields) -> Template | None:
+    given = entry.inner("childtemplate")
+    if given is None:
+        return None
+    guaranteed, maximum = _resources(given)
+    template = Template(
+        field=given.at,
+        line=given.line,
+        max_applications=given.count("maxapplications"),
+        properties=_properties(given),
+        guaranteed=guaranteed,
+        maximum=maximum,
+    )
+    given.done()
+    return template
+
+
+def _properties(entry: Fields) -> dict[str, Text]:
+    given = entry.inner("properties")
+    return dict(given.every()) if given else {}
+
+
+def _resources(entry: Fields) -> tuple[Resources | None, Resources | None]:
+    given = entry.inner("resources")
+    if given is None:
+        return None, None
+    both = _amounts(given, "guaranteed"), _amounts(given, "max")
+    given.done()
+    return both
+
+
+def _amounts(entry: Fields, key: str) -> Resources | None:
+    given = entry.inner(key)
+    return None if given is None else {name: _amount(name, value) for name, value in given.every()}
+
+
+def _amount(name: str, written: Text) -> Amount:
+    try:
+        return Amount(written, conf_quantity(name, written.text))
+    except BadQuantity as error:
+        return Amount(written, None, str(error))
+
+
+def _limits(entry: Fields, faults: Faults) -> tuple[Limit, ...]:
+    return entry.listed("limits", lambda item, at: _limit(item, at, faults)) or ()
+
+
+def _limit(node: Node, at: str, faults: Faults) -> Limit:
+    entry = Fields(node, at, faults)
+    limit = Limit(
+        field=at,
+        line=entry.line,
+        name=entry.text("limit").text,
+        users=entry.texts("users"),
+        groups=entry.texts("groups"),
+        max_resources=_amounts(entry, "maxresources") or {},
+        max_applications=entry.count("maxapplications"),
+    )
+    entry.done()
+    return limit
+
+
+def read_rule(node: Node, at: str, faults: Faults) -> PlacementRule:
+    entry = Fields(node, at, faults)
+    parent = entry.node("parent")
+    rule = PlacementRule(
+        field=at,
+        line=entry.line,
+        name=entry.text("name"),
+        create=entry.flag("create"),
+        filter=_filter(entry),
+        parent=read_rule(parent, entry.path("parent"), faults) if parent is not None else None,
+        value=entry.text("value"),
+    )
+    entry.done()
+    return rule
+
+
+def _filter(entry: Fields) -> Filter:
+    given = entry.inner("filter")
+    if given is None:
+        return Filter()
+    read = Filter(given.text("type"), given.texts("users"), given.texts("groups"))
+    given.done()
+    return read

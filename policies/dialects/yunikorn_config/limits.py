@@ -1,0 +1,174 @@
+"""Limits on users and groups: each list by itself, against its queue, and down the tree. L1-L12."""
+
+from __future__ import annotations
+
+import re
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from policies.dialects.yunikorn_config.model import Limit, Partition, Problem, Queue, Text, amounts
+from policies.dialects.yunikorn_config.quotas import shown, written
+from policies.dialects.yunikorn_config.resources import Amounts, is_positive, least, over
+from policies.dialects.yunikorn_config.structure import bad_amounts
+
+WILDCARD = "*"
+
+user_fits = re.compile(r"[_a-zA-Z][a-zA-Z0-9:#/_.@-]*\$?").fullmatch
+group_fits = re.compile(r"[_a-zA-Z][a-zA-Z0-9:_.-]*").fullmatch
+_FITS = {"user": user_fits, "group": group_fits}
+
+
+def partition_limits(partition: Partition) -> Iterator[Problem]:
+    """L1-L9 of every queue's list, and of the partition's own where root has another."""
+    if partition.root is None:
+        return
+    if partition.limits and partition.limits != partition.root.limits:
+        yield from limits_by_themselves(partition.limits, f"partition {partition.called}")
+    for queue in partition.root.walk():
+        yield from limits_by_themselves(queue.limits, queue.path)
+
+
+def limits_by_themselves(limits: tuple[Limit, ...], whose: str) -> Iterator[Problem]:
+    """L1-L9."""
+    seen: dict[str, dict[str, int]] = {"user": {}, "group": {}}
+    for limit in limits:
+        label = f"limit {limit.name!r} of {whose}"
+        if not limit.users and not limit.groups:
+            message, fix = f"{label} names no user and no group", "add `users` or `groups`"
+            yield Problem(limit.field, limit.line, message, fix, f"{whose} {limit.name} nobody")
+        for kind, names in (("user", limit.users), ("group", limit.groups)):
+            yield from _names(names, kind, whose, seen[kind])
+        if WILDCARD in seen["group"] and any(group.text == WILDCARD for group in limit.groups):
+            yield from _lonely(limit, whose, seen["group"])
+        yield from bad_amounts(limit.max_resources, label, f"{whose} {limit.name}")
+        yield from _nothing(limit, label, whose)
+
+
+def _names(names: tuple[Text, ...], kind: str, whose: str, seen: dict[str, int]) -> Iterator[Problem]:
+    for name in names:
+        subject = f"{whose} {kind} {name.text}"
+        if name.text != WILDCARD and not _FITS[kind](name.text):
+            yield Problem(name.field, name.line, f"{name.text!r} is no name of a {kind}", "", f"{subject} name")
+        if name.text in seen:
+            message = f"{kind} {name.text} has a limit of {whose} twice, first in line {seen[name.text]}"
+            yield Problem(name.field, name.line, message, "keep one of the two", f"{subject} twice")
+        elif WILDCARD in seen:
+            message = f"{kind} {name.text} stands after {WILDCARD}, in line {seen[WILDCARD]}, in the limits of {whose}"
+            yield Problem(name.field, name.line, message, f"put {WILDCARD} last", f"{subject} after")
+        seen.setdefault(name.text, name.line)
+
+
+def _lonely(limit: Limit, whose: str, seen: Mapping[str, int]) -> Iterator[Problem]:
+    """`*` for groups means all others together; without a named group before it, that is the queue itself."""
+    if len(seen) == 1:
+        place = next(group for group in limit.groups if group.text == WILDCARD)
+        message = f"the limits of {whose} name the group {WILDCARD} and no other group before it"
+        yield Problem(place.field, place.line, message, "limit the queue itself instead", f"{whose} lonely")
+
+
+def _nothing(limit: Limit, label: str, whose: str) -> Iterator[Problem]:
+    readable = amounts(limit.max_resources)
+    if len(readable) < len(limit.max_resources):
+        return
+    subject = f"{whose} {limit.name} nothing"
+    if readable and not is_positive(readable):
+        message = f"maxresources of {label} are all 0"
+        yield Problem(f"{limit.field}.maxresources", limit.line, message, "name an amount above 0", subject)
+    elif not readable and not limit.max_applications:
+        message = f"{label} limits nothing"
+        yield Problem(limit.field, limit.line, message, "add maxapplications or maxresources", subject)
+
+
+# -- against the queue, and down the tree ------------------------------------------------------------------------------
+
+
+def limits_above_queue(queue: Queue) -> Iterator[Problem]:
+    """L10. The max of root is not configured, so that its limits have none to exceed."""
+    for limit in queue.limits:
+        yield from limit_above_queue(limit, queue)
+
+
+def limit_above_queue(limit: Limit, queue: Queue) -> Iterator[Problem]:
+    label = f"limit {limit.name!r} of {queue.path}"
+    who = ",".join(name.text for name in (*limit.users, *limit.groups))
+    most = queue.max_applications
+    if most and limit.max_applications > most:
+        yield Problem(
+            f"{limit.field}.maxapplications",
+            limit.line,
+            f"{label} allows {limit.max_applications} applications, the queue {most}",
+            f"lower it to {most} or less",
+            f"{queue.path} {who} applications",
+            limit.max_applications - most,
+        )
+    if queue.name == "root":
+        return
+    wanted, held = amounts(limit.max_resources), amounts(queue.maximum)
+    for name in over(wanted, held):
+        place, limit_text = limit.max_resources[name].written, written(queue.maximum, name)
+        yield Problem(
+            place.field,
+            place.line,
+            f"{label} allows {name}={place.text}, the max of the queue is {limit_text}",
+            f"lower it to {limit_text} or less",
+            f"{queue.path} {who} {name}",
+            wanted[name] - held[name],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What a name may have by the queues above: the least of all, and which queue said something last."""
+
+    amounts: Amounts
+    applications: int
+    queue: Queue
+
+
+def limits_above_ancestor(root: Queue) -> Iterator[Problem]:
+    """L11 and L12: a name against its own limit above, or against `*` where it has none above."""
+    yield from _below(root, ChainMap())
+
+
+def _below(queue: Queue, held: ChainMap[tuple[str, str], _Held]) -> Iterator[Problem]:
+    own: dict[tuple[str, str], _Held] = {}
+    for limit in queue.limits:
+        wanted = amounts(limit.max_resources)
+        for kind, names in (("user", limit.users), ("group", limit.groups)):
+            for name in names:
+                above = held.get((kind, name.text)) or held.get((kind, WILDCARD))
+                if above is None:
+                    own[kind, name.text] = _Held(wanted, limit.max_applications, queue)
+                    continue
+                yield from _above(limit, wanted, kind, name, queue, above)
+                applications = min(filter(None, (limit.max_applications, above.applications)), default=0)
+                own[kind, name.text] = _Held(least(wanted, above.amounts), applications, queue)
+    down = ChainMap(own, *held.maps)  # no copy, however many names there are above
+    for child in queue.queues:
+        yield from _below(child, down)
+
+
+def _above(limit: Limit, wanted: Amounts, kind: str, name: Text, queue: Queue, above: _Held) -> Iterator[Problem]:
+    who = f"{kind} {name.text} in {queue.path}"
+    for resource in over(wanted, above.amounts):
+        place, most = limit.max_resources[resource].written, shown(resource, above.amounts[resource])
+        yield Problem(
+            place.field,
+            place.line,
+            f"{who} may have {resource}={place.text}, above it, in {above.queue.path}, at most {most}",
+            f"lower it to {most} or less",
+            f"{who} {resource}",
+            wanted[resource] - above.amounts[resource],
+        )
+    most_applications = above.applications
+    if most_applications and not 0 < limit.max_applications <= most_applications:
+        has = f"{limit.max_applications} applications" if limit.max_applications else "any number of applications"
+        yield Problem(
+            f"{limit.field}.maxapplications",
+            limit.line,
+            f"{who} may have {has}, above it, in {above.queue.path}, {most_applications}",
+            f"set maxapplications to a number from 1 to {most_applications}",
+            f"{who} applications",
+            limit.max_applications - most_applications if limit.max_applications else 2**64,
+        )

@@ -1,0 +1,203 @@
+"""What a queues.yaml says, with the place of everything: the field's path in the text and its line, counted from 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from dataclasses import field as made
+from typing import TypeAlias
+
+from policies.dialects.yunikorn_config.resources import Amounts
+
+ROOT = "root"
+RECOVERY = "@recovery@"
+DEFAULT_PARTITION = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong. `subject` tells those of one field apart, `excess` says by how much.
+
+    `accepted`: YuniKorn's own check lets it pass, and something else goes wrong later.
+    """
+
+    field: str
+    line: int
+    message: str
+    fix: str = ""
+    subject: str = ""
+    excess: int = 0
+    accepted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text as written; the empty one and line 0 where the key is absent."""
+
+    text: str = ""
+    field: str = ""
+    line: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.text)
+
+
+NONE = Text()
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """`value` is in YuniKorn's units; None where the text is no amount, and then `fault` says why."""
+
+    written: Text
+    value: int | None
+    fault: str = ""
+
+
+Resources: TypeAlias = Mapping[str, Amount]
+
+
+def amounts(resources: Resources | None) -> Amounts:
+    """The numbers, without those that cannot be read."""
+    return {name: amount.value for name, amount in (resources or {}).items() if amount.value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What users and groups may have in a queue. `name` is its `limit`; 0 applications means no limit on them."""
+
+    field: str
+    line: int
+    name: str = ""
+    users: tuple[Text, ...] = ()
+    groups: tuple[Text, ...] = ()
+    max_resources: Resources = made(default_factory=dict)
+    max_applications: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """What a queue gives to the dynamic queues below it."""
+
+    field: str
+    line: int
+    max_applications: int = 0
+    properties: Mapping[str, Text] = made(default_factory=dict)
+    guaranteed: Resources | None = None
+    maximum: Resources | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.max_applications or self.properties or self.guaranteed or self.maximum)
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A queue of the tree. `path` holds the names as written, from root.
+
+    `parent` is the flag; a queue with children is a parent without it. None for `guaranteed` and `maximum` where the
+    key is absent, which an empty mapping is not.
+    """
+
+    name: str
+    path: str
+    field: str
+    line: int
+    parent: bool = False
+    guaranteed: Resources | None = None
+    maximum: Resources | None = None
+    max_applications: int = 0
+    properties: Mapping[str, Text] = made(default_factory=dict)
+    admin_acl: Text = NONE
+    submit_acl: Text = NONE
+    template: Template | None = None
+    queues: tuple[Queue, ...] = ()
+    limits: tuple[Limit, ...] = ()
+
+    @property
+    def is_leaf(self) -> bool:
+        return not self.parent and not self.queues
+
+    def at(self, *keys: str) -> str:
+        return ".".join((self.field, *keys)) if self.field else ".".join(keys)
+
+    def walk(self) -> Iterator[Queue]:
+        """The queue and all below it, parents first."""
+        yield self
+        for child in self.queues:
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    type: Text = NONE
+    users: tuple[Text, ...] = ()
+    groups: tuple[Text, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementRule:
+    field: str
+    line: int
+    name: Text = NONE
+    create: bool = False
+    filter: Filter = Filter()
+    parent: PlacementRule | None = None
+    value: Text = NONE
+
+    def chain(self) -> tuple[PlacementRule, ...]:
+        """The rule that supplies the top of the path first, this rule last."""
+        return (*(self.parent.chain() if self.parent else ()), self)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """`root` is what stands above all queues, inserted where the text has none; None where `queues` is absent.
+
+    `limits` are the partition's own, which root takes over where it has none.
+    """
+
+    name: Text
+    field: str
+    line: int
+    root: Queue | None = None
+    rules: tuple[PlacementRule, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    sort_type: Text = NONE
+    weights: Mapping[str, tuple[Text, float]] = made(default_factory=dict)
+    resolver: Text = NONE
+    quota_preemption: bool = False
+
+    @property
+    def called(self) -> str:
+        """Its name in small letters; one without a name is the default partition."""
+        return self.name.text.lower() or DEFAULT_PARTITION
+
+    def queue(self, path: str) -> Queue | None:
+        """The queue of this path, in whatever letters."""
+        steps = path.lower().split(".")
+        queue = self.root
+        if queue is None or steps[0] != ROOT:
+            return None
+        for step in steps[1:]:
+            queue = next((child for child in queue.queues if child.name.lower() == step), None)
+            if queue is None:
+                return None
+        return queue
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A whole queues.yaml. `problems` are what makes it no such text; what they concern counts as absent."""
+
+    partitions: tuple[Partition, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def partition(self) -> Partition | None:
+        """The default partition, the only one that Kubernetes uses."""
+        return next((partition for partition in self.partitions if partition.called == DEFAULT_PARTITION), None)
+
+    def queue(self, path: str) -> Queue | None:
+        """The queue of this path (`root.team.dev`) in the default partition, in whatever letters."""
+        return self.partition.queue(path) if self.partition else None

@@ -1,0 +1,221 @@
+"""Where YuniKorn puts an application: what the placement rules give, or why it is rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from policies.dialects.yunikorn_config import acl, patterns
+from policies.dialects.yunikorn_config.limits import group_fits, user_fits
+from policies.dialects.yunikorn_config.model import RECOVERY, ROOT, Config, Filter, Partition, PlacementRule, Text
+from policies.dialects.yunikorn_config.placement_checks import FIXED, PROVIDED, TAG, USER
+from policies.dialects.yunikorn_config.structure import NAME_RULE, name_fits
+
+RECOVERY_QUEUE = f"{ROOT}.{RECOVERY}"
+DEFAULT_QUEUE = f"{ROOT}.default"
+FORCED = "application.create.force"
+NO_MATCH = "no placement rule matched"
+
+
+class Rejected(ValueError):
+    """A rule that fails rejects the application at once; the text says why."""
+
+
+class Undecided(ValueError):
+    """What the rules give cannot be told here; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """What the shim tells of an application. `queue` is empty where the pod names none."""
+
+    queue: str = ""
+    user: str = ""
+    groups: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    def tag(self, name: str) -> str:
+        """The tag's value, whatever letters its name is written in; empty where there is none."""
+        return next((text for key, text in self.tags.items() if key.lower() == name.lower()), "")
+
+    @property
+    def forced(self) -> bool:
+        """Its pods run already, after a restart of the scheduler."""
+        return self.tag(FORCED) == "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """`queue` is empty where the application is rejected, for `reason`.
+
+    `rule` is the index of the rule that decided, None for the fallback. `passed` says of every rule before why it did
+    not match. `created`: the queue does not exist and is made. `decided` is False where the rules cannot be told.
+    """
+
+    queue: str = ""
+    reason: str = ""
+    rule: int | None = None
+    passed: tuple[str, ...] = ()
+    created: bool = False
+    decided: bool = True
+
+
+class Queues(Protocol):
+    """The queues that exist, dynamic ones among them if they are known. Paths count in small letters."""
+
+    def exists(self, path: str) -> bool: ...
+
+    def is_leaf(self, path: str) -> bool: ...
+
+    def may_submit(self, path: str, application: Application) -> bool:
+        """By the ACL of this queue or of one above it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """The queues that a partition declares."""
+
+    partition: Partition
+
+    def exists(self, path: str) -> bool:
+        return self.partition.queue(path) is not None
+
+    def is_leaf(self, path: str) -> bool:
+        queue = self.partition.queue(path)
+        return queue is not None and queue.is_leaf
+
+    def may_submit(self, path: str, application: Application) -> bool:
+        steps = path.split(".")
+        for length in range(1, len(steps) + 1):
+            queue = self.partition.queue(".".join(steps[:length]))
+            if queue is None:
+                return False
+            if any(_allows(given, application) for given in (queue.submit_acl, queue.admin_acl)):
+                return True
+        return False
+
+
+def _allows(given: Text, application: Application) -> bool:
+    try:
+        return acl.load(given.text).allows(application.user, application.groups)
+    except acl.BadAcl:
+        return False
+
+
+def place(config: Config, application: Application) -> Placement:
+    """Where the application goes by the default partition's rules and queues."""
+    partition = config.partition
+    if partition is None or partition.root is None:
+        return Placement(reason="the configuration has no default partition with queues")
+    return placed(partition.rules, Configured(partition), application)
+
+
+def placed(rules: Sequence[PlacementRule], queues: Queues, application: Application) -> Placement:
+    """The first rule that gives a queue that may be used; after the last one the queue `root.default` if it exists."""
+    passed: list[str] = []
+    for number, rule in enumerate(rules or (PlacementRule("", 0, name=Text(PROVIDED)),)):
+        label = f"rule {number + 1} ({rule.name.text})"
+        try:
+            path = candidate(rule, queues, application)
+        except Rejected as error:
+            return Placement(reason=f"{label}: {error}", rule=number, passed=tuple(passed))
+        except Undecided as error:
+            return Placement(reason=f"{label}: {error}", rule=number, passed=tuple(passed), decided=False)
+        lack = _lack(path, queues, application) if path else "does not match"
+        if lack is None:
+            return _into(path, queues, number, passed)
+        passed.append(f"{label} {lack}")
+    if application.forced:
+        return _into(RECOVERY_QUEUE, queues, None, passed)
+    if queues.exists(DEFAULT_QUEUE) and _lack(DEFAULT_QUEUE, queues, application) is None:
+        return _into(DEFAULT_QUEUE, queues, None, passed)
+    return Placement(reason=NO_MATCH, passed=tuple(passed))
+
+
+def _into(path: str, queues: Queues, rule: int | None, passed: Sequence[str]) -> Placement:
+    """A queue cannot be made below a leaf: that rejects the application."""
+    above = _nearest(path, queues)
+    if above != path and queues.is_leaf(above):
+        return Placement(reason=f"{path} cannot be made, {above} is a leaf", rule=rule, passed=tuple(passed))
+    return Placement(path, rule=rule, passed=tuple(passed), created=above != path)
+
+
+def _lack(path: str, queues: Queues, application: Application) -> str | None:
+    """Why the queue that a rule gave is not used; None where it is."""
+    if path.lower() == RECOVERY_QUEUE:
+        return f"gives {path}, which is for recovery only"
+    above = _nearest(path, queues)
+    if above == path and not queues.is_leaf(path):
+        return f"gives {path}, which is no leaf"
+    if not queues.may_submit(above, application):
+        return f"gives {path}, where {application.user or 'nobody'} may not submit"
+    return None
+
+
+def _nearest(path: str, queues: Queues) -> str:
+    """The path, or the nearest above it that exists."""
+    while not queues.exists(path) and "." in path:
+        path = path.rpartition(".")[0]
+    return path
+
+
+# -- one rule ----------------------------------------------------------------------------------------------------------
+
+
+def candidate(rule: PlacementRule, queues: Queues, application: Application) -> str:
+    """The path that the rule gives, empty where it does not match. Raises Rejected and Undecided."""
+    kind = rule.name.text.strip().lower()
+    value = {
+        PROVIDED: application.queue,
+        USER: application.user,
+        TAG: application.tag(rule.value.text.strip()),
+        FIXED: rule.value.text.strip().lower(),
+    }.get(kind, "")
+    if not value or not passes(rule.filter, application):
+        return ""
+    path = _path(rule, kind, value, queues, application)
+    return path if path and (rule.create or queues.exists(path)) else ""
+
+
+def _path(rule: PlacementRule, kind: str, value: str, queues: Queues, application: Application) -> str:
+    if (kind == FIXED and value.startswith(ROOT)) or (kind in (PROVIDED, TAG) and value.startswith(f"{ROOT}.")):
+        for step in value.split("."):
+            _check_name(step)
+        return value
+    name = value.replace(".", "_dot_")
+    if kind != FIXED:
+        _check_name(name)
+    above = ROOT
+    if rule.parent is not None:
+        above = candidate(rule.parent, queues, application)
+        if not above:
+            return ""
+        above = above if above.startswith(f"{ROOT}.") else f"{ROOT}.{above}"
+        if queues.is_leaf(above):
+            raise Rejected(f"its parent rule gives {above}, which is a leaf")
+    _check_name(name)
+    return f"{above}.{name}"
+
+
+def _check_name(name: str) -> None:
+    if not name_fits(name):
+        raise Rejected(f"{name!r} is no name of a queue: {NAME_RULE}")
+
+
+def passes(given: Filter, application: Application) -> bool:
+    """Whether the filter lets the rule run for this user. Raises Undecided."""
+    allow = given.type.text.lower() != "deny"
+    if not given.users and not given.groups:
+        return allow
+    named = _among(given.users, application.user, user_fits)
+    return allow if named or any(_among(given.groups, group, group_fits) for group in application.groups) else not allow
+
+
+def _among(entries: Sequence[Text], name: str, fits: Callable[[str], object]) -> bool:
+    if len(entries) == 1 and patterns.is_special(entries[0].text):
+        found = patterns.found(entries[0].text, name)
+        if found is None:
+            raise Undecided(f"the pattern {entries[0].text!r} is too intricate to be tried here")
+        return found
+    return any(entry.text == name for entry in entries) and bool(fits(name))

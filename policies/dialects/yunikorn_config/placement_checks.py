@@ -1,0 +1,146 @@
+"""Placement rules that YuniKorn refuses (R1-R6), and those that it accepts and cannot use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from policies.dialects.yunikorn_config import patterns
+from policies.dialects.yunikorn_config.limits import group_fits, user_fits
+from policies.dialects.yunikorn_config.model import ROOT, Filter, Partition, PlacementRule, Problem, Queue, Text
+from policies.dialects.yunikorn_config.structure import NAME_RULE, name_fits
+
+FIXED, TAG, USER, PROVIDED = "fixed", "tag", "user", "provided"
+KNOWN = (FIXED, PROVIDED, TAG, USER)
+
+_RULE_NAME = re.compile(r"[_a-zA-Z][a-zA-Z0-9_]*").fullmatch
+
+
+def placement_rules(partition: Partition) -> Iterator[Problem]:
+    """All of R1-R6, and what only fails at load or when an application comes."""
+    for number, top in enumerate(partition.rules):
+        broken = False
+        for rule in top.chain():
+            for problem in rule_by_itself(rule):
+                broken = True
+                yield problem
+            yield from _unusable(rule)
+        if partition.root is not None and not broken:
+            yield from fixed_path(top, number, partition.root)
+
+
+def rule_by_itself(rule: PlacementRule) -> Iterator[Problem]:
+    """R1-R3 of one rule, without its parent."""
+    if not _RULE_NAME(rule.name.text):
+        message = f"{rule.name.text!r} is no name of a placement rule"
+        yield Problem(f"{rule.field}.name", rule.line, message, f"write one of {', '.join(KNOWN)}")
+    yield from rule_filter(rule.filter)
+
+
+def rule_filter(given: Filter) -> Iterator[Problem]:
+    """R2 and R3. In a list of several, YuniKorn passes over what is no name."""
+    if given.type.text.lower() not in ("", "allow", "deny"):
+        message = f"{given.type.text!r} is no type of a filter"
+        yield Problem(given.type.field, given.type.line, message, "write allow or deny")
+    for kind, names, fits in (("user", given.users, user_fits), ("group", given.groups, group_fits)):
+        if len(names) != 1 or fits(names[0].text):
+            continue
+        (name,) = names
+        if patterns.compiled(name.text) is None or not patterns.is_special(name.text):
+            message = f"{name.text!r} is neither a name of a {kind} nor a regular expression"
+            yield Problem(name.field, name.line, message, "write a name, or a pattern that Go compiles")
+
+
+def _unusable(rule: PlacementRule) -> Iterator[Problem]:
+    """What makes the loader refuse all rules: the old ones stay, and after a restart there are none."""
+    name, value = rule.name.text.strip().lower(), rule.value.text.strip()
+    outcome = "YuniKorn's check accepts it, but the load fails, and after a restart no application is placed"
+    if _RULE_NAME(rule.name.text) and name not in KNOWN:
+        message = f"there is no placement rule {rule.name.text!r}; {outcome}"
+        fix = f"write one of {', '.join(KNOWN)}"
+        yield Problem(f"{rule.field}.name", rule.line, message, fix, accepted=True)
+    if name in (FIXED, TAG) and not value:
+        message = f"the {name} rule has no value; {outcome}"
+        fix = f"name the {'queue' if name == FIXED else 'tag'} in `value`"
+        yield Problem(f"{rule.field}.value", rule.line, message, fix, accepted=True)
+    if name == FIXED and value:
+        yield from _fixed_value(rule, value, outcome)
+
+
+def _fixed_value(rule: PlacementRule, value: str, outcome: str) -> Iterator[Problem]:
+    at = f"{rule.field}.value"
+    qualified = value.lower().startswith(ROOT)
+    if qualified and rule.parent is not None:
+        message = f"the fixed rule has the whole path {value} and a parent rule; {outcome}"
+        yield Problem(at, rule.value.line, message, "remove the parent, or the path above the name", accepted=True)
+    steps = value.split(".") if qualified else [value.replace(".", "_dot_")]
+    if not all(name_fits(step) for step in steps):
+        message = f"{value!r} is no queue; every application that comes to this rule would be rejected"
+        yield Problem(at, rule.value.line, message, f"use {NAME_RULE}", subject="name", accepted=True)
+
+
+# -- the path that does not depend on the application ------------------------------------------------------------------
+
+
+def fixed_path(top: PlacementRule, number: int, root: Queue) -> Iterator[Problem]:
+    """R4-R6 of a chain whose topmost rule is spelt exactly `fixed`."""
+    steps: list[str] = []
+    dynamic = False
+    for rule in top.chain():
+        if rule.name.text != FIXED:
+            dynamic = True
+            break
+        value = rule.value.text
+        if not value.startswith(ROOT):
+            steps += [*([] if steps else [ROOT]), *value.split(".")]
+        elif steps:
+            message = f"the fixed rule names the whole path {value} below another fixed rule"
+            yield Problem(f"{rule.field}.value", rule.line, message, "give one name here, without root")
+            return
+        else:
+            steps = value.split(".")
+    if steps:
+        path = [step.lower() for step in steps]
+        yield from _walked(top, f"placement rule {number + 1} leads to {'.'.join(path)}", path, dynamic, root)
+
+
+def _walked(top: PlacementRule, label: str, path: Sequence[str], dynamic: bool, root: Queue) -> Iterator[Problem]:
+    """The path through the queues, whose names count as they are written."""
+    at, line = f"{top.field}.value" if top.value.line else top.field, top.line
+    level: tuple[Queue, ...] = (root,)
+    last: Queue | None = None
+    for step in path:
+        if last is not None and not level and not last.parent:
+            message = f"{label}, but {last.path} is a leaf"
+            yield Problem(at, line, message, f"name {last.path}, or give it `parent: true`")
+            return
+        last_found = next((queue for queue in level if queue.name == step), None)
+        if last_found is None:
+            if not top.create:
+                yield Problem(at, line, f"{label}, which does not exist, and create is false", _missing(path, level))
+            return
+        last, level = last_found, last_found.queues
+    if last is None:
+        return
+    if dynamic and not last.parent:
+        note = ": it has children, but YuniKorn looks at the flag" if last.queues else ", but it is a leaf"
+        yield Problem(at, line, f"{label} and goes on below it{note}", f"give {last.path} `parent: true`")
+    elif not dynamic and last.parent:
+        yield Problem(at, line, f"{label}, which is a parent", "name one of the leaves below it")
+    elif not dynamic and last.queues:
+        message = f"{label}, which has children, so that the rule never matches"
+        yield Problem(at, line, message, "name one of the leaves below it", accepted=True)
+
+
+def _missing(path: Sequence[str], level: Sequence[Queue]) -> str:
+    written = [queue.path for queue in level if queue.name.lower() in path]
+    if written:
+        return f"{written[0]} has capitals, which the rule cannot have: write the queue in small letters"
+    return "add the queue, or set create to true"
+
+
+def passed_over(given: Filter) -> Iterator[Text]:
+    """Entries of longer lists that are no names: YuniKorn takes no notice of them."""
+    for names, fits in ((given.users, user_fits), (given.groups, group_fits)):
+        if len(names) > 1:
+            yield from (name for name in names if not fits(name.text))

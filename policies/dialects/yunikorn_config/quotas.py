@@ -1,0 +1,159 @@
+"""The sums and bounds of a tree: what is guaranteed, what is the most, how many applications. Q5-Q9."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass
+
+from policies.dialects.yunikorn import VCORE
+from policies.dialects.yunikorn_config.model import Problem, Queue, Resources, amounts
+from policies.dialects.yunikorn_config.resources import Amounts, least, over, plus, total
+
+_SUFFIXES = {suffix + "i": 1024**power for power, suffix in enumerate("KMGTPE", 1)} | {
+    suffix: 1000**power for power, suffix in enumerate("kMGTPE", 1)
+}
+
+
+def shown(resource: str, amount: int) -> str:
+    """An amount as one would write it in queues.yaml: the shortest text that says exactly this."""
+    if resource == VCORE:
+        if amount % 1000:
+            return f"{amount}m"
+        amount //= 1000
+    texts = [f"{amount // size}{suffix}" for suffix, size in _SUFFIXES.items() if amount and not amount % size]
+    return min([str(amount), *texts], key=len)
+
+
+def written(resources: Resources | None, name: str) -> str:
+    """The amount as the user wrote it."""
+    return (resources or {})[name].written.text
+
+
+def guaranteed_above_max(root: Queue) -> Iterator[Problem]:
+    """Q5, and the same of child templates, which YuniKorn does not look into."""
+    for queue in root.walk():
+        yield from _above_own_max(queue.guaranteed, queue.maximum, queue.path, accepted=False)
+        if queue.template is not None:
+            whose = f"the child template of {queue.path}"
+            yield from _above_own_max(queue.template.guaranteed, queue.template.maximum, whose, accepted=True)
+
+
+def _above_own_max(
+    guaranteed: Resources | None, maximum: Resources | None, whose: str, *, accepted: bool
+) -> Iterator[Problem]:
+    wanted, limit = amounts(guaranteed), amounts(maximum)
+    for name in over(wanted, limit):
+        place = (guaranteed or {})[name].written
+        most = written(maximum, name)
+        yield Problem(
+            place.field,
+            place.line,
+            f"{whose} is guaranteed {name}={place.text}, its max is {most}",
+            f"lower the guarantee to {most} or less, or raise the max to {place.text} or more",
+            f"{whose} {name}",
+            wanted[name] - limit[name],
+            accepted,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Most:
+    """The smallest max on the path so far, and whose it is."""
+
+    amount: int
+    queue: Queue
+
+
+def max_above_parent(root: Queue) -> Iterator[Problem]:
+    """Q6: against the smallest max on the path, not only the parent's."""
+    yield from _max_below(root, {})
+
+
+def _max_below(queue: Queue, most: Mapping[str, _Most]) -> Iterator[Problem]:
+    own = amounts(queue.maximum)
+    for name in over(own, {name: held.amount for name, held in most.items()}):
+        place, held = (queue.maximum or {})[name].written, most[name]
+        limit = written(held.queue.maximum, name)
+        yield Problem(
+            place.field,
+            place.line,
+            f"max of {queue.path} is {name}={place.text}, that of {held.queue.path} above it is {limit}",
+            f"lower it to {limit} or less, or raise the max of {held.queue.path} first",
+            f"{queue.path} {name}",
+            own[name] - held.amount,
+        )
+    down = dict(most)
+    for name, amount in own.items():
+        if name not in down or amount < down[name].amount:
+            down[name] = _Most(amount, queue)
+    for child in queue.queues:
+        yield from _max_below(child, down)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What a queue counts for at its parent: as YuniKorn reckons, and with what its own guarantee hides."""
+
+    counted: Amounts
+    whole: Amounts
+
+
+def guaranteed_above_queue(root: Queue) -> Iterator[Problem]:
+    """Q7 and Q8, and what YuniKorn overlooks: a guarantee on one type hides the children's on others."""
+    yield from _guaranteed_below(root, {})
+
+
+def _guaranteed_below(queue: Queue, most: Amounts) -> Generator[Problem, None, _Sums]:
+    own, ceiling = amounts(queue.guaranteed), least(amounts(queue.maximum), most)
+    below: list[tuple[Queue, _Sums]] = []
+    for child in queue.queues:
+        below.append((child, (yield from _guaranteed_below(child, ceiling))))
+    counted = total(sums.counted for _, sums in below)
+    whole = total(sums.whole for _, sums in below)
+    for limit, key in ((own, "guaranteed"), (ceiling, "max")):
+        for name in over(whole, limit):
+            accepted = counted.get(name, 0) <= limit[name]
+            yield _exceeded(queue, below, name, (whole[name], limit[name]), key, accepted=accepted)
+    hidden = {name: amount for name, amount in whole.items() if name not in own}
+    return _Sums(own if any(amount > 0 for amount in own.values()) else counted, plus(own, hidden))
+
+
+def _exceeded(
+    queue: Queue, below: list[tuple[Queue, _Sums]], name: str, numbers: tuple[int, int], key: str, *, accepted: bool
+) -> Problem:
+    wanted, limit = numbers
+    parts = [(child, sums.whole[name]) for child, sums in below if sums.whole.get(name)]
+    several = ", ".join(f"{child.name}={shown(name, amount)}" for child, amount in parts[:10])
+    several += f" and {len(parts) - 10} more" if len(parts) > 10 else ""
+    given = queue.guaranteed if key == "guaranteed" else queue.maximum
+    place = given[name].written if given and name in given else None
+    holds = {"guaranteed": f"is guaranteed {shown(name, limit)}", "max": f"has at most {shown(name, limit)}"}[key]
+    note = "; YuniKorn lets this pass, since a queue between has a guarantee of its own" if accepted else ""
+    return Problem(
+        place.field if place else queue.at("resources", key),
+        place.line if place else queue.line,
+        f"the children of {queue.path} are guaranteed {name}={shown(name, wanted)} ({several}), it {holds}{note}",
+        f"lower the children's guarantees by {shown(name, wanted - limit)}, or raise {key} of {queue.path} to "
+        f"{shown(name, wanted)} or more",
+        f"{queue.path} {key} {name}",
+        wanted - limit,
+        accepted,
+    )
+
+
+def applications_above_queue(root: Queue) -> Iterator[Problem]:
+    """Q9: below a queue with maxapplications every child has its own, no larger."""
+    for queue in root.walk():
+        most = queue.max_applications
+        for child in queue.queues if most else ():
+            if 0 < child.max_applications <= most:
+                continue
+            has = f"maxapplications {child.max_applications}" if child.max_applications else "no maxapplications"
+            yield Problem(
+                child.at("maxapplications"),
+                child.line,
+                f"{child.path} has {has}, {queue.path} allows {most} in all",
+                f"set maxapplications of {child.path} to a number from 1 to {most}, or remove that of {queue.path}",
+                child.path,
+                child.max_applications - most if child.max_applications else 2**64,
+            )

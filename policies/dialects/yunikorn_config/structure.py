@@ -1,0 +1,115 @@
+"""What YuniKorn's check refuses of the structure: partitions, the root, names, ACLs, amounts, node sorting.
+
+P1, P2, P4-P6 and Q1-Q4 of the specification. Each check yields everything that is wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from policies.dialects.yunikorn_config import acl
+from policies.dialects.yunikorn_config.model import Config, Limit, Partition, Problem, Queue, Resources
+
+SORT_TYPES = ("", "fair", "binpacking")
+
+name_fits = re.compile(r"[a-zA-Z0-9_:#/@-]{1,64}").fullmatch
+NAME_RULE = "1 to 64 of the characters a-z A-Z 0-9 - _ : # / @"
+
+
+def structure(config: Config) -> Iterator[Problem]:
+    """All of it, with what is wrong with the text itself."""
+    yield from config.problems
+    yield from _duplicate_partitions(config)
+    for partition in config.partitions:
+        yield from partition_structure(partition)
+        if partition.root is not None:
+            yield from queue_structure(partition.root)
+            yield from amounts_read(partition.root)
+        yield from node_sorting(partition)
+
+
+def _duplicate_partitions(config: Config) -> Iterator[Problem]:
+    seen: dict[str, int] = {}
+    for partition in config.partitions:
+        if partition.called in seen:
+            message = f"partition {partition.called} is defined twice, first in line {seen[partition.called]}"
+            yield Problem(f"{partition.field}.name", partition.line, message, "merge the two", partition.called)
+        seen.setdefault(partition.called, partition.line)
+
+
+def partition_structure(partition: Partition) -> Iterator[Problem]:
+    """`queues` is there, root has no resources, and limits stand in one place only."""
+    at, root = partition.field, partition.root
+    if root is None:
+        message = f"partition {partition.called} has no queues"
+        yield Problem(f"{at}.queues", partition.line, message, "add `queues`; an empty list gives the root alone")
+        return
+    for key, given in (("guaranteed", root.guaranteed), ("max", root.maximum)):
+        if given is not None:
+            message = f"root has resources.{key}; the size of root is that of the nodes"
+            yield Problem(root.at("resources", key), root.line, message, "remove it", key)
+    if partition.limits and _plain(partition.limits) != _plain(root.limits):
+        message = "the partition and root have limits that differ"
+        yield Problem(f"{at}.limits", partition.limits[0].line, message, "keep the limits of one of the two")
+
+
+def _plain(limits: tuple[Limit, ...]) -> list[object]:
+    """What the limits say, without where they stand."""
+    return [
+        (
+            limit.name,
+            [user.text for user in limit.users],
+            [group.text for group in limit.groups],
+            {name: amount.written.text for name, amount in limit.max_resources.items()},
+            limit.max_applications,
+        )
+        for limit in limits
+    ]
+
+
+def queue_structure(root: Queue) -> Iterator[Problem]:
+    """ACLs of the queue and all below it, and the names of those below it."""
+    for queue in root.walk():
+        for key, given in (("adminacl", queue.admin_acl), ("submitacl", queue.submit_acl)):
+            if not acl.passes_check(given.text):
+                message = f"{key} of {queue.path} is {given.text!r}: more than two lists"
+                fix = "write `users groups`: two lists with commas, one blank between"
+                yield Problem(given.field, given.line, message, fix, f"{queue.path} {key}")
+        yield from _names(queue)
+
+
+def _names(queue: Queue) -> Iterator[Problem]:
+    seen: dict[str, Queue] = {}
+    for child in queue.queues:
+        if not name_fits(child.name):
+            message = f"{child.name!r} below {queue.path} is no name of a queue"
+            yield Problem(child.at("name"), child.line, message, f"use {NAME_RULE}", child.path)
+        first = seen.setdefault(child.name.lower(), child)
+        if first is not child:
+            message = f"{queue.path} has two queues {child.name!r}, the first in line {first.line}"
+            yield Problem(child.at("name"), child.line, message, "give one of them another name", child.path)
+
+
+def amounts_read(root: Queue) -> Iterator[Problem]:
+    """Amounts of guaranteed and max that cannot be read."""
+    for queue in root.walk():
+        for key, given in (("guaranteed", queue.guaranteed), ("max", queue.maximum)):
+            yield from bad_amounts(given, f"{key} of {queue.path}", f"{queue.path} {key}")
+
+
+def bad_amounts(resources: Resources | None, whose: str, subject: str) -> Iterator[Problem]:
+    for name, amount in (resources or {}).items():
+        if amount.value is None:
+            at = amount.written
+            yield Problem(at.field, at.line, f"{whose}, {name}: {amount.fault}", subject=f"{subject} {name}")
+
+
+def node_sorting(partition: Partition) -> Iterator[Problem]:
+    kind = partition.sort_type
+    if kind.text not in SORT_TYPES:
+        yield Problem(kind.field, kind.line, f"{kind.text!r} is no way to sort nodes", "write fair or binpacking")
+    for name, (written, weight) in partition.weights.items():
+        if weight < 0:
+            message = f"the weight of {name} is {written.text}, below 0"
+            yield Problem(written.field, written.line, message, "write 0 or more", name)

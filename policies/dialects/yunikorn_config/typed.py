@@ -1,0 +1,200 @@
+"""From YAML nodes to texts, numbers, lists and mappings, as Go's strict decoder takes them, with all faults at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import TypeVar
+
+from policies import fields
+from policies.dialects.yunikorn_config.model import Problem, Text
+from policies.dialects.yunikorn_config.nodes import BadYaml, Listing, Mapping, Node, Scalar
+
+T = TypeVar("T")
+
+MAX_NODES = 200_000
+"""Values that are read, those that aliases repeat counted as often as they stand."""
+
+_TRUE = {"true", "True", "TRUE", "y", "Y", "yes", "Yes", "YES", "on", "On", "ON"}
+_FALSE = {"false", "False", "FALSE", "n", "N", "no", "No", "NO", "off", "Off", "OFF"}
+_INTEGER = re.compile(r"([-+]?)(0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|[1-9][0-9]*|0)").fullmatch
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?").fullmatch
+_UINT64_MAX = 2**64 - 1
+
+
+class Faults:
+    """What does not have the type that it should have."""
+
+    def __init__(self) -> None:
+        self.problems: list[Problem] = []
+        self._left = MAX_NODES
+
+    def add(self, at: str, line: int, message: str, fix: str = "", subject: str = "") -> None:
+        self.problems.append(Problem(at, line, message, fix, subject))
+
+    def visit(self, line: int) -> None:
+        """Count one value. Raises BadYaml where aliases make too many of them."""
+        self._left -= 1
+        if self._left < 0:
+            raise BadYaml(line, f"more than {MAX_NODES} values, counting what aliases repeat")
+
+
+class Fields:
+    """The keys of one mapping, each to be asked for once; `done` tells of those that nobody asked for."""
+
+    def __init__(self, node: Node | None, at: str, faults: Faults):
+        self.at = at
+        self.line = node.line if node is not None else 0
+        self._faults = faults
+        self._values: dict[str, tuple[Scalar, Node]] = {}
+        self._known: list[str] = []
+        if isinstance(node, Mapping):
+            self._fill(node)
+        elif node is not None and not _is_null(node):
+            _wrong(node, at, "a mapping", faults)
+
+    def _fill(self, node: Mapping) -> None:
+        self._faults.visit(node.line)
+        seen: dict[str, int] = {}
+        for key, value in node.entries:
+            if key.plain and key.text == "<<":
+                self._merge(value)
+                continue
+            if key.text in seen:
+                self._faults.add(
+                    self.path(key.text),
+                    key.line,
+                    f"the key {key.text!r} stands twice, first in line {seen[key.text]}",
+                    "keep one of the two",
+                )
+            seen[key.text] = key.line
+            self._values[key.text] = (key, value)
+
+    def _merge(self, value: Node) -> None:
+        """What `<<` brings; keys that stand in the mapping itself come later or win."""
+        for source in value.items if isinstance(value, Listing) else (value,):
+            if not isinstance(source, Mapping):
+                self._faults.add(self.at, value.line, "`<<` takes a mapping or a list of mappings")
+                continue
+            self._faults.visit(source.line)
+            for key, inner in source.entries:
+                if key.plain and key.text == "<<":
+                    self._merge(inner)
+                    continue
+                self._values.setdefault(key.text, (key, inner))
+
+    def path(self, key: str) -> str:
+        return fields.join(self.at, key)
+
+    def node(self, key: str) -> Node | None:
+        """The value, None where the key is absent or null."""
+        self._known.append(key)
+        found = self._values.get(key)
+        return None if found is None or _is_null(found[1]) else found[1]
+
+    def text(self, key: str) -> Text:
+        node = self.node(key)
+        if node is None:
+            return Text()
+        return text(node, self.path(key), self._faults)
+
+    def flag(self, key: str) -> bool:
+        node = self.node(key)
+        if node is None:
+            return False
+        if isinstance(node, Scalar) and node.plain and node.text in _TRUE | _FALSE:
+            return node.text in _TRUE
+        _wrong(node, self.path(key), "true or false", self._faults)
+        return False
+
+    def count(self, key: str) -> int:
+        """A whole number from 0 to what 64 bits hold."""
+        node = self.node(key)
+        if node is None:
+            return 0
+        number = _number(node)
+        if number is None or not 0 <= number <= _UINT64_MAX:
+            _wrong(node, self.path(key), "a whole number of 0 or more, not in quotes", self._faults)
+            return 0
+        return int(number)
+
+    def inner(self, key: str) -> Fields | None:
+        """The mapping under the key, None where there is none."""
+        node = self.node(key)
+        return None if node is None else Fields(node, self.path(key), self._faults)
+
+    def texts(self, key: str) -> tuple[Text, ...]:
+        return self.listed(key, lambda node, at: text(node, at, self._faults)) or ()
+
+    def listed(self, key: str, make: Callable[[Node, str], T]) -> tuple[T, ...] | None:
+        """The items of the list under the key, None where the key is absent or null."""
+        node = self.node(key)
+        if node is None:
+            return None
+        at = self.path(key)
+        if not isinstance(node, Listing):
+            _wrong(node, at, "a list", self._faults)
+            return ()
+        self._faults.visit(node.line)
+        return tuple(make(item, f"{at}[{number}]") for number, item in enumerate(node.items))
+
+    def every(self) -> Iterable[tuple[str, Text]]:
+        """All keys of a free mapping with their texts; a null is an empty text."""
+        for key, (scalar, node) in self._values.items():
+            self._known.append(key)
+            if _is_null(node):
+                yield key, Text("", self.path(key), scalar.line)
+            else:
+                yield key, text(node, self.path(key), self._faults)
+
+    def done(self) -> None:
+        for key, (scalar, _) in self._values.items():
+            if key in self._known:
+                continue
+            near = get_close_matches(key.lower(), self._known, n=1)
+            fix = f"write {near[0]!r}" if near else f"remove it; known here are {', '.join(self._known)}"
+            self._faults.add(self.path(key), scalar.line, f"the key {key!r} is unknown here", fix)
+
+
+def text(node: Node, at: str, faults: Faults) -> Text:
+    """Numbers and booleans count by the text that stands there; null is the empty text."""
+    faults.visit(node.line)
+    if isinstance(node, Scalar):
+        return Text("" if node.is_null else node.text, at, node.line)
+    _wrong(node, at, "a text", faults)
+    return Text("", at, node.line)
+
+
+def weight(value: Text, faults: Faults) -> float:
+    number = _number(Scalar(value.text, True, value.line))
+    if number is None:
+        faults.add(value.field, value.line, f"{value.text!r} stands where a number is expected")
+        return 0.0
+    return float(number)
+
+
+def _number(node: Node) -> int | float | None:
+    if not isinstance(node, Scalar) or not node.plain:
+        return None
+    digits = node.text.replace("_", "")
+    if len(digits) > 40:
+        return None
+    if match := _INTEGER(digits):
+        sign, body = match.groups()
+        octal = re.fullmatch(r"0[0-7]+", body)
+        return int(sign + (f"0o{body[1:]}" if octal else body), 0)
+    return float(digits) if _FLOAT(digits) else None
+
+
+def _is_null(node: Node) -> bool:
+    return isinstance(node, Scalar) and node.is_null
+
+
+def _wrong(node: Node, at: str, expected: str, faults: Faults) -> None:
+    if isinstance(node, Scalar):
+        shown = node.text if len(node.text) <= 60 else node.text[:57] + "..."
+        found = repr(shown) if node.plain else f"the text {shown!r}"
+    else:
+        found = "a mapping" if isinstance(node, Mapping) else "a list"
+    faults.add(at, node.line, f"{found} stands where {expected} is expected")

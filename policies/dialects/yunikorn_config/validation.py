@@ -1,0 +1,32 @@
+"""The whole check of YuniKorn in one place: what `validate-conf` answers, with every reason at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.yunikorn_config import limits, placement_checks, quotas
+from policies.dialects.yunikorn_config.model import Config, Problem
+from policies.dialects.yunikorn_config.structure import structure
+
+
+def problems(config: Config) -> Iterator[Problem]:
+    """Everything that is wrong with the tree, the rules and the limits, partition by partition."""
+    yield from structure(config)
+    for partition in config.partitions:
+        yield from placement_checks.placement_rules(partition)
+        yield from limits.partition_limits(partition)
+        root = partition.root
+        if root is None:
+            continue
+        yield from quotas.guaranteed_above_max(root)
+        yield from quotas.max_above_parent(root)
+        yield from quotas.guaranteed_above_queue(root)
+        yield from quotas.applications_above_queue(root)
+        for queue in root.walk():
+            yield from limits.limits_above_queue(queue)
+        yield from limits.limits_above_ancestor(root)
+
+
+def refusals(config: Config) -> list[Problem]:
+    """What YuniKorn itself refuses; it tells the first only."""
+    return [problem for problem in problems(config) if not problem.accepted]

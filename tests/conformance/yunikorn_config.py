@@ -1,0 +1,280 @@
+"""YuniKorn's own tables of queue configurations: whole ones, single checks, ACLs, placement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from policies.dialects.yunikorn_config import acl, limits, placement, placement_checks, quotas, read_config, structure
+from policies.dialects.yunikorn_config.decode import read_queue, read_rule
+from policies.dialects.yunikorn_config.model import Limit, Partition, PlacementRule, Problem, Queue
+from policies.dialects.yunikorn_config.nodes import Node, first_document
+from policies.dialects.yunikorn_config.placement import Application, Configured, Placement, Rejected
+from policies.dialects.yunikorn_config.typed import Faults
+from policies.dialects.yunikorn_config.validation import refusals
+from tests.conformance.suite import Case, Data, Suite, mismatch, table
+
+Check = Callable[[Data, Data], "str | None"]
+
+NAMES = ("core-config-yaml", "core-config-checks", "core-acl", "core-placement")
+
+
+def suites(folder: Path) -> Iterator[Suite]:
+    checks: dict[str, Callable[[Data], Check | None]] = {
+        "core-config-yaml": lambda _: _whole,
+        "core-config-checks": lambda given: _piece if given["check"] in PIECES else None,
+        "core-acl": lambda given: {"parse": _acl_parsed, "access": _acl_access}.get(given["wants"]),
+        "core-placement": lambda _: _placed,
+    }
+    for name in NAMES:
+        suite = Suite(f"yunikorn/{name}")
+        for case in table(folder / "yunikorn" / f"{name}.json"):
+            check = checks[name](case["given"])
+            if name == "core-placement" and _hides_a_state(case["given"], case["expect"]):
+                suite.leave_out("the queue asked for is draining, which the case does not say")
+            elif check is None:
+                suite.leave_out("a kind of case that is not known here")
+            else:
+                given = {**case["given"], "name": case["name"]}
+                suite.cases.append(Case(case["name"], partial(check, given, case["expect"])))
+        yield suite
+
+
+def _verdict(expected: bool, problems: Iterable[Problem]) -> str | None:
+    """`problems` are those that YuniKorn's own check would tell."""
+    messages = [problem.message for problem in problems]
+    return None if expected is not bool(messages) else f"expected valid: {expected}, got {messages}"
+
+
+# -- whole configurations ----------------------------------------------------------------------------------------------
+
+
+def _whole(given: Data, expect: Data) -> str | None:
+    config = read_config(given["yaml"])
+    differs = _verdict(expect["valid"], refusals(config))
+    if differs or not expect["valid"]:
+        return differs
+    return mismatch([_partition(p) for p in expect["parsed"]["partitions"]], [_loaded(p) for p in config.partitions])
+
+
+def _partition(parsed: Data) -> Data:
+    """What we keep of a loaded partition."""
+    return {
+        "name": parsed["name"],
+        "queues": parsed["queues"],
+        "rules": [_without_empty_type(rule) for rule in parsed.get("placementrules", ())],
+        "limits": parsed.get("limits", []),
+        "resolver": parsed.get("usergroupresolver", {}).get("type", ""),
+    }
+
+
+def _without_empty_type(rule: Data) -> Data:
+    rule = dict(rule)
+    if "filter" in rule:
+        rule["filter"] = {key: value for key, value in rule["filter"].items() if value}
+    return rule
+
+
+def _loaded(partition: Partition) -> Data:
+    assert partition.root is not None
+    return {
+        "name": partition.name.text,
+        "queues": [_queue(partition.root)],
+        "rules": [_rule(rule) for rule in partition.rules],
+        "limits": [_limit(limit) for limit in partition.limits],
+        "resolver": partition.resolver.text,
+    }
+
+
+def _given(**values: Any) -> Data:
+    return {key: value for key, value in values.items() if value}
+
+
+def _texts(resources: Any) -> dict[str, str]:
+    return {name: amount.written.text for name, amount in (resources or {}).items()}
+
+
+def _queue(queue: Queue) -> Data:
+    return {"name": queue.name} | _given(
+        parent=queue.parent,
+        resources=_given(guaranteed=_texts(queue.guaranteed), max=_texts(queue.maximum)),
+        maxapplications=queue.max_applications,
+        properties={key: value.text for key, value in queue.properties.items()},
+        adminacl=queue.admin_acl.text,
+        submitacl=queue.submit_acl.text,
+        queues=[_queue(child) for child in queue.queues],
+        limits=[_limit(limit) for limit in queue.limits],
+    )
+
+
+def _limit(limit: Limit) -> Data:
+    return {"limit": limit.name} | _given(
+        users=[user.text for user in limit.users],
+        groups=[group.text for group in limit.groups],
+        maxresources=_texts(limit.max_resources),
+        maxapplications=limit.max_applications,
+    )
+
+
+def _rule(rule: PlacementRule) -> Data:
+    users, groups = ([name.text for name in names] for names in (rule.filter.users, rule.filter.groups))
+    return {"name": rule.name.text} | _given(
+        create=rule.create,
+        value=rule.value.text,
+        parent=_rule(rule.parent) if rule.parent else None,
+        filter=_given(type=rule.filter.type.text, users=users, groups=groups),
+    )
+
+
+# -- single checks, on a piece of a configuration ----------------------------------------------------------------------
+
+
+def _node(piece: object) -> Node:
+    """JSON is YAML."""
+    node = first_document(json.dumps(piece))
+    assert node is not None
+    return node
+
+
+def _whole_partition(piece: Data) -> Partition:
+    (partition,) = read_config(json.dumps({"partitions": [piece]})).partitions
+    return partition
+
+
+def _of_queue(check: Callable[[Queue], Iterable[Problem]]) -> Callable[[Data], Iterable[Problem]]:
+    return lambda given: check(read_queue(_node(given["queue"]), "", Faults()))
+
+
+def _quotas(root: Queue) -> Iterator[Problem]:
+    yield from structure.amounts_read(root)
+    yield from quotas.guaranteed_above_max(root)
+    yield from quotas.max_above_parent(root)
+    yield from quotas.guaranteed_above_queue(root)
+
+
+def _limits_down(root: Queue) -> Iterator[Problem]:
+    for queue in root.walk():
+        for limit in queue.limits:
+            yield from structure.bad_amounts(limit.max_resources, queue.path, queue.path)
+    yield from limits.limits_above_ancestor(root)
+
+
+def _queue_limits(queue: Queue) -> Iterator[Problem]:
+    yield from limits.limits_by_themselves(queue.limits, queue.path)
+    yield from limits.limits_above_queue(queue)
+
+
+def _queues(root: Queue) -> Iterator[Problem]:
+    yield from structure.queue_structure(root)
+    for queue in root.walk():
+        yield from _queue_limits(queue)
+
+
+def _structure(given: Data) -> Iterator[Problem]:
+    partition = _whole_partition(given["partition"])
+    yield from structure.partition_structure(partition)
+    if partition.root is not None:
+        yield from _queues(partition.root)
+
+
+def _filter(given: Data) -> Iterable[Problem]:
+    rule = read_rule(_node({"name": "user", "filter": given["filter"]}), "", Faults())
+    return placement_checks.rule_filter(rule.filter)
+
+
+def _one_rule(given: Data) -> Iterator[Problem]:
+    for rule in read_rule(_node(given["rule"]), "", Faults()).chain():
+        yield from placement_checks.rule_by_itself(rule)
+
+
+PIECES: dict[str, Callable[[Data], Iterable[Problem]]] = {
+    "queueResources": _of_queue(_quotas),
+    "queueMaxApplications": _of_queue(quotas.applications_above_queue),
+    "limitResources": _of_queue(_limits_down),
+    "limitMaxApplications": _of_queue(limits.limits_above_ancestor),
+    "queueLimits": _of_queue(_queue_limits),
+    "queues": _of_queue(_queues),
+    "queuesStructure": _structure,
+    "limitsStructure": lambda given: structure.partition_structure(_whole_partition(given["partition"])),
+    "nodeSortingPolicy": lambda given: structure.node_sorting(_whole_partition(given["partition"])),
+    "placementRule": _one_rule,
+    "placementRules": lambda given: placement_checks.placement_rules(_whole_partition(given["partition"])),
+    "placementFilter": _filter,
+}
+
+
+def _piece(given: Data, expect: Data) -> str | None:
+    found = [problem for problem in PIECES[given["check"]](given) if not problem.accepted]
+    differs = _verdict(expect["valid"], found)
+    if differs or "partition" not in expect:
+        return differs
+    root = _whole_partition(given["partition"]).root
+    wanted = [queue.get("limits", []) for queue in expect["partition"]["queues"]]
+    return mismatch(wanted, [[_limit(limit) for limit in root.limits] if root else []])
+
+
+# -- ACLs --------------------------------------------------------------------------------------------------------------
+
+
+def _acl_parsed(given: Data, expect: Data) -> str | None:
+    try:
+        loaded = acl.load(given["acl"])
+    except acl.BadAcl:
+        return mismatch(expect["valid"], False)
+    got = {"valid": True, "users": sorted(loaded.users), "groups": sorted(loaded.groups)}
+    return mismatch(expect, {**got, "allAllowed": loaded.everybody})
+
+
+def _acl_access(given: Data, expect: Data) -> str | None:
+    return mismatch(expect["allowed"], acl.load(given["acl"]).allows(given["user"], given["groups"]))
+
+
+# -- placement ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """A rule asked by itself: the path that it gives, or why it fails."""
+
+    rule: PlacementRule
+    queues: Configured
+
+    def place(self, application: Application) -> Placement:
+        try:
+            return Placement(placement.candidate(self.rule, self.queues, application))
+        except Rejected as error:
+            return Placement(reason=str(error))
+
+
+def application(given: Data) -> Application:
+    return Application(given["queue"], given["user"], tuple(given["groups"] or ()), given["tags"] or {})
+
+
+def rules(given: Iterable[Data]) -> list[PlacementRule]:
+    return [read_rule(_node(rule), "", Faults()) for rule in given]
+
+
+def _hides_a_state(given: Data, expect: Data) -> bool:
+    """Rejected though it asks for an open leaf by a rule without conditions: only a state explains that."""
+    partition, asked = read_config(given["queuesYaml"]).partition, application(given["application"])
+    if expect["queue"] or partition is None or not asked.queue.startswith("root."):
+        return False
+    queues = Configured(partition)
+    open_to_it = queues.is_leaf(asked.queue) and queues.may_submit(asked.queue, asked)
+    return open_to_it and any(rule["name"] == "provided" and "filter" not in rule for rule in given["rules"])
+
+
+def _placed(given: Data, expect: Data) -> str | None:
+    partition = read_config(given["queuesYaml"]).partition
+    assert partition is not None
+    queues, chain = Configured(partition), rules(given["rules"])
+    whole = given["name"].startswith(("TestManager", "TestForcePlaceApp")) or len(chain) != 1
+    if whole:
+        got = placement.placed(chain, queues, application(given["application"]))
+    else:
+        got = _Alone(chain[0], queues).place(application(given["application"]))
+    return mismatch((expect["queue"], expect["error"] is not None), (got.queue, bool(got.reason)))

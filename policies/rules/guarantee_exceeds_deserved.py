@@ -9,7 +9,7 @@ from policies.quantity import Quantity
 from policies.rule import BOTH, COMPAT_ONLY, Finding, rule
 
 
-@rule("guarantee-exceeds-deserved", source="Volcano Q3", kinds=(QUEUE,))
+@rule("guarantee-exceeds-deserved", source="Volcano Q3", kinds=(QUEUE,), alone=True)
 def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
     """A queue is guaranteed more of a resource than it deserves.
 
@@ -28,14 +28,25 @@ def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
                 if deserved is not None
                 else "deserves none: spec.deserved does not name it"
             )
-            value = {**{name: q.text for name, q in queue.deserved.items()}, resource: guarantee.text}
+            field = fields.join("spec.deserved", resource)
             yield Finding(
                 queue.ref,
-                fields.join("spec.deserved", resource),
+                field,
                 f"is guaranteed {resource}={guarantee.text} but {held}",
-                fix=f"set spec.deserved.{resource} to {guarantee.text} or more, or lower the guarantee",
+                fix=f"set {field} to {guarantee.text} or more, or lower the guarantee",
                 subject=resource,
                 excess=(guarantee - (deserved or Quantity.ZERO)).nano,
-                patch=({"op": "add", "path": "/spec/deserved", "value": value},),
+                patch=_patch(queue, resource, guarantee),
                 profiles=BOTH if guarantee.nano else COMPAT_ONLY,
             )
+
+
+def _patch(queue: Queue, resource: str, guarantee: Quantity) -> tuple[dict[str, object], ...]:
+    """Of this resource alone, so that the patches of several findings go together; where there is no `deserved` to add
+    it to, the whole of it. None where part of `deserved` cannot be read and would be lost."""
+    if queue.deserved:
+        return ({"op": "add", "path": fields.pointer("spec", "deserved", resource), "value": guarantee.text},)
+    if any(defect.field.startswith("spec.deserved") for defect in queue.defects):
+        return ()
+    whole = {name: amount.text for name, amount in queue.guarantee.items()}
+    return ({"op": "add", "path": "/spec/deserved", "value": whole},)

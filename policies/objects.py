@@ -41,7 +41,7 @@ class KubeObject:
 
     ref: Ref
     api_version: str
-    defects: tuple[Defect, ...] = field(default=(), compare=False)
+    defects: tuple[Defect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,4 +20,4 @@ def bad_quantity(proposal: Proposal) -> Iterator[Finding]:
     for _, thing in proposal.changed(KubeObject):
         for defect in thing.defects:
             if defect.quantity:
-                yield Finding(thing.ref, defect.field, defect.message, subject=defect.message)
+                yield Finding(thing.ref, defect.field, defect.message)

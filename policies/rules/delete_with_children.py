@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import nsmallest
 
 from policies.dialects.kueue import COHORT, Cohort
 from policies.dialects.volcano import QUEUE
@@ -24,19 +25,19 @@ def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
     for node in proposal.deleted(Node):
         if not proposal.after.has_children(node.ref):
             continue
-        children = proposal.after.children(node.ref)
-        names = ", ".join(str(child.ref) for child in children[:_NAMED])
-        more = f" and {len(children) - _NAMED} more" if len(children) > _NAMED else ""
+        count = proposal.after.count_children(node.ref)
+        first = nsmallest(_NAMED, (ref for ref, _ in proposal.after.shares(node.ref)))
+        children = [child for child in map(proposal.after.node, first) if child is not None]
+        names = ", ".join(str(child.ref) for child in children)
+        more = f" and {count - _NAMED} more" if count > _NAMED else ""
         loss = "its quota, limits and parent would be gone for them; " if isinstance(node, Cohort) else ""
         yield Finding(
             node.ref,
             "metadata.name",
             f"cannot be deleted: {loss}it is the parent of {names}{more}",
             fix="move the children to another parent or delete them first",
-            excess=len(children),
-            causes=tuple(
-                Cause(child.ref, child.parent_field, f"has parent {node.ref.name}") for child in children[:_NAMED]
-            ),
+            excess=count,
+            causes=tuple(Cause(child.ref, child.parent_field, f"has parent {node.ref.name}") for child in children),
             profiles=STRICT_ONLY if isinstance(node, Cohort) else BOTH,
             action=Action.WARN if mending and proposal.before.on_cycle(node.ref) else None,
         )

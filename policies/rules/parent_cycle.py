@@ -19,7 +19,10 @@ def parent_cycle(proposal: Proposal) -> Iterator[Finding]:
     Fix: give one node on the printed path another parent, or none.
     """
     told: set[Ref] = set()
-    for before, node in sorted(proposal.changed(Node), key=lambda pair: pair[1].ref):
+    # A node that was on no cycle before comes first: where it is told, the cycle is a new one.
+    for before, node in sorted(
+        proposal.changed(Node), key=lambda pair: (proposal.before.on_cycle(pair[1].ref), pair[1].ref)
+    ):
         cycle = proposal.after.cycle(node.ref)
         if cycle and node.ref not in told:
             told |= set(cycle)

@@ -4,7 +4,7 @@ from policies.configuration import Configuration, Override
 from policies.objects import Ref
 from policies.rule import Action, Severity, find, registry
 from policies.verdict import evaluate
-from tests.builders import COMPAT, change, cluster_queue, cohort, forest, queue, world
+from tests.builders import COMPAT, change, cluster_queue, cohort, forest, local_queue, pod_group, queue, typed, world
 
 Manifest = dict[str, object]
 
@@ -102,3 +102,34 @@ def test_the_parent_field_is_the_one_that_the_user_wrote() -> None:
     assert judged.rule is find("parent-cycle")
     assert judged.finding.object == Ref("kueue.x-k8s.io", "Cohort", "", "a")
     assert judged.finding.field == "spec.parent"
+
+
+def test_a_fault_that_changes_its_form_in_the_same_field_is_no_new_one() -> None:
+    def capability(amount: str) -> dict[str, object]:
+        return queue("q", capability=f"cpu:{amount}")
+
+    assert severities(capability("-2"), capability("-1")) == [Severity.WARNING]
+    assert severities(capability("2"), capability("-1")) == [Severity.ERROR]
+
+
+def test_an_object_whose_faults_alone_change_takes_the_place_of_the_old_one() -> None:
+    faulty = queue("q", capability="cpu:-1")
+    sound = world(faulty).put(typed(queue("q")))
+
+    assert [thing.defects for thing in sound.objects()] == [()]
+
+
+def test_a_healthy_node_that_joins_a_cycle_is_told_of_even_if_the_others_were_on_one() -> None:
+    stored = world(queue("a", "b"), queue("b", "a"), queue("c"))
+
+    verdict = evaluate(change(stored, queue("b", "c"), queue("c", "b")))
+
+    assert [(j.severity, j.finding.object.name) for j in verdict.findings if j.rule.id == "parent-cycle"] == [
+        (Severity.ERROR, "c"),
+    ]
+
+
+def test_without_the_queues_nothing_is_concluded_about_leaves() -> None:
+    verdict = evaluate(change(world(known=()), local_queue("team", "eng"), pod_group("work", "eng")))
+
+    assert "submit-to-parent" in [unjudged.rule.id for unjudged in verdict.not_evaluated]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -79,12 +80,30 @@ class KueueSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ResourceGroup:
+    """Pods that Volcano's admission sends to certain nodes; the fields are those of Volcano's admission configuration.
+
+    `by` is namespace or annotation, `values` are the namespaces or the annotations as `key: value`; where `by` is empty
+    a pod belongs that names the group in the annotation volcano.sh/resource-group.
+    """
+
+    name: str
+    by: str = ""
+    values: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    affinity: Mapping[str, Any] = field(default_factory=dict)
+    tolerations: tuple[Mapping[str, Any], ...] = ()
+    scheduler_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class VolcanoSettings:
     """Volcano's own flags, by their defaults there. A child of root has depth 1."""
 
     max_queue_depth: int = 5
     root_queue_protection: bool = True
     queue_allocated_pods_check: bool = False
+    resource_groups: tuple[ResourceGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +149,7 @@ class Configuration:
                 max_queue_depth=volcano.number("maxQueueDepth", VolcanoSettings().max_queue_depth),
                 root_queue_protection=volcano.flag("rootQueueProtection", True),
                 queue_allocated_pods_check=volcano.flag("queueAllocatedPodsCheck", False),
+                resource_groups=tuple(_resource_group(section) for section in volcano.sections("resourceGroups")),
             ),
             yunikorn=YuniKornSettings(
                 version=_version(yunikorn),
@@ -153,6 +173,22 @@ def _override(section: _Section) -> Override:
     )
     section.done()
     return override
+
+
+def _resource_group(section: _Section) -> ResourceGroup:
+    object = section.section("object")
+    group = ResourceGroup(
+        name=section.text("resourceGroup"),
+        by=object.text("key", "", among=["", "namespace", "annotation"]),
+        values=tuple(object.texts("value")),
+        labels=section.labels("labels"),
+        affinity=section.json_object("affinity"),
+        tolerations=tuple(section.mappings("tolerations")),
+        scheduler_name=section.text("schedulerName", ""),
+    )
+    object.done()
+    section.done()
+    return group
 
 
 def _version(section: _Section) -> tuple[int, int]:
@@ -214,12 +250,44 @@ class _Section:
         return _Section({} if value is None else value, self.at(key))
 
     def sections(self, key: str) -> list[_Section]:
+        return [_Section(item, f"{self.at(key)}[{i}]") for i, item in enumerate(self._list(key))]
+
+    def _list(self, key: str) -> list[Any]:
         value = self._take(key)
         if value is None:
             return []
         if not isinstance(value, list):
             raise BadConfiguration("expected a list", self.at(key))
-        return [_Section(item, f"{self.at(key)}[{i}]") for i, item in enumerate(value)]
+        return value
+
+    def texts(self, key: str) -> list[str]:
+        items = self._list(key)
+        if not all(isinstance(item, str) for item in items):
+            raise BadConfiguration("expected a list of texts", self.at(key))
+        return items
+
+    def labels(self, key: str) -> dict[str, str]:
+        value = self._take(key) or {}
+        if not isinstance(value, Mapping) or not all(isinstance(item, str) for pair in value.items() for item in pair):
+            raise BadConfiguration("expected a mapping of texts", self.at(key))
+        return dict(value)
+
+    def mappings(self, key: str) -> list[Mapping[str, Any]]:
+        items = self._list(key)
+        if not all(isinstance(item, Mapping) for item in items):
+            raise BadConfiguration("expected a list of mappings", self.at(key))
+        return items
+
+    def json_object(self, key: str) -> Mapping[str, Any]:
+        """A text that holds a JSON object; empty where it is absent or empty."""
+        text = self.text(key, "")
+        try:
+            value = json.loads(text) if text else {}
+        except (ValueError, RecursionError) as error:
+            raise BadConfiguration(f"expected JSON: {error}", self.at(key)) from error
+        if not isinstance(value, dict):
+            raise BadConfiguration("expected a JSON object", self.at(key))
+        return value
 
     def done(self) -> None:
         for key in self._value:

@@ -12,6 +12,7 @@ from policies.forest import Forest
 from policies.objects import Ref
 from policies.proposal import Operation
 from policies.rule import Profile
+from policies.volcano_defaults import complete_job, complete_pod
 
 Patch = list[dict[str, Any]]
 
@@ -28,6 +29,10 @@ def patch(
         return _queue(manifest, configuration)
     if kind == volcano.POD_GROUP and operation is Operation.CREATE:
         return _pod_group(manifest, forest)
+    if kind == volcano.JOB and operation is Operation.CREATE:
+        return complete_job(manifest)
+    if kind == core.POD and operation is Operation.CREATE:
+        return complete_pod(manifest, configuration.volcano.resource_groups)
     if kind == core.NAMESPACE and configuration.yunikorn.translate_legacy_annotations:
         return yunikorn.translated(core.read_namespace(manifest))
     return []

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from policies.configuration import Configuration
+from policies.configuration import Configuration, ResourceGroup, VolcanoSettings
 from policies.defaults import patch
 from policies.rule import Profile
 from tests.builders import world
@@ -21,12 +22,13 @@ def suites(folder: Path) -> Iterator[Suite]:
     makers: dict[str, Callable[[Data, Data], str | None]] = {
         "queues-mutate": _queue_differs,
         "podgroups-mutate": _pod_group_differs,
+        "pods-mutate": _pod_differs,
     }
     for name, differs in makers.items():
         file = folder / "volcano" / f"{name}.json"
         if file.is_file():
             cases = [Case(case["name"], partial(differs, case["given"], case["expect"])) for case in table(file)]
-            yield Suite(f"volcano {name}", cases)
+            yield Suite(f"volcano/{name}", cases)
 
 
 def _queue_differs(given: Data, expect: Data) -> str | None:
@@ -43,3 +45,22 @@ def _queue_differs(given: Data, expect: Data) -> str | None:
 
 def _pod_group_differs(given: Data, expect: Data) -> str | None:
     return mismatch(expect["patch"] or [], patch(given["podGroup"], world(*given["namespaces"]), _COMPAT))
+
+
+def _pod_differs(given: Data, expect: Data) -> str | None:
+    """The groups are written as Volcano's Go names them; their text of an affinity is JSON."""
+    groups = tuple(_group(group) for group in (given.get("admissionConfig") or {}).get("ResGroupsConfig") or ())
+    configuration = replace(_COMPAT, volcano=VolcanoSettings(resource_groups=groups))
+    return mismatch(expect["patch"] or [], patch(given["pod"], world(), configuration))
+
+
+def _group(given: Data) -> ResourceGroup:
+    return ResourceGroup(
+        name=given["ResourceGroup"],
+        by=given["Object"]["Key"],
+        values=tuple(given["Object"]["Value"] or ()),
+        labels=given["Labels"] or {},
+        affinity=json.loads(given["Affinity"]) if given["Affinity"] else {},
+        tolerations=tuple(given["Tolerations"] or ()),
+        scheduler_name=given["SchedulerName"],
+    )

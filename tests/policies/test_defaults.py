@@ -17,7 +17,7 @@ from policies.dialects.core import VOLCANO_QUEUE, YUNIKORN
 from policies.forest import Forest
 from policies.proposal import Operation
 from policies.rule import Profile
-from tests.builders import COMPAT, cohort, job, pod_group, world
+from tests.builders import COMPAT, cohort, pod_group, world
 
 STRICT = Configuration()
 TRANSLATING = Configuration(yunikorn=YuniKornSettings(translate_legacy_annotations=True))
@@ -153,7 +153,7 @@ def test_legacy_annotations_are_translated_when_that_is_wanted(operation: Operat
     assert patch(legacy, Forest(), STRICT, operation) == []
 
 
-@pytest.mark.parametrize("manifest", [cohort("c"), job("j", None, "team"), {"kind": "Node", "apiVersion": "v1"}])
+@pytest.mark.parametrize("manifest", [cohort("c"), {"kind": "Node", "apiVersion": "v1"}])
 def test_other_kinds_are_left_alone(manifest: Manifest) -> None:
     assert patch(manifest, TEAM, TRANSLATING) == []
 

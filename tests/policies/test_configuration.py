@@ -1,0 +1,60 @@
+"""What the configuration file may say, and what is said about one that cannot be followed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.configuration import API_VERSION, KIND, Configuration, ResourceGroup
+from policies.errors import BadConfiguration
+
+
+def configured(**keys: Any) -> Configuration:
+    return Configuration.read({"apiVersion": API_VERSION, "kind": KIND, **keys})
+
+
+def refusal(**keys: Any) -> str:
+    with pytest.raises(BadConfiguration) as caught:
+        configured(**keys)
+    return str(caught.value)
+
+
+# -- resource groups of Volcano ----------------------------------------------------------------------------------------
+
+
+def test_resource_groups_are_read_as_volcano_writes_them() -> None:
+    group = {
+        "resourceGroup": "management",
+        "object": {"key": "namespace", "value": ["ns-1"]},
+        "labels": {"type": "m"},
+        "affinity": '{"nodeAffinity": {}}',
+        "tolerations": [{"key": "taint"}],
+        "schedulerName": "volcano",
+    }
+
+    assert configured(volcano={"resourceGroups": [group, {"resourceGroup": "cpu"}]}).volcano.resource_groups == (
+        ResourceGroup(
+            "management", "namespace", ("ns-1",), {"type": "m"}, {"nodeAffinity": {}}, ({"key": "taint"},), "volcano"
+        ),
+        ResourceGroup("cpu"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({}, "volcano.resourceGroups[0].resourceGroup: is required"),
+        ({"object": {"key": "label"}}, "volcano.resourceGroups[0].object.key: 'label' is none of"),
+        ({"object": {"value": [1]}}, "volcano.resourceGroups[0].object.value: expected a list of texts"),
+        ({"affinity": "{"}, "volcano.resourceGroups[0].affinity: expected JSON"),
+        ({"affinity": "[]"}, "volcano.resourceGroups[0].affinity: expected a JSON object"),
+        ({"labels": {"a": 1}}, "volcano.resourceGroups[0].labels: expected a mapping of texts"),
+        ({"tolerations": ["a"]}, "volcano.resourceGroups[0].tolerations: expected a list of mappings"),
+        ({"lables": {}}, "did you mean 'labels'"),
+    ],
+)
+def test_a_resource_group_that_cannot_be_followed_is_told(wrong: dict[str, Any], says: str) -> None:
+    group = {"resourceGroup": "a", **wrong} if wrong else {}
+
+    assert says in refusal(volcano={"resourceGroups": [group]})

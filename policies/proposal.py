@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from policies.configuration import Configuration
 from policies.forest import Forest
 from policies.objects import GroupKind, KubeObject, Node, Ref
+from policies.structure import Defect
 
 N = TypeVar("N", bound=Node)
 Thing = TypeVar("Thing", bound=KubeObject)
@@ -24,10 +25,14 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One object before and after; one of the two may be missing, never both."""
+    """One object before and after; one of the two may be missing, never both.
+
+    `defects` are fields that must stay as they were and do not.
+    """
 
     before: KubeObject | None
     after: KubeObject | None
+    defects: tuple[Defect, ...] = ()
 
     @property
     def ref(self) -> Ref:

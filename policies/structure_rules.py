@@ -165,6 +165,43 @@ def _holds(workload: Fields, condition: str) -> bool:
     return any(entry["type"] == condition and entry["status"] == "True" for entry in conditions)
 
 
+@_twin("clusters-unique")
+def clusters_unique(names: list[str]) -> Iterator[Steps]:
+    return ((index,) for index, name in enumerate(names) if name in names[:index])
+
+
+@_twin("one-cluster-source")
+def one_cluster_source(source: Fields) -> Iterator[Steps]:
+    if _has(source, "kubeConfig") == _has(source, "clusterProfileRef"):
+        yield ()
+
+
+HOSTNAME = "kubernetes.io/hostname"
+
+
+def _levels(levels: list[Fields]) -> list[str]:
+    return [level["nodeLabel"] for level in levels]
+
+
+@_twin("levels-unique")
+def levels_unique(levels: list[Fields]) -> Iterator[Steps]:
+    names = _levels(levels)
+    return ((index, "nodeLabel") for index, name in enumerate(names) if name in names[:index])
+
+
+@_twin("hostname-lowest")
+def hostname_lowest(levels: list[Fields]) -> Iterator[Steps]:
+    return ((index, "nodeLabel") for index, name in enumerate(_levels(levels)[:-1]) if name == HOSTNAME)
+
+
+@_transition("levels-kept")
+def levels_kept(after: list[Fields], before: list[Fields]) -> Iterator[Steps]:
+    by_host = all(_levels(levels)[-1] == HOSTNAME for levels in (after, before))
+    if _levels(after) != _levels(before) and not by_host:
+        yield ()
+
+
+@_transition("controller-name-kept")
 @_transition("cluster-queue-kept")
 def cluster_queue_kept(after: str, before: str) -> Iterator[Steps]:
     if after != before:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
-from policies.dialects import group_kind, read
+from policies.changes import changed
+from policies.dialects import group_kind
 from policies.dialects.core import NAMESPACE
 from policies.dialects.reading import Manifest, mapping, text
 from policies.objects import GroupKind, KubeObject
@@ -55,14 +56,12 @@ class Review:
 
     def change(self) -> Change | None:
         """What the request does to one object; None for a kind that carries no quota."""
-        before = _stored(self.old_object) if self.old_object is not None else None
-        after = _stored(self.object) if self.object is not None else None
-        return Change(before, after) if before or after else None
+        change = changed(self.old_object, self.object, self.subresource)
+        return replace(change, before=_stored(change.before), after=_stored(change.after)) if change else None
 
 
-def _stored(manifest: Manifest) -> KubeObject | None:
-    """The typed object. Fields that the API server drops are gone already: one that we do not know, it knows."""
-    thing = read(manifest)
+def _stored(thing: KubeObject | None) -> KubeObject | None:
+    """The object as it is stored. Fields that the API server drops are gone already: one we do not know, it knows."""
     if thing is None or not any(defect.warning for defect in thing.defects):
         return thing
     return replace(thing, defects=tuple(defect for defect in thing.defects if not defect.warning))

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from policies.dialects import core, kueue, volcano
+from policies.dialects import core, kueue, kueue_checks, volcano
 from policies.dialects.kueue_flavor import read_resource_flavor
 from policies.dialects.kueue_workload import read_workload
 from policies.dialects.reading import Manifest
+from policies.dialects.yunikorn_config import configmap
 from policies.objects import GroupKind, KubeObject
 
-READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject]] = {
+READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
     core.NAMESPACE: core.read_namespace,
     core.POD: core.read_pod,
+    configmap.CONFIG_MAP: configmap.read_config_map,
     kueue.COHORT: kueue.read_cohort,
     kueue.CLUSTER_QUEUE: kueue.read_cluster_queue,
     kueue.LOCAL_QUEUE: kueue.read_local_queue,
     kueue.WORKLOAD: read_workload,
     kueue.RESOURCE_FLAVOR: read_resource_flavor,
+    **kueue_checks.READERS,
     volcano.QUEUE: volcano.read_queue,
     volcano.POD_GROUP: volcano.read_pod_group,
     volcano.JOB: volcano.read_job,

@@ -19,6 +19,8 @@ PROVISIONING_REQUEST_CONFIG = GroupKind(GROUP, "ProvisioningRequestConfig")
 
 PREFIX = f"{GROUP}/"
 """Before every label and annotation of Kueue."""
+IN_USE = f"{PREFIX}resource-in-use"
+"""The finalizer of objects that workloads may depend on."""
 
 
 def cohort_ref(name: str) -> Ref:

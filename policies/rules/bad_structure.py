@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects import READERS
-from policies.objects import KubeObject
 from policies.proposal import Proposal
 from policies.rule import Action, Finding, rule
 
@@ -17,13 +16,12 @@ def bad_structure(proposal: Proposal) -> Iterator[Finding]:
     Example: a ClusterQueue whose `queueingStrategy` is `FIFO`.
     Fix: write what the message names as allowed.
     """
-    for _, thing in proposal.changed(KubeObject):
-        for defect in thing.defects:
+    for change in proposal.changes:
+        for defect in (*change.after.defects, *change.defects) if change.after else ():
             if not defect.quantity:
                 yield Finding(
-                    thing.ref,
+                    change.ref,
                     defect.field,
                     defect.message,
-                    subject=defect.message,
                     action=Action.WARN if defect.warning else None,
                 )

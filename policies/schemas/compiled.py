@@ -81,7 +81,7 @@ class Compiled:
 
 def compiled(version: Schema) -> Compiled:
     schema = version["schema"]
-    document = plain({**schema, "required": ["metadata"]})
+    document = plain({**schema, "required": ["metadata", *schema.get("required", ())]})
     document["properties"] |= {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
     places = list(_places(schema, ()))
     return Compiled(

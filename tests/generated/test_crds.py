@@ -95,9 +95,11 @@ def test_names_scope_and_columns_are_those_of_the_projects(
     assert [column["name"] for column in spec["versions"][0].get("additionalPrinterColumns", [])] == columns
 
 
-def test_only_podgroup_and_flavor_lack_the_status_subresource() -> None:
+def test_only_kinds_without_a_state_of_their_own_lack_the_status_subresource() -> None:
     without = {name for name, crd in CRDS.items() if "subresources" not in crd["spec"]["versions"][0]}
-    assert without == {"podgroups.scheduling.volcano.sh", "resourceflavors.kueue.x-k8s.io"}
+    settings = ("resourceflavors", "multikueueconfigs", "workloadpriorityclasses", "topologies")
+    kueue = {f"{plural}.kueue.x-k8s.io" for plural in (*settings, "provisioningrequestconfigs")}
+    assert without == {"podgroups.scheduling.volcano.sh", *kueue}
 
 
 def test_workloads_can_be_selected_by_the_queue_that_holds_their_quota() -> None:

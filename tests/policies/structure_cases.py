@@ -45,6 +45,10 @@ def flavor(**spec: Any) -> Manifest:
     return manifest("kueue.x-k8s.io/v1beta2", "ResourceFlavor", spec)
 
 
+def kueue(kind: str, **spec: Any) -> Manifest:
+    return manifest("kueue.x-k8s.io/v1beta2", kind, spec)
+
+
 def workload(*pod_sets: Any, **spec: Any) -> Manifest:
     return manifest("kueue.x-k8s.io/v1beta2", "Workload", {"podSets": list(pod_sets)} | spec)
 
@@ -69,6 +73,11 @@ def check_names(*names: str) -> Manifest:
 TRY_NEXT = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"}
 FLAVORS = "spec.resourceGroups[0].flavors"
 POD_SET = "spec.podSets[0]"
+KUEUE = "kueue.x-k8s.io/v1beta2"
+HOSTNAME = "kubernetes.io/hostname"
+LEVEL = "spec.levels[0].nodeLabel"
+PARAMETERS = {"apiGroup": "a.example", "kind": "Check", "name": "c"}
+PARAMETER = "spec.parameters.name"
 
 ACCEPTED: list[tuple[str, Manifest]] = [
     ("empty queue", queue()),
@@ -168,6 +177,13 @@ ACCEPTED: list[tuple[str, Manifest]] = [
     ),
     ("workload without pod sets", manifest("kueue.x-k8s.io/v1beta2", "Workload", {})),
     ("no pods at all", workload({"count": 0, "template": TEMPLATE})),
+    ("admission check", kueue("AdmissionCheck", controllerName="a", parameters=PARAMETERS)),
+    ("worker clusters", kueue("MultiKueueConfig", clusters=["b", "a"], quotaManagement="Automated")),
+    ("worker cluster by profile", kueue("MultiKueueCluster", clusterSource={"clusterProfileRef": {"name": "w"}})),
+    ("worker cluster by secret", kueue("MultiKueueCluster", clusterSource={"kubeConfig": {"location": "w"}})),
+    ("priority class", manifest(KUEUE, "WorkloadPriorityClass", value=-1, description="low")),
+    ("topology", kueue("Topology", levels=[{"nodeLabel": "a.example/Rack"}, {"nodeLabel": HOSTNAME}])),
+    ("new nodes", kueue("ProvisioningRequestConfig", provisioningClassName="c", parameters={"a": "b"})),
 ]
 
 REFUSED: list[tuple[str, Manifest, list[str]]] = [
@@ -347,6 +363,27 @@ REFUSED: list[tuple[str, Manifest, list[str]]] = [
         workload({"template": TEMPLATE}, maximumExecutionTimeSeconds=0),
         ["spec.maximumExecutionTimeSeconds"],
     ),
+    ("no controller", kueue("AdmissionCheck", controllerName=""), ["spec.controllerName"]),
+    (
+        "no parameter name",
+        kueue("AdmissionCheck", controllerName="a", parameters=PARAMETERS | {"name": None}),
+        [PARAMETER],
+    ),
+    ("no clusters", kueue("MultiKueueConfig", clusters=[]), ["spec.clusters"]),
+    ("cluster twice", kueue("MultiKueueConfig", clusters=["a", "b", "a"]), ["spec.clusters[2]"]),
+    ("long cluster name", kueue("MultiKueueConfig", clusters=["a" * 257]), ["spec.clusters[0]"]),
+    ("no cluster source", kueue("MultiKueueCluster"), ["spec.clusterSource"]),
+    ("no source in it", kueue("MultiKueueCluster", clusterSource={}), ["spec.clusterSource"]),
+    (
+        "unknown place of a kubeconfig",
+        kueue("MultiKueueCluster", clusterSource={"kubeConfig": {"location": "w", "locationType": "Url"}}),
+        ["spec.clusterSource.kubeConfig.locationType"],
+    ),
+    ("no priority", manifest(KUEUE, "WorkloadPriorityClass"), ["value"]),
+    ("no levels", kueue("Topology", levels=[]), ["spec.levels"]),
+    ("level twice", kueue("Topology", levels=[{"nodeLabel": "a"}, {"nodeLabel": "a"}]), ["spec.levels[1].nodeLabel"]),
+    ("nodes not lowest", kueue("Topology", levels=[{"nodeLabel": HOSTNAME}, {"nodeLabel": "a"}]), [LEVEL]),
+    ("no class of new nodes", kueue("ProvisioningRequestConfig"), ["spec.provisioningClassName"]),
 ]
 
 

@@ -165,7 +165,7 @@ def test_rules_are_judged_although_a_field_is_unknown() -> None:
         {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": ["Queue"]},
         {"apiVersion": "example.com/v1", "kind": "Queue"},
         {"apiVersion": "../kueue.x-k8s.io/v1beta2", "kind": "Cohort"},
-        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "AdmissionCheck"},
+        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Quota"},
     ],
 )
 def test_kinds_without_a_schema_have_no_defects(other: Manifest) -> None:

@@ -328,5 +328,5 @@ def test_a_resource_flavor_is_cluster_scoped(version: str) -> None:
     assert thing.defects == ()
 
 
-def test_other_kinds_of_kueue_carry_no_quota() -> None:
-    assert read({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": "x"}}) is None
+def test_kinds_that_kueue_does_not_have_carry_no_quota() -> None:
+    assert read({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "CohortTree", "metadata": {"name": "x"}}) is None

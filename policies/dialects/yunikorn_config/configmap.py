@@ -1,0 +1,152 @@
+"""The two ConfigMaps that hold YuniKorn's settings, and the tree that they make together.
+
+`yunikorn-defaults` is read first, then `yunikorn-configs`, key by key; in each, `binaryData` wins over `data`, and a
+key that ends in `.gz` is unzipped and loses that end. The tree stands under `<service.policyGroup>.yaml`, which is
+`queues.yaml` where nothing is said.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from policies import fields
+from policies.dialects.reading import Manifest, identity, mapping, metadata, texts
+from policies.dialects.yunikorn_config.decode import read_config
+from policies.dialects.yunikorn_config.model import Config, Problem
+from policies.dialects.yunikorn_config.settings import is_duration
+from policies.forest import Forest
+from policies.objects import GroupKind, KubeObject, Ref
+
+CONFIG_MAP = GroupKind("", "ConfigMap")
+DEFAULTS = "yunikorn-defaults"
+CONFIGS = "yunikorn-configs"
+POLICY_GROUP = "service.policyGroup"
+
+MAX_UNZIPPED = 8 * 2**20
+"""Bytes of one unzipped text; a ConfigMap holds 1 MiB, and a tree of 10 000 queues has about 2."""
+
+_TIME_SPANS = ("service.schedulingInterval", "service.volumeBindTimeout", "service.dispatchTimeout")
+_SWITCHES = ("service.enableConfigHotRefresh", "service.disableGangScheduling")
+_FALLING_BACK = (
+    "admissionController.filtering.generateUniqueAppId",
+    "admissionController.accessControl.bypassAuth",
+    "admissionController.accessControl.trustControllers",
+)
+_GO_BOOLEANS = frozenset(["1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"])
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key as YuniKorn sees it. `text` is None where it cannot be read, and then `fault` says why."""
+
+    field: str
+    text: str | None
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueConfigMap(KubeObject):
+    """`settings` by key, unzipped."""
+
+    settings: Mapping[str, Setting]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The queues.yaml that counts. Without a `setting` no ConfigMap has one, and YuniKorn runs its built-in tree."""
+
+    ref: Ref
+    key: str
+    setting: Setting | None
+
+    @property
+    def text(self) -> str | None:
+        return self.setting.text if self.setting else None
+
+    @property
+    def config(self) -> Config:
+        return read_config(self.text or "")
+
+
+def read_config_map(manifest: Manifest) -> QueueConfigMap | None:
+    """The typed object; None for the ConfigMaps of others."""
+    if metadata(manifest).get("name") not in (DEFAULTS, CONFIGS):
+        return None
+    settings = {
+        key: Setting(fields.join("data", key), text) for key, text in texts(mapping(manifest.get("data"))).items()
+    }
+    settings |= dict(_binary(texts(mapping(manifest.get("binaryData")))))
+    return QueueConfigMap(ref=identity(manifest, CONFIG_MAP, namespaced=True), api_version="v1", settings=settings)
+
+
+def _binary(data: Mapping[str, str]) -> Iterator[tuple[str, Setting]]:
+    for key, encoded in sorted(data.items()):
+        at = fields.join("binaryData", key)
+        try:
+            raw = base64.b64decode(encoded, validate=True)
+            text = (_unzipped(raw) if key.endswith(".gz") else raw).decode()
+        except (binascii.Error, zlib.error, EOFError, UnicodeDecodeError, ValueError) as error:
+            yield key.removesuffix(".gz"), Setting(at, None, str(error))
+        else:
+            yield key.removesuffix(".gz"), Setting(at, text)
+
+
+def _unzipped(raw: bytes) -> bytes:
+    """Raises ValueError beyond MAX_UNZIPPED, so that a small archive cannot fill the memory."""
+    stream = zlib.decompressobj(wbits=31)
+    unzipped = stream.decompress(raw, MAX_UNZIPPED + 1)
+    if len(unzipped) > MAX_UNZIPPED:
+        raise ValueError(f"more than {MAX_UNZIPPED // 2**20} MiB when unzipped")
+    if not stream.eof:
+        raise EOFError("the archive ends too early")
+    return unzipped
+
+
+def refs(namespace: str) -> tuple[Ref, ...]:
+    """The two ConfigMaps of one namespace, the one that is read first first."""
+    return tuple(Ref(*CONFIG_MAP, namespace, name) for name in (DEFAULTS, CONFIGS))
+
+
+def merged(forest: Forest, namespace: str) -> dict[str, tuple[Ref, Setting]]:
+    """Every key with the ConfigMap that it comes from."""
+    settings: dict[str, tuple[Ref, Setting]] = {}
+    for ref in refs(namespace):
+        thing = forest.get(ref)
+        if isinstance(thing, QueueConfigMap):
+            settings |= {key: (ref, setting) for key, setting in thing.settings.items()}
+    return settings
+
+
+def tree(forest: Forest, namespace: str) -> Tree:
+    """The tree that the two ConfigMaps of the namespace make, as far as the forest holds them."""
+    settings = merged(forest, namespace)
+    group = settings.get(POLICY_GROUP)
+    key = f"{(group[1].text if group else '') or 'queues'}.yaml"
+    ref, setting = settings.get(key, (Ref(*CONFIG_MAP, namespace, CONFIGS), None))
+    return Tree(ref, key, setting)
+
+
+def unreadable_settings(config_map: QueueConfigMap) -> Iterator[Problem]:
+    """`service.*` values over which the shim refuses the entire update, with a line in its log."""
+    outcome = "the shim would refuse the whole ConfigMap, and tell only its log"
+    for key, setting in config_map.settings.items():
+        text = setting.text or ""
+        if key in _TIME_SPANS and not is_duration(text):
+            message = f"{key} is {text!r}, no time span; {outcome}"
+            yield Problem(setting.field, 0, message, "write it as in 1s or 15m", accepted=True)
+        elif key in _SWITCHES and text not in _GO_BOOLEANS:
+            message = f"{key} is {text!r}, neither true nor false; {outcome}"
+            yield Problem(setting.field, 0, message, "write true or false", accepted=True)
+
+
+def settings_that_fall_back(config_map: QueueConfigMap) -> Iterator[Problem]:
+    """Switches of the admission controller that it cannot read: it uses their defaults."""
+    for key in _FALLING_BACK:
+        setting = config_map.settings.get(key)
+        if setting is not None and setting.text not in _GO_BOOLEANS:
+            message = f"{key} is {setting.text!r}, neither true nor false: its default counts"
+            yield Problem(setting.field, 0, message, "write true or false", accepted=True)

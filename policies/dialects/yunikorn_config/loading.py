@@ -1,0 +1,54 @@
+"""What passes YuniKorn's check of a configuration and then fails to load: the old tree stays, and a log line tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.yunikorn_config import acl
+from policies.dialects.yunikorn_config.model import RECOVERY, ROOT, Config, Partition, Problem, Queue
+from policies.dialects.yunikorn_config.structure import bad_amounts
+
+OUTCOME = "YuniKorn's check accepts it, but the load fails: the old tree stays, and after a restart there is none"
+
+
+def load_failures(config: Config) -> Iterator[Problem]:
+    for partition in config.partitions:
+        if partition.root is None:
+            continue
+        yield from _root_name(partition, partition.root)
+        for queue in partition.root.walk():
+            yield from _acls(queue)
+            yield from _template(queue)
+
+
+def _root_name(partition: Partition, root: Queue) -> Iterator[Problem]:
+    if root.name != ROOT:
+        message = f"the root is written {root.name!r}; {OUTCOME}"
+        yield Problem(root.at("name"), root.line, message, "write it in small letters", partition.called, accepted=True)
+    for queue in root.queues:
+        if queue.name.lower() == RECOVERY:
+            message = f"{queue.path} is YuniKorn's own queue for recovery; {OUTCOME}"
+            yield Problem(queue.at("name"), queue.line, message, "use another name", queue.path, accepted=True)
+
+
+def _acls(queue: Queue) -> Iterator[Problem]:
+    for key, given in (("adminacl", queue.admin_acl), ("submitacl", queue.submit_acl)):
+        if not acl.passes_check(given.text):
+            continue
+        try:
+            acl.load(given.text)
+        except acl.BadAcl:
+            fix = f"write {' '.join(given.text.split())!r}, or with a blank before it if these are groups"
+            message = f"{key} of {queue.path} is {given.text!r}, and every single blank separates; {OUTCOME}"
+            yield Problem(given.field, given.line, message, fix, f"{queue.path} {key}", accepted=True)
+
+
+def _template(queue: Queue) -> Iterator[Problem]:
+    template = queue.template
+    if template is None:
+        return
+    for key, given in (("guaranteed", template.guaranteed), ("max", template.maximum)):
+        whose = f"{key} of the child template of {queue.path}"
+        for problem in bad_amounts(given, whose, f"{queue.path} template {key}"):
+            message = f"{problem.message}; {OUTCOME}"
+            yield Problem(problem.field, problem.line, message, "", problem.subject, accepted=True)

@@ -1,0 +1,159 @@
+"""Settings that YuniKorn takes no notice of: nothing is refused, and nothing happens.
+
+Properties of queues, names in ACLs and filters, resource types that no pod asks for, a max that is no limit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+
+from policies.dialects.yunikorn_config import acl
+from policies.dialects.yunikorn_config.model import Config, Partition, Problem, Queue, Resources, Text, amounts
+from policies.dialects.yunikorn_config.placement_checks import passed_over
+from policies.dialects.yunikorn_config.quotas import written
+
+QUOTA_DELAY = "quota.preemption.delay"
+RESOLVERS = ("", "os", "ldap", "test")
+
+_DURATION = re.compile(r"[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+|[-+]?0").fullmatch
+
+
+def is_duration(text: str) -> bool:
+    """Go's text for a time span: 15m, 1h30m, 0."""
+    return len(text) <= 100 and _DURATION(text) is not None
+
+
+def _positive(text: str) -> bool:
+    return is_duration(text) and not text.startswith("-") and re.search("[1-9]", text) is not None
+
+
+def _within(least: int, most: int) -> Callable[[str], bool]:
+    return lambda text: re.fullmatch(r"[-+]?[0-9]{1,20}", text) is not None and least <= int(text) <= most
+
+
+def _among(*values: str) -> Callable[[str], bool]:
+    return lambda text: text in values
+
+
+_PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
+    "application.sort.policy": (_among("fifo", "fair", "stateaware"), "fifo or fair", "fifo"),
+    "application.sort.priority": (_among("enabled", "disabled"), "enabled or disabled", "enabled"),
+    "application.unschedasks.backoff": (_within(0, 2**64 - 1), "a whole number of 0 or more", "0, which is off"),
+    "application.unschedasks.backoff.delay": (_positive, "a time span such as 30s", "30s"),
+    "priority.policy": (_among("default", "fence"), "default or fence", "default"),
+    "priority.offset": (_within(-(2**31), 2**31 - 1), "a whole number of 32 bits", "0"),
+    "preemption.policy": (_among("default", "fence", "disabled"), "default, fence or disabled", "default"),
+    "preemption.delay": (_positive, "a time span such as 30s", "30s"),
+    QUOTA_DELAY: (_positive, "a time span such as 30s", "0, which is off"),
+}
+"""By key: whether a value is understood, what is, and the value that counts otherwise."""
+
+
+def ignored(config: Config) -> Iterator[Problem]:
+    """Everything that has no effect; none of it is refused by YuniKorn."""
+    for partition in config.partitions:
+        if partition.root is None:
+            continue
+        yield from _partition(partition)
+        for queue in partition.root.walk():
+            yield from _properties(queue.properties, queue.path)
+            if queue.template is not None:
+                yield from _properties(queue.template.properties, f"the child template of {queue.path}")
+            yield from _acls(queue)
+            yield from _quota_delay(queue, partition)
+
+
+def _problem(at: Text, message: str, fix: str, subject: str) -> Problem:
+    return Problem(at.field, at.line, message, fix, subject, accepted=True)
+
+
+def _partition(partition: Partition) -> Iterator[Problem]:
+    if partition.resolver.text not in RESOLVERS:
+        message = f"{partition.resolver.text!r} is no resolver of users and groups: YuniKorn uses none"
+        yield _problem(partition.resolver, message, f"write one of {', '.join(filter(None, RESOLVERS))}", "resolver")
+    for top in partition.rules:
+        for rule in top.chain():
+            for name in passed_over(rule.filter):
+                message = (
+                    f"{name.text!r} is no name, and in a list of several nothing is a pattern: it counts for nothing"
+                )
+                yield _problem(name, message, "remove it, or make it the only entry", name.text)
+
+
+def _properties(properties: Mapping[str, Text], whose: str) -> Iterator[Problem]:
+    for key, value in properties.items():
+        known = _PROPERTIES.get(key)
+        if known is None:
+            near = get_close_matches(key, _PROPERTIES, n=1, cutoff=0.8)
+            fix = f"write {near[0]!r}" if near else "remove it"
+            yield _problem(
+                value, f"{whose} has the property {key!r}, which YuniKorn does not know", fix, f"{whose} {key}"
+            )
+        elif not known[0](value.text):
+            message = (
+                f"{key} of {whose} is {value.text!r}, which YuniKorn does not understand: {known[2]} counts instead"
+            )
+            yield _problem(value, message, f"write {known[1]}", f"{whose} {key}")
+
+
+def _acls(queue: Queue) -> Iterator[Problem]:
+    for key, given in (("adminacl", queue.admin_acl), ("submitacl", queue.submit_acl)):
+        try:
+            dropped = acl.load(given.text).dropped
+        except acl.BadAcl:
+            continue
+        for name in dropped:
+            message = (
+                f"{key} of {queue.path} names {name!r}, which YuniKorn passes over: such characters fit no name there"
+            )
+            yield _problem(given, message, "use a name of letters, digits, _ and - (users also . and @)", name)
+
+
+def _quota_delay(queue: Queue, partition: Partition) -> Iterator[Problem]:
+    delay = queue.properties.get(QUOTA_DELAY)
+    if delay and _positive(delay.text) and not partition.quota_preemption:
+        message = f"{QUOTA_DELAY} of {queue.path} has no effect: the partition does not preempt for quota"
+        fix = "set preemption.quotapreemptionenabled of the partition to true"
+        yield _problem(delay, message, fix, f"{queue.path} off")
+
+
+# -- quota that is none ------------------------------------------------------------------------------------------------
+
+
+def quota_without_effect(config: Config) -> Iterator[Problem]:
+    """A max of nothing but zeros, which YuniKorn takes for no max, and types that no pod asks for."""
+    for partition in config.partitions:
+        for queue in partition.root.walk() if partition.root else ():
+            yield from _nothing_but_zeros(queue.maximum, queue.path)
+            for key, given in (("guaranteed", queue.guaranteed), ("max", queue.maximum)):
+                yield from _cpu(given, f"{key} of {queue.path}")
+            if queue.template is not None:
+                whose = f"the child template of {queue.path}"
+                yield from _nothing_but_zeros(queue.template.maximum, whose)
+                yield from _cpu(queue.template.guaranteed, f"guaranteed of {whose}")
+                yield from _cpu(queue.template.maximum, f"max of {whose}")
+            for limit in queue.limits:
+                yield from _cpu(limit.max_resources, f"limit {limit.name!r} of {queue.path}")
+
+
+def _nothing_but_zeros(maximum: Resources | None, whose: str) -> Iterator[Problem]:
+    given = amounts(maximum)
+    if given and maximum and len(given) == len(maximum) and not any(given.values()):
+        name = next(iter(maximum))
+        several = ", ".join(f"{name}={written(maximum, name)}" for name in maximum)
+        message = f"max of {whose} is {several}; YuniKorn drops a max of zeros alone, so that the queue has no limit"
+        fix = "set maxapplications or an ACL to keep work out, or name one type above 0"
+        yield _problem(maximum[name].written, message, fix, f"{whose} zero")
+
+
+def _cpu(resources: Resources | None, whose: str) -> Iterator[Problem]:
+    """The Kubernetes name of what YuniKorn calls vcore."""
+    for name, amount in (resources or {}).items():
+        if name.lower() in ("cpu", "cpus", "vcores", "vcpu") or (name.lower() == "vcore" and name != "vcore"):
+            message = f"{whose} names {name}={amount.written.text}; YuniKorn calls it vcore, and no pod asks for {name}"
+            yield _problem(amount.written, message, f"write `vcore: {amount.written.text}`", f"{whose} {name}")
+        elif name != "memory" and name.lower() == "memory":
+            message = f"{whose} names {name}, which no pod asks for: it is written memory"
+            yield _problem(amount.written, message, "write it in small letters", f"{whose} {name}")

@@ -19,7 +19,10 @@ WARNING_LENGTH = 120  # characters; the API server advises this, and cuts at 256
 WARNINGS_LENGTH = 4096  # bytes over all warnings of a request, where the API server cuts
 RULES = 10  # ids in an audit annotation
 INVALID = frozenset({"bad-structure", "bad-quantity", "quota-annotation-invalid"})
-"""Rules about an object that cannot be read, whoever else exists: 422 Invalid. All others are policy: 403 Forbidden."""
+"""Rules about an object that cannot be read, whoever else exists: 422 Invalid. All others are policy: 403 Forbidden.
+
+Under `compat` each refusal is 403, as with the webhooks of the three projects.
+"""
 
 
 def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
@@ -30,7 +33,7 @@ def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
         "auditAnnotations": audit_annotations(verdict, profile),
     }
     if not verdict.allowed:
-        response["status"] = _status(review, verdict.of(Severity.ERROR))
+        response["status"] = _status(review, verdict.of(Severity.ERROR), profile)
     if warnings := _warnings(verdict.of(Severity.WARNING)):
         response["warnings"] = warnings
     return _body(response)
@@ -71,8 +74,8 @@ def _some(ids: list[str]) -> str:
     return ",".join(ids[:RULES]) + (",..." if len(ids) > RULES else "")
 
 
-def _status(review: Review, errors: tuple[Judged, ...]) -> dict[str, Any]:
-    invalid = all(judged.rule.id in INVALID for judged in errors)
+def _status(review: Review, errors: tuple[Judged, ...], profile: Profile) -> dict[str, Any]:
+    invalid = profile is Profile.STRICT and all(judged.rule.id in INVALID for judged in errors)
     code = HTTPStatus.UNPROCESSABLE_ENTITY if invalid else HTTPStatus.FORBIDDEN
     return {
         "code": code.value,

@@ -36,6 +36,7 @@ VALIDATING: Mapping[str, frozenset[str]] = {
     "/v1/validate/yunikorn": frozenset({core.NAMESPACE.group}),
 }
 MUTATING: Mapping[str, frozenset[str]] = {
+    "/v1/mutate/kueue": frozenset({kueue.GROUP}),
     "/v1/mutate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
     "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}),
 }

@@ -10,8 +10,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from policies.changes import changed
 from policies.objects import Node
-from policies.proposal import Change, propose
+from policies.proposal import propose
 from policies.rule import Severity
 from policies.sentence import statement
 from policies.verdict import Verdict, evaluate
@@ -59,7 +60,9 @@ def differences(path: str, stored: list[Manifest], change: Manifest, gone: bool)
     ref = typed(change).ref
     old = next((manifest for manifest in reversed(stored) if typed(manifest).ref == ref), None)
     new = None if gone and old else change
-    judged = propose(forest, [Change(forest.get(ref), typed(new) if new else None)])
+    asked = changed(old, new)
+    assert asked is not None
+    judged = propose(forest, [asked])
     response = answer(client(forest), path, review(new, old))
     return _of_webhook(response), _of_rules(evaluate(judged))
 

@@ -1,0 +1,124 @@
+"""Objects of kueue.x-k8s.io from v1beta1 to v1beta2 and back, losing nothing.
+
+    convert(manifest, "v1beta2")
+
+What the other version cannot say travels with the object in one annotation, and is put back on the way home. It is put
+back only where the object still says there what it said when the annotation was written: who edits a field in the
+other version means it. Source of the field names: Kueue v0.19, apis/kueue v1beta1 and v1beta2.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+
+from policies import schemas
+from policies.conversion import kinds
+from policies.conversion.remainder import Lost, remainder, restored
+from policies.dialects.kueue_kinds import GROUP
+from policies.dialects.reading import Manifest, mapping, text
+from policies.schemas import Schema
+
+__all__ = ["DOMAIN", "VERSIONS", "Unconvertible", "convert", "is_convertible", "needs_webhook"]
+
+VERSIONS: Final = ("v1beta2", "v1beta1")
+"""The storage version first."""
+DOMAIN: Final = "kueue.quotree.dev/"
+"""With a version behind it: the annotation that keeps what only that version can say."""
+_MOST_ANNOTATIONS = 256 * 1024
+"""Bytes of all annotations of one object together; the API server takes no more."""
+
+
+class Unconvertible(ValueError):
+    """An object that cannot be given in the version that was asked for; the message says why."""
+
+
+def is_convertible(kind: str) -> bool:
+    """Whether this kind of kueue.x-k8s.io exists in both versions."""
+    return (GROUP, kind) in schemas.FILES and set(VERSIONS) <= _schemas(kind).keys()
+
+
+def needs_webhook(kind: str) -> bool:
+    """Whether the versions of a convertible kind differ by more than their name."""
+    one, other = (_schemas(kind)[version]["properties"] for version in VERSIONS)
+    return any(one.get(key) != other.get(key) for key in one.keys() | other.keys())
+
+
+def convert(manifest: Manifest, to: str) -> dict[str, Any]:
+    """The object in version `to` (v1beta1 or v1beta2); the manifest itself is left as it is.
+
+    Any shape is taken: what does not fit the structure of its version is carried along as it is. There and back again
+    gives the same object. Raises Unconvertible for another kind or version, and where the annotations grow too long.
+    """
+    group, _, version = str(manifest.get("apiVersion")).rpartition("/")
+    kind = str(manifest.get("kind"))
+    if group != GROUP or not is_convertible(kind):
+        raise Unconvertible(f"there is no conversion of {kind} in group {group!r}")
+    for each in (version, to):
+        if each not in VERSIONS:
+            raise Unconvertible(f"{kind} exists as {' and '.join(VERSIONS)}, not as {each!r}")
+    if version == to:
+        return dict(manifest)
+    return _converted(manifest, kind, version, to)
+
+
+def _converted(manifest: Manifest, kind: str, version: str, to: str) -> dict[str, Any]:
+    body, kept = _opened(manifest, DOMAIN + to)
+    made = _translated(body, kind, to)
+    result = restored(made, kept, _schemas(kind)[to], DOMAIN + to)
+    lost = remainder(body, _translated(result, kind, version), kinds.UNITS, DOMAIN + version)
+    return _closed(result, DOMAIN + version, lost)
+
+
+def _translated(body: Manifest, kind: str, to: str) -> dict[str, Any]:
+    """What both versions can say, as `to` says it."""
+    version = next(each for each in VERSIONS if each != to)
+    result = kinds.translated(body, kind, to)
+    result["apiVersion"] = f"{GROUP}/{to}"
+    annotations = mapping(mapping(body.get("metadata")).get("annotations"))
+    if DOMAIN + version in annotations:  # in an object of this version it is not ours to read
+        result["metadata"] = _with_annotations(result, {k: v for k, v in annotations.items() if k != DOMAIN + version})
+    declared = _schemas(kind)
+    return kinds.without_unsayable(result, declared[version], declared[to])
+
+
+def _opened(manifest: Manifest, key: str) -> tuple[dict[str, Any], list[Lost]]:
+    """The object without this annotation, and what it kept: nothing if it is not of our making."""
+    body = dict(manifest)
+    annotations = mapping(mapping(body.get("metadata")).get("annotations"))
+    if key not in annotations:
+        return body, []
+    body["metadata"] = _with_annotations(body, {name: value for name, value in annotations.items() if name != key})
+    try:
+        return body, Lost.read(json.loads(text(annotations[key]) or ""))
+    except (ValueError, RecursionError):
+        return body, []
+
+
+def _closed(body: dict[str, Any], key: str, lost: list[Lost]) -> dict[str, Any]:
+    if not lost:
+        return body
+    content = json.dumps([each.write() for each in lost], separators=(",", ":"), sort_keys=True, allow_nan=False)
+    annotations = {**mapping(mapping(body.get("metadata")).get("annotations")), key: content}
+    size = sum(len(str(name).encode()) + len(str(value).encode()) for name, value in annotations.items())
+    if size > _MOST_ANNOTATIONS:
+        raise Unconvertible(
+            f"what only {key.removeprefix(DOMAIN)} can say needs {size} bytes of annotations, {_MOST_ANNOTATIONS} are"
+            f" allowed; read and write this object as {key.removeprefix(DOMAIN)}"
+        )
+    return {**body, "metadata": _with_annotations(body, annotations)}
+
+
+def _with_annotations(body: Manifest, annotations: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of the object with these annotations; none at all rather than an empty mapping."""
+    metadata = {key: value for key, value in mapping(body.get("metadata")).items() if key != "annotations"}
+    return {**metadata, "annotations": dict(annotations)} if annotations else metadata
+
+
+@cache
+def _schemas(kind: str) -> Mapping[str, Schema]:
+    """The structure of each version of a kind of Kueue."""
+    declaration = schemas.load(schemas.FILES[GROUP, kind])
+    return {version["name"]: version["schema"] for version in declaration["versions"]}

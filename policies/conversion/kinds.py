@@ -1,0 +1,198 @@
+"""What the two versions call differently, kind by kind; fields of one version alone are left out here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from policies.conversion import topology
+from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.schemas import Schema
+
+UNITS: Final = (
+    ("admissionChecks", "admissionChecksStrategy"),
+    ("priorityClassName", "priorityClassSource"),
+    ("clusterProfileRef", "kubeConfig"),
+)
+"""Fields of a spec that together say what the other version says in one: they are kept and put back together."""
+
+_SOURCES: Final = {
+    "kueue.x-k8s.io/workloadpriorityclass": ("kueue.x-k8s.io", "WorkloadPriorityClass"),
+    "scheduling.k8s.io/priorityclass": ("scheduling.k8s.io", "PriorityClass"),
+}
+_RETRY_MINUTES = 15
+"""The default of an AdmissionCheck's retryDelayMinutes, which only v1beta1 has."""
+
+_Part = dict[str, Any]
+
+
+def translated(body: Manifest, kind: str, to: str) -> dict[str, Any]:
+    """The object in the words of version `to`, with what that version has no words for still in it."""
+    result = dict(body)
+    for key in ("spec", "status"):
+        if isinstance(part := result.get(key), Mapping):
+            change = _CHANGES.get((kind, key, to))
+            result[key] = change(dict(part)) if change else dict(part)
+    return result
+
+
+def without_unsayable(body: dict[str, Any], source: Schema, target: Schema) -> dict[str, Any]:
+    """The object without the fields of spec and status that only `source` knows.
+
+    What neither knows stays: a newer CRD may know it.
+    """
+    parts = ((key, source["properties"].get(key), target["properties"].get(key)) for key in body)
+    known = {key: (old, new) for key, old, new in parts if key != "metadata" and (old or new)}
+    result = {}
+    for key, value in body.items():
+        old, new = known.get(key, (None, None))
+        if new:
+            result[key] = _sayable(value, old, new)
+        elif not old:
+            result[key] = value
+    return result
+
+
+def _sayable(value: Any, source: Schema | None, target: Schema) -> Any:
+    source = source or {}
+    if "x-kubernetes-preserve-unknown-fields" in target:
+        return value
+    if isinstance(value, Mapping):
+        if isinstance(each := target.get("additionalProperties"), dict):
+            return {key: _sayable(inner, source.get("additionalProperties"), each) for key, inner in value.items()}
+        return without_unsayable(
+            dict(value),
+            {"properties": source.get("properties", {})},
+            {"properties": target.get("properties", {})},
+        )
+    if isinstance(value, list) and "items" in target:
+        return [_sayable(inner, source.get("items"), target["items"]) for inner in value]
+    return value
+
+
+def _renamed(part: _Part, old: str, new: str) -> None:
+    if old in part:
+        part[new] = part.pop(old)
+
+
+# -- ClusterQueue ------------------------------------------------------------------------------------------------------
+
+
+def _cluster_queue_up(spec: _Part) -> _Part:
+    _renamed(spec, "cohort", "cohortName")
+    fungibility = spec.get("flavorFungibility")
+    if isinstance(fungibility, Mapping):
+        spec["flavorFungibility"] = {
+            key: "MayStopSearch" if value in ("Borrow", "Preempt") else value for key, value in fungibility.items()
+        }
+    names = [name for name in listing(spec.pop("admissionChecks", None)) if text(name)]
+    strategy = mapping(spec.get("admissionChecksStrategy"))
+    listed = list(listing(strategy.get("admissionChecks")))
+    known = [mapping(check).get("name") for check in listed]
+    listed += [{"name": name} for name in dict.fromkeys(names) if name not in known]
+    if listed:
+        spec["admissionChecksStrategy"] = {**strategy, "admissionChecks": listed}
+    elif "admissionChecksStrategy" in spec:  # v1beta2 has none without a check in it
+        del spec["admissionChecksStrategy"]
+    return spec
+
+
+def _cluster_queue_down(spec: _Part) -> _Part:
+    _renamed(spec, "cohortName", "cohort")
+    return spec
+
+
+# -- LocalQueue --------------------------------------------------------------------------------------------------------
+
+
+def _local_queue_status_up(status: _Part) -> _Part:
+    _renamed(status, "flavorUsage", "flavorsUsage")
+    return status
+
+
+def _local_queue_status_down(status: _Part) -> _Part:
+    _renamed(status, "flavorsUsage", "flavorUsage")
+    return status
+
+
+# -- Workload ----------------------------------------------------------------------------------------------------------
+
+
+def _workload_up(spec: _Part) -> _Part:
+    name, source = text(spec.pop("priorityClassName", None)), text(spec.pop("priorityClassSource", None))
+    if name and source in _SOURCES:
+        group, kind = _SOURCES[source]
+        spec["priorityClassRef"] = {"group": group, "kind": kind, "name": name}
+    return spec
+
+
+def _workload_down(spec: _Part) -> _Part:
+    ref = mapping(spec.pop("priorityClassRef", None))
+    kind = (ref.get("group"), ref.get("kind"))
+    source = next((source for source, known in _SOURCES.items() if known == kind), "")
+    name = text(ref.get("name")) if source else None
+    spec["priorityClassSource"] = source if name else ""  # its default, which the API server puts into no other version
+    if name:
+        spec["priorityClassName"] = name
+    return spec
+
+
+def _workload_status_up(status: _Part) -> _Part:
+    _renamed(status, "accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds")
+    return _with_assignments(status, "domains", "slices", topology.compressed)
+
+
+def _workload_status_down(status: _Part) -> _Part:
+    _renamed(status, "accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
+    return _with_assignments(status, "slices", "domains", topology.expanded)
+
+
+def _with_assignments(status: _Part, old: str, new: str, change: Callable[[object], list[_Part] | None]) -> _Part:
+    """The status with every topologyAssignment rewritten; what cannot be is left out."""
+    admission = status.get("admission")
+    if not isinstance(admission, Mapping) or not isinstance(admission.get("podSetAssignments"), list):
+        return status
+
+    def rewritten(assignment: Any) -> Any:
+        if not isinstance(assignment, Mapping) or not isinstance(assignment.get("topologyAssignment"), Mapping):
+            return assignment
+        placed = dict(assignment["topologyAssignment"])
+        if old in placed and (made := change(placed.pop(old))) is not None:
+            placed[new] = made
+        return {**assignment, "topologyAssignment": placed}
+
+    assignments = [rewritten(assignment) for assignment in admission["podSetAssignments"]]
+    return {**status, "admission": {**admission, "podSetAssignments": assignments}}
+
+
+# -- AdmissionCheck, MultiKueueCluster ---------------------------------------------------------------------------------
+
+
+def _admission_check_down(spec: _Part) -> _Part:
+    return {"retryDelayMinutes": _RETRY_MINUTES, **spec}
+
+
+def _multikueue_cluster_up(spec: _Part) -> _Part:
+    source = {key: spec.pop(key) for key in ("clusterProfileRef", "kubeConfig") if key in spec}
+    return {**spec, "clusterSource": source} if source else spec
+
+
+def _multikueue_cluster_down(spec: _Part) -> _Part:
+    source = mapping(spec.pop("clusterSource", None))
+    return {**spec, **{key: source[key] for key in ("clusterProfileRef", "kubeConfig") if key in source}}
+
+
+_CHANGES: Final[Mapping[tuple[str, str, str], Callable[[_Part], _Part]]] = {
+    ("ClusterQueue", "spec", "v1beta2"): _cluster_queue_up,
+    ("ClusterQueue", "spec", "v1beta1"): _cluster_queue_down,
+    ("LocalQueue", "status", "v1beta2"): _local_queue_status_up,
+    ("LocalQueue", "status", "v1beta1"): _local_queue_status_down,
+    ("Workload", "spec", "v1beta2"): _workload_up,
+    ("Workload", "spec", "v1beta1"): _workload_down,
+    ("Workload", "status", "v1beta2"): _workload_status_up,
+    ("Workload", "status", "v1beta1"): _workload_status_down,
+    ("AdmissionCheck", "spec", "v1beta1"): _admission_check_down,
+    ("MultiKueueCluster", "spec", "v1beta2"): _multikueue_cluster_up,
+    ("MultiKueueCluster", "spec", "v1beta1"): _multikueue_cluster_down,
+}
+"""(kind, part, version to get to) -> the change of that part, which it may do in place."""

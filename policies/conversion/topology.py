@@ -1,0 +1,174 @@
+"""Where the pods of a Workload are: a list of domains in v1beta1, compressed slices in v1beta2.
+
+A slice says for each level either the one value of all its domains or the value of each, without the beginning and the
+end that all have in common; likewise for the number of pods. Source: Kueue v0.19, TopologyAssignment of v1beta2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby, islice
+from typing import Any, Final, TypeAlias
+
+from policies.dialects.reading import mapping
+
+Part: TypeAlias = dict[str, Any]
+Shape: TypeAlias = list[list[Any]]
+"""How slices are written, without what the domains say already: for each its length, for each level nothing or the
+lengths of prefix and suffix (None where absent), and whether all pod counts are said at once."""
+
+MOST_DOMAINS: Final = 100_000
+"""Of one slice (the schema of v1beta2), and of all that are expanded: a few bytes can claim billions."""
+
+
+def compressed(domains: object) -> list[Part] | None:
+    """The slices as Kueue writes them: as few as can be. None for what is no list of domains."""
+    if not isinstance(domains, list) or not all(map(_is_domain, domains)):
+        return None
+    slices = []
+    for _, alike in groupby(domains, lambda domain: len(domain["values"])):
+        while batch := list(islice(alike, MOST_DOMAINS)):
+            slices.append(_slice(batch))
+    return slices
+
+
+def expanded(slices: object) -> list[Part] | None:
+    """The domains. None for slices that contradict themselves, or that are no slices."""
+    if not isinstance(slices, list):
+        return None
+    domains: list[Part] = []
+    try:
+        for each in slices:
+            domains += _domains(each, MOST_DOMAINS - len(domains))
+    except (KeyError, TypeError, ValueError):
+        return None
+    return domains
+
+
+def shape(slices: object) -> Shape | None:
+    """What is left to say of slices where the domains are known. None where that does not give the same slices."""
+    domains = expanded(slices)
+    if domains is None or not isinstance(slices, list):
+        return None
+    found: Shape = [
+        [
+            each["domainCount"],
+            [_lengths(level) for level in each["valuesPerLevel"]],
+            "universal" in each["podCounts"],
+        ]
+        for each in slices
+    ]
+    return found if shaped(found, domains) == slices else None
+
+
+def shaped(shape: object, domains: list[Part]) -> list[Part] | None:
+    """The slices of this shape. None where it does not fit the domains."""
+    rest = iter(domains)
+    try:
+        assert isinstance(shape, list)
+        slices = [_written(list(islice(rest, count)), count, levels, at_once) for count, levels, at_once in shape]
+    except (AssertionError, IndexError, KeyError, TypeError, ValueError):
+        return None
+    return None if next(rest, None) else slices
+
+
+def _is_domain(domain: object) -> bool:
+    if not isinstance(domain, dict) or domain.keys() != {"values", "count"}:
+        return False
+    values, count = domain["values"], domain["count"]
+    return isinstance(values, list) and all(isinstance(value, str) for value in values) and type(count) is int
+
+
+def _slice(domains: list[Part]) -> Part:
+    counts = [domain["count"] for domain in domains]
+    return {
+        "domainCount": len(domains),
+        "valuesPerLevel": [_level(list(values)) for values in zip(*(d["values"] for d in domains), strict=True)],
+        "podCounts": {"universal": counts[0]} if len(set(counts)) == 1 else {"individual": counts},
+    }
+
+
+def _level(values: list[str]) -> Part:
+    if len(set(values)) == 1:
+        return {"universal": values[0]}
+    prefix = _common_beginning(values)
+    roots = [value[len(prefix) :] for value in values]
+    suffix = _common_beginning([root[::-1] for root in roots])[::-1]
+    level: Part = {"roots": [root[: len(root) - len(suffix)] for root in roots]}
+    level |= {"prefix": prefix} if prefix else {}
+    level |= {"suffix": suffix} if suffix else {}
+    return {"individual": level}
+
+
+def _common_beginning(values: list[str]) -> str:
+    low, high = min(values), max(values)  # what these two have in common all between them have too
+    differs = (at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other)
+    return low[: next(differs, len(low))]
+
+
+def _domains(each: Any, most: int) -> Iterator[Part]:
+    """Raises KeyError, TypeError or ValueError where the slice is none."""
+    count = each["domainCount"]
+    if type(count) is not int or not 0 <= count <= most:
+        raise ValueError(count)
+    levels = [_values(level, count) for level in each["valuesPerLevel"]]
+    counts = _counts(each["podCounts"], count)
+    return ({"values": [level[at] for level in levels], "count": counts[at]} for at in range(count))
+
+
+def _values(level: Any, count: int) -> list[str]:
+    if "universal" in level:
+        return [_text(level["universal"])] * count
+    individual = level["individual"]
+    prefix, suffix = _text(individual.get("prefix", "")), _text(individual.get("suffix", ""))
+    values = [prefix + _text(root) + suffix for root in individual["roots"]]
+    if len(values) != count:
+        raise ValueError(len(values))
+    return values
+
+
+def _counts(counts: Any, count: int) -> list[int]:
+    values = [counts["universal"]] * count if "universal" in counts else counts["individual"]
+    if not isinstance(values, list) or len(values) != count or any(type(value) is not int for value in values):
+        raise ValueError(values)
+    return values
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value
+
+
+def _lengths(level: Part) -> list[int | None] | None:
+    individual = mapping(level.get("individual"))
+    if not individual:
+        return None
+    return [len(individual[key]) if key in individual else None for key in ("prefix", "suffix")]
+
+
+def _written(domains: list[Part], count: object, levels: list[Any], at_once: object) -> Part:
+    """One slice; raises where count or levels do not fit."""
+    if count != len(domains) or any(len(domain["values"]) != len(levels) for domain in domains):
+        raise ValueError(count)
+    counts = [domain["count"] for domain in domains]
+    return {
+        "domainCount": len(domains),
+        "valuesPerLevel": [
+            _written_level([domain["values"][at] for domain in domains], lengths) for at, lengths in enumerate(levels)
+        ],
+        "podCounts": {"universal": counts[0]} if at_once else {"individual": counts},
+    }
+
+
+def _written_level(values: list[str], lengths: Any) -> Part:
+    if lengths is None:
+        return {"universal": values[0]}
+    prefix, suffix = lengths
+    first, last = prefix or 0, suffix or 0
+    level: Part = {"roots": [value[first : len(value) - last] for value in values]}
+    if prefix is not None:
+        level["prefix"] = values[0][:first]
+    if suffix is not None:
+        level["suffix"] = values[0][len(values[0]) - last :]
+    return {"individual": level}

@@ -1,0 +1,229 @@
+"""What becomes of each field that the versions call differently, and of edits in between."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from policies.conversion import Unconvertible, convert
+from policies.dialects.kueue_kinds import GROUP
+
+Manifest = dict[str, Any]
+KEPT = {"v1beta1": "kueue.quotree.dev/v1beta1", "v1beta2": "kueue.quotree.dev/v1beta2"}
+
+
+def thing(kind: str, version: str, *, status: Manifest | None = None, **spec: Any) -> Manifest:
+    manifest: Manifest = {"apiVersion": f"{GROUP}/{version}", "kind": kind, "metadata": {"name": "a"}, "spec": spec}
+    return manifest | ({} if status is None else {"status": status})
+
+
+def notes(manifest: Manifest) -> Manifest:
+    return dict(manifest["metadata"].get("annotations", {}))
+
+
+WORKLOAD_CLASS = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}
+POD_CLASS = {"group": "scheduling.k8s.io", "kind": "PriorityClass", "name": "high"}
+PLAIN = [
+    ("ClusterQueue", {"cohort": "org"}, {"cohortName": "org"}),
+    ("Cohort", {"parentName": "org"}, {"parentName": "org"}),
+    ("LocalQueue", {"clusterQueue": "q"}, {"clusterQueue": "q"}),
+    (
+        "Workload",
+        {"priorityClassName": "high", "priorityClassSource": "kueue.x-k8s.io/workloadpriorityclass", "priority": 1},
+        {"priorityClassRef": WORKLOAD_CLASS, "priority": 1},
+    ),
+    (
+        "Workload",
+        {"priorityClassName": "high", "priorityClassSource": "scheduling.k8s.io/priorityclass"},
+        {"priorityClassRef": POD_CLASS},
+    ),
+    ("Workload", {"queueName": "q", "priorityClassSource": ""}, {"queueName": "q"}),
+]
+STATUSES = [
+    ("LocalQueue", {"flavorUsage": [{"name": "f"}]}, {"flavorsUsage": [{"name": "f"}]}),
+    ("Workload", {"accumulatedPastExexcutionTimeSeconds": 7}, {"accumulatedPastExecutionTimeSeconds": 7}),
+]
+
+
+@pytest.mark.parametrize(("kind", "old", "new"), PLAIN)
+def test_what_both_can_say_is_only_said_differently(kind: str, old: Manifest, new: Manifest) -> None:
+    one, other = thing(kind, "v1beta1", **old), thing(kind, "v1beta2", **new)
+
+    assert convert(one, "v1beta2") == other
+    assert convert(other, "v1beta1") == one
+
+
+@pytest.mark.parametrize(("kind", "old", "new"), STATUSES)
+def test_so_it_is_with_the_status(kind: str, old: Manifest, new: Manifest) -> None:
+    one, other = convert(thing(kind, "v1beta1", status=old), "v1beta2"), thing(kind, "v1beta2", status=new)
+
+    assert one["status"] == other["status"]
+    assert convert(other, "v1beta1")["status"] == old
+
+
+def test_plain_checks_are_folded_into_the_strategy() -> None:
+    listed = {"admissionChecks": [{"name": "a", "onFlavors": ["f"]}]}
+    old = thing("ClusterQueue", "v1beta1", admissionChecks=["a", "b"], admissionChecksStrategy=listed)
+
+    new = convert(old, "v1beta2")
+
+    folded = {"admissionChecks": [{"name": "a", "onFlavors": ["f"]}, {"name": "b"}]}
+    assert new["spec"] == {"admissionChecksStrategy": folded}
+    assert convert(new, "v1beta1") == old
+
+
+def test_old_values_of_the_fungibility_are_rewritten() -> None:
+    old = thing("ClusterQueue", "v1beta1", flavorFungibility={"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"})
+
+    new = convert(old, "v1beta2")
+
+    stop = "MayStopSearch"
+    assert new["spec"]["flavorFungibility"] == {"whenCanBorrow": stop, "whenCanPreempt": stop}
+    assert convert(new, "v1beta1") == old
+
+
+def test_a_field_of_one_version_is_kept_in_one_annotation_that_goes_away_again() -> None:
+    new = thing("ClusterQueue", "v1beta2", concurrentAdmissionPolicy={"migration": {"mode": "RetainFirstAdmission"}})
+
+    old = convert(new, "v1beta1")
+
+    assert "concurrentAdmissionPolicy" not in old["spec"]
+    assert set(notes(old)) == {KEPT["v1beta2"]}
+    assert convert(old, "v1beta2") == new
+
+
+def test_other_annotations_stay() -> None:
+    new = thing("MultiKueueConfig", "v1beta2", clusters=["a"], quotaManagement="Automated")
+    new["metadata"]["annotations"] = {"note": "mine"}
+
+    old = convert(new, "v1beta1")
+
+    assert notes(old) == {"note": "mine"} | {KEPT["v1beta2"]: notes(old)[KEPT["v1beta2"]]}
+    assert convert(old, "v1beta2") == new
+
+
+def test_a_cluster_is_reached_by_the_same_way() -> None:
+    old = thing("MultiKueueCluster", "v1beta1", kubeConfig={"location": "secret"})
+    new = thing("MultiKueueCluster", "v1beta2", clusterSource={"kubeConfig": {"location": "secret"}})
+
+    assert convert(old, "v1beta2") == new
+    assert convert(new, "v1beta1") == old
+
+
+@pytest.mark.parametrize("minutes", [15, 3])
+def test_the_delay_of_a_check_is_kept_unless_it_is_the_default(minutes: int) -> None:
+    old = thing("AdmissionCheck", "v1beta1", controllerName="c", retryDelayMinutes=minutes)
+
+    new = convert(old, "v1beta2")
+
+    assert new["spec"] == {"controllerName": "c"}
+    assert bool(notes(new)) == (minutes != 15)
+    assert convert(new, "v1beta1") == old
+
+
+# -- edits in between --------------------------------------------------------------------------------------------------
+
+
+def test_an_edit_elsewhere_leaves_what_is_kept() -> None:
+    new = thing(
+        "ClusterQueue",
+        "v1beta2",
+        cohortName="org",
+        concurrentAdmissionPolicy={"migration": {"mode": "RetainFirstAdmission"}},
+    )
+
+    old = convert(new, "v1beta1")
+    old["spec"]["cohort"] = "other"
+
+    assert convert(old, "v1beta2")["spec"] == new["spec"] | {"cohortName": "other"}
+
+
+def test_who_edits_a_rewritten_field_means_it() -> None:
+    old = thing("ClusterQueue", "v1beta1", flavorFungibility={"whenCanBorrow": "Borrow"})
+
+    new = convert(old, "v1beta2")
+    new["spec"]["flavorFungibility"]["whenCanBorrow"] = "TryNextFlavor"
+
+    assert convert(new, "v1beta1")["spec"]["flavorFungibility"] == {"whenCanBorrow": "TryNextFlavor"}
+
+
+def test_checks_that_were_removed_in_one_version_do_not_come_back_in_the_other() -> None:
+    new = convert(thing("ClusterQueue", "v1beta1", admissionChecks=["a", "b"]), "v1beta2")
+    new["spec"]["admissionChecksStrategy"]["admissionChecks"].pop()
+
+    old = convert(new, "v1beta1")
+
+    assert old["spec"] == {"admissionChecksStrategy": {"admissionChecks": [{"name": "a"}]}}
+    assert convert(old, "v1beta2")["spec"] == new["spec"]
+
+
+def test_what_is_kept_finds_its_pod_set_again_by_name() -> None:
+    request = {"required": "rack"}
+    pods: list[Manifest] = [{"name": name, "template": {}, "topologyRequest": request} for name in ("a", "b")]
+    pods[1]["topologyRequest"] = request | {"podsetSliceRequiredTopologyConstraints": [{"topology": "rack", "size": 2}]}
+    new = thing("Workload", "v1beta2", podSets=pods)
+
+    old = convert(new, "v1beta1")
+    old["spec"]["podSets"].reverse()
+
+    assert convert(old, "v1beta2")["spec"]["podSets"] == [pods[1], pods[0]]
+
+
+def test_a_removed_pod_set_takes_along_what_was_kept_of_it() -> None:
+    request = {"podsetSliceRequiredTopologyConstraints": [{"topology": "rack", "size": 2}]}
+    new = thing("Workload", "v1beta2", podSets=[{"name": "a", "template": {}, "topologyRequest": request}])
+
+    old = convert(new, "v1beta1")
+    old["spec"]["podSets"] = [{"name": "b", "template": {}, "count": 1}]
+
+    assert convert(old, "v1beta2")["spec"]["podSets"] == old["spec"]["podSets"]
+
+
+# -- annotations that are not ours -------------------------------------------------------------------------------------
+
+
+def forged(at: list[Any], value: Manifest) -> Manifest:
+    """A v1beta1 object whose author wrote the annotation by hand, knowing the digest of what is not there."""
+    kept = convert(thing("MultiKueueConfig", "v1beta2", clusters=["a"], quotaManagement="Manual"), "v1beta1")
+    (entry,) = json.loads(notes(kept)[KEPT["v1beta2"]])
+    old = thing("ClusterQueue", "v1beta1", cohort="org")
+    entry |= {"at": at, "keys": list(value), "value": value}
+    old["metadata"]["annotations"] = {KEPT["v1beta2"]: json.dumps([entry])}
+    return old
+
+
+def test_a_value_that_fits_is_taken() -> None:
+    new = convert(forged(["spec"], {"stopPolicy": "Hold"}), "v1beta2")
+
+    assert new["spec"] == {"cohortName": "org", "stopPolicy": "Hold"}
+
+
+@pytest.mark.parametrize(
+    ("at", "value"),
+    [
+        (["spec"], {"concurrentAdmissionPolicy": "a text that no client could read"}),
+        (["spec"], {"resourceGroups": [{"coveredResources": 1}]}),
+        (["spec"], {"fairSharing": {"weight": "many"}}),
+        (["spec"], {"unheard-of": 1}),
+        (["spec", ["cohortName"]], {"x": 1}),
+        (["metadata"], {"finalizers": ["x"]}),
+        (["metadata", "annotations"], {"kubectl.kubernetes.io/x": "y"}),
+        (["metadata", "annotations"], {KEPT["v1beta2"]: 1}),
+        ([], {"extra": 1}),
+    ],
+)
+def test_nothing_gets_in_that_the_api_server_would_refuse(at: list[Any], value: Manifest) -> None:
+    new = convert(forged(at, value), "v1beta2")
+
+    assert (new["spec"], new["metadata"]) == ({"cohortName": "org"}, {"name": "a"})
+    assert set(new) == {"apiVersion", "kind", "metadata", "spec"}
+
+
+def test_more_than_annotations_can_hold_is_refused_with_a_way_out() -> None:
+    waiting = [{"name": f"workload-{number:060}", "namespace": "team"} for number in range(4000)]
+    status = {"pendingWorkloadsStatus": {"clusterQueuePendingWorkload": waiting, "lastChangeTime": "now"}}
+
+    with pytest.raises(Unconvertible, match="read and write this object as v1beta1"):
+        convert(thing("ClusterQueue", "v1beta1", status=status), "v1beta2")

@@ -1,0 +1,113 @@
+"""There and back again: no field of either version is lost, whatever the object holds."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from policies import schemas
+from policies.conversion import VERSIONS, Unconvertible, convert, is_convertible, needs_webhook
+from policies.dialects.kueue_kinds import GROUP
+from policies.structure import defects
+from tests.policies.conversion.generated import manifests
+
+KINDS = sorted(kind for group, kind in schemas.FILES if group == GROUP and is_convertible(kind))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def other(version: str) -> str:
+    return next(each for each in VERSIONS if each != version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_there_and_back_is_the_same_object(kind: str, version: str) -> None:
+    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(manifests(kind, version))
+    def holds(manifest: dict[str, Any]) -> None:
+        before = copy.deepcopy(manifest)
+
+        there = convert(manifest, other(version))
+
+        assert there["apiVersion"] == f"{GROUP}/{other(version)}"
+        assert manifest == before
+        back = convert(there, version)
+        assert back == manifest
+        assert convert(back, other(version)) == there
+
+    holds()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_comes_out_has_no_field_that_its_version_does_not_know(kind: str, version: str) -> None:
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(manifests(kind, version))
+    def holds(manifest: dict[str, Any]) -> None:
+        there = convert(manifest, other(version))
+
+        assert [each for each in defects(there) if "is unknown here" in each.message] == []
+
+    holds()
+
+
+@settings(deadline=None)
+@given(st.sampled_from(KINDS), st.sampled_from(VERSIONS), JSON, JSON)
+def test_an_object_of_any_shape_survives(kind: str, version: str, spec: Any, status: Any) -> None:
+    manifest = {"apiVersion": f"{GROUP}/{version}", "kind": kind, "spec": spec, "status": status}
+
+    assert convert(convert(manifest, other(version)), version)["apiVersion"] == manifest["apiVersion"]
+
+
+@settings(deadline=None)
+@given(st.sampled_from(KINDS), st.sampled_from(VERSIONS), JSON | st.text(), st.data())
+def test_an_annotation_of_any_content_survives(kind: str, version: str, content: Any, data: st.DataObject) -> None:
+    manifest = data.draw(manifests(kind, version))
+    for each in VERSIONS:
+        manifest["metadata"].setdefault("annotations", {})[f"kueue.quotree.dev/{each}"] = content
+
+    back = convert(convert(manifest, other(version)), version)
+
+    assert (back.get("spec"), back.get("status")) == (manifest.get("spec"), manifest.get("status"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "differs"),
+    [
+        ("Cohort", True),
+        ("ClusterQueue", True),
+        ("LocalQueue", True),
+        ("Workload", True),
+        ("ResourceFlavor", False),
+    ],
+)
+def test_the_webhook_is_needed_where_the_versions_differ_by_more_than_their_name(kind: str, differs: bool) -> None:
+    assert needs_webhook(kind) is differs
+
+
+def test_an_object_that_has_the_version_already_stays_as_it_is() -> None:
+    manifest = {"apiVersion": f"{GROUP}/v1beta1", "kind": "Cohort", "metadata": {"name": "a"}, "spec": {"x": 1}}
+
+    assert convert(manifest, "v1beta1") == manifest
+
+
+@pytest.mark.parametrize(
+    ("manifest", "to", "said"),
+    [
+        ({"apiVersion": f"{GROUP}/v1beta1", "kind": "Widget"}, "v1beta2", "no conversion of Widget"),
+        ({"apiVersion": "v1", "kind": "Pod"}, "v1beta2", "no conversion of Pod in group ''"),
+        ({"apiVersion": f"{GROUP}/v1alpha1", "kind": "Cohort"}, "v1beta2", "not as 'v1alpha1'"),
+        ({"apiVersion": f"{GROUP}/v1beta1", "kind": "Cohort"}, "v2", "not as 'v2'"),
+    ],
+)
+def test_what_cannot_be_converted_is_named(manifest: dict[str, Any], to: str, said: str) -> None:
+    with pytest.raises(Unconvertible, match=said):
+        convert(manifest, to)

@@ -1,0 +1,115 @@
+"""Domains and slices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.conversion import convert
+from policies.conversion.topology import compressed, expanded, shape, shaped
+from policies.dialects.kueue_kinds import GROUP
+
+VALUES = st.sampled_from(["node-1", "node-2", "rack-1", "x", ""])
+
+
+def domains_of(levels: int) -> st.SearchStrategy[Any]:
+    values = st.lists(VALUES, min_size=levels, max_size=levels)
+    return st.lists(st.fixed_dictionaries({"values": values, "count": st.integers(1, 9)}), max_size=5)
+
+
+def universal(value: str) -> dict[str, Any]:
+    return {"universal": value}
+
+
+@given(st.integers(1, 3).flatmap(domains_of), st.integers(1, 3).flatmap(domains_of))
+def test_slices_say_what_the_domains_say(some: Any, more: Any) -> None:
+    assert expanded(compressed([*some, *more])) == [*some, *more]
+
+
+def test_common_beginnings_and_ends_are_said_once() -> None:
+    domains = [{"values": ["block", f"node-{name}.example"], "count": 2} for name in ("a", "b")]
+
+    assert compressed(domains) == [
+        {
+            "domainCount": 2,
+            "valuesPerLevel": [
+                universal("block"),
+                {"individual": {"prefix": "node-", "roots": ["a", "b"], "suffix": ".example"}},
+            ],
+            "podCounts": {"universal": 2},
+        }
+    ]
+
+
+def test_a_beginning_that_is_also_an_end_is_counted_once() -> None:
+    domains = [{"values": [name], "count": count} for name, count in (("aa", 1), ("aaa", 2))]
+
+    (only,) = compressed(domains) or []
+
+    assert only["valuesPerLevel"] == [{"individual": {"prefix": "aa", "roots": ["", "a"]}}]
+    assert only["podCounts"] == {"individual": [1, 2]}
+    assert expanded([only]) == domains
+
+
+SLICES = [
+    {"domainCount": 1, "valuesPerLevel": [universal("a")], "podCounts": {"individual": [3]}},
+    {
+        "domainCount": 2,
+        "valuesPerLevel": [{"individual": {"prefix": "n", "suffix": "", "roots": ["1", "1"]}}],
+        "podCounts": {"universal": 1},
+    },
+]
+
+
+def test_slices_that_are_cut_otherwise_come_back_as_they_were() -> None:
+    domains = expanded(SLICES)
+
+    assert domains is not None
+    assert compressed(domains) != SLICES
+    assert shaped(shape(SLICES), domains) == SLICES
+
+
+def test_in_an_annotation_they_need_no_more_than_their_shape() -> None:
+    roots = [f"node-with-a-rather-long-name-{number}" for number in range(5000)]
+    levels = [{"individual": {"roots": roots}}]
+    slices = [{"domainCount": 5000, "valuesPerLevel": levels, "podCounts": {"universal": 1}}]
+    placed = {"levels": ["kubernetes.io/hostname"], "slices": slices}
+    status = {"admission": {"clusterQueue": "q", "podSetAssignments": [{"name": "a", "topologyAssignment": placed}]}}
+    new = {"apiVersion": f"{GROUP}/v1beta2", "kind": "Workload", "metadata": {"name": "a"}, "status": status}
+
+    old = convert(new, "v1beta1")
+
+    assert len(old["metadata"]["annotations"]["kueue.quotree.dev/v1beta2"]) < 400
+    assert convert(old, "v1beta2") == new
+
+
+@pytest.mark.parametrize(
+    "slices",
+    [
+        "none",
+        [{}],
+        [{"domainCount": 2_000_000_000, "valuesPerLevel": [universal("a")], "podCounts": {"universal": 1}}],
+        [{"domainCount": 2, "valuesPerLevel": [{"individual": {"roots": ["a"]}}], "podCounts": {"universal": 1}}],
+        [{"domainCount": 1, "valuesPerLevel": [universal("a")], "podCounts": {"individual": [1, 2]}}],
+        [{"domainCount": 1, "valuesPerLevel": [{"universal": 1}], "podCounts": {"universal": 1}}],
+        [{"domainCount": True, "valuesPerLevel": [], "podCounts": {"universal": 1}}],
+    ],
+)
+def test_slices_that_contradict_themselves_are_carried_along(slices: Any) -> None:
+    placed = {"levels": ["kubernetes.io/hostname"], "slices": slices}
+    status = {"admission": {"podSetAssignments": [{"name": "a", "topologyAssignment": placed}]}}
+    new = {"apiVersion": f"{GROUP}/v1beta2", "kind": "Workload", "metadata": {"name": "a"}, "status": status}
+
+    assert expanded(slices) is None
+    old = convert(new, "v1beta1")
+
+    (assignment,) = old["status"]["admission"]["podSetAssignments"]
+    assert assignment["topologyAssignment"] == {"levels": ["kubernetes.io/hostname"]}
+
+
+@pytest.mark.parametrize("wrong", [None, [[1]], [[2, [None], True]], [[1, [None, None], True]], [[1, [[1]], True]], []])
+def test_a_shape_that_does_not_fit_gives_nothing(wrong: Any) -> None:
+    assert shaped(wrong, [{"values": ["a"], "count": 1}]) is None

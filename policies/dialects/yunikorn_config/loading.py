@@ -37,9 +37,9 @@ def _acls(queue: Queue) -> Iterator[Problem]:
             continue
         try:
             acl.load(given.text)
-        except acl.BadAcl:
+        except acl.BadAcl as error:
             fix = f"write {' '.join(given.text.split())!r}, or with a blank before it if these are groups"
-            message = f"{key} of {queue.path} is {given.text!r}, and every single blank separates; {OUTCOME}"
+            message = f"{key} of {queue.path}: {error}, and every single blank separates; {OUTCOME}"
             yield Problem(given.field, given.line, message, fix, f"{queue.path} {key}", accepted=True)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ import click
 
 from cli.exits import OutOfReach
 from cli.given import Unreadable, gather
-from cli.ordering import children_first
 from policies.dialects import core, kueue, volcano
+from policies.dialects.reading import Manifest
 from policies.forest import Forest
+from policies.objects import Ref
 
 DECLARED = (
     kueue.COHORT,
@@ -62,11 +64,15 @@ class AgainstType(click.ParamType[Against]):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The world before the change; `unreadable` is what of it could not be read."""
+    """The world before the change; `unreadable` is what of it could not be read.
+
+    `manifests` are those of the world where it is made of files.
+    """
 
     against: Against
     world: Forest
     unreadable: tuple[Unreadable, ...] = ()
+    manifests: Mapping[Ref, Manifest] = field(default_factory=dict)
 
 
 def load(against: Against, kubeconfig: str | None) -> Context:
@@ -75,8 +81,9 @@ def load(against: Against, kubeconfig: str | None) -> Context:
         return Context(against, Forest(frozenset(DECLARED)))
     if against.kind == "files":
         held = gather([against.name])
-        things = children_first(placed.thing for placed in held.objects.values())
-        return Context(against, Forest.of(things, DECLARED), held.unreadable)
+        things = (placed.thing for placed in held.objects.values())
+        manifests = {ref: placed.document.manifest for ref, placed in held.objects.items()}
+        return Context(against, Forest.of(things, DECLARED), held.unreadable, manifests)
     return Context(against, _of_cluster(against, kubeconfig))
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from cli.context import Context
-from cli.given import Given
-from cli.ordering import children_first
+from cli.given import Given, Placed
 from policies.configuration import Configuration
 from policies.dialects import core, kueue, volcano
 from policies.objects import KubeObject
 from policies.proposal import Change, Circumstances, Proposal, propose
+from policies.structure import transition_defects
 from policies.verdict import Verdict, evaluate
 
 PRUNED = frozenset({kueue.COHORT, kueue.CLUSTER_QUEUE, kueue.LOCAL_QUEUE, volcano.QUEUE, core.NAMESPACE})
@@ -32,8 +32,7 @@ def judge(
 
     `prune` deletes what the context holds beyond them, `delete` deletes them.
     """
-    things = children_first(placed.thing for placed in given.objects.values())
-    changes = [_change(context, thing, delete) for thing in things]
+    changes = [_change(context, placed, delete) for placed in given.objects.values()]
     if prune:
         changes += [Change(thing, None) for thing in _missing(given, context)]
     circumstances = Circumstances(now=datetime.now(UTC), dry_run=True)
@@ -41,9 +40,13 @@ def judge(
     return Judgement(proposal, evaluate(proposal))
 
 
-def _change(context: Context, thing: KubeObject, delete: bool) -> Change:
-    before = context.world.get(thing.ref)
-    return Change(before or thing, None) if delete else Change(before, thing)
+def _change(context: Context, placed: Placed, delete: bool) -> Change:
+    thing = placed.thing
+    before, manifest = context.world.get(thing.ref), context.manifests.get(thing.ref)
+    if delete:
+        return Change(before or thing, None)
+    kept = transition_defects(manifest, placed.document.manifest) if manifest is not None else ()
+    return Change(before, thing, kept)
 
 
 def _missing(given: Given, context: Context) -> Iterator[KubeObject]:

@@ -170,3 +170,13 @@ def test_pruning_a_cluster_keeps_its_namespaces(tmp_path: Path, api: FakeApi) ->
     )
 
     assert result.exit_code == 0, result.stdout
+
+
+def test_a_field_that_must_stay_is_compared_with_the_files(tmp_path: Path) -> None:
+    held = write(tmp_path / "held.yaml", cluster_queue("ml"), cluster_queue("web"), local_queue("door", "ml"))
+    moved = write(tmp_path / "new.yaml", local_queue("door", "web"))
+
+    result = run("validate", moved, "--against", f"files:{held}")
+
+    assert result.exit_code == 1
+    assert "error[bad-structure]: LocalQueue ns/door: a LocalQueue keeps its clusterQueue" in result.stdout

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
-from policies.errors import BadConfiguration
+from policies.errors import BadConfiguration, UnknownRule
 from policies.forest import Forest
 from policies.objects import Ref
 from policies.rule import Action, Finding, Profile, Rule, find
@@ -22,13 +24,15 @@ KIND = "Configuration"
 class Override:
     """What is done about a rule's findings in one place; the last override that fits decides.
 
-    `subtree` is the name of a node: it and all below it. `namespace` may hold `*` and `?`.
+    `subtree` is the name of a node: it and all below it. `namespace` may hold `*` and `?`. `since` is the first day, in
+    UTC, on which the rule denies; until then it warns.
     """
 
     rule: str
     action: Action
     subtree: str | None = None
     namespace: str | None = None
+    since: date | None = None
 
     def fits(self, rule: Rule, ref: Ref, *forests: Forest) -> bool:
         if self.rule not in ("*", rule.id):
@@ -80,6 +84,14 @@ class KueueSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Ruling:
+    """What is done about a finding; `since` is the day on which it will be denied, where that is still to come."""
+
+    action: Action
+    since: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ResourceGroup:
     """Pods that Volcano's admission sends to certain nodes; the fields are those of Volcano's admission configuration.
 
@@ -121,13 +133,22 @@ class Configuration:
     kueue: KueueSettings = field(default_factory=KueueSettings)
     volcano: VolcanoSettings = VolcanoSettings()
     yunikorn: YuniKornSettings = YuniKornSettings()
+    waivable: frozenset[str] = frozenset()
 
-    def action(self, rule: Rule, finding: Finding, *forests: Forest) -> Action:
+    def silences(self, rule: Rule) -> bool:
+        """Whether the rule is off by default and nothing here switches it on anywhere."""
+        return rule.default is Action.OFF and all(
+            override.action is Action.OFF for override in self.overrides if override.rule in ("*", rule.id)
+        )
+
+    def ruling(self, rule: Rule, finding: Finding, now: datetime, *forests: Forest) -> Ruling:
         """What is done about this finding of this rule, where its object stands in any of the forests."""
         for override in reversed(self.overrides):
             if override.fits(rule, finding.object, *forests):
-                return override.action
-        return finding.action or rule.default
+                if override.since is not None and now.astimezone(UTC).date() < override.since:
+                    return Ruling(Action.WARN, override.since)
+                return Ruling(override.action)
+        return Ruling(finding.action or rule.default)
 
     @classmethod
     def read(cls, manifest: object) -> Configuration:
@@ -135,12 +156,13 @@ class Configuration:
         top = _Section(manifest, "")
         if top.text("apiVersion") != API_VERSION or top.text("kind") != KIND:
             raise BadConfiguration(f"expected apiVersion {API_VERSION} and kind {KIND}")
-        volcano, yunikorn = top.section("volcano"), top.section("yunikorn")
+        volcano, yunikorn, exemptions = (top.section(key) for key in ("volcano", "yunikorn", "exemptions"))
         kueue = top.section("kueue")
         gates = kueue.section("featureGates")
         configuration = cls(
             profile=Profile(top.text("profile", Profile.STRICT, among=list(Profile))),
             overrides=tuple(_override(section) for section in top.sections("rules")),
+            waivable=_waivable(exemptions),
             kueue=KueueSettings(
                 feature_gates={gate: gates.flag(gate, default) for gate, default in GATES.items()},
                 manage_jobs=kueue.flag("manageJobs", False),
@@ -156,7 +178,7 @@ class Configuration:
                 translate_legacy_annotations=yunikorn.flag("translateLegacyAnnotations", False),
             ),
         )
-        for section in (top, kueue, gates, volcano, yunikorn):
+        for section in (top, kueue, gates, volcano, yunikorn, exemptions):
             section.done()
         return configuration
 
@@ -170,9 +192,28 @@ def _override(section: _Section) -> Override:
         action=Action(section.text("action", among=list(Action))),
         subtree=section.optional("subtree"),
         namespace=section.optional("namespace"),
+        since=section.day("from"),
     )
+    if override.since is not None and override.action is not Action.DENY:
+        raise BadConfiguration(
+            f"a day goes with the action deny, which it begins with; here the action is {override.action}",
+            section.at("from"),
+        )
     section.done()
     return override
+
+
+def _waivable(section: _Section) -> frozenset[str]:
+    """The rules that obey an exemption; those about exemptions never do."""
+    rules = section.texts("waivable")
+    for i, rule in enumerate(rules):
+        try:
+            find(rule)
+        except UnknownRule as error:
+            raise BadConfiguration(str(error), f"{section.at('waivable')}[{i}]") from error
+        if rule.startswith("exemption-"):
+            raise BadConfiguration("a rule about exemptions cannot be waived", f"{section.at('waivable')}[{i}]")
+    return frozenset(rules)
 
 
 def _resource_group(section: _Section) -> ResourceGroup:
@@ -228,6 +269,16 @@ class _Section:
 
     def optional(self, key: str) -> str | None:
         return self.text(key) if key in self._value else self._take(key)
+
+    def day(self, key: str) -> date | None:
+        """A day, as a text or as YAML reads one."""
+        value = self._take(key)
+        if value is None or (isinstance(value, date) and not isinstance(value, datetime)):
+            return value
+        if isinstance(value, str) and len(value) == len("2026-12-31"):
+            with suppress(ValueError):
+                return date.fromisoformat(value)
+        raise BadConfiguration(f"{value!r} is no day; write it as in 2026-12-31", self.at(key))
 
     def flag(self, key: str, default: bool) -> bool:
         value = self._take(key)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from policies.exemptions import Exemption
+from policies.pools import Pool
 from policies.structure import Defect
 
 
@@ -36,12 +38,18 @@ class Ref(NamedTuple):
 class KubeObject:
     """One object as its dialect read it.
 
-    `defects` are what its manifest has that cannot be read; the fields concerned count as absent.
+    `defects` are what its manifest has that cannot be read; the fields concerned count as absent. `exemptions` are the
+    rules that it asks to be excused from.
     """
 
     ref: Ref
     api_version: str
     defects: tuple[Defect, ...] = ()
+    exemptions: tuple[Exemption, ...] = ()
+
+    def uses(self) -> frozenset[Ref]:
+        """Objects that it names beside a parent or a queue, and that are missed when they go."""
+        return frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +69,14 @@ class Share:
 
     Amounts are in nano units (1e-9 of the resource's unit), by resource (Volcano) or by "flavor/resource" (Kueue).
     `nominal` and `kept` are sums; `limit` is the highest limit set nearest below, per branch; `height` counts levels.
+    `pools` are Kueue's own arithmetic, in the units of `policies.pools`.
     """
 
     nominal: Mapping[str, int] = field(default_factory=dict)
     kept: Mapping[str, int] = field(default_factory=dict)
     limit: Mapping[str, int] = field(default_factory=dict)
     height: int = 0
+    pools: Mapping[str, Pool] = field(default_factory=dict)
 
 
 NOTHING = Share()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from policies.exemptions import Exemption
 from policies.proposal import Proposal
 from policies.rule import (
     SEVERITY,
@@ -26,13 +27,14 @@ _WORST_FIRST = {severity: rank for rank, severity in enumerate(Severity)}
 class Judged:
     """A finding with the rule that made it and what it means for the change.
 
-    `standing`: it was there before, no less than now, so it does not refuse the change.
+    `standing`: it was there before, no less than now, so it does not refuse the change. `exemption` is what excuses it.
     """
 
     rule: Rule
     severity: Severity
     finding: Finding
     standing: bool = False
+    exemption: Exemption | None = None
 
     @property
     def rank(self) -> tuple[object, ...]:
@@ -72,7 +74,7 @@ def evaluate(proposal: Proposal) -> Verdict:
     findings: list[Judged] = []
     unjudged: list[Unjudged] = []
     for rule in registry().values():
-        if kinds & rule.kinds:
+        if kinds & rule.kinds and not proposal.configuration.silences(rule):
             found, missed = _judge(rule, proposal)
             findings += found
             unjudged += missed
@@ -85,22 +87,37 @@ def _judge(rule: Rule, proposal: Proposal) -> tuple[list[Judged], list[Unjudged]
     for result in rule.check(proposal):
         if isinstance(result, NotEvaluated):
             missed.setdefault(result.reason, Unjudged(rule, result.reason))
-        elif (severity := _severity(rule, result, proposal)) is not None:
-            found.setdefault(result.identity, Judged(rule, severity, result))
+        elif (finding := _judged(rule, result, proposal)) is not None:
+            found.setdefault(result.identity, finding)
     judged = list(found.values())
     if proposal.configuration.profile is Profile.STRICT and any(j.severity is Severity.ERROR for j in judged):
         judged = _spare(judged, rule.check(proposal.standing()))
-    return judged, list(missed.values())
+    return [_excused(j, proposal) if j.severity is Severity.ERROR else j for j in judged], list(missed.values())
 
 
-def _severity(rule: Rule, finding: Finding, proposal: Proposal) -> Severity | None:
+def _judged(rule: Rule, finding: Finding, proposal: Proposal) -> Judged | None:
     configuration = proposal.configuration
-    action = configuration.action(rule, finding, proposal.after, proposal.before)
-    if action is Action.OFF:
+    ruling = configuration.ruling(rule, finding, proposal.circumstances.now, proposal.after, proposal.before)
+    if ruling.action is Action.OFF:
         return None
-    if configuration.profile in finding.profiles:
-        return SEVERITY[action]
-    return Severity.INFO if configuration.profile is Profile.COMPAT else None
+    if configuration.profile not in finding.profiles:
+        return Judged(rule, Severity.INFO, finding) if configuration.profile is Profile.COMPAT else None
+    if ruling.since is not None:
+        finding = replace(finding, message=f"from {ruling.since} on this is refused: {finding.message}")
+    return Judged(rule, SEVERITY[ruling.action], finding)
+
+
+def _excused(judged: Judged, proposal: Proposal) -> Judged:
+    """A warning that names reason and last day, where the object is exempt and the rule obeys that."""
+    if judged.rule.id not in proposal.configuration.waivable:
+        return judged
+    thing = proposal.after.get(judged.finding.object) or proposal.before.get(judged.finding.object)
+    for exemption in thing.exemptions if thing else ():
+        if exemption.excuses(judged.rule.id, proposal.circumstances.now):
+            message = f"exempt until {exemption.until} ({exemption.reason}): {judged.finding.message}"
+            finding = replace(judged.finding, message=message)
+            return Judged(judged.rule, Severity.WARNING, finding, exemption=exemption)
+    return judged
 
 
 def _spare(judged: list[Judged], before: Iterable[Finding | NotEvaluated]) -> list[Judged]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from policies.dialects import core, kueue, kueue_checks, volcano
 from policies.dialects.kueue_flavor import read_resource_flavor
 from policies.dialects.kueue_workload import read_workload
-from policies.dialects.reading import Manifest
+from policies.dialects.reading import Manifest, exemptions
 from policies.dialects.yunikorn_config import configmap
 from policies.objects import GroupKind, KubeObject
 
@@ -36,4 +37,6 @@ def group_kind(manifest: Manifest) -> GroupKind:
 def read(manifest: Manifest) -> KubeObject | None:
     """The typed object, with the defects of its manifest; None for kinds that carry no quota."""
     reader = READERS.get(group_kind(manifest))
-    return reader(manifest) if reader else None
+    thing = reader(manifest) if reader else None
+    asked = exemptions(manifest) if thing else ()
+    return replace(thing, exemptions=asked) if thing and asked else thing

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from policies import fields
+from policies.exemptions import Exemption
+from policies.exemptions import read as read_exemptions
 from policies.objects import GroupKind, Ref
 from policies.quantity import BadQuantity, Quantity
 from policies.structure import Defect, defects
@@ -46,6 +48,11 @@ def identity(manifest: Manifest, kind: GroupKind, namespaced: bool) -> Ref:
     name = text(meta.get("name")) or (text(meta.get("generateName")) or "") + "*"
     namespace = (text(meta.get("namespace")) or "default") if namespaced else ""
     return Ref(kind.group, kind.kind, namespace, name)
+
+
+def exemptions(manifest: Manifest) -> tuple[Exemption, ...]:
+    """What the object asks to be excused from, whatever its kind."""
+    return read_exemptions(mapping(metadata(manifest).get("annotations")))
 
 
 class Reader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -18,6 +19,36 @@ def refusal(**keys: Any) -> str:
     with pytest.raises(BadConfiguration) as caught:
         configured(**keys)
     return str(caught.value)
+
+
+# -- a day from which a rule denies, and rules that may be waived ------------------------------------------------------
+
+
+@pytest.mark.parametrize("written", ["2026-12-01", date(2026, 12, 1)])
+def test_the_day_may_be_a_text_or_what_yaml_makes_of_it(written: object) -> None:
+    (override,) = configured(rules=[{"rule": "*", "action": "deny", "from": written}]).overrides
+
+    assert override.since == date(2026, 12, 1)
+
+
+@pytest.mark.parametrize("written", ["2026-13-01", "20261201", "soon", 20261201, datetime(2026, 12, 1, tzinfo=UTC)])
+def test_what_is_no_day_is_told(written: object) -> None:
+    assert "is no day" in refusal(rules=[{"rule": "*", "action": "deny", "from": written}])
+
+
+def test_a_day_goes_with_deny_alone() -> None:
+    assert "rules[0].from: a day goes with the action deny" in refusal(
+        rules=[{"rule": "*", "action": "warn", "from": "2026-12-01"}]
+    )
+
+
+def test_waivable_rules_exist_and_are_none_about_exemptions() -> None:
+    assert configured(exemptions={"waivable": ["depth-exceeded"]}).waivable == {"depth-exceeded"}
+    assert "exemptions.waivable[0]: there is no rule 'depth-exeeded'; did you mean 'depth-exceeded'?" in refusal(
+        exemptions={"waivable": ["depth-exeeded"]}
+    )
+    assert "cannot be waived" in refusal(exemptions={"waivable": ["exemption-expired"]})
+    assert "did you mean 'waivable'" in refusal(exemptions={"waiveable": []})
 
 
 # -- resource groups of Volcano ----------------------------------------------------------------------------------------

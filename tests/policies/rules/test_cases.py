@@ -5,6 +5,7 @@
       apply: [manifests]                             # and, or instead,
       delete: [{apiVersion, kind, metadata}]
       profile: compat                                # strict where nothing is said
+      now: 2026-12-31                                # the day in UTC; long ago where nothing is said
       configuration: {yunikorn: {version: "2.0"}}    # a Configuration without apiVersion, kind and profile
       findings: [{object: Queue eng, field: spec.parent, severity: error, says: a piece of the message or the fix}]
 
@@ -13,6 +14,8 @@ Only findings of the file's own rule count; an empty list means that it has none
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ import pytest
 import yaml
 
 from policies.configuration import API_VERSION, KIND, Configuration
-from policies.proposal import Change, Proposal, propose
+from policies.proposal import Change, Circumstances, Proposal, propose
 from policies.rule import Profile, Severity, registry
 from policies.sentence import statement
 from policies.verdict import Judged, evaluate
@@ -55,12 +58,14 @@ every_strict_case = pytest.mark.parametrize(("rule", "case"), everything(Profile
 def proposed(case: Case, *, backwards: bool = False) -> Proposal:
     step = -1 if backwards else 1
     settings = {"apiVersion": API_VERSION, "kind": KIND, "profile": case.get("profile", "strict")}
-    return change(
+    proposal = change(
         world(*case.get("given", [])[::step]),
         *case.get("apply", [])[::step],
         delete=[typed(manifest).ref for manifest in case.get("delete", [])[::step]],
         configuration=Configuration.read({**settings, **case.get("configuration", {})}),
     )
+    day = case.get("now")
+    return replace(proposal, circumstances=Circumstances(now=datetime.combine(day, time(), UTC))) if day else proposal
 
 
 def judged(rule: str, proposal: Proposal) -> list[Judged]:

@@ -23,7 +23,7 @@ from policies.dialects import core, kueue, volcano
 from policies.forest import Forest
 from policies.proposal import Proposal
 from policies.verdict import Verdict
-from webhook import answer, decision
+from webhook import answer, conversion, decision
 from webhook.metrics import Metrics
 from webhook.review import BadReview, Review, parse
 from webhook.settings import Settings
@@ -41,6 +41,8 @@ MUTATING: Mapping[str, frozenset[str]] = {
     "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}),
 }
 """Each path and the API groups that it answers for."""
+CONVERTING = "/v1/convert/kueue"
+"""Where CustomResourceDefinitions of Kueue's group have their objects converted."""
 
 _LOOK_AGAIN = 0.005  # seconds; a watch brings news within a few milliseconds
 
@@ -68,6 +70,7 @@ def create_app(
         app.add_url_rule(path, path, partial(door.validate, groups), methods=["POST"])
     for path, groups in MUTATING.items():
         app.add_url_rule(path, path, partial(door.mutate, groups), methods=["POST"])
+    app.add_url_rule(CONVERTING, CONVERTING, door.convert, methods=["POST"])
     app.add_url_rule("/healthz", "healthz", door.healthz)
     app.add_url_rule("/readyz", "readyz", door.readyz)
     app.before_request(door.begin)
@@ -93,6 +96,7 @@ class _Door:
     ) -> None:
         self._configuration = settings.configuration
         self._log_one_in = settings.log_one_allowed_in
+        self._conversion_limit = settings.conversion_limit
         self._world = world
         self._metrics = metrics
         self._draining = draining
@@ -117,6 +121,16 @@ class _Door:
         operations = patch(review.object, forest, self._configuration, review.operation) if review.object else []
         self._decided(review, "patched" if operations else "allowed", patched=[o["path"] for o in operations])
         return _json(answer.mutated(review, operations))
+
+    def convert(self) -> Response:
+        """Objects in another version. It needs no world, so that they can be read before one is known."""
+        request.max_content_length = self._conversion_limit + 1
+        asked = conversion.parse(_body())
+        done = conversion.perform(asked)
+        self._metrics.converted(asked.to, len(asked.objects), bool(done.failure))
+        if done.failure:
+            log.warning("no conversion to %s: %s", asked.to, done.failure)
+        return _json(done.body())
 
     def healthz(self) -> Answer:
         """The process answers."""
@@ -191,14 +205,19 @@ class _Door:
         log.info("decision", extra={"fields": fields})
 
 
-def _review(groups: frozenset[str]) -> Review:
-    """The request's review. Raises BadReview, or RequestEntityTooLarge before the body is read whole."""
+def _body() -> bytes:
+    """What was posted. Raises BadReview, or RequestEntityTooLarge before the body is read whole."""
     if request.mimetype != "application/json":
         raise BadReview(f"the content type is {request.mimetype!r}; it should be application/json")
     body = request.get_data(cache=False)
     if len(body) == request.max_content_length:
         raise RequestEntityTooLarge
-    g.review = review = parse(body)
+    return body
+
+
+def _review(groups: frozenset[str]) -> Review:
+    """The request's review. Raises as _body does."""
+    g.review = review = parse(_body())
     if review.kind.group not in groups:
         raise BadReview(
             f"{request.path} is no endpoint for group {review.kind.group!r} (kind {review.kind.kind});"

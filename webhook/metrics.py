@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
+from policies.conversion import VERSIONS
 from policies.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -45,10 +46,22 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._conversions = Counter(
+            "quotree_converted_objects",
+            "Objects of Kueue that the API server asked for in another version.",
+            ["to", "result"],
+            registry=self.registry,
+        )
+
     def answered(self, endpoint: str, operation: str, result: str, dry_run: bool, seconds: float) -> None:
         """One request was answered; `operation` is empty where the body could not be read."""
         self._requests.labels(endpoint, operation, result, "true" if dry_run else "false").inc()
         self._seconds.labels(endpoint).observe(seconds)
+
+    def converted(self, to: str, objects: int, failed: bool) -> None:
+        """A request to convert so many objects; where one fails all do."""
+        known = to if to in VERSIONS else "unknown"  # whoever asks must not be able to make labels
+        self._conversions.labels(known, "failure" if failed else "success").inc(objects)
 
     def found(self, verdict: Verdict) -> None:
         for judged in verdict.findings:

@@ -45,6 +45,9 @@ class Settings:
     body_limit: int = 8 * 1024 * 1024
     """Longest request body, in bytes. The API server takes objects of 3 MiB, and a review holds the old and the new."""
 
+    conversion_limit: int = 32 * 1024 * 1024
+    """Longest body of a conversion, in bytes: all objects of a list come in one request."""
+
     keepalive_seconds: int = 120
     """How long an idle connection is kept. API servers drop theirs after 90 s; who drops first must be the client."""
 
@@ -72,7 +75,7 @@ class Settings:
         for name in ("port", "metrics_port"):
             if not 0 <= getattr(self, name) <= 65535:
                 raise ValueError(f"{name} is {getattr(self, name)}; it may be 0 to 65535")
-        for name in ("threads", "body_limit", "keepalive_seconds", "log_one_allowed_in"):
+        for name in ("threads", "body_limit", "conversion_limit", "keepalive_seconds", "log_one_allowed_in"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it may be 1 or more")
         if min(self.drain_seconds, self.graceful_seconds, self.patience_seconds) < 0 or self.stall_seconds <= 0:

@@ -1,0 +1,158 @@
+"""The conversion endpoint: bulk requests, failures that name the object, and bodies that are no requests."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.builders import world
+from tests.webhook.reviews import body, client
+from tests.webhook.test_review import json_values
+from webhook.app import CONVERTING, create_app
+from webhook.conversion import parse
+from webhook.metrics import Metrics
+from webhook.review import BadReview
+from webhook.settings import Settings
+
+GROUP = "kueue.x-k8s.io"
+
+
+def cluster_queue(name: str, version: str, **spec: Any) -> dict[str, Any]:
+    return {"apiVersion": f"{GROUP}/{version}", "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec}
+
+
+def review(*objects: Any, to: str = f"{GROUP}/v1beta2", **request: Any) -> dict[str, Any]:
+    request = {"uid": "u-1", "desiredAPIVersion": to, "objects": list(objects), **request}
+    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+
+
+@pytest.fixture
+def app() -> FlaskClient:
+    return client(world())
+
+
+def post(app: FlaskClient, content: object) -> tuple[int, Any]:
+    reply = app.post(CONVERTING, data=body(content), content_type="application/json")
+    if reply.status_code != 200:
+        return reply.status_code, reply.text
+    envelope = json.loads(reply.data)
+    assert (envelope["apiVersion"], envelope["kind"]) == ("apiextensions.k8s.io/v1", "ConversionReview")
+    return 200, envelope["response"]
+
+
+def test_objects_of_all_versions_come_back_in_the_one_asked_for_and_in_order(app: FlaskClient) -> None:
+    old = [cluster_queue(f"q{number}", "v1beta1", cohort="org") for number in range(500)]
+    new = cluster_queue("new", "v1beta2", cohortName="org")
+
+    code, response = post(app, review(*old, new))
+
+    assert (code, response["uid"], response["result"]) == (200, "u-1", {"status": "Success"})
+    converted = response["convertedObjects"]
+    assert converted == [cluster_queue(f"q{number}", "v1beta2", cohortName="org") for number in range(500)] + [new]
+
+
+def test_an_empty_list_is_converted_to_an_empty_list(app: FlaskClient) -> None:
+    assert post(app, review())[1]["convertedObjects"] == []
+
+
+def test_numbers_stay_what_they_are(app: FlaskClient) -> None:
+    template = {"spec": {"numbers": [0.1, 1, 9007199254740993, -1e300]}}
+    old = {"apiVersion": f"{GROUP}/v1beta1", "kind": "Workload", "spec": {"podSets": [{"template": template}]}}
+
+    _, response = post(app, review(old))
+
+    (new,) = response["convertedObjects"]
+    assert new["spec"]["podSets"][0]["template"] == template
+
+
+def test_one_object_that_cannot_be_converted_fails_all_and_is_named(
+    app: FlaskClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    widget = {"apiVersion": f"{GROUP}/v1beta1", "kind": "Widget", "metadata": {"namespace": "team", "name": "w"}}
+
+    code, response = post(app, review(cluster_queue("fine", "v1beta1"), widget))
+
+    assert code == 200
+    assert response["result"]["status"] == "Failure"
+    assert response["result"]["message"].startswith("Widget team/w: there is no conversion of Widget")
+    assert "convertedObjects" not in response
+    assert "Widget team/w" in caplog.text
+
+
+def test_a_version_that_does_not_exist_is_a_failure(app: FlaskClient) -> None:
+    _, response = post(app, review(cluster_queue("q", "v1beta1"), to=f"{GROUP}/v9"))
+
+    assert response["result"]["status"] == "Failure"
+    assert "ClusterQueue q: " in response["result"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ([], "expected apiVersion apiextensions.k8s.io/v1"),
+        ({**review(), "apiVersion": "apiextensions.k8s.io/v1beta1"}, "conversionReviewVersions: [v1]"),
+        ({**review(), "request": None}, "request.uid"),
+        (review(uid=""), "request.uid"),
+        (review(to="v1beta2"), "converted are objects of kueue.x-k8s.io"),
+        (review(to="example.dev/v1"), "'example.dev/v1'"),
+        (review(objects=None), "request.objects"),
+        (review(1), "request.objects"),
+    ],
+)
+def test_what_is_no_request_is_a_bad_request(app: FlaskClient, content: Any, said: str) -> None:
+    code, text = post(app, content)
+
+    assert code == 400
+    assert said in text
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[" * 100_000, b'{"a": NaN}', b'{"a": 1e999}'])
+def test_what_is_no_json_is_a_bad_request(app: FlaskClient, data: bytes) -> None:
+    assert app.post(CONVERTING, data=data, content_type="application/json").status_code == 400
+
+
+def test_another_content_type_is_a_bad_request(app: FlaskClient) -> None:
+    assert app.post(CONVERTING, data=b"{}", content_type="text/plain").status_code == 400
+
+
+@given(st.binary() | json_values.map(body))
+def test_what_is_no_review_is_refused_whatever_it_is(data: bytes) -> None:
+    with pytest.raises(BadReview):
+        parse(data)
+
+
+def test_a_list_may_be_longer_than_one_object_and_not_endless() -> None:
+    app = client(world(), Settings(body_limit=100, conversion_limit=2000))
+    one = cluster_queue("q", "v1beta1", cohort="org")
+
+    assert post(app, review(*[one] * 10))[0] == 200
+    assert post(app, review(*[one] * 100))[0] == 413
+
+
+def test_objects_can_be_read_before_the_world_is_known() -> None:
+    class Unready:
+        def ready(self) -> list[str]:
+            return ["Queue: not listed yet"]
+
+    app = create_app(Settings(), Unready).test_client()  # type: ignore[arg-type]  # it is not even looked at
+
+    assert post(app, review(cluster_queue("q", "v1beta1")))[0] == 200
+
+
+def test_converted_objects_are_counted_under_labels_that_nobody_can_invent() -> None:
+    metrics = Metrics()
+    app = client(world(), metrics=metrics)
+
+    post(app, review(cluster_queue("a", "v1beta1"), cluster_queue("b", "v1beta1")))
+    post(app, review(cluster_queue("a", "v1beta1"), to=f"{GROUP}/invented"))
+
+    def count(to: str, result: str) -> float | None:
+        return metrics.registry.get_sample_value("quotree_converted_objects_total", {"to": to, "result": result})
+
+    assert (count("v1beta2", "success"), count("unknown", "failure")) == (2, 1)
+    assert count("invented", "failure") is None

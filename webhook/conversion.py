@@ -1,0 +1,98 @@
+"""ConversionReview bytes -> ConversionReview bytes: objects of Kueue in the version that a client asked for."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policies.conversion import Unconvertible, convert
+from policies.dialects.kueue_kinds import GROUP
+from policies.dialects.reading import Manifest, mapping, text
+from webhook.review import BadReview
+
+API_VERSION = "apiextensions.k8s.io/v1"
+KIND = "ConversionReview"
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What the API server asks for: these objects, of any version of Kueue's group, all in version `to`."""
+
+    uid: str
+    to: str
+    objects: tuple[Manifest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """All objects in the order of the request; or `failure`, which names the first object that cannot be converted."""
+
+    uid: str
+    objects: tuple[Manifest, ...] = ()
+    failure: str = ""
+
+    def body(self) -> bytes:
+        response: dict[str, Any]
+        if self.failure:
+            response = {"uid": self.uid, "result": {"status": "Failure", "message": self.failure}}
+        else:
+            response = {"uid": self.uid, "result": {"status": "Success"}, "convertedObjects": self.objects}
+        review = {"apiVersion": API_VERSION, "kind": KIND, "response": response}
+        return json.dumps(review, separators=(",", ":"), allow_nan=False).encode()
+
+
+def parse(body: bytes) -> Conversion:
+    """The request of a ConversionReview. Raises BadReview."""
+    review = _load(body)
+    got = (review.get("apiVersion"), review.get("kind"))
+    if got != (API_VERSION, KIND):
+        raise BadReview(
+            f"expected apiVersion {API_VERSION} and kind {KIND}, got {got[0]!r} and {got[1]!r};"
+            " set conversionReviewVersions: [v1] in the CustomResourceDefinition"
+        )
+    request = mapping(review.get("request"))
+    uid, wanted, objects = text(request.get("uid")), text(request.get("desiredAPIVersion")), request.get("objects")
+    if not uid or not wanted:
+        raise BadReview("request.uid and request.desiredAPIVersion should be texts that are not empty")
+    if not isinstance(objects, list) or not all(isinstance(each, Mapping) for each in objects):
+        raise BadReview("request.objects should be a list of objects")
+    group, _, version = wanted.rpartition("/")
+    if group != GROUP:
+        raise BadReview(f"request.desiredAPIVersion is {wanted!r}; converted are objects of {GROUP}")
+    return Conversion(uid, version, tuple(objects))
+
+
+def perform(request: Conversion) -> Converted:
+    """Every object in the version asked for, or none of them."""
+    converted = []
+    for manifest in request.objects:
+        try:
+            converted.append(convert(manifest, request.to))
+        except Unconvertible as error:
+            return Converted(request.uid, failure=f"{_named(manifest)}: {error}")
+    return Converted(request.uid, tuple(converted))
+
+
+def _named(manifest: Manifest) -> str:
+    metadata = mapping(manifest.get("metadata"))
+    names = [name for key in ("namespace", "name") if (name := text(metadata.get(key)))]
+    return f"{manifest.get('kind')} {'/'.join(names)}"
+
+
+def _load(body: bytes) -> Mapping[str, Any]:
+    try:
+        return mapping(json.loads(body.decode(), parse_float=_finite, parse_constant=_finite))
+    except RecursionError:
+        raise BadReview("the body is nested too deeply") from None
+    except ValueError as error:
+        raise BadReview(f"the body is no JSON: {error}") from None
+
+
+def _finite(literal: str) -> float:
+    number = float(literal)
+    if not math.isfinite(number):
+        raise ValueError(f"{literal[:40]} is beyond what a number can be")
+    return number

@@ -9,7 +9,8 @@ from typing import Any
 
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace, Pod, read_namespace, read_pod
-from policies.quantity import BadQuantity
+from policies.dialects.yunikorn_config import configmap
+from policies.forest import Forest
 from tests.conformance import yunikorn_config
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 
@@ -17,7 +18,6 @@ Answer = Callable[[Data], object]
 """What we make of a case's `given`, in the form of its `expect`."""
 
 _NOT_YET = "needs a part of YuniKorn that no rule reads yet"
-_ARITHMETIC = "arithmetic of YuniKorn's scheduler, which is not ours"
 
 
 def suites(folder: Path) -> Iterator[Suite]:
@@ -83,20 +83,6 @@ def _tags(tags: dict[str, str]) -> dict[str, Any]:
 # -- amounts -----------------------------------------------------------------------------------------------------------
 
 
-def _conf(read: Callable[[Any], object]) -> Answer:
-    def answer(given: Data) -> object:
-        try:
-            return {"result": read(given["args"][0]), "error": False}
-        except BadQuantity:
-            return {"result": None, "error": True}
-
-    return answer
-
-
-def _conf_resource(texts: dict[str, str] | None) -> dict[str, int]:
-    return {name: yunikorn.conf_quantity(name, text) for name, text in (texts or {}).items()}
-
-
 def _from_tag(tag: str) -> Answer:
     def answer(given: Data) -> object:
         try:
@@ -131,6 +117,13 @@ def _user(given: Data) -> object:
     return {"user": user, "groups": groups}
 
 
+def _queues_yaml(given: Data) -> object:
+    meta = {"name": configmap.CONFIGS, "namespace": "yunikorn"}
+    config_map = configmap.read_config_map({"metadata": meta, "data": given["configMapData"]})
+    assert config_map is not None
+    return {"value": configmap.tree(Forest().put(config_map), "yunikorn").text or ""}
+
+
 SUITES: dict[str, tuple[str, dict[str, Answer], str]] = {
     "shim-namespace-annotations": (
         "wants",
@@ -158,18 +151,11 @@ SUITES: dict[str, tuple[str, dict[str, Answer], str]] = {
             "generatedApplicationId": _generated_id,
             "queue": lambda given: {"value": yunikorn.queue_of(_pod(given)) or ""},
             "user": _user,
+            "queuesYaml": _queues_yaml,
         },
         _NOT_YET,
     ),
-    "core-resources": (
-        "op",
-        {
-            "ParseQuantity": _conf(lambda text: yunikorn.conf_quantity("memory", text)),
-            "ParseVCore": _conf(lambda text: yunikorn.conf_quantity("vcore", text)),
-            "NewResourceFromConf": _conf(_conf_resource),
-        },
-        _ARITHMETIC,
-    ),
+    "shim-configmap-validate": ("wants", {}, "what the scheduler answers; the queues are judged here without it"),
     "core-app-tags": (
         "op",
         {

@@ -9,18 +9,29 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from policies.dialects.yunikorn_config import acl, limits, placement, placement_checks, quotas, read_config, structure
+from policies.dialects.yunikorn_config import (
+    acl,
+    dynamic,
+    limits,
+    placement,
+    placement_checks,
+    quotas,
+    read_config,
+    structure,
+)
 from policies.dialects.yunikorn_config.decode import read_queue, read_rule
 from policies.dialects.yunikorn_config.model import Limit, Partition, PlacementRule, Problem, Queue
 from policies.dialects.yunikorn_config.nodes import Node, first_document
 from policies.dialects.yunikorn_config.placement import Application, Configured, Placement, Rejected
 from policies.dialects.yunikorn_config.typed import Faults
 from policies.dialects.yunikorn_config.validation import refusals
+from tests.conformance import yunikorn_resources
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 
 Check = Callable[[Data, Data], "str | None"]
 
-NAMES = ("core-config-yaml", "core-config-checks", "core-acl", "core-placement")
+TABLES = ("core-config-yaml", "core-config-checks", "core-acl", "core-placement", "core-add-application")
+NAMES = (*TABLES, "core-resources")
 
 
 def suites(folder: Path) -> Iterator[Suite]:
@@ -29,8 +40,9 @@ def suites(folder: Path) -> Iterator[Suite]:
         "core-config-checks": lambda given: _piece if given["check"] in PIECES else None,
         "core-acl": lambda given: {"parse": _acl_parsed, "access": _acl_access}.get(given["wants"]),
         "core-placement": lambda _: _placed,
+        "core-add-application": lambda _: _added,
     }
-    for name in NAMES:
+    for name in TABLES:
         suite = Suite(f"yunikorn/{name}")
         for case in table(folder / "yunikorn" / f"{name}.json"):
             check = checks[name](case["given"])
@@ -42,6 +54,7 @@ def suites(folder: Path) -> Iterator[Suite]:
                 given = {**case["given"], "name": case["name"]}
                 suite.cases.append(Case(case["name"], partial(check, given, case["expect"])))
         yield suite
+    yield yunikorn_resources.suite(folder / "yunikorn" / "core-resources.json")
 
 
 def _verdict(expected: bool, problems: Iterable[Problem]) -> str | None:
@@ -278,3 +291,61 @@ def _placed(given: Data, expect: Data) -> str | None:
     else:
         got = _Alone(chain[0], queues).place(application(given["application"]))
     return mismatch((expect["queue"], expect["error"] is not None), (got.queue, bool(got.reason)))
+
+
+# -- an application that comes to a tree -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """The queues of a case, by path; root may be used by everybody."""
+
+    queues: dict[str, Data]
+
+    @classmethod
+    def of(cls, tree: Data) -> _Running:
+        found: dict[str, Data] = {}
+        waiting = [tree]
+        while waiting:
+            queue = waiting.pop()
+            found[queue["path"].lower()] = queue
+            waiting += queue["children"]
+        return cls(found)
+
+    def exists(self, path: str) -> bool:
+        return path.lower() in self.queues
+
+    def is_leaf(self, path: str) -> bool:
+        return bool(self.queues.get(path.lower(), {}).get("leaf"))
+
+    def may_submit(self, path: str, application: Application) -> bool:
+        return True
+
+    def leaf(self, path: str) -> dynamic.Leaf:
+        queue = self.queues.get(path.lower(), {})
+        managed = bool(queue.get("managed"))
+        return dynamic.Leaf(path, managed, queue.get("max"), queue.get("guaranteed"), queue.get("maxRunningApps", 0))
+
+    def maxima(self, path: str) -> list[Any]:
+        """Of the queues above the leaf, without root."""
+        steps = path.split(".")
+        return [self.queues.get(".".join(steps[:n]).lower(), {}).get("max") for n in range(2, len(steps))]
+
+
+def _added(given: Data, expect: Data) -> str | None:
+    queues, coming = _Running.of(given["tree"]), application(given["application"])
+    got = placement.placed(rules(given["rules"]), queues, coming)
+    if not got.queue:
+        return mismatch((expect["added"], expect["applicationQueue"], expect["queue"]), (False, "", None))
+    leaf = dynamic.with_tags(queues.leaf(got.queue), coming)
+    gang = given["application"].get("taskGroupRequest") or {}
+    refused = dynamic.gang_excess([*queues.maxima(got.queue), leaf.maximum], gang)
+    queue = {
+        "path": leaf.path,
+        "leaf": True,
+        "managed": leaf.managed,
+        "max": leaf.maximum,
+        "guaranteed": leaf.guaranteed,
+        "maxRunningApps": leaf.max_applications,
+    }
+    return mismatch((expect["added"], expect["queue"]), (not refused, queue))

@@ -1,10 +1,12 @@
 """Arithmetic on amounts as YuniKorn's core does it: sparse, and never beyond 64 bits.
 
-None stands for no amounts at all, which some operations tell from amounts of nothing.
+A missing type counts as 0 unless an operation says otherwise. None stands for no amounts at all, which some operations
+tell from amounts of nothing. Source: YuniKorn core, `pkg/common/resources`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
@@ -17,19 +19,146 @@ Amounts: TypeAlias = Mapping[str, int]
 
 
 def bounded(number: int) -> int:
+    """The number, or the end of int64 that it is beyond."""
     return max(INT64_MIN, min(INT64_MAX, number))
 
 
-def plus(left: Amounts, right: Amounts) -> dict[str, int]:
-    """The sum; it stops at the ends of int64."""
+def _names(left: Amounts, right: Amounts) -> list[str]:
+    return list(dict.fromkeys((*left, *right)))
+
+
+# -- sums and products -------------------------------------------------------------------------------------------------
+
+
+def plus(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
+    left, right = left or {}, right or {}
     return {name: bounded(left.get(name, 0) + right.get(name, 0)) for name in _names(left, right)}
+
+
+def minus(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
+    """May go below 0."""
+    left, right = left or {}, right or {}
+    return {name: bounded(left.get(name, 0) - right.get(name, 0)) for name in _names(left, right)}
+
+
+def plus_existing(left: Amounts | None, right: Amounts | None) -> dict[str, int] | None:
+    """The types of `left` alone."""
+    return None if left is None else {name: bounded(left[name] + (right or {}).get(name, 0)) for name in left}
+
+
+def minus_existing(left: Amounts | None, right: Amounts | None) -> dict[str, int] | None:
+    """The types of `left` alone: of a headroom, a type that it does not name is without limit."""
+    return None if left is None else {name: bounded(left[name] - (right or {}).get(name, 0)) for name in left}
+
+
+def minus_to_zero(left: Amounts | None, right: Amounts | None) -> tuple[dict[str, int], list[str]]:
+    """The difference with 0 for what would be below, and the types that would be."""
+    difference = minus(left, right)
+    below = [name for name in difference if name in (right or {}) and difference[name] < 0]
+    return {name: 0 if name in below else amount for name, amount in difference.items()}, below
 
 
 def total(every: Iterable[Amounts]) -> dict[str, int]:
     result: dict[str, int] = {}
     for one in every:
-        result = plus(result, one)
+        for name, amount in one.items():
+            result[name] = bounded(result.get(name, 0) + amount)
     return result
+
+
+def times(amounts: Amounts | None, factor: int | float) -> dict[str, int]:
+    """Each amount, cut towards 0 where the factor is a fraction; nothing at all for the factor 0."""
+    if not factor:
+        return {}
+    return {name: bounded(int(amount * factor)) for name, amount in (amounts or {}).items()}
+
+
+# -- the smaller, the larger -------------------------------------------------------------------------------------------
+
+
+def least(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
+    """By type the smaller of the two; where only one names a type, that one."""
+    left, right = left or {}, right or {}
+    return {name: min(side[name] for side in (left, right) if name in side) for name in _names(left, right)}
+
+
+def least_existing(left: Amounts | None, right: Amounts | None) -> dict[str, int] | None:
+    """As `least`, for the types of `left` alone."""
+    return None if left is None else {name: min(left[name], (right or {}).get(name, left[name])) for name in left}
+
+
+def largest(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
+    """By type the larger of the two, where a missing type is 0; nothing where one of the two is None."""
+    if left is None or right is None:
+        return {}
+    return {name: max(left.get(name, 0), right.get(name, 0)) for name in _names(left, right)}
+
+
+def filled(left: Amounts | None, right: Amounts | None) -> dict[str, int] | None:
+    """`left`, and of `right` the types that it does not name."""
+    return None if left is None and right is None else {**(right or {}), **(left or {})}
+
+
+# -- comparisons -------------------------------------------------------------------------------------------------------
+
+
+def is_zero(amounts: Amounts | None) -> bool:
+    return not any((amounts or {}).values())
+
+
+def is_positive(amounts: Amounts | None) -> bool:
+    """None below zero, and one above."""
+    return not is_zero(amounts) and not has_negative(amounts)
+
+
+def has_negative(amounts: Amounts | None) -> bool:
+    return any(amount < 0 for amount in (amounts or {}).values())
+
+
+def equal(left: Amounts | None, right: Amounts | None) -> bool:
+    """A missing type is 0, but None equals None alone."""
+    if left is None or right is None:
+        return left is right
+    return all(left.get(name, 0) == right.get(name, 0) for name in _names(left, right))
+
+
+def share_a_type(left: Amounts | None, right: Amounts | None) -> bool:
+    return not (left or {}).keys().isdisjoint(right or {})
+
+
+def at_least(larger: Amounts | None, smaller: Amounts | None) -> bool:
+    """In every type of the two."""
+    larger, smaller = larger or {}, smaller or {}
+    return all(larger.get(name, 0) >= smaller.get(name, 0) for name in _names(larger, smaller))
+
+
+def above(larger: Amounts | None, smaller: Amounts | None) -> bool:
+    """At least as much in every type, and more in one."""
+    return at_least(larger, smaller) and not equal(larger or {}, smaller or {})
+
+
+def at_least_existing(larger: Amounts | None, smaller: Amounts | None) -> bool:
+    """In the types that both name; amounts without a type in common are above each other, and nothing is above nothing.
+
+    Against nothing all amounts have to be above 0.
+    """
+    larger, smaller = larger or {}, smaller or {}
+    if not smaller:
+        return bool(larger) and all(amount > 0 for amount in larger.values())
+    return bool(larger) and all(amount >= smaller[name] for name, amount in larger.items() if name in smaller)
+
+
+def above_existing(larger: Amounts | None, smaller: Amounts | None) -> bool:
+    """As `at_least_existing`, and where they have types in common, more in one of these."""
+    larger, smaller = larger or {}, smaller or {}
+    common = larger.keys() & smaller.keys()
+    differs = not common or any(larger[name] != smaller[name] for name in common)
+    return at_least_existing(larger, smaller) and differs
+
+
+def fits(larger: Amounts | None, smaller: Amounts | None) -> bool:
+    """A type that the larger does not name is 0 there; below 0 counts as 0."""
+    return all(amount <= max(0, (larger or {}).get(name, 0)) for name, amount in (smaller or {}).items())
 
 
 def over(wanted: Amounts, limit: Amounts) -> list[str]:
@@ -37,15 +166,29 @@ def over(wanted: Amounts, limit: Amounts) -> list[str]:
     return sorted(name for name, amount in wanted.items() if name in limit and amount > max(0, limit[name]))
 
 
-def least(left: Amounts, right: Amounts) -> dict[str, int]:
-    """By type the smaller of the two; where only one names a type, that one."""
-    return {name: min(side[name] for side in (left, right) if name in side) for name in _names(left, right)}
+def over_exactly(wanted: Amounts, limit: Amounts) -> list[str]:
+    """As `over`, where a limit below 0 stays below."""
+    return sorted(name for name, amount in wanted.items() if name in limit and amount > limit[name])
 
 
-def is_positive(amounts: Amounts) -> bool:
-    """None below zero, and one above."""
-    return min(amounts.values(), default=0) >= 0 and any(amounts.values())
+# -- the form in which the shim hands amounts over ---------------------------------------------------------------------
 
 
-def _names(left: Amounts, right: Amounts) -> list[str]:
-    return list(dict.fromkeys((*left, *right)))
+def from_tag(text: str) -> dict[str, int]:
+    """The amounts of `{"resources":{"vcore":{"value":4000}}}`. Raises ValueError."""
+    parsed = json.loads(text)
+    given = parsed.get("resources") if isinstance(parsed, dict) else parsed
+    if not isinstance(given if given is not None else {}, dict) or not isinstance(parsed, dict | None):
+        raise ValueError("the tag holds no resources")
+    return {name: _tagged(amount) for name, amount in (given or {}).items()}
+
+
+def _tagged(amount: object) -> int:
+    value = amount.get("value", 0) if isinstance(amount, dict) else amount
+    if amount is None or value is None:
+        return 0
+    if not isinstance(amount, dict) or isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{amount!r} is no amount")
+    if bounded(value) != value:
+        raise ValueError(f"{value} is beyond 64 bits")
+    return value

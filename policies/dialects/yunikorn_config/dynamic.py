@@ -1,0 +1,52 @@
+"""What an application brings to the queue that it lands in: the quota of its namespace, as the shim's tags hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from policies.dialects.yunikorn import core_max_apps, kept
+from policies.dialects.yunikorn_config.placement import RECOVERY_QUEUE, Application
+from policies.dialects.yunikorn_config.resources import Amounts, from_tag, least, over
+
+QUOTA = "namespace.resourcequota"
+GUARANTEED = "namespace.resourceguaranteed"
+MAX_APPLICATIONS = "namespace.resourcemaxapps"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A leaf as it runs. `managed`: it stands in queues.yaml, so that tags do not touch it."""
+
+    path: str
+    managed: bool
+    maximum: Amounts | None = None
+    guaranteed: Amounts | None = None
+    max_applications: int = 0
+
+
+def tagged_amounts(application: Application, tag: str) -> Amounts | None:
+    """None where the tag is absent or cannot be read, is negative somewhere, or all zero."""
+    try:
+        return kept(from_tag(application.tag(tag)))
+    except ValueError:
+        return None
+
+
+def with_tags(leaf: Leaf, application: Application) -> Leaf:
+    """The leaf after the application has come: quota and guarantee replace those of the leaf as a pair."""
+    if leaf.managed or leaf.path.lower() == RECOVERY_QUEUE:
+        return leaf
+    quota, guaranteed = (tagged_amounts(application, tag) for tag in (QUOTA, GUARANTEED))
+    if quota is not None or guaranteed is not None:
+        leaf = replace(leaf, maximum=quota, guaranteed=guaranteed)
+    most = core_max_apps(application.tag(MAX_APPLICATIONS))
+    return replace(leaf, max_applications=most) if most else leaf
+
+
+def gang_excess(maxima: Iterable[Amounts | None], gang: Amounts) -> list[str]:
+    """The types of which a gang asks more than the queues on its path hold, root left out: it is rejected then."""
+    most: Amounts = {}
+    for maximum in maxima:
+        most = least(most, maximum)
+    return over(gang, most)

@@ -1,0 +1,114 @@
+"""YuniKorn's own tables of its arithmetic on amounts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from policies.dialects import yunikorn
+from policies.dialects.yunikorn_config import resources, shares
+from policies.quantity import BadQuantity
+from tests.conformance.suite import Case, Data, Suite, mismatch, table
+
+
+def suite(file: Path) -> Suite:
+    found = Suite("yunikorn/core-resources")
+    for case in table(file):
+        operation = OPERATIONS.get(case["given"]["op"])
+        if operation is None:
+            found.leave_out(f"an operation that is not known here: {case['given']['op']}")
+        else:
+            found.cases.append(Case(case["name"], partial(_differs, operation, case["given"]["args"], case["expect"])))
+    return found
+
+
+def _differs(operation: Callable[..., Any], args: list[Any], expect: Data) -> str | None:
+    try:
+        got, failed = operation(*args), False
+    except (BadQuantity, ValueError):
+        got, failed = None, True
+    if isinstance(got, tuple):
+        got, below = got
+        failed = bool(below)
+    if expect.get("error") is not None or failed:
+        same = mismatch(expect.get("error") is not None, failed)
+        return same if same or got is None else mismatch(expect["result"], got)
+    return None if _same(expect["result"], got) else mismatch(expect["result"], got)
+
+
+def _same(expected: Any, got: Any) -> bool:
+    if isinstance(got, float):
+        texts = {"NaN": math.nan, "+Inf": math.inf, "-Inf": -math.inf}
+        return math.isclose(texts.get(expected, expected), got)
+    if isinstance(expected, list):
+        return len(expected) == len(got) and all(map(_same, expected, got))
+    return bool(expected == got)
+
+
+def _of_conf(texts: dict[str, str] | None) -> dict[str, int]:
+    return {name: yunikorn.conf_quantity(name, text) for name, text in (texts or {}).items()}
+
+
+def _fits_where_named(larger: Any, smaller: Any) -> bool:
+    return not resources.over(smaller or {}, larger or {})
+
+
+def _fits_exactly(larger: Any, smaller: Any) -> bool:
+    return not resources.over_exactly(smaller or {}, larger or {})
+
+
+def _of_types(left: Any, right: Any, whole: Any, types: Any) -> int:
+    return shares.usage_compared(left, right, whole, types or {})
+
+
+def _separately(*args: Any) -> int:
+    left, right = shares.fair_share(*args[:3]), shares.fair_share(*args[3:])
+    return (left > right) - (left < right)
+
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "ParseQuantity": partial(yunikorn.conf_quantity, "memory"),
+    "ParseVCore": partial(yunikorn.conf_quantity, "vcore"),
+    "NewResourceFromConf": _of_conf,
+    "NewResourceFromString": resources.from_tag,
+    "Add": resources.plus,
+    "AddOnlyExisting": resources.plus_existing,
+    "Sub": resources.minus,
+    "SubOnlyExisting": resources.minus_existing,
+    "SubErrorNegative": resources.minus_to_zero,
+    "SubEliminateNegative": lambda left, right: resources.minus_to_zero(left, right)[0],
+    "Multiply": resources.times,
+    "MultiplyBy": resources.times,
+    "ComponentWiseMin": resources.least,
+    "ComponentWiseMinPermissive": resources.least,
+    "ComponentWiseMinOnlyExisting": resources.least_existing,
+    "ComponentWiseMax": resources.largest,
+    "MergeIfNotPresent": resources.filled,
+    "IsZero": resources.is_zero,
+    "StrictlyGreaterThanZero": resources.is_positive,
+    "HasNegativeValue": resources.has_negative,
+    "Equals": resources.equal,
+    "DeepEquals": lambda left, right: left == right,
+    "EqualsOrEmpty": lambda a, b: (resources.is_zero(a) and resources.is_zero(b)) or resources.equal(a, b),
+    "MatchAny": resources.share_a_type,
+    "StrictlyGreaterThan": resources.above,
+    "StrictlyGreaterThanOrEquals": resources.at_least,
+    "StrictlyGreaterThanOnlyExisting": resources.above_existing,
+    "StrictlyGreaterThanOrEqualsOnlyExisting": resources.at_least_existing,
+    "FitIn": resources.fits,
+    "FitInMaxUndef": _fits_where_named,
+    "FitInActual": _fits_exactly,
+    "FitInScore": shares.misfit,
+    "getFairShare": shares.fair_share,
+    "GetShares": shares.shares,
+    "CompUsageRatio": shares.usage_compared,
+    "CompUsageRatioSeparately": _separately,
+    "CompUsageRatioSpecificTypes": _of_types,
+    "FairnessRatio": shares.fairness,
+    "CalculateAbsUsedCapacity": shares.percent_used,
+    "DominantResourceType": shares.dominant,
+    "TypeMatching": shares.percent_matching,
+}

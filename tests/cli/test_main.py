@@ -86,7 +86,7 @@ def test_both_console_scripts_lead_here() -> None:
     assert project["scripts"] == {"quotree": "cli.main:main", "kubectl-quotree": "cli.main:main"}
 
 
-@pytest.mark.parametrize("command", ["validate", "tree", "explain", "rules", "serve", "certs"])
+@pytest.mark.parametrize("command", ["validate", "test", "tree", "explain", "rules", "serve", "certs"])
 def test_every_command_has_help_with_the_exit_codes(command: str) -> None:
     shown = run(command, "--help")
 

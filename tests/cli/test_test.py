@@ -51,7 +51,7 @@ def test_the_place_of_a_case_does_not_depend_on_what_stands_above(tmp_path: Path
     file = tmp_path / "suite.yaml"
     file.write_text("# one\n# two\n- {name: a, findings: []}\n- {name: b, findings: 3}\n")
 
-    assert run("test", file).stderr == f"{file}:4:24: unreadable: expected a list\n"
+    assert run("test", file).stderr == f"{file}:4:23: unreadable: expected a list\n"
 
 
 def test_what_is_missing_and_what_was_not_expected_is_told(tmp_path: Path) -> None:

@@ -65,6 +65,8 @@ def audit_annotations(verdict: Verdict, profile: Profile) -> dict[str, str]:
     notes = {"verdict": outcome(verdict), "profile": str(profile)}
     if rules := rule_ids(verdict):
         notes["rules"] = _some(rules)
+    if exempted := list(dict.fromkeys(judged.rule.id for judged in verdict.findings if judged.exemption)):
+        notes["exempted"] = _some(exempted)
     if missed := list(dict.fromkeys(unjudged.rule.id for unjudged in verdict.not_evaluated)):
         notes["not-evaluated"] = _some(missed)
     return notes

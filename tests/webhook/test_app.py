@@ -111,6 +111,20 @@ def test_what_an_administrator_sets_to_warn_is_a_warning() -> None:
     assert response["auditAnnotations"]["verdict"] == "warned"
 
 
+def test_an_exempt_object_passes_with_a_warning_and_a_line_in_the_audit_log() -> None:
+    configuration = Configuration(waivable=frozenset({"parent-missing"}))
+    app = client(forest(ORG), Settings(configuration=configuration))
+    exempt = queue("new", "nowhere")
+    exempt["metadata"]["annotations"] = {"ignore.quotree.dev/parent-missing": "comes later; until=9999-12-31"}
+
+    response = answer(app, VOLCANO, review(exempt))
+
+    assert response["allowed"] is True
+    assert "exempt until 9999-12-31 (comes later): parent nowhere does not exist" in response["warnings"][0]
+    assert response["auditAnnotations"]["exempted"] == "parent-missing"
+    assert answer(app, VOLCANO, review(queue("new", "nowhere")))["allowed"] is False
+
+
 def test_a_kind_without_quota_passes_with_nothing_said() -> None:
     stranger = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": "rack"}}
 

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, TextIO
 
 from cli import document_json, document_yaml
 from cli.document_positions import BadDocument, Place, Position, Root, Span, Steps, position
+from cli.queue_config import as_config_map, is_queue_config
 
 MAX_SIZE = 64 * 2**20
 """Bytes of one file. A snapshot of 10 000 queues has about 10 MiB."""
@@ -161,6 +162,10 @@ def _flattened(source: str, value: Any, place: Place, spans: Sequence[Span]) -> 
     """The manifest, or those in it where it is a list of them, whatever lists are inside of that."""
     if not isinstance(value, dict):
         yield Unreadable(source, *place.locate(""), f"{_named(value)} stands where a manifest is expected, a mapping")
+        return
+    if is_queue_config(value):
+        manifest, within = as_config_map(place)
+        yield Document(manifest, source, within)
         return
     kind = value.get("kind")
     if not isinstance(kind, str) or not kind.endswith("List") or "items" not in value:

@@ -1,0 +1,221 @@
+"""The tables of the specification: what the tree, the limits and the rules may say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from policies.dialects.yunikorn_config import quotas
+from policies.dialects.yunikorn_config.limits import limits_above_ancestor, limits_by_themselves
+from policies.dialects.yunikorn_config.loading import load_failures
+from policies.dialects.yunikorn_config.model import Problem, Queue
+from policies.dialects.yunikorn_config.placement_checks import placement_rules
+from policies.dialects.yunikorn_config.quotas import shown
+from policies.dialects.yunikorn_config.settings import is_duration
+from policies.dialects.yunikorn_config.structure import queue_structure
+from tests.policies.dialects.yunikorn_config.texts import config, partition, root
+
+OK: list[str] = []
+Q5, Q6, Q78, Q9 = "guaranteed_above_max", "max_above_parent", "guaranteed_above_queue", "applications_above_queue"
+
+
+def refused(queues: str) -> list[str]:
+    """The checks that refuse the tree, by name, in which YuniKorn agrees."""
+    checks: list[Callable[[Queue], Iterable[Problem]]] = [
+        quotas.guaranteed_above_max,
+        quotas.max_above_parent,
+        quotas.guaranteed_above_queue,
+        quotas.applications_above_queue,
+    ]
+    tree = root(queues)
+    return [check.__name__ for check in checks if any(not problem.accepted for problem in check(tree))]
+
+
+def queue(name: str, *below: str, **resources: str) -> str:
+    given = {"g": "guaranteed", "m": "max"}
+    inner = ", ".join(f"{given[key]}: {{{text}}}" for key, text in resources.items())
+    return f"{{name: {name}, resources: {{{inner}}}, queues: [{', '.join(below)}]}}"
+
+
+@pytest.mark.parametrize(
+    ("tree", "verdict"),
+    [
+        (queue("p", queue("c", m="memory: 12G"), m="memory: 10G"), [Q6]),
+        (queue("p", queue("c", m="vcore: 100"), m="memory: 10G"), OK),
+        (queue("p", queue("mid", queue("c", m="memory: 150G")), m="memory: 100G"), [Q6]),
+        (queue("p", queue("a", m="memory: 750G"), queue("b", m="memory: 750G"), m="memory: 900G"), OK),
+        (queue("p", queue("a", g="memory: 60G"), queue("b", g="memory: 50G"), g="memory: 100G"), [Q78]),
+        (queue("p", queue("a", g="memory: 60G"), queue("b", g="memory: 50G"), m="memory: 100G"), [Q78]),
+        (
+            queue(
+                "p",
+                queue("a", g="memory: 50, vcore: 50"),
+                queue("b", g="memory: 50, vcore: 50"),
+                g="memory: 100",
+                m="memory: 100, vcore: 100",
+            ),
+            OK,
+        ),
+        (
+            queue(
+                "p",
+                queue("a", g="memory: 50, vcore: 60"),
+                queue("b", g="memory: 50, vcore: 60"),
+                g="memory: 100",
+                m="memory: 100, vcore: 100",
+            ),
+            [Q78],
+        ),
+        (queue("l", g="memory: 5", m="memory: 4"), [Q5]),
+        (queue("top", queue("mid", queue("l", g="vcore: 20"), g="memory: 1"), g="vcore: 10"), OK),
+        (queue("p", queue("c", m="memory: 1"), m="memory: 0"), [Q6]),
+        ("{name: p, maxapplications: 4, queues: [{name: c}]}", [Q9]),
+        ("{name: p, maxapplications: 4, queues: [{name: c, maxapplications: 5}]}", [Q9]),
+        ("{name: p, maxapplications: 4, queues: [{name: c, maxapplications: 4}]}", OK),
+        ("{name: p, queues: [{name: c, maxapplications: 5}]}", OK),
+    ],
+)
+def test_the_tree_is_judged_as_yunikorn_judges_it(tree: str, verdict: list[str]) -> None:
+    assert refused(f"- {tree}") == verdict
+
+
+def test_what_a_guarantee_between_hides_is_told_all_the_same() -> None:
+    tree = root("- " + queue("top", queue("mid", queue("l", g="vcore: 20"), g="memory: 1"), g="vcore: 10"))
+
+    (problem,) = quotas.guaranteed_above_queue(tree)
+
+    assert problem.accepted
+    assert "root.top are guaranteed vcore=20 (mid=20), it is guaranteed 10" in problem.message
+    assert problem.excess == 10_000
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "text"),
+    [
+        ("vcore", 500, "500m"),
+        ("vcore", 4000, "4"),
+        ("memory", 2**30, "1Gi"),
+        ("memory", 10**9, "1G"),
+        ("memory", 1001, "1001"),
+        ("memory", 0, "0"),
+    ],
+)
+def test_amounts_are_shown_as_one_would_write_them(resource: str, amount: int, text: str) -> None:
+    assert shown(resource, amount) == text
+
+
+@pytest.mark.parametrize(("names", "fine"), [("A, b", True), ("A, a", False), ("'a.b'", False), ("x" * 65, False)])
+def test_names_of_siblings(names: str, fine: bool) -> None:
+    tree = root("\n".join(f"- name: {name}" for name in names.split(", ")))
+
+    assert (list(queue_structure(tree)) == []) is fine
+
+
+def limits(*entries: str) -> Queue:
+    return root(f"- {{name: q, limits: [{', '.join(entries)}]}}").queues[0]
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        (["{users: [bob, bob], maxapplications: 1}"], "twice"),
+        (["{users: ['*'], maxapplications: 1}", "{users: [bob], maxapplications: 1}"], "stands after *"),
+        (["{groups: ['*'], maxapplications: 1}"], "no other group before it"),
+        (["{users: [bob]}"], "limits nothing"),
+        (["{users: [bob], maxresources: {memory: 0}}"], "are all 0"),
+        (["{maxapplications: 1}"], "names no user and no group"),
+        (["{users: ['a b'], maxapplications: 1}"], "no name of a user"),
+        (["{groups: ['a@b'], maxapplications: 1}"], "no name of a group"),
+    ],
+)
+def test_limits_that_cannot_be_used(entries: list[str], says: str) -> None:
+    (problem,) = limits_by_themselves(limits(*entries).limits, "root.q")
+
+    assert says in problem.message
+
+
+def test_limits_that_can_be_used() -> None:
+    entries = ("{groups: [dev], maxapplications: 1}", "{groups: ['*'], users: ['user$'], maxapplications: 1}")
+
+    assert list(limits_by_themselves(limits(*entries).limits, "root.q")) == []
+
+
+@pytest.mark.parametrize(
+    ("parent", "child", "fine"),
+    [
+        ("users: [bob], maxapplications: 10", "users: [bob], maxresources: {memory: 1}", False),
+        ("users: ['*'], maxresources: {memory: 10G}", "users: [bob], maxresources: {memory: 11G}", False),
+        ("users: [bob], maxresources: {memory: 10G}", "users: ['*'], maxresources: {memory: 20G}", True),
+        ("users: [bob], maxresources: {memory: 10G}", "groups: [bob], maxresources: {memory: 20G}", True),
+        ("users: [bob], maxresources: {memory: 10G}", "users: [bob], maxresources: {vcore: 99}", True),
+    ],
+)
+def test_limits_down_the_tree(parent: str, child: str, fine: bool) -> None:
+    """A queue without limits between passes them on."""
+    tree = root(
+        f"- {{name: p, limits: [{{{parent}}}], queues: [{{name: m, queues: [{{name: c, limits: [{{{child}}}]}}]}}]}}"
+    )
+
+    assert (list(limits_above_ancestor(tree)) == []) is fine
+
+
+TREE = """
+- {name: users, parent: true}
+- {name: default}
+- {name: team, queues: [{name: dev}]}
+- {name: Big}
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "refused_by_yunikorn", "told"),
+    [
+        ("{name: fixed, value: root.users}", True, True),
+        ("{name: fixed, value: root.default}", False, False),
+        ("{name: user, parent: {name: fixed, value: root.users}}", False, False),
+        ("{name: user, parent: {name: fixed, value: root.team}}", True, True),
+        ("{name: fixed, value: root.team}", False, True),
+        ("{name: fixed, value: root.default.x, create: true}", True, True),
+        ("{name: fixed, value: root.new.x}", True, True),
+        ("{name: fixed, value: root.new.x, create: true}", False, False),
+        ("{name: fixed, value: root.Big}", True, True),
+        ("{name: foo}", False, True),
+        ("{name: recovery}", False, True),
+        ("{name: tag}", False, True),
+        ("{name: fixed}", True, True),
+        ("{name: fixed, value: root.default, parent: {name: tag, value: x}}", False, True),
+        ("{name: fixed, value: 'a!b', create: true}", False, True),
+        ("{name: '#fixed', value: root.default}", True, True),
+        ("{name: user, filter: {users: ['a b']}}", True, True),
+        ("{name: user, filter: {users: ['a(?=b)']}}", True, True),
+        ("{name: user, filter: {users: ['a.*']}}", False, False),
+        ("{name: user, filter: {type: DENY}}", False, False),
+    ],
+)
+def test_placement_rules(rule: str, refused_by_yunikorn: bool, told: bool) -> None:
+    found = list(placement_rules(partition(TREE, f"- {rule}")))
+
+    assert any(not problem.accepted for problem in found) is refused_by_yunikorn
+    assert bool(found) is told
+
+
+@pytest.mark.parametrize(
+    ("queue_text", "says"),
+    [
+        ('- {name: a, adminacl: " a b"}', "every single blank separates"),
+        ('- {name: a, submitacl: "a  b"}', "every single blank separates"),
+        ("- {name: '@Recovery@'}", "own queue for recovery"),
+        ("- {name: a, childtemplate: {resources: {max: {memory: 1.5G}}}}", "child template of root.a"),
+    ],
+)
+def test_what_fails_at_load_only(queue_text: str, says: str) -> None:
+    (problem,) = load_failures(config(queue_text))
+
+    assert problem.accepted
+    assert says in problem.message
+
+
+@pytest.mark.parametrize(("text", "fine"), [("15m", True), ("1h30m", True), ("0", True), ("30", False), ("", False)])
+def test_time_spans(text: str, fine: bool) -> None:
+    assert is_duration(text) is fine

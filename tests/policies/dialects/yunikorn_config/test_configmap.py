@@ -1,0 +1,102 @@
+"""The two ConfigMaps: which key counts, what is unzipped, and what cannot be read."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from typing import Any
+
+import pytest
+
+from policies.dialects import read
+from policies.dialects.yunikorn_config.configmap import (
+    CONFIGS,
+    DEFAULTS,
+    MAX_UNZIPPED,
+    QueueConfigMap,
+    read_config_map,
+    tree,
+    unreadable_settings,
+)
+from policies.forest import Forest
+
+
+def config_map(name: str = CONFIGS, **parts: Any) -> dict[str, Any]:
+    meta = {"name": name, "namespace": "yunikorn"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **parts}
+
+
+def encoded(raw: bytes) -> str:
+    return base64.b64encode(raw).decode()
+
+
+def text_of(*manifests: dict[str, Any]) -> str | None:
+    forest = Forest.of([thing for manifest in manifests if (thing := read(manifest))], ())
+    return tree(forest, "yunikorn").text
+
+
+def test_other_config_maps_are_nobodys() -> None:
+    assert read(config_map("kube-root-ca.crt")) is None
+    assert isinstance(read(config_map()), QueueConfigMap)
+
+
+def test_the_later_map_wins_key_by_key() -> None:
+    defaults = config_map(DEFAULTS, data={"queues.yaml": "old", "other": "x"})
+
+    assert text_of(defaults) == "old"
+    assert text_of(defaults, config_map(data={"log.level": "1"})) == "old"
+    assert text_of(defaults, config_map(data={"queues.yaml": "new"})) == "new"
+    assert text_of(config_map(data={})) is None
+
+
+def test_binary_data_wins_and_is_unzipped() -> None:
+    zipped = encoded(gzip.compress(b"zipped"))
+
+    assert text_of(config_map(data={"queues.yaml": "plain"}, binaryData={"queues.yaml.gz": zipped})) == "zipped"
+    assert text_of(config_map(binaryData={"queues.yaml": encoded(b"bytes")})) == "bytes"
+
+
+def test_the_policy_group_names_the_key() -> None:
+    defaults = config_map(DEFAULTS, data={"service.policyGroup": "acme", "queues.yaml": "no"})
+
+    assert text_of(defaults, config_map(data={"acme.yaml": "yes"})) == "yes"
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        (gzip.compress(b"x" * 1000)[:-9], "ends too early"),
+        (b"no archive", "header"),
+        (gzip.compress(b"\xff\xfe"), "utf-8"),
+        (gzip.compress(bytes(MAX_UNZIPPED + 1)), "more than 8 MiB"),
+    ],
+)
+def test_what_cannot_be_unzipped_says_why(raw: bytes, says: str) -> None:
+    thing = read_config_map(config_map(binaryData={"queues.yaml.gz": encoded(raw)}))
+
+    assert thing is not None
+    setting = thing.settings["queues.yaml"]
+    assert setting.text is None
+    assert says in setting.fault
+
+
+@pytest.mark.parametrize("data", [None, [], "x", {"queues.yaml": 5}, {"queues.yaml": None}])
+def test_whatever_stands_in_data_is_read(data: Any) -> None:
+    assert text_of(config_map(data=data, binaryData=data)) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "fine"),
+    [
+        ("service.schedulingInterval", "1s", True),
+        ("service.schedulingInterval", "1", False),
+        ("service.enableConfigHotRefresh", "TRUE", True),
+        ("service.enableConfigHotRefresh", "yes", False),
+        ("service.clusterId", "anything", True),
+    ],
+)
+def test_service_settings(key: str, text: str, fine: bool) -> None:
+    thing = read_config_map(config_map(data={key: text}))
+
+    assert thing is not None
+    assert (list(unreadable_settings(thing)) == []) is fine

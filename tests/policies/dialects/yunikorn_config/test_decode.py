@@ -1,0 +1,124 @@
+"""queues.yaml as YuniKorn's strict loader reads it, with the line of everything that is wrong."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.dialects.yunikorn_config import read_config
+from policies.dialects.yunikorn_config.model import amounts
+from policies.dialects.yunikorn_config.typed import MAX_NODES
+from policies.dialects.yunikorn_config.validation import problems
+from tests.policies.dialects.yunikorn_config.texts import root
+
+
+def told(text: str) -> list[tuple[int, str, str]]:
+    return [(problem.line, problem.field, problem.message) for problem in read_config(text).problems]
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "---\n", "null\n", "partitions:\n", "partitions: []\n"])
+def test_a_text_without_partitions_is_no_fault(text: str) -> None:
+    config = read_config(text)
+
+    assert (config.partitions, config.problems, config.partition) == ((), (), None)
+
+
+def test_only_the_first_document_is_read() -> None:
+    assert told("partitions: []\n---\n[: broken\n") == []
+
+
+def test_numbers_count_by_their_text() -> None:
+    (queue,) = root("- {name: 007, resources: {max: {memory: 010, vcore: 0_5, pods: 1e3, x: 2k}}}").queues
+
+    assert queue.name == "007"
+    assert amounts(queue.maximum) == {"memory": 10, "x": 2000}  # 0_5 and 1e3 are numbers to YAML, no amounts here
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [("5", 5), ("0x10", 16), ("010", 8), ("0o10", 8), ("0b11", 3), ("1_000", 1000), ("5.0", 5), ("+3", 3)],
+)
+def test_counts_are_read_as_go_reads_them(written: str, number: int) -> None:
+    (queue,) = root(f"- {{name: a, maxapplications: {written}}}").queues
+
+    assert queue.max_applications == number
+
+
+@pytest.mark.parametrize("written", ["-1", "'5'", "five", "true", "[5]", "18446744073709551616", "9" * 5000])
+def test_what_is_no_count_is_a_fault(written: str) -> None:
+    ((line, field, _),) = told(f"partitions:\n- queues:\n  - maxapplications: {written}\n")
+
+    assert (line, field) == (3, "partitions[0].queues[0].maxapplications")
+
+
+@pytest.mark.parametrize(("written", "flag"), [("true", True), ("True", True), ("yes", True), ("off", False)])
+def test_flags_are_read_as_go_reads_them(written: str, flag: bool) -> None:
+    assert root(f"- {{name: a, parent: {written}}}").queues[0].parent is flag
+
+
+@pytest.mark.parametrize("written", ["'true'", "1", "maybe", "{}"])
+def test_what_is_no_flag_is_a_fault(written: str) -> None:
+    assert len(told(f"partitions: [{{queues: [{{name: a, parent: {written}}}]}}]")) == 1
+
+
+def test_every_fault_is_told_with_its_line_and_the_rest_is_read() -> None:
+    text = "partitions:\n- name: [x]\n  queues:\n  - nmae: a\n  - {name: b, name: c}\n  - text\n  extra: 1\n"
+
+    assert told(text) == [
+        (4, "partitions[0].queues[0].nmae", "the key 'nmae' is unknown here"),
+        (5, "partitions[0].queues[1].name", "the key 'name' stands twice, first in line 5"),
+        (6, "partitions[0].queues[2]", "'text' stands where a mapping is expected"),
+        (2, "partitions[0].name", "a list stands where a text is expected"),
+        (7, "partitions[0].extra", "the key 'extra' is unknown here"),
+    ]
+    assert [queue.name for queue in read_config(text).partitions[0].root.queues] == ["", "c", ""]  # type: ignore[union-attr]
+
+
+def test_merges_and_aliases_are_followed() -> None:
+    (a, b) = root("- &one {name: a, maxapplications: 3}\n- {<<: *one, name: b}").queues
+
+    assert (a.name, b.name, b.max_applications) == ("a", "b", 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("partitions: [", "not YAML"),
+        ("partitions: *", "not YAML"),
+        ("a: &a [*a]", "contains itself"),
+        ("a: *b", "no anchor &b stands before this alias"),
+        ("? [a]\n: b", "a key must be a text"),
+        ("a: \ud800", "surrogate"),
+        ("a: \x00", "not YAML"),
+        ("[" * 1000, "nested deeper than 200 levels"),
+    ],
+)
+def test_what_is_no_yaml_is_one_fault(text: str, says: str) -> None:
+    ((_, _, message),) = told(text)
+
+    assert says in message
+
+
+def test_aliases_cannot_grow_beyond_measure() -> None:
+    text = "q0: &q0 {name: a}\n"
+    for level in range(1, 12):
+        text += f"q{level}: &q{level} {{queues: [{', '.join([f'*q{level - 1}'] * 8)}]}}\n"
+
+    messages = [message for _, _, message in told(text + "partitions: [{queues: [*q11]}]\n")]
+
+    assert any(f"more than {MAX_NODES} values" in message for message in messages)
+
+
+def test_a_single_top_queue_of_another_name_gets_a_root_above_it() -> None:
+    config = read_config("partitions: [{queues: [{name: eng, queues: [{name: ml}]}]}]")
+
+    assert [queue.path for queue in config.partitions[0].root.walk()] == ["root", "root.eng", "root.eng.ml"]  # type: ignore[union-attr]
+    assert config.queue("ROOT.Eng.ml") is not None
+    assert config.queue("root.eng.web") is None
+
+
+@given(st.text(alphabet="partions:{}[]-*&<>|#\"' \n0.", max_size=80))
+def test_whatever_the_text_the_answer_is_a_list_of_problems(text: str) -> None:
+    assert all(problem.message for problem in problems(read_config(text)))
+    assert all(problem.message for problem in problems(read_config("partitions:\n- queues:\n  - " + text)))

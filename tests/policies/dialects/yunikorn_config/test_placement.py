@@ -1,0 +1,124 @@
+"""Where an application goes: the tables of the specification, and what the answer says besides."""
+
+from __future__ import annotations
+
+import pytest
+
+from policies.dialects.yunikorn_config import Application, place, read_config
+from policies.dialects.yunikorn_config.acl import Acl, BadAcl, load
+from policies.dialects.yunikorn_config.dynamic import Leaf, gang_excess, with_tags
+from policies.dialects.yunikorn_config.patterns import compiled, found
+from policies.dialects.yunikorn_config.placement import NO_MATCH
+from tests.policies.dialects.yunikorn_config.texts import config
+
+TREE = """
+- {name: production, parent: true}
+- {name: batch}
+"""
+NAMESPACE = "- {name: tag, value: namespace, create: true}"
+PARENT = "- {name: tag, value: namespace, create: true, parent: {name: tag, value: namespace.parentqueue}}"
+
+
+def placed(rules: str, tree: str = TREE, queue: str = "", user: str = "sue", **tags: str) -> str:
+    """The queue, or the reason."""
+    named = {key.replace("_", "."): text for key, text in tags.items()}
+    got = place(config(tree, rules), Application(queue=queue, user=user, tags=named))
+    return got.queue or got.reason
+
+
+@pytest.mark.parametrize(
+    ("rules", "tags", "outcome"),
+    [
+        (NAMESPACE, {"namespace": "dev"}, "root.dev"),
+        (NAMESPACE, {"namespace": "root"}, "root.root"),
+        (PARENT, {"namespace": "fin", "namespace_parentqueue": "root.production"}, "root.production.fin"),
+        (PARENT, {"namespace": "fin", "namespace_parentqueue": "production"}, "root.production.fin"),
+        (PARENT, {"namespace": "fin", "namespace_parentqueue": "root"}, NO_MATCH),
+        (PARENT, {"namespace": "fin"}, NO_MATCH),
+        (PARENT, {"namespace": "fin", "namespace_parentqueue": "root.nope"}, NO_MATCH),
+    ],
+)
+def test_by_tags(rules: str, tags: dict[str, str], outcome: str) -> None:
+    assert placed(rules, **tags) == outcome
+
+
+@pytest.mark.parametrize(
+    ("parent", "says"), [("root.batch", "which is a leaf"), ("root.bad name", "no name of a queue")]
+)
+def test_a_bad_parent_rejects_at_once(parent: str, says: str) -> None:
+    assert says in placed(PARENT + "\n" + NAMESPACE, namespace="fin", namespace_parentqueue=parent)
+
+
+def test_work_goes_to_leaves_only_and_to_default_where_there_is_one() -> None:
+    provided = "- {name: provided}"
+
+    assert placed(provided, queue="root.production") == NO_MATCH
+    assert placed(provided, queue="root.gone") == NO_MATCH
+    assert placed(provided, queue="root.batch") == "root.batch"
+    assert placed(provided, TREE + "- {name: default}", queue="root.gone") == "root.default"
+    assert placed("", queue="root.batch") == "root.batch"  # without rules one `provided` is implied
+
+
+def test_the_answer_says_which_rule_it_was_and_why_the_others_were_not() -> None:
+    got = place(config(TREE, "- {name: provided}\n" + NAMESPACE), Application("root.gone", tags={"namespace": "dev"}))
+
+    assert (got.queue, got.rule, got.created) == ("root.dev", 1, True)
+    assert got.passed == ("rule 1 (provided) does not match",)
+
+
+def test_a_queue_that_runs_already_is_recovered() -> None:
+    got = place(config(TREE, "- {name: provided}"), Application("root.gone", tags={"application.create.force": "true"}))
+
+    assert got.queue == "root.@recovery@"
+
+
+def test_the_acl_of_any_queue_above_lets_in() -> None:
+    text = "partitions: [{queues: [{name: a, adminacl: ' ops', queues: [{name: b, submitacl: sue}]}]}]"
+
+    def asked(user: str, *groups: str) -> str:
+        return place(read_config(text), Application("root.a.b", user, groups)).queue
+
+    assert (asked("sue"), asked("bob", "ops"), asked("bob")) == ("root.a.b", "root.a.b", "")
+
+
+def test_a_filter_that_could_run_for_ages_is_not_tried() -> None:
+    rule = "- {name: user, create: true, filter: {users: ['(a+)+$']}}"
+
+    got = place(config(TREE, rule), Application(user="a" * 40 + "!"))
+
+    assert not got.decided
+    assert "too intricate" in got.reason
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "is_found"), [("a.*z", "abz", True), ("^b", "ab", False), ("(x", "x", False)]
+)
+def test_patterns(pattern: str, name: str, is_found: bool) -> None:
+    assert found(pattern, name) is is_found
+
+
+@pytest.mark.parametrize("pattern", ["a(?=b)", r"(a)\1", "a*+", "(?P=x)", "[", "(?<!a)b"])
+def test_what_go_would_not_compile(pattern: str) -> None:
+    assert compiled(pattern) is None
+
+
+def test_acls() -> None:
+    assert load("sue,user:x dev,a.b") == Acl(("sue",), ("dev",), dropped=("user:x", "a.b"))
+    assert load("* dev").everybody
+    assert not load(" ").allows("", ())
+    with pytest.raises(BadAcl):
+        load("a  b")
+
+
+def test_quota_and_guarantee_of_a_dynamic_leaf_come_as_a_pair() -> None:
+    quota = {"namespace.resourcequota": '{"resources":{"vcore":{"value":4000}}}', "namespace.resourcemaxapps": "3"}
+    leaf = Leaf("root.dev", managed=False, guaranteed={"vcore": 1})
+
+    assert with_tags(leaf, Application(tags=quota)) == Leaf("root.dev", False, {"vcore": 4000}, None, 3)
+    assert with_tags(leaf, Application(tags={"namespace.resourcequota": "{"})) == leaf
+    managed = Leaf("root.dev", managed=True)
+    assert with_tags(managed, Application(tags=quota)) == managed
+
+
+def test_a_gang_has_to_fit_into_every_queue_above() -> None:
+    assert gang_excess([{"vcore": 5}, None, {"memory": 1}], {"vcore": 6, "memory": 1, "pods": 9}) == ["vcore"]

@@ -15,7 +15,6 @@ from cli.given import Given, gather
 from cli.group import verbose
 from cli.options import against as against_option
 from cli.options import chosen, inputs, output
-from cli.ordering import children_first
 from cli.output import emit, note, plain
 from cli.quotas import Quotas, Row, namespace_rows
 from cli.trees import Spot, cycles, walk
@@ -46,9 +45,7 @@ def tree(
     else:
         given = gather(chosen(paths, filenames))
     context = load(against, kubeconfig)
-    forest = context.world
-    for thing in children_first(placed.thing for placed in given.objects.values()):
-        forest = forest.put(thing)
+    forest = context.world.put_all(placed.thing for placed in given.objects.values())
     unreadable = given.unreadable + context.unreadable
     for item in unreadable:
         note(f"{item.place}: unreadable: {item.message}")

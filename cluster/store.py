@@ -144,12 +144,8 @@ class Store:
         found = {thing.ref: thing for thing in things if thing is not None}
         with self._writing:
             forest = self._forest
-            for ref in [thing.ref for thing in forest.objects() if thing.ref.group_kind == kind]:
-                if ref not in found:
-                    forest = forest.drop(ref)
-            for thing in found.values():
-                forest = forest.put(thing)
-            self._forest = forest.knowing([kind])
+            gone = [thing.ref for thing in forest.objects() if thing.ref.group_kind == kind and thing.ref not in found]
+            self._forest = forest.drop_all(gone).put_all(found.values()).knowing([kind])
 
     def _change(self, change: ChangeKind, thing: KubeObject | None) -> None:
         if thing is None:

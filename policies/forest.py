@@ -7,15 +7,18 @@ of the number of siblings, never the size of the cluster. Every walk ends, also 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from policies.objects import NOTHING, Attached, GroupKind, KubeObject, Node, Ref, Share
+from policies.ordering import children_first
+from policies.pools import joined
 from policies.trie import Trie, no_total
 
 
 def join(shares: Iterable[Share]) -> Share:
-    """The total over siblings: sums of `nominal` and `kept`, maxima of `limit` and `height`."""
+    """The total over siblings: sums of `nominal` and `kept`, maxima of `limit` and `height`; `pools` as they join."""
+    shares = list(shares)
     nominal: dict[str, int] = {}
     kept: dict[str, int] = {}
     limit: dict[str, int] = {}
@@ -29,14 +32,16 @@ def join(shares: Iterable[Share]) -> Share:
             if name not in limit or limit[name] < amount:
                 limit[name] = amount
         height = max(height, share.height)
-    return Share(nominal, kept, limit, height)
+    return Share(nominal, kept, limit, height, joined(share.pools for share in shares))
 
 
 Children = Trie[Ref, Share, Share]
 Attachments = Trie[Ref, Attached, None]
+Users = Trie[Ref, Ref, None]
 _EMPTY: Trie[Any, Any, None] = Trie(no_total)
 NO_CHILDREN: Children = Trie(join)
 NONE_ATTACHED: Attachments = Trie(no_total)
+NO_USERS: Users = Trie(no_total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,7 @@ class Forest:
     _children: Trie[Ref, Children, None] = _EMPTY
     _objects: Trie[Ref, KubeObject, None] = _EMPTY
     _attached: Trie[Ref, Attachments, None] = _EMPTY
+    _users: Trie[Ref, Users, None] = _EMPTY
 
     def node(self, ref: Ref) -> Node | None:
         place = self._places.get(ref)
@@ -92,6 +98,12 @@ class Forest:
         """The total over the direct children's shares."""
         return (self._children.get(ref) or NO_CHILDREN).total
 
+    def beside(self, ref: Ref) -> Share:
+        """The total over the shares of the node's siblings, without its own."""
+        node = self.node(ref)
+        siblings = self._children.get(node.parent) if node is not None and node.parent is not None else None
+        return siblings.drop(ref).total if siblings is not None else NOTHING
+
     def share_of(self, ref: Ref) -> Share:
         place = self._places.get(ref)
         return place.share if place else NOTHING
@@ -109,6 +121,17 @@ class Forest:
             seen.add(node.parent)
             node = self.node(node.parent)
 
+    def upward(self, refs: Iterable[Ref]) -> set[Ref]:
+        """These and all above them; each is visited once, however many lead to it."""
+        seen: set[Ref] = set()
+        for ref in refs:
+            here: Ref | None = ref
+            while here is not None and here not in seen:
+                seen.add(here)
+                node = self.node(here)
+                here = node.parent if node else None
+        return seen
+
     def on_cycle(self, ref: Ref) -> bool:
         place = self._places.get(ref)
         return place is not None and place.on_cycle
@@ -121,14 +144,25 @@ class Forest:
         """The LocalQueues and the work that name this node, in no order."""
         return (self._attached.get(ref) or NONE_ATTACHED).values()
 
+    def attached_count(self, ref: Ref) -> int:
+        return len(self._attached.get(ref) or NONE_ATTACHED)
+
+    def users(self, ref: Ref) -> Iterator[Ref]:
+        """The objects that name this one by `uses`, in no order; it need not exist."""
+        return (self._users.get(ref) or NO_USERS).values()
+
+    def count_users(self, ref: Ref) -> int:
+        return len(self._users.get(ref) or NO_USERS)
+
     def knowing(self, kinds: Iterable[GroupKind]) -> Forest:
-        return Forest(self.known | frozenset(kinds), self._places, self._children, self._objects, self._attached)
+        return replace(self, known=self.known | frozenset(kinds))
 
     def put(self, thing: KubeObject) -> Forest:
         """The forest with this object in it, in place of the one of the same identity."""
         if self.get(thing.ref) == thing:
             return self
         draft = _Draft(self)
+        draft.note(thing.ref, self.get(thing.ref), thing)
         if isinstance(thing, Node):
             draft.place(thing.ref, thing)
         else:
@@ -140,18 +174,29 @@ class Forest:
         if self.get(ref) is None:
             return self
         draft = _Draft(self)
+        draft.note(ref, self.get(ref), None)
         if ref in self._places:
             draft.place(ref, None)
         else:
             draft.hang(ref, None)
         return draft.forest()
 
-    @classmethod
-    def of(cls, things: Iterable[KubeObject], known: Iterable[GroupKind] = ()) -> Forest:
-        forest = cls(known=frozenset(known))
-        for thing in things:
+    def put_all(self, things: Iterable[KubeObject]) -> Forest:
+        """The forest with all of these in it: the deepest first, so that no node is settled once for each below."""
+        forest = self
+        for thing in children_first(things):
             forest = forest.put(thing)
         return forest
+
+    def drop_all(self, refs: Iterable[Ref]) -> Forest:
+        forest = self
+        for ref in refs:
+            forest = forest.drop(ref)
+        return forest
+
+    @classmethod
+    def of(cls, things: Iterable[KubeObject], known: Iterable[GroupKind] = ()) -> Forest:
+        return cls(known=frozenset(known)).put_all(things)
 
 
 class _Draft:
@@ -163,9 +208,19 @@ class _Draft:
         self.edges = base._children
         self.objects = base._objects
         self.attached = base._attached
+        self.users = base._users
 
     def forest(self) -> Forest:
-        return Forest(self.known, self.places, self.edges, self.objects, self.attached)
+        return Forest(self.known, self.places, self.edges, self.objects, self.attached, self.users)
+
+    def note(self, ref: Ref, old: KubeObject | None, new: KubeObject | None) -> None:
+        """Keep the index of who uses what."""
+        before, after = old.uses() if old else frozenset(), new.uses() if new else frozenset()
+        for used in before - after:
+            rest = (self.users.get(used) or NO_USERS).drop(ref)
+            self.users = self.users.put(used, rest) if len(rest) else self.users.drop(used)
+        for used in after - before:
+            self.users = self.users.put(used, (self.users.get(used) or NO_USERS).put(ref, ref))
 
     def place(self, ref: Ref, node: Node | None) -> None:
         old = self.places.get(ref)

@@ -122,12 +122,10 @@ def propose(
     Costs the depth of the tree for each change.
     """
     changes = tuple(changes)
-    before = after = world
-    for change in changes:
-        before = before.put(change.before) if change.before else before.drop(change.ref)
-    after = before
-    for change in changes:
-        after = after.put(change.after) if change.after else after.drop(change.ref)
+    before = world.drop_all(change.ref for change in changes if change.before is None)
+    before = before.put_all(change.before for change in changes if change.before is not None)
+    after = before.drop_all(change.ref for change in changes if change.after is None)
+    after = after.put_all(change.after for change in changes if change.after is not None)
     return Proposal(
         before,
         after,

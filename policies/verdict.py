@@ -88,7 +88,9 @@ def _judge(rule: Rule, proposal: Proposal) -> tuple[list[Judged], list[Unjudged]
         if isinstance(result, NotEvaluated):
             missed.setdefault(result.reason, Unjudged(rule, result.reason))
         elif (finding := _judged(rule, result, proposal)) is not None:
-            found.setdefault(result.identity, finding)
+            first = found.setdefault(result.identity, finding)
+            if _WORST_FIRST[finding.severity] < _WORST_FIRST[first.severity]:
+                found[result.identity] = finding
     judged = list(found.values())
     if proposal.configuration.profile is Profile.STRICT and any(j.severity is Severity.ERROR for j in judged):
         judged = _spare(judged, rule.check(proposal.standing()))
@@ -101,10 +103,17 @@ def _judged(rule: Rule, finding: Finding, proposal: Proposal) -> Judged | None:
     if ruling.action is Action.OFF:
         return None
     if configuration.profile not in finding.profiles:
-        return Judged(rule, Severity.INFO, finding) if configuration.profile is Profile.COMPAT else None
+        return Judged(rule, Severity.INFO, _told_only(finding))
     if ruling.since is not None:
         finding = replace(finding, message=f"from {ruling.since} on this is refused: {finding.message}")
     return Judged(rule, SEVERITY[ruling.action], finding)
+
+
+def _told_only(finding: Finding) -> Finding:
+    """What the other profile minds: told, so that nobody meets it unprepared, and nothing more."""
+    if Profile.STRICT in finding.profiles:
+        return finding
+    return replace(finding, message=f"{finding.message} (allowed here; the project's own webhook refuses it)")
 
 
 def _excused(judged: Judged, proposal: Proposal) -> Judged:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text, texts
 from policies.dialects.volcano_job import NO_SPEC, JobSpec, contradictory_tiers, read_spec
@@ -16,6 +17,7 @@ QUEUE = GroupKind(GROUP, "Queue")
 POD_GROUP = GroupKind(GROUP, "PodGroup")
 JOB = GroupKind("batch.volcano.sh", "Job")
 
+_FAR = 200  # levels that are looked up; a tree of that depth is refused for it
 BUILT_IN = ("root", "default")
 """Queues that Volcano's scheduler creates itself; they exist even where no file or cache shows them."""
 
@@ -174,7 +176,7 @@ def work_in(forest: Forest, queue: Ref) -> list[Attached]:
 
 def nearest_capability(forest: Forest, queue: Queue, resource: str) -> tuple[Queue, Quantity] | None:
     """The nearest ancestor that limits the resource, and its limit; root is never looked at. Costs the depth."""
-    for ref in forest.ancestors(queue.ref):
+    for ref in islice(forest.ancestors(queue.ref), _FAR):
         ancestor = forest.node(ref)
         if isinstance(ancestor, Queue) and ref != ROOT and resource in dict(ancestor.limits()):
             return ancestor, ancestor.capability[resource]

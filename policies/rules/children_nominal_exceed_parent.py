@@ -39,8 +39,7 @@ def children_nominal_exceed_parent(proposal: Proposal) -> Iterator[Finding]:
 
 def _concerned(proposal: Proposal) -> list[Cohort]:
     """The Cohorts whose sums may have changed: those touched, and all above them. Nodes on a cycle have no sums."""
-    refs = {ref for touched in proposal.scope for ref in (touched, *proposal.after.ancestors(touched))}
-    nodes = (proposal.after.node(ref) for ref in sorted(refs))
+    nodes = (proposal.after.node(ref) for ref in sorted(proposal.after.upward(proposal.scope)))
     return [node for node in nodes if isinstance(node, Cohort) and not proposal.after.on_cycle(node.ref)]
 
 

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from policies.dialects.volcano import QUEUE, ROOT, Queue, moved
 from policies.proposal import Proposal
 from policies.rule import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, rule
+
+_BEYOND = 100  # levels beyond the limit that are counted; a chain of thousands is told as one of about a hundred
 
 
 @rule("depth-exceeded", source="Volcano Q8 and gap C2: --max-queue-depth", kinds=(QUEUE,))
@@ -20,7 +23,7 @@ def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
     for before, queue in proposal.changed(Queue):
         if queue.ref == ROOT or proposal.after.on_cycle(queue.ref):
             continue
-        above = list(proposal.after.ancestors(queue.ref))
+        above = list(islice(proposal.after.ancestors(queue.ref), most + _BEYOND))
         depth = sum(ref != ROOT for ref in above) + 1
         deepest = depth + proposal.after.below(queue.ref).height
         endless = any(proposal.after.on_cycle(ref) for ref in above)

@@ -4,9 +4,13 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.dialects.volcano import QUEUE, Queue, moved
+from policies.forest import Forest
 from policies.objects import Node, Ref
 from policies.proposal import Proposal
 from policies.rule import BOTH, STRICT_ONLY, Action, Cause, Finding, rule
+
+_WHOLE = 40  # members of a cycle that a message shows
+_NAMED = 6  # members that a fix offers
 
 
 @rule("parent-cycle", source="KEP-79; Volcano Q7 and gap C1", kinds=(COHORT, CLUSTER_QUEUE, QUEUE))
@@ -18,21 +22,24 @@ def parent_cycle(proposal: Proposal) -> Iterator[Finding]:
     Example: `eng` has parent `org`, and `org` is given parent `eng`.
     Fix: give one node on the printed path another parent, or none.
     """
+    forest = proposal.after
     told: set[Ref] = set()
+    leads: dict[Ref, tuple[Ref, ...]] = {}
     # A node that was on no cycle before comes first: where it is told, the cycle is a new one.
     for before, node in sorted(
         proposal.changed(Node), key=lambda pair: (proposal.before.on_cycle(pair[1].ref), pair[1].ref)
     ):
-        cycle = proposal.after.cycle(node.ref)
-        if cycle and node.ref not in told:
+        if node.ref in told:
+            continue
+        if cycle := forest.cycle(node.ref):
             told |= set(cycle)
             yield _finding(proposal, before, node, cycle)
-        elif not cycle and (above := _cycle_above(proposal, node.ref)):
+        elif above := _cycle_above(forest, node, leads):
             yield Finding(
                 node.ref,
                 node.parent_field,
                 f"hangs below the cycle {_drawn(above)}: nothing is admitted here until that is broken",
-                fix=f"give one of {', '.join(ref.name for ref in above)} another parent",
+                fix=_fix(above),
                 profiles=STRICT_ONLY,
                 action=Action.WARN,
             )
@@ -42,12 +49,12 @@ def _finding(proposal: Proposal, before: Node | None, node: Node, cycle: tuple[R
     refused_upstream = (
         isinstance(node, Queue) and len(cycle) == 1 and moved(before if isinstance(before, Queue) else None, node)
     )
-    members = [proposal.after.node(ref) for ref in cycle[1:]]
+    members = [proposal.after.node(ref) for ref in cycle[1:_WHOLE]]
     return Finding(
         node.ref,
         node.parent_field,
         f"its parents form a cycle: {_drawn(cycle)}",
-        fix=f"give {' or '.join(ref.name for ref in cycle)} another parent",
+        fix=_fix(cycle),
         excess=len(cycle),
         causes=tuple(
             Cause(member.ref, member.parent_field, f"has parent {member.parent.name}")
@@ -58,12 +65,27 @@ def _finding(proposal: Proposal, before: Node | None, node: Node, cycle: tuple[R
     )
 
 
-def _cycle_above(proposal: Proposal, ref: Ref) -> tuple[Ref, ...]:
-    for ancestor in proposal.after.ancestors(ref):
-        if proposal.after.on_cycle(ancestor):
-            return proposal.after.cycle(ancestor)
-    return ()
+def _cycle_above(forest: Forest, node: Node, leads: dict[Ref, tuple[Ref, ...]]) -> tuple[Ref, ...]:
+    """The cycle that the way up leads to. `leads` remembers it for all on the way, so that a long way is gone once."""
+    way: list[Ref] = []
+    here: Node | None = node
+    while here is not None and here.ref not in leads and not forest.on_cycle(here.ref):
+        way.append(here.ref)
+        here = forest.node(here.parent) if here.parent is not None else None
+    found = () if here is None else leads.get(here.ref) or forest.cycle(here.ref)
+    leads.update(dict.fromkeys(way, found))
+    return found
 
 
 def _drawn(cycle: tuple[Ref, ...]) -> str:
-    return " -> ".join(ref.name for ref in (*cycle, cycle[0]))
+    """`a -> b -> a`; of a very long one the two ends."""
+    names = [ref.name for ref in (*cycle, cycle[0])]
+    if len(names) > _WHOLE:
+        names[_WHOLE // 2 : -_WHOLE // 2] = [f"({len(names) - _WHOLE} more)"]
+    return " -> ".join(names)
+
+
+def _fix(cycle: tuple[Ref, ...]) -> str:
+    named = " or ".join(ref.name for ref in cycle[:_NAMED])
+    more = f" or another of the {len(cycle)}" if len(cycle) > _NAMED else ""
+    return f"give {named}{more} another parent"

@@ -10,6 +10,8 @@ from policies.objects import KubeObject, Node, Ref
 def children_first(things: Iterable[KubeObject]) -> list[KubeObject]:
     """The deepest nodes first, so that each node settles once; the other way round each would touch all above it."""
     every = list(things)
+    if len(every) < 2:
+        return every
     parents = {thing.ref: thing.parent for thing in every if isinstance(thing, Node)}
     depth: dict[Ref, int] = {}
     for ref in parents:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from policies.exemptions import Exemption
+from policies.pools import Pool
 from policies.structure import Defect
 
 
@@ -46,6 +47,10 @@ class KubeObject:
     defects: tuple[Defect, ...] = ()
     exemptions: tuple[Exemption, ...] = ()
 
+    def uses(self) -> frozenset[Ref]:
+        """Objects that it names beside a parent or a queue, and that are missed when they go."""
+        return frozenset()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attached(KubeObject):
@@ -64,12 +69,14 @@ class Share:
 
     Amounts are in nano units (1e-9 of the resource's unit), by resource (Volcano) or by "flavor/resource" (Kueue).
     `nominal` and `kept` are sums; `limit` is the highest limit set nearest below, per branch; `height` counts levels.
+    `pools` are Kueue's own arithmetic, in the units of `policies.pools`.
     """
 
     nominal: Mapping[str, int] = field(default_factory=dict)
     kept: Mapping[str, int] = field(default_factory=dict)
     limit: Mapping[str, int] = field(default_factory=dict)
     height: int = 0
+    pools: Mapping[str, Pool] = field(default_factory=dict)
 
 
 NOTHING = Share()

@@ -7,7 +7,7 @@ differ: spec.cohort became spec.cohortName, a Cohort's spec.parent became spec.p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from policies import fields
 from policies.dialects.kueue_kinds import (
@@ -18,13 +18,18 @@ from policies.dialects.kueue_kinds import (
     LOCAL_QUEUE,
     RESOURCE_FLAVOR,
     WORKLOAD,
+    admission_check_ref,
     cluster_queue_ref,
     cohort_ref,
+    flavor_resource,
     local_queue_ref,
+    resource_flavor_ref,
 )
+from policies.dialects.kueue_state import Preemption, read_preemption, read_reserved
 from policies.dialects.labels import is_qualified_name, selector_faults
 from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, text
 from policies.objects import Attached, Node, Ref, Share
+from policies.pools import NO_POOL, NO_TERMS, Pool, Terms, count, shown
 from policies.quantity import Quantity
 from policies.structure import Defect
 
@@ -63,11 +68,6 @@ _MOST_PAIRS = 512
 """What Kueue's webhook allows a ClusterQueue in all groups together, and of flavors times resources in one group."""
 
 
-def flavor_resource(flavor: str, resource: str) -> str:
-    """The pair that quota is counted by; to be split at the first slash, which a flavor's name cannot hold."""
-    return f"{flavor}/{resource}"
-
-
 def _steps(*at: int) -> Iterator[str | int]:
     """The keys under spec that lead to the resource group, flavor or resource of these indexes."""
     for key, index in zip(("resourceGroups", "flavors", "resources"), at, strict=False):
@@ -93,6 +93,14 @@ class ResourceQuota:
 
     def pointer(self, key: str) -> str:
         return fields.pointer("spec", *_steps(*self.at), key)
+
+    def terms(self) -> Terms:
+        """The amounts as Kueue counts them; one that was unusable counts as absent."""
+        nominal, borrowing, lending = (
+            None if amount is None else count(self.name, amount)
+            for amount in (self.nominal, self.borrowing_limit, self.lending_limit)
+        )
+        return Terms(nominal or 0, borrowing, lending)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +158,22 @@ class QuotaNode(Node):
         That is the reading of those who plan top down. Kueue itself adds a Cohort's nominal quota to its children's.
         """
         own = {flavor_resource(f.name, r.name): r.nominal.nano for f, r in self.quotas() if r.nominal is not None}
-        return Share(nominal={**below.nominal, **own}, height=below.height + 1)
+        return Share(nominal={**below.nominal, **own}, height=below.height + 1, pools=self.pools(below.pools))
+
+    def uses(self) -> frozenset[Ref]:
+        return frozenset(resource_flavor_ref(flavor.name) for group in self.groups for flavor in group.flavors)
+
+    def terms(self) -> dict[str, Terms]:
+        """The node's own numbers by flavor and resource, as Kueue counts them."""
+        return {flavor_resource(flavor.name, quota.name): quota.terms() for flavor, quota in self.quotas()}
+
+    def pools(self, below: Mapping[str, Pool]) -> dict[str, Pool]:
+        """What the subtree shows upward, given the total over the children."""
+        terms = self.terms()
+        return {
+            pair: shown(terms.get(pair, NO_TERMS), pool, pool.taken, pool.queues)
+            for pair, pool in {**dict.fromkeys(terms, NO_POOL), **below}.items()
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,12 +204,27 @@ class ConcurrentAdmission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterQueue(QuotaNode):
-    """A leaf, which LocalQueues lead to. `selector_faults` is what is wrong with its namespaceSelector."""
+    """A leaf, which LocalQueues lead to. `selector_faults` is what is wrong with its namespaceSelector.
+
+    `reserved` is what workloads hold by flavor and resource, from status, as Kueue counts it.
+    """
 
     queueing_strategy: str = ""
     selector_faults: tuple[Defect, ...] = ()
     checks: tuple[AdmissionCheckUse, ...] = ()
     concurrent: ConcurrentAdmission | None = None
+    stop_policy: str = "None"
+    preemption: Preemption = field(default_factory=Preemption)
+    reserved: Mapping[str, int] = field(default_factory=dict)
+
+    def uses(self) -> frozenset[Ref]:
+        return QuotaNode.uses(self) | {admission_check_ref(check.name) for check in self.checks}
+
+    def pools(self, below: Mapping[str, Pool]) -> dict[str, Pool]:  # noqa: ARG002, a leaf has nothing below
+        """Quota that is reserved counts on after its flavor was taken off the list."""
+        terms = self.terms()
+        left = {pair: shown(NO_TERMS, NO_POOL, held, 0) for pair, held in self.reserved.items() if pair not in terms}
+        return left | {pair: shown(own, NO_POOL, self.reserved.get(pair, 0), 1) for pair, own in terms.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +261,9 @@ def read_cluster_queue(manifest: Manifest) -> ClusterQueue:
         selector_faults=tuple(selector_faults(spec.get("namespaceSelector"), "spec.namespaceSelector")),
         checks=tuple(_checks(spec)),
         concurrent=_concurrent(spec.get("concurrentAdmissionPolicy")),
+        stop_policy=text(spec.get("stopPolicy")) or "None",
+        preemption=read_preemption(mapping(spec.get("preemption"))),
+        reserved=read_reserved(mapping(manifest.get("status"))),
         defects=(*reader.defects(), *_bad_names(spec), *_too_many(groups)),
     )
 

@@ -23,6 +23,14 @@ IN_USE = f"{PREFIX}resource-in-use"
 """The finalizer of objects that workloads may depend on."""
 
 
+def admission_check_ref(name: str) -> Ref:
+    return Ref(*ADMISSION_CHECK, "", name)
+
+
+def resource_flavor_ref(name: str) -> Ref:
+    return Ref(*RESOURCE_FLAVOR, "", name)
+
+
 def cohort_ref(name: str) -> Ref:
     return Ref(*COHORT, "", name)
 
@@ -33,3 +41,8 @@ def cluster_queue_ref(name: str) -> Ref:
 
 def local_queue_ref(namespace: str, name: str) -> Ref:
     return Ref(*LOCAL_QUEUE, namespace, name)
+
+
+def flavor_resource(flavor: str, resource: str) -> str:
+    """The pair that quota is counted by; to be split at the first slash, which a flavor's name cannot hold."""
+    return f"{flavor}/{resource}"

@@ -1,0 +1,44 @@
+"""How a ClusterQueue may take quota back, and what workloads hold in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from policies.dialects.kueue_kinds import flavor_resource
+from policies.dialects.reading import listing, mapping, text
+from policies.pools import count
+from policies.quantity import BadQuantity, Quantity
+
+NEVER = "Never"
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """spec.preemption, as far as it reaches into other queues."""
+
+    reclaim_within_cohort: str = NEVER
+    borrow_within_cohort: str = NEVER
+
+
+def read_preemption(spec: Mapping[str, object]) -> Preemption:
+    borrow = mapping(spec.get("borrowWithinCohort"))
+    return Preemption(text(spec.get("reclaimWithinCohort")) or NEVER, text(borrow.get("policy")) or NEVER)
+
+
+def read_reserved(status: Mapping[str, object]) -> dict[str, int]:
+    """status.flavorsReservation; what cannot be read there counts as nothing, since nobody wrote it by hand."""
+    reserved: dict[str, int] = {}
+    for flavor in map(mapping, listing(status.get("flavorsReservation"))):
+        for resource in map(mapping, listing(flavor.get("resources"))):
+            name, held = text(resource.get("name")) or "", resource.get("total")
+            if amount := _amount(name, held):
+                reserved[flavor_resource(text(flavor.get("name")) or "", name)] = amount
+    return reserved
+
+
+def _amount(resource: str, value: object) -> int:
+    try:
+        return max(0, count(resource, Quantity.parse(value)))
+    except BadQuantity:
+        return 0

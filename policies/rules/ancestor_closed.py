@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from policies.dialects.core import POD
 from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Queue, moved
@@ -8,6 +9,8 @@ from policies.forest import Forest
 from policies.objects import Attached, Ref
 from policies.proposal import Proposal
 from policies.rule import STRICT_ONLY, Action, Cause, Finding, rule
+
+_FAR = 200  # levels that are looked up; a tree of that depth is refused for it
 
 
 @rule(
@@ -39,7 +42,7 @@ def ancestor_closed(proposal: Proposal) -> Iterator[Finding]:
 
 def _closed(forest: Forest, ref: Ref) -> Queue | None:
     """The nearest ancestor that takes no work."""
-    for above in forest.ancestors(ref):
+    for above in islice(forest.ancestors(ref), _FAR):
         queue = forest.node(above)
         if isinstance(queue, Queue) and not queue.is_open:
             return queue

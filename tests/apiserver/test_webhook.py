@@ -140,6 +140,12 @@ def test_a_collection_is_deleted_one_by_one_and_parents_stay(guard: Guard) -> No
     assert "delete-with-children" in said or "protected-queue" in said
 
 
+def test_an_exemption_that_cannot_be_read_is_refused_even_if_nothing_else_changes(guard: Guard) -> None:
+    said = refusal(guard, "annotate", "queue", "batch", "ignore.quotree.dev/depth-exceeded=because", "--dry-run=server")
+
+    assert "[exemption-invalid]" in said
+
+
 def test_a_repair_passes_in_a_tree_that_was_broken_behind_the_webhook(guard: Guard) -> None:
     """A cycle made while the webhook configuration is away can be mended, edited and deleted once it is back."""
     kubectl = guard.control_plane.kubectl

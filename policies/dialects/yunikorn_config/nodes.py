@@ -66,6 +66,8 @@ def first_document(text: str) -> Node | None:
 
 
 class _Composer:
+    """Events are told apart by the names of their classes; the classes would have to be imported with this module."""
+
     def __init__(self, text: str):
         import yaml.cyaml
 
@@ -73,36 +75,33 @@ class _Composer:
         self._anchors: dict[str, Node | None] = {}
 
     def document(self) -> Node | None:
-        from yaml.events import DocumentStartEvent, StreamEndEvent
-
-        while not isinstance(event := self._next(), DocumentStartEvent):
-            if isinstance(event, StreamEndEvent):
+        while (kind := _kind(self._next())) != "DocumentStartEvent":
+            if kind == "StreamEndEvent":
                 return None
         return self._node(self._next(), 0)
 
     def _node(self, event: Any, depth: int) -> Node:
-        from yaml.events import AliasEvent, MappingStartEvent, ScalarEvent
-
-        line = event.start_mark.line + 1
-        if isinstance(event, AliasEvent):
+        kind, line = _kind(event), event.start_mark.line + 1
+        if kind == "AliasEvent":
             return self._alias(event.anchor, line)
         if depth > MAX_DEPTH:
             raise BadYaml(line, f"nested deeper than {MAX_DEPTH} levels")
-        if event.anchor is not None:
-            self._anchors[event.anchor] = None
+        anchor = event.anchor
+        if anchor is not None:
+            self._anchors[anchor] = None
         node: Node
-        if isinstance(event, ScalarEvent):
-            node = Scalar(event.value, bool(event.implicit[0]) and event.tag is None, line)
-        elif isinstance(event, MappingStartEvent):
+        if kind == "ScalarEvent":
+            node = Scalar(event.value, event.implicit[0] and event.tag is None, line)
+        elif kind == "MappingStartEvent":
             node = self._mapping(line, depth)
         else:
             node = self._listing(line, depth)
-        if event.anchor is not None:
-            self._anchors[event.anchor] = node
+        if anchor is not None:
+            self._anchors[anchor] = node
         return node
 
-    def _alias(self, anchor: str | None, line: int) -> Node:
-        if anchor is None or anchor not in self._anchors:
+    def _alias(self, anchor: str, line: int) -> Node:
+        if anchor not in self._anchors:
             raise BadYaml(line, f"no anchor &{anchor} stands before this alias")
         node = self._anchors[anchor]
         if node is None:
@@ -110,10 +109,8 @@ class _Composer:
         return node
 
     def _mapping(self, line: int, depth: int) -> Mapping:
-        from yaml.events import MappingEndEvent
-
         entries: list[tuple[Scalar, Node]] = []
-        while not isinstance(event := self._next(), MappingEndEvent):
+        while _kind(event := self._next()) != "MappingEndEvent":
             key = self._node(event, depth + 1)
             if not isinstance(key, Scalar):
                 raise BadYaml(key.line, "a key must be a text")
@@ -121,9 +118,11 @@ class _Composer:
         return Mapping(tuple(entries), line)
 
     def _listing(self, line: int, depth: int) -> Listing:
-        from yaml.events import SequenceEndEvent
-
         items: list[Node] = []
-        while not isinstance(event := self._next(), SequenceEndEvent):
+        while _kind(event := self._next()) != "SequenceEndEvent":
             items.append(self._node(event, depth + 1))
         return Listing(tuple(items), line)
+
+
+def _kind(event: object) -> str:
+    return event.__class__.__name__

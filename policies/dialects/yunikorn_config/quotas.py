@@ -65,29 +65,38 @@ class _Most:
 
 
 def max_above_parent(root: Queue) -> Iterator[Problem]:
-    """Q6: against the smallest max on the path, not only the parent's."""
+    """Q6: against the smallest max on the path, not only the parent's; child templates too, which YuniKorn overlooks."""
     yield from _max_below(root, {})
 
 
 def _max_below(queue: Queue, most: Mapping[str, _Most]) -> Iterator[Problem]:
-    own = amounts(queue.maximum)
+    yield from _above_most(queue.maximum, queue.path, most, accepted=False)
+    down = dict(most)
+    for name, amount in amounts(queue.maximum).items():
+        if name not in down or amount < down[name].amount:
+            down[name] = _Most(amount, queue)
+    if queue.template is not None:
+        yield from _above_most(queue.template.maximum, f"the child template of {queue.path}", down, accepted=True)
+    for child in queue.queues:
+        yield from _max_below(child, down)
+
+
+def _above_most(
+    maximum: Resources | None, whose: str, most: Mapping[str, _Most], *, accepted: bool
+) -> Iterator[Problem]:
+    own = amounts(maximum)
     for name in over(own, {name: held.amount for name, held in most.items()}):
-        place, held = (queue.maximum or {})[name].written, most[name]
+        place, held = (maximum or {})[name].written, most[name]
         limit = written(held.queue.maximum, name)
         yield Problem(
             place.field,
             place.line,
-            f"max of {queue.path} is {name}={place.text}, that of {held.queue.path} above it is {limit}",
+            f"max of {whose} is {name}={place.text}, that of {held.queue.path} above it is {limit}",
             f"lower it to {limit} or less, or raise the max of {held.queue.path} first",
-            f"{queue.path} {name}",
+            f"{whose} {name}",
             own[name] - held.amount,
+            accepted,
         )
-    down = dict(most)
-    for name, amount in own.items():
-        if name not in down or amount < down[name].amount:
-            down[name] = _Most(amount, queue)
-    for child in queue.queues:
-        yield from _max_below(child, down)
 
 
 @dataclass(frozen=True, slots=True)

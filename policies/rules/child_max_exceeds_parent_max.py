@@ -20,7 +20,8 @@ def child_max_exceeds_parent_max(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is refused: the queue above stops the work first, so the number promises what nobody can have; YuniKorn
     refuses the configuration. The smallest max on the path counts, not only the parent's. A resource that the queue
-    above does not name is without limit there. The sum of the children's max is free.
+    above does not name is without limit there. The sum of the children's max is free. Child templates are held to the
+    same, which YuniKorn overlooks.
     Example: `root.eng` with `max: {memory: 10G}` and `root.eng.ml` with `max: {memory: 12G}`.
     Fix: lower the max of `root.eng.ml` to 10G, or raise that of `root.eng` first.
     """

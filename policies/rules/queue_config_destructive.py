@@ -57,11 +57,14 @@ def _lost(proposal: Proposal, written: Tree) -> Iterator[Finding]:
     gone = proposal.after.get(stood.ref) is None
     what = f"the ConfigMap {stood.ref.name} is deleted" if gone else f"{written.key} is missing"
     other = DEFAULTS if stood.ref.name == CONFIGS else CONFIGS
+    fix = f"keep {stood.key}, or put it into {other} first"
+    if CONFIG_MAP not in proposal.after.known and proposal.after.get(stood.ref._replace(name=other)) is None:
+        fix += f"; what {other} holds is not known here: if it holds the queues, exempt this change from the rule"
     yield Finding(
         stood.ref,
         stood.setting.field,
         f"{what}, which held the queues; {_BUILT_IN}",
-        fix=f"keep {stood.key}, or put it into {other} first",
+        fix=fix,
         profiles=STRICT_ONLY,
     )
 

@@ -65,7 +65,7 @@ class _Most:
 
 
 def max_above_parent(root: Queue) -> Iterator[Problem]:
-    """Q6: against the smallest max on the path, not only the parent's; child templates too, which YuniKorn overlooks."""
+    """Q6: against the smallest max on the path; of child templates too, which YuniKorn overlooks."""
     yield from _max_below(root, {})
 
 

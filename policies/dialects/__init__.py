@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from policies.dialects import core, kueue, kueue_checks, volcano
+from policies.dialects import core, kueue, kueue_checks, kueue_jobs, volcano
 from policies.dialects.kueue_flavor import read_resource_flavor
 from policies.dialects.kueue_workload import read_workload
 from policies.dialects.reading import Manifest, exemptions
@@ -22,6 +22,7 @@ READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
     kueue.WORKLOAD: read_workload,
     kueue.RESOURCE_FLAVOR: read_resource_flavor,
     **kueue_checks.READERS,
+    **kueue_jobs.READERS,
     volcano.QUEUE: volcano.read_queue,
     volcano.POD_GROUP: volcano.read_pod_group,
     volcano.JOB: volcano.read_job,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from policies import fields
 from policies.dialects.kueue import WORKLOAD
+from policies.dialects.kueue_jobs import KINDS, QueuedJob
 from policies.dialects.kueue_workload import GATED_BY, Workload
 from policies.dialects.labels import is_domain_prefixed_path
 from policies.proposal import Proposal
@@ -15,8 +16,8 @@ _LONGEST = 63
 
 @rule(
     "admission-gate-invalid",
-    source="Kueue: webhook of Workload (feature gate AdmissionGatedBy)",
-    kinds=(WORKLOAD,),
+    source="Kueue: webhooks of Workload and of every kind of job (feature gate AdmissionGatedBy)",
+    kinds=(WORKLOAD, *KINDS),
     alone=True,
 )
 def admission_gate_invalid(proposal: Proposal) -> Iterator[Finding]:
@@ -29,23 +30,29 @@ def admission_gate_invalid(proposal: Proposal) -> Iterator[Finding]:
     """
     if not proposal.configuration.kueue.enabled("AdmissionGatedBy"):
         return
-    for before, workload in proposal.changed(Workload):
-        text = workload.annotations.get(GATED_BY, "")
-        if before is not None:
-            yield from _added(before, workload, text)
-        for subject, message in _faults(text):
-            yield Finding(workload.ref, _FIELD, message, fix="write names like example.com/budget", subject=subject)
+    for old_workload, workload in proposal.changed(Workload):
+        yield from _of(old_workload, workload)
+    for old_job, job in proposal.changed(QueuedJob):
+        yield from _of(old_job, job)
 
 
-def _added(before: Workload, workload: Workload, text: str) -> Iterator[Finding]:
+def _of(before: Workload | QueuedJob | None, thing: Workload | QueuedJob) -> Iterator[Finding]:
+    text = thing.annotations.get(GATED_BY, "")
+    if before is not None:
+        yield from _added(before, thing, text)
+    for subject, message in _faults(text):
+        yield Finding(thing.ref, _FIELD, message, fix="write names like example.com/budget", subject=subject)
+
+
+def _added(before: Workload | QueuedJob, thing: Workload | QueuedJob, text: str) -> Iterator[Finding]:
     old = before.annotations.get(GATED_BY, "")
     added = [gate for gate in text.split(",") if gate not in old.split(",")] if text else []
     if added:
         yield Finding(
-            workload.ref,
+            thing.ref,
             _FIELD,
-            f"gate {added[0][:80]} is new; gates can only be taken away once the Workload exists",
-            fix="set every gate when the Workload is created",
+            f"gate {added[0][:80]} is new; gates can only be taken away once the object exists",
+            fix="set every gate when the object is created",
             subject="added",
         )
 

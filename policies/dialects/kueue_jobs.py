@@ -1,0 +1,110 @@
+"""The kinds of jobs that Kueue queues: what their labels and annotations ask of it, and whether they are suspended.
+
+Source: Kueue v0.19, pkg/controller/jobframework and pkg/controller/jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.reading import Manifest, identity, mapping, metadata, texts
+from policies.objects import GroupKind, KubeObject
+
+QUEUE_NAME = f"{PREFIX}queue-name"
+PRIORITY_CLASS = f"{PREFIX}priority-class"
+PREBUILT = f"{PREFIX}prebuilt-workload-name"
+MAX_SECONDS = f"{PREFIX}max-exec-time-seconds"
+MIN_PARALLELISM = f"{PREFIX}job-min-parallelism"
+COMPLETIONS_FOLLOW = f"{PREFIX}job-completions-equal-parallelism"
+MANAGED = f"{PREFIX}managed"
+POD_GROUP = f"{PREFIX}pod-group-name"
+POD_GROUP_SIZE = f"{PREFIX}pod-group-total-count"
+RETRIABLE = f"{PREFIX}retriable-in-group"
+
+BATCH_JOB = GroupKind("batch", "Job")
+
+
+class Abilities(NamedTuple):
+    """What a kind of job can do under Kueue. `suspend` is the path of its switch; empty where it has none."""
+
+    suspend: tuple[str, ...] = ("spec", "suspend")
+    prebuilt: bool = True
+    elastic: bool = False
+
+
+_OF_RUN_POLICY = Abilities(suspend=("spec", "runPolicy", "suspend"))
+_WITH_REPLICAS = Abilities(suspend=(), prebuilt=False)
+KINDS: Mapping[GroupKind, Abilities] = {
+    BATCH_JOB: Abilities(elastic=True),
+    GroupKind("jobset.x-k8s.io", "JobSet"): Abilities(),
+    **{GroupKind("kubeflow.org", kind): _OF_RUN_POLICY for kind in ("TFJob", "PaddleJob", "PyTorchJob", "XGBoostJob")},
+    GroupKind("kubeflow.org", "MPIJob"): _OF_RUN_POLICY,
+    GroupKind("kubeflow.org", "JAXJob"): _OF_RUN_POLICY._replace(prebuilt=False),
+    GroupKind("trainer.kubeflow.org", "TrainJob"): Abilities(),
+    **{GroupKind("ray.io", kind): Abilities(elastic=True) for kind in ("RayJob", "RayCluster", "RayService")},
+    GroupKind("workload.codeflare.dev", "AppWrapper"): Abilities(),
+    GroupKind("sparkoperator.k8s.io", "SparkApplication"): Abilities(prebuilt=False),
+    **{GroupKind("apps", kind): _WITH_REPLICAS for kind in ("Deployment", "StatefulSet")},
+    GroupKind("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _WITH_REPLICAS,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedJob(KubeObject):
+    """A job of one of these kinds. `labels` and `annotations` are those of Kueue, as written.
+
+    `running`: it is not suspended, or has pods that are ready where it cannot be. `pods` are the annotations that the
+    pods of a batch Job get. The numbers are of a batch Job; None where they are absent.
+    """
+
+    abilities: Abilities
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    pods: Mapping[str, str] = field(default_factory=dict)
+    running: bool = False
+    parallelism: int | None = None
+    completions: int | None = None
+    indexed: bool = False
+
+
+def _reader(kind: GroupKind, abilities: Abilities) -> Callable[[Manifest], QueuedJob]:
+    def read(manifest: Manifest) -> QueuedJob:
+        meta, spec = metadata(manifest), mapping(manifest.get("spec"))
+        template = mapping(mapping(spec.get("template")).get("metadata")) if kind == BATCH_JOB else {}
+        return QueuedJob(
+            ref=identity(manifest, kind, namespaced=True),
+            api_version=str(manifest.get("apiVersion")),
+            abilities=abilities,
+            labels=_ours(meta.get("labels")),
+            annotations=_ours(meta.get("annotations")),
+            pods=_ours(template.get("annotations")),
+            running=_runs(manifest, abilities),
+            parallelism=_whole(spec.get("parallelism")),
+            completions=_whole(spec.get("completions")),
+            indexed=spec.get("completionMode") == "Indexed",
+        )
+
+    return read
+
+
+READERS = {kind: _reader(kind, abilities) for kind, abilities in KINDS.items()}
+
+
+def _runs(manifest: Manifest, abilities: Abilities) -> bool:
+    if not abilities.suspend:
+        return bool(_whole(mapping(manifest.get("status")).get("readyReplicas")))
+    value: object = manifest
+    for step in abilities.suspend:
+        value = mapping(value).get(step)
+    return value is not True
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _ours(pairs: object) -> dict[str, str]:
+    return {key: value for key, value in texts(pairs).items() if key.startswith(PREFIX)}

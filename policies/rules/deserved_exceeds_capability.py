@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from policies import fields
 from policies.dialects.volcano import QUEUE, Queue
 from policies.proposal import Proposal
+from policies.quantity import Quantity
 from policies.rule import Finding, rule
 
 
@@ -28,11 +29,12 @@ def deserved_exceeds_capability(proposal: Proposal) -> Iterator[Finding]:
                     fix=f"lower deserved to {capability.text} or less, or raise the capability",
                     subject=resource,
                     excess=(deserved - capability).nano,
-                    patch=(
-                        {
-                            "op": "replace",
-                            "path": fields.pointer("spec", "deserved", resource),
-                            "value": capability.text,
-                        },
-                    ),
+                    patch=_patch(queue, resource, capability),
                 )
+
+
+def _patch(queue: Queue, resource: str, capability: Quantity) -> tuple[dict[str, object], ...]:
+    """None where the queue is guaranteed more than its capability: lowering one amount does not mend that."""
+    if queue.guarantee.get(resource, capability) > capability:
+        return ()
+    return ({"op": "replace", "path": fields.pointer("spec", "deserved", resource), "value": capability.text},)

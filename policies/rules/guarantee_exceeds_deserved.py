@@ -3,7 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies import fields
-from policies.dialects.volcano import QUEUE, Queue
+from policies.dialects.volcano import QUEUE, ROOT, Queue
+from policies.forest import Forest
 from policies.proposal import Proposal
 from policies.quantity import Quantity
 from policies.rule import BOTH, COMPAT_ONLY, Finding, rule
@@ -36,17 +37,34 @@ def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
                 fix=f"set {field} to {guarantee.text} or more, or lower the guarantee",
                 subject=resource,
                 excess=(guarantee - (deserved or Quantity.ZERO)).nano,
-                patch=_patch(queue, resource, guarantee),
+                patch=_patch(proposal.after, queue, resource, guarantee),
                 profiles=BOTH if guarantee.nano else COMPAT_ONLY,
             )
 
 
-def _patch(queue: Queue, resource: str, guarantee: Quantity) -> tuple[dict[str, object], ...]:
+def _patch(forest: Forest, queue: Queue, resource: str, guarantee: Quantity) -> tuple[dict[str, object], ...]:
     """Of this resource alone, so that the patches of several findings go together; where there is no `deserved` to add
-    it to, the whole of it. None where part of `deserved` cannot be read and would be lost."""
+    it to, the whole of it. None where part of `deserved` cannot be read and would be lost, and none where another rule
+    would refuse the raised amount."""
     if queue.deserved:
+        if not _has_room(forest, queue, resource, guarantee):
+            return ()
         return ({"op": "add", "path": fields.pointer("spec", "deserved", resource), "value": guarantee.text},)
     if any(defect.field.startswith("spec.deserved") for defect in queue.defects):
         return ()
+    if not all(_has_room(forest, queue, name, amount) for name, amount in queue.guarantee.items()):
+        return ()
     whole = {name: amount.text for name, amount in queue.guarantee.items()}
     return ({"op": "add", "path": "/spec/deserved", "value": whole},)
+
+
+def _has_room(forest: Forest, queue: Queue, resource: str, amount: Quantity) -> bool:
+    """Whether the queue may deserve this much: within its capability, and beside its siblings within the parent."""
+    if amount > queue.capability.get(resource, amount):
+        return False
+    parent = forest.node(queue.parent) if queue.parent and queue.parent != ROOT else None
+    if not isinstance(parent, Queue):
+        return True
+    raised = amount - queue.deserved.get(resource, Quantity.ZERO)
+    total = forest.below(parent.ref).nominal.get(resource, 0) + raised.nano
+    return total <= parent.deserved.get(resource, Quantity.ZERO).nano

@@ -8,7 +8,7 @@ from policies.configuration import Configuration
 from policies.forest import Forest
 from policies.rule import Profile, Severity
 from policies.verdict import evaluate
-from tests.builders import EVERYTHING, change, found, queue
+from tests.builders import EVERYTHING, change, found, queue, world
 
 NOBODY = Forest(frozenset(EVERYTHING))
 W1 = [
@@ -39,6 +39,28 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
         ("guarantee-exceeds-deserved", "cpu"),
         ("guarantee-exceeds-deserved", "memory"),
     ]
+
+
+CROWDED = world(queue("eng", deserved="cpu:4"), queue("web", "eng", deserved="cpu:3"))
+
+
+@pytest.mark.parametrize(
+    ("before", "change_to", "patches"),
+    [
+        (NOBODY, queue("q", guarantee="cpu:2", capability="cpu:2"), 1),
+        (NOBODY, queue("q", guarantee="cpu:2", capability="cpu:1"), 0),
+        (NOBODY, queue("q", guarantee="cpu:2", deserved="cpu:2", capability="cpu:1"), 0),
+        (CROWDED, queue("ml", "eng", guarantee="cpu:1"), 1),
+        (CROWDED, queue("ml", "eng", guarantee="cpu:2"), 0),
+        (CROWDED, queue("ml", "eng", guarantee="cpu:2", deserved="memory:0"), 0),
+    ],
+)
+def test_a_patch_is_only_given_where_no_other_rule_would_refuse_it(
+    before: Forest, change_to: dict[str, object], patches: int
+) -> None:
+    findings = evaluate(change(before, change_to)).of(Severity.ERROR)
+
+    assert sum(bool(judged.finding.patch) for judged in findings) == patches
 
 
 def test_a_guarantee_of_nothing_needs_no_deserved_but_volcano_wants_it() -> None:

@@ -1,0 +1,149 @@
+"""What holds for random organisations and random edits of them; `oracle.py` is the second opinion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonpatch
+import pytest
+from hypothesis import HealthCheck, assume, event, given, settings
+
+from policies.changes import changed
+from policies.configuration import Configuration
+from policies.proposal import Change, Proposal, propose
+from policies.rule import Profile, Severity
+from policies.sentence import statement
+from policies.verdict import Judged, Verdict, evaluate
+from tests.builders import COMPAT, cluster_queue, cohort, pod_group, queue, typed, world
+from tests.policies.oracle import Edit, Manifest, World, applied, describe, faults, key_of, missteps, worse
+from tests.policies.organisations import changes
+from tests.policies.rules.kueue_quotas import flavor, group, holding
+from tests.policies.yunikorn_objects import namespace_manifest
+
+STRICT = Configuration(profile=Profile.STRICT)
+random_edits = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def proposed(before: World, edit: Edit, configuration: Configuration = STRICT) -> Proposal:
+    return propose(world(*before.values()), _changes(before, edit), configuration)
+
+
+def _changes(before: World, edit: Edit) -> list[Change]:
+    made = (changed(before.get(key), manifest) for key, manifest in edit.items() if manifest or key in before)
+    return [change for change in made if change is not None]
+
+
+def told(verdict: Verdict) -> list[tuple[str, str, str]]:
+    return [(j.severity.value, str(j.finding.identity), statement(j)) for j in verdict.findings]
+
+
+@random_edits
+@given(changes(sound=True))
+def test_what_strict_accepts_keeps_a_sound_world_sound(change: tuple[World, Edit]) -> None:
+    before, edit = change
+    assume(edit)
+    allowed = evaluate(proposed(before, edit)).allowed
+    event("accepted" if allowed else "refused")
+
+    if allowed:
+        assert describe(faults(applied(before, edit))) == ""
+        assert describe(missteps(before, edit)) == ""
+
+
+@random_edits
+@given(changes(sound=False))
+def test_what_compat_refuses_strict_does_not_pass_over_in_silence(change: tuple[World, Edit]) -> None:
+    before, edit = change
+    refused = evaluate(proposed(before, edit, COMPAT)).of(Severity.ERROR)
+    event("refused" if refused else "accepted")
+
+    if refused:
+        assert evaluate(proposed(before, edit)).findings != (), describe(statement(judged) for judged in refused)
+
+
+@random_edits
+@given(changes(sound=True))
+def test_the_patches_of_a_refused_change_cure_what_they_are_for(change: tuple[World, Edit]) -> None:
+    before, edit = change
+    errors = evaluate(proposed(before, edit)).of(Severity.ERROR)
+    patched = {judged.rule.id for judged in errors if judged.finding.patch}
+    event(f"patched: {', '.join(sorted(patched))}" if patched else "nothing to patch")
+
+    left = evaluate(proposed(before, _patched(edit, errors))).of(Severity.ERROR)
+
+    cured = {(judged.rule.id, judged.finding.identity) for judged in errors if judged.finding.patch}
+    assert [statement(judged) for judged in left if (judged.rule.id, judged.finding.identity) in cured] == []
+    if all(judged.finding.patch for judged in errors) and len(edit) == 1:
+        assert [statement(judged) for judged in left] == []  # several objects may each take the same headroom
+    assert all(judged.finding.message for judged in errors)
+
+
+def _patched(edit: Edit, errors: tuple[Judged, ...]) -> Edit:
+    result: Edit = {}
+    for key, manifest in edit.items():
+        operations: list[Any] = [
+            operation
+            for judged in errors
+            if manifest is not None and judged.finding.object == typed(manifest).ref
+            for operation in judged.finding.patch
+        ]
+        result[key] = jsonpatch.apply_patch(manifest, operations) if operations else manifest
+    return result
+
+
+@random_edits
+@given(changes(sound=False))
+def test_the_order_of_the_documents_means_nothing(change: tuple[World, Edit]) -> None:
+    before, edit = change
+
+    backwards = dict(reversed(before.items())), dict(reversed(edit.items()))
+
+    assert told(evaluate(proposed(before, edit))) == told(evaluate(proposed(*backwards)))
+
+
+@random_edits
+@given(changes(sound=False))
+def test_an_edit_that_leaves_a_broken_world_no_worse_is_not_refused(change: tuple[World, Edit]) -> None:
+    before, edit = change
+    assume(not worse(before, edit) and not missteps(before, edit))
+    event("broken" if faults(before) else "sound")
+
+    assert [statement(judged) for judged in evaluate(proposed(before, edit)).of(Severity.ERROR)] == []
+
+
+def quota_node(nominal: str, parent: str | None = "eng", **limits: str) -> Manifest:
+    return holding(cluster_queue("q", parent), group("cpu", flavor("spot", cpu={"nominalQuota": nominal, **limits})))
+
+
+def of(*manifests: Manifest) -> World:
+    return {key_of(manifest): manifest for manifest in manifests}
+
+
+@pytest.mark.parametrize(
+    ("what", "broken"),
+    [
+        ("no parent", of(queue("a", "ghost"))),
+        ("endless", of(queue("a", "b"), queue("b", "a"))),
+        ("endless", of(cohort("a", "b"), cohort("b", "a"), cluster_queue("q", "b"))),
+        ("too deep", of(*(queue(name, parent) for name, parent in zip("abcdef", [None, *"abcde"], strict=True)))),
+        ("guarantee > deserved", of(queue("a", guarantee="cpu:1", deserved="cpu:500m"))),
+        ("deserved > capability", of(queue("a", deserved="cpu:2", capability="cpu:1"))),
+        ("children deserved", of(queue("a"), queue("b", "a", deserved="cpu:1"))),
+        (
+            "capability > ancestor",
+            of(queue("a", capability="cpu:1"), queue("b", "a"), queue("c", "b", capability="cpu:2")),
+        ),
+        ("no amount", of(queue("a", capability="pods/x:1500m"))),
+        ("work in an inner queue", of(queue("a"), queue("b", "a"), pod_group("w", "a", phase="Completed"))),
+        ("lends more than it has", of(quota_node("1", lendingLimit="2"))),
+        ("limit without a parent", of(quota_node("1", parent=None, borrowingLimit="1"))),
+        (
+            "guaranteed > quota",
+            of(namespace_manifest({"namespace.quota": '{"cpu":"1"}', "namespace.guaranteed": '{"cpu":"2"}'})),
+        ),
+        ("no JSON object", of(namespace_manifest({"namespace.quota": "4"}))),
+    ],
+)
+def test_the_oracle_sees_what_is_wrong(what: str, broken: World) -> None:
+    """A blind one would let everything hold."""
+    assert {fault for fault, _, _ in faults(broken)} == {what}

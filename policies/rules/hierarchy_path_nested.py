@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from policies import fields
 from policies.dialects.volcano import HIERARCHY, QUEUE, Queue
 from policies.forest import Forest
+from policies.objects import Ref
 from policies.proposal import Proposal
 from policies.rule import BOTH, STRICT_ONLY, Cause, Finding, Profile, rule
 
@@ -22,34 +23,55 @@ def hierarchy_path_nested(proposal: Proposal) -> Iterator[Finding]:
     Fix: give the upper queue a leaf of its own, such as `root/eng/rest`.
     """
     changed = [queue for _, queue in proposal.changed(Queue) if queue.hierarchy]
-    top = _levels(proposal.after) if changed else _Level()
+    if not changed:
+        return
+    above, below = _relatives(changed, proposal.after)
     for queue in changed:
-        level = top
-        for name in (queue.hierarchy or "").split("/"):
-            for other in level.queues:
-                yield _finding(queue, other, "lies below", f"below {other.name}", STRICT_ONLY)
-            level = level.inner[name]
-        if level.below is not None:
-            yield _finding(queue, level.below, "lies above", "above", BOTH)
+        for other in sorted(above.get(queue.ref, ()), key=lambda other: other.ref):
+            yield _finding(queue, other, "lies below", f"below {other.name}", STRICT_ONLY)
+        if queue.ref in below:
+            yield _finding(queue, below[queue.ref], "lies above", "above", BOTH)
 
 
 @dataclass(slots=True)
 class _Level:
-    """One place in the tree that the paths make. `queues` have this path; `below` is one that lies deeper."""
+    """One place in the tree that the changed paths make: `queues` have this path, those of `deeper` lie below it."""
 
     queues: list[Queue] = field(default_factory=list)
-    below: Queue | None = None
+    deeper: list[Queue] = field(default_factory=list)
     inner: dict[str, _Level] = field(default_factory=dict)
 
 
-def _levels(forest: Forest) -> _Level:
-    """The tree of all paths. Looks at every queue, as Volcano does, where a changed queue has such a path."""
+def _relatives(changed: Iterable[Queue], forest: Forest) -> tuple[Mapping[Ref, list[Queue]], Mapping[Ref, Queue]]:
+    """For each changed queue: those whose paths lie above its own, and the first by name of those that lie below.
+
+    Looks at every queue, as Volcano does: asked only where a changed queue has such a path.
+    """
+    top = _levels(changed)
+    above: dict[Ref, list[Queue]] = {}
+    below: dict[Ref, Queue] = {}
+    for other in forest.nodes():
+        if not isinstance(other, Queue) or not other.hierarchy:
+            continue
+        level = top
+        for name in other.hierarchy.split("/"):
+            for queue in level.queues:
+                below[queue.ref] = min(below.get(queue.ref, other), other, key=lambda queue: queue.ref)
+            if name not in level.inner:
+                break
+            level = level.inner[name]
+        else:
+            for queue in level.deeper:
+                above.setdefault(queue.ref, []).append(other)
+    return above, below
+
+
+def _levels(queues: Iterable[Queue]) -> _Level:
     top = _Level()
-    queues = [node for node in forest.nodes() if isinstance(node, Queue) and node.hierarchy]
-    for queue in sorted(queues, key=lambda queue: queue.ref):
+    for queue in queues:
         level = top
         for name in (queue.hierarchy or "").split("/"):
-            level.below = level.below or queue
+            level.deeper.append(queue)
             level = level.inner.setdefault(name, _Level())
         level.queues.append(queue)
     return top

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from policies.dialects.volcano import QUEUE, Queue, exists, moved
 from policies.objects import Ref
 from policies.proposal import Proposal
 from policies.rule import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, rule
+
+_FAR = 200  # levels that are looked up; a tree of that depth is refused for it
 
 
 @rule("parent-missing", source="Volcano Q9", kinds=(QUEUE,))
@@ -45,4 +48,5 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _first_absent(proposal: Proposal, queue: Queue) -> Ref | None:
-    return next((ref for ref in proposal.after.ancestors(queue.ref) if not exists(proposal.after, ref)), None)
+    above = islice(proposal.after.ancestors(queue.ref), _FAR)
+    return next((ref for ref in above if not exists(proposal.after, ref)), None)

@@ -12,6 +12,7 @@ import click
 from cli.exits import OutOfReach
 from cli.given import Unreadable, gather
 from policies.dialects import core, kueue, volcano
+from policies.dialects.kueue_kinds import ADMISSION_CHECK
 from policies.dialects.reading import Manifest
 from policies.forest import Forest
 from policies.objects import Ref
@@ -21,6 +22,7 @@ DECLARED = (
     kueue.CLUSTER_QUEUE,
     kueue.LOCAL_QUEUE,
     kueue.RESOURCE_FLAVOR,
+    ADMISSION_CHECK,
     volcano.QUEUE,
     core.NAMESPACE,
 )

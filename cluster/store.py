@@ -14,6 +14,7 @@ from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import NAMESPACES, Resource
 from cluster.stream import Manifest
 from policies.dialects import core, group_kind, kueue, read, volcano
+from policies.dialects.kueue_kinds import ADMISSION_CHECK
 from policies.forest import Forest
 from policies.objects import GroupKind, KubeObject
 
@@ -31,6 +32,7 @@ FOLLOWED: Mapping[GroupKind, tuple[Resource, ...]] = {
     kueue.CLUSTER_QUEUE: _kueue("clusterqueues", "v1beta2", "v1beta1"),
     kueue.LOCAL_QUEUE: _kueue("localqueues", "v1beta2", "v1beta1", namespaced=True),
     kueue.RESOURCE_FLAVOR: _kueue("resourceflavors", "v1beta2", "v1beta1"),
+    ADMISSION_CHECK: _kueue("admissionchecks", "v1beta2", "v1beta1"),
     volcano.QUEUE: (Resource(volcano.GROUP, "v1beta1", "queues", namespaced=False),),
     volcano.POD_GROUP: (Resource(volcano.GROUP, "v1beta1", "podgroups", namespaced=True),),
     volcano.JOB: (Resource(volcano.JOB.group, "v1alpha1", "jobs", namespaced=True),),

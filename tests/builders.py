@@ -16,6 +16,7 @@ from typing import Any
 
 from policies.configuration import Configuration
 from policies.dialects import core, kueue, read, volcano
+from policies.dialects.kueue_kinds import ADMISSION_CHECK
 from policies.forest import Forest
 from policies.objects import GroupKind, KubeObject, Ref
 from policies.proposal import Change, Proposal, propose
@@ -27,6 +28,7 @@ EVERYTHING: tuple[GroupKind, ...] = (
     kueue.LOCAL_QUEUE,
     kueue.WORKLOAD,
     kueue.RESOURCE_FLAVOR,
+    ADMISSION_CHECK,
     volcano.QUEUE,
     volcano.POD_GROUP,
     volcano.JOB,

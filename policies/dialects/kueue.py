@@ -192,6 +192,11 @@ class AdmissionCheckUse:
     on_flavors: tuple[str, ...]
     field: str
 
+    @property
+    def name_field(self) -> str:
+        """The path of its name; in the plain list of v1beta1 that is the whole entry."""
+        return f"{self.field.removesuffix('.onFlavors')}.name" if self.field.endswith(".onFlavors") else self.field
+
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentAdmission:
@@ -367,6 +372,8 @@ def _checks(spec: Mapping[str, object]) -> Iterator[AdmissionCheckUse]:
         flavors = tuple(text(name) or "" for name in listing(check.get("onFlavors")))
         at = fields.join(base, "admissionChecks", index, "onFlavors")
         yield AdmissionCheckUse(text(check.get("name")) or "", flavors, at)
+    for index, name in enumerate(listing(spec.get("admissionChecks"))):
+        yield AdmissionCheckUse(text(name) or "", (), fields.join("spec.admissionChecks", index))
 
 
 def _concurrent(policy: object) -> ConcurrentAdmission | None:

@@ -1,4 +1,4 @@
-"""The bundle in a Secret, shared by all replicas, and the caBundle of each webhook configuration."""
+"""The bundle in a Secret, shared by all replicas, and the caBundle of whatever makes the API server call us."""
 
 import base64
 import binascii
@@ -10,7 +10,7 @@ from typing import Any
 
 from certs.pki import BadCertificate, KeyPair, split
 from certs.rotate import Bundle, Lifetimes, plan
-from cluster.actions import ApplySecret, SetCaBundle, WebhookKind
+from cluster.actions import Action, ApplySecret, SetCaBundle, SetConversionBundle, WebhookKind
 from cluster.apply import perform
 from cluster.client import Cluster
 from cluster.errors import ClusterError, Conflict, NotFound
@@ -40,24 +40,47 @@ class Webhooks:
     name: str
     names: tuple[str, ...] | None = None
 
+    def trusting(self, ca_bundle: bytes) -> Action:
+        return SetCaBundle(self.kind, self.name, ca_bundle, self.names)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """One CustomResourceDefinition, of our installation, whose objects we convert."""
+
+    name: str
+
+    def trusting(self, ca_bundle: bytes) -> Action:
+        return SetConversionBundle(self.name, ca_bundle)
+
+    def __str__(self) -> str:
+        return f"CustomResourceDefinition {self.name}"
+
+
+Caller = Webhooks | Conversion
+"""What makes the API server call us, and so must trust our authority."""
+
 
 @dataclass(frozen=True)
 class SecretSettings:
-    """Where the bundle is kept, for which names it is made, and which webhook configurations must trust it."""
+    """Where the bundle is kept, for which names it is made, and who must trust it."""
 
     namespace: str
     secret: str
     names: tuple[str, ...]
-    webhooks: tuple[Webhooks, ...] = ()
+    callers: tuple[Caller, ...] = ()
     lifetimes: Lifetimes = field(default_factory=Lifetimes)
 
 
 @dataclass(frozen=True)
 class Ensured:
-    """The bundle in use, and the webhook configurations that do not exist (yet) and so do not trust it."""
+    """The bundle in use, and the callers that do not exist (yet) and so do not trust it."""
 
     bundle: Bundle
-    missing: tuple[Webhooks, ...]
+    missing: tuple[Caller, ...]
 
 
 def service_names(service: str, namespace: str) -> tuple[str, ...]:
@@ -66,7 +89,7 @@ def service_names(service: str, namespace: str) -> tuple[str, ...]:
 
 
 def ensure(cluster: Cluster, settings: SecretSettings, now: datetime) -> Ensured:
-    """The bundle that all replicas use: read, made or renewed, and trusted by every webhook configuration there is.
+    """The bundle that all replicas use: read, made or renewed, and trusted by every caller there is.
 
     Replicas that start together agree: who loses the compare-and-swap takes what the winner wrote. Trust is
     written before the bundle is returned, so nobody serves a certificate that the API server does not know.
@@ -77,7 +100,7 @@ def ensure(cluster: Cluster, settings: SecretSettings, now: datetime) -> Ensured
         bundle = plan(stored, settings.names, now, settings.lifetimes)
         if bundle != stored and not _store(cluster, settings, bundle, version):
             continue
-        missing = tuple(webhooks for webhooks in settings.webhooks if not _trust(cluster, webhooks, bundle))
+        missing = tuple(caller for caller in settings.callers if not _trust(cluster, caller, bundle))
         # Somebody may have renewed between our reading and our writing of the caBundle, which would undo theirs.
         if _fetch(cluster, settings)[0] == bundle:
             return Ensured(bundle, missing)
@@ -139,11 +162,18 @@ def _store(cluster: Cluster, settings: SecretSettings, bundle: Bundle, version: 
     return True
 
 
-def _trust(cluster: Cluster, webhooks: Webhooks, bundle: Bundle) -> bool:
-    """Whether the configuration exists and now trusts the bundle."""
-    try:
-        perform(cluster, SetCaBundle(webhooks.kind, webhooks.name, bundle.ca_bundle, webhooks.names))
-    except NotFound:
-        log.warning("%s %s does not exist: the API server does not call us", webhooks.kind, webhooks.name)
-        return False
-    return True
+def _trust(cluster: Cluster, caller: Caller, bundle: Bundle) -> bool:
+    """Whether the caller exists and now trusts the bundle."""
+    for _ in range(_ROUNDS):
+        try:
+            perform(cluster, caller.trusting(bundle.ca_bundle))
+            return True
+        except Conflict:
+            continue  # changed since it was read, by another replica as a rule
+        except NotFound:
+            # A cluster without Kueue has nothing to convert; without its configurations nothing is guarded at all.
+            level = logging.INFO if isinstance(caller, Conversion) else logging.WARNING
+            log.log(level, "%s does not exist: the API server does not call us", caller)
+            return False
+    log.warning("%s changes with every attempt to let it trust us", caller)
+    return False

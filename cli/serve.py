@@ -43,6 +43,12 @@ def serve() -> None:
 )
 @click.option("--mutating", metavar="NAME", multiple=True, help="A MutatingWebhookConfiguration that must trust us.")
 @click.option(
+    "--conversion",
+    metavar="CRD",
+    multiple=True,
+    help="A CustomResourceDefinition of ours that must trust us; one that somebody else installed is left alone.",
+)
+@click.option(
     "--against",
     type=AgainstType(),
     default="cluster",
@@ -70,6 +76,7 @@ def webhook(
     service: str | None,
     validating: tuple[str, ...],
     mutating: tuple[str, ...],
+    conversion: tuple[str, ...],
     against: Against,
     kubeconfig: str | None,
     config: str | None,
@@ -96,5 +103,5 @@ def webhook(
         patience_seconds=PATIENCE if against.kind == "cluster" else 0,
         address_file=address_file,
     )
-    certificates = Certificates(folder, supplied, names, secret, service, validating, mutating)
+    certificates = Certificates(folder, supplied, names, secret, service, validating, mutating, conversion)
     click.get_current_context().exit(run(settings, against, kubeconfig, certificates))

@@ -37,6 +37,7 @@ class Certificates:
     service: str | None
     validating: Sequence[str]
     mutating: Sequence[str]
+    conversion: Sequence[str]
 
     def keeper(self, cluster: Callable[[], Cluster]) -> Keeper | None:
         """Raises Misused, or ClusterError where a cluster is needed and not configured."""
@@ -51,10 +52,12 @@ class Certificates:
         namespace, _, name = secret.partition("/")
         if not (namespace and name and self.service):
             raise Misused("--secret takes NAMESPACE/NAME and needs --service, by whose name the API server calls")
-        webhooks = [secrets.Webhooks("ValidatingWebhookConfiguration", each) for each in self.validating]
-        webhooks += [secrets.Webhooks("MutatingWebhookConfiguration", each) for each in self.mutating]
+        callers: list[secrets.Caller] = []
+        callers += [secrets.Webhooks("ValidatingWebhookConfiguration", each) for each in self.validating]
+        callers += [secrets.Webhooks("MutatingWebhookConfiguration", each) for each in self.mutating]
+        callers += map(secrets.Conversion, self.conversion)
         names = (*secrets.service_names(self.service, namespace), *self.names)
-        return secrets.SecretSettings(namespace, name, names, tuple(webhooks))
+        return secrets.SecretSettings(namespace, name, names, tuple(callers))
 
 
 def run(settings: Settings, against: Against, kubeconfig: str | None, certificates: Certificates) -> Exit:

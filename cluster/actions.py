@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+INSTALLED_BY = {"quotree.dev/installed-by": "quotree"}
+"""The label of our CustomResourceDefinitions. Those of Kueue lack it, and are left alone."""
 WebhookKind = Literal["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"]
 
 
@@ -36,4 +38,15 @@ class SetCaBundle:
     webhooks: tuple[str, ...] | None = None
 
 
-Action = ApplySecret | SetCaBundle
+@dataclass(frozen=True)
+class SetConversionBundle:
+    """Let the API server trust `ca_bundle` (PEM) when it has objects of a CustomResourceDefinition converted.
+
+    Owns that one field. A definition without the label INSTALLED_BY, or that asks no webhook, is left as it is.
+    """
+
+    name: str
+    ca_bundle: bytes
+
+
+Action = ApplySecret | SetCaBundle | SetConversionBundle

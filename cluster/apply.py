@@ -2,9 +2,15 @@
 
 import base64
 
-from cluster.actions import Action, ApplySecret, SetCaBundle
+from cluster.actions import INSTALLED_BY, Action, ApplySecret, SetCaBundle, SetConversionBundle
 from cluster.client import Cluster
-from cluster.resource import MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS, Resource
+from cluster.resource import (
+    CUSTOM_RESOURCE_DEFINITIONS,
+    MUTATING_WEBHOOKS,
+    SECRETS,
+    VALIDATING_WEBHOOKS,
+    Resource,
+)
 from cluster.stream import Manifest
 
 CERTS_MANAGER = "quotree-certs"
@@ -19,13 +25,16 @@ def perform(cluster: Cluster, action: Action) -> Manifest:
     """Do it; returns the object as it is stored afterwards. Repeating an action changes nothing.
 
     Raises Conflict where a compare-and-swap lost: read again and decide again. Raises NotFound where the
-    namespace or the webhook configuration does not exist. Other ApiErrors as the server says.
+    namespace, the webhook configuration or the CustomResourceDefinition does not exist. Other ApiErrors as the server
+    says.
     """
     match action:
         case ApplySecret():
             return _apply_secret(cluster, action)
         case SetCaBundle():
             return _set_ca_bundle(cluster, action)
+        case SetConversionBundle():
+            return _set_conversion_bundle(cluster, action)
 
 
 def _apply_secret(cluster: Cluster, action: ApplySecret) -> Manifest:
@@ -50,5 +59,25 @@ def _set_ca_bundle(cluster: Cluster, action: SetCaBundle) -> Manifest:
         "metadata": {"name": action.name},
         # Webhooks are a map by name to server-side apply: what is not said here stays as its owner has it.
         "webhooks": [{"name": name, "clientConfig": {"caBundle": bundle}} for name in wanted],
+    }
+    return cluster.apply(path, body, CERTS_MANAGER, force=True)
+
+
+def _set_conversion_bundle(cluster: Cluster, action: SetConversionBundle) -> Manifest:
+    path = CUSTOM_RESOURCE_DEFINITIONS.item(action.name)
+    present = cluster.get(path)
+    bundle = base64.b64encode(action.ca_bundle).decode()
+    conversion = present["spec"].get("conversion") or {}
+    ours = INSTALLED_BY.items() <= (present["metadata"].get("labels") or {}).items()
+    if not ours or conversion.get("strategy") != "Webhook":
+        return present
+    if conversion["webhook"].get("clientConfig", {}).get("caBundle") == bundle:
+        return present  # every write makes the API server build the whole kind anew
+    body = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        # The version makes sure that Kueue's definition has not taken the place of ours meanwhile.
+        "metadata": {"name": action.name, "resourceVersion": present["metadata"]["resourceVersion"]},
+        "spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": bundle}}}},
     }
     return cluster.apply(path, body, CERTS_MANAGER, force=True)

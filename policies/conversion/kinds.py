@@ -98,7 +98,18 @@ def _cluster_queue_up(spec: _Part) -> _Part:
 
 
 def _cluster_queue_down(spec: _Part) -> _Part:
+    """Checks for all flavors become the plain list.
+
+    One content must have one form by itself, without the annotation: server-side apply drops that when a manager goes
+    over to the other version, and then takes away what it finds in the form that the manager owned before.
+    """
     _renamed(spec, "cohortName", "cohort")
+    strategy = mapping(spec.get("admissionChecksStrategy"))
+    checks = listing(strategy.get("admissionChecks"))
+    names = [check["name"] for check in checks if isinstance(check, Mapping) and check.keys() == {"name"}]
+    if checks and len(strategy) == 1 and len(names) == len(checks) and all(map(text, names)):
+        del spec["admissionChecksStrategy"]
+        spec["admissionChecks"] = names
     return spec
 
 

@@ -38,6 +38,7 @@ class Guard:
         self._folder = tempfile.TemporaryDirectory(prefix="quotree-guard-")
         self._configuration = configuration
         self._process: subprocess.Popen[bytes] | None = None
+        self._converted: list[str] = []
 
     def __enter__(self) -> Self:
         self.install()
@@ -51,7 +52,8 @@ class Guard:
     def install(self) -> None:
         """Apply the CRDs and the base."""
         kubectl = self.control_plane.kubectl
-        kubectl("apply", "-k", str(ROOT / "manifests" / "crds"))
+        crds = yaml.safe_load_all(kubectl("kustomize", str(ROOT / "manifests" / "crds")).stdout)
+        kubectl("apply", "-f", "-", input=yaml.safe_dump_all(map(self._reachable, crds)))
         kubectl("wait", "--for=condition=Established", "crd", "--all")
         base = kubectl("kustomize", str(ROOT / "manifests" / "base")).stdout
         things = [self._reachable(thing) for thing in yaml.safe_load_all(base)]
@@ -68,6 +70,7 @@ class Guard:
                 *(f"--certs={self._folder.name}/certs", "--secret=quotree-system/quotree-webhook-certificate"),
                 *("--service=quotree-webhook", "--name=127.0.0.1"),
                 *("--validating=quotree-validate", "--mutating=quotree-mutate", "--drain=0"),
+                *(f"--conversion={name}" for name in self._converted),
                 *(f"--kubeconfig={login}", *self._config()),
             ],
             stdout=log,
@@ -124,7 +127,11 @@ class Guard:
         return [f"--config={path}"]
 
     def _reachable(self, thing: dict[str, Any]) -> dict[str, Any]:
-        for webhook in thing.get("webhooks", ()):
+        callers = list(thing.get("webhooks", ()))
+        if thing["kind"] == "CustomResourceDefinition" and "conversion" in thing["spec"]:
+            self._converted.append(thing["metadata"]["name"])
+            callers.append(thing["spec"]["conversion"]["webhook"])
+        for webhook in callers:
             path = webhook["clientConfig"].pop("service")["path"]
             webhook["clientConfig"]["url"] = f"https://127.0.0.1:{self.port}{path}"
         return thing

@@ -15,6 +15,7 @@ from certs.rotate import Bundle, plan
 from certs.secret import (
     BadSecret,
     Contended,
+    Conversion,
     SecretSettings,
     Webhooks,
     ensure,
@@ -22,6 +23,7 @@ from certs.secret import (
     service_names,
     to_data,
 )
+from cluster.actions import INSTALLED_BY
 from cluster.client import Cluster
 from cluster.errors import Forbidden, Unreachable
 from cluster.wire import Timeouts
@@ -174,6 +176,60 @@ def test_a_webhook_configuration_that_is_missing_is_told_and_does_not_stop_us(st
 
     assert ensured.missing == (HOOKS,)
     assert store.bundle == ensured.bundle
+
+
+CRD = "cohorts.kueue.x-k8s.io"
+CONVERTING = SecretSettings("quotree", "certs", service_names("quotree", "quotree"), (Conversion(CRD),))
+
+
+class Definition:
+    """Our CustomResourceDefinition, which changes `busy` times just before it is written."""
+
+    def __init__(self, store: Store, busy: int) -> None:
+        self.busy = busy
+        self.content: dict[str, Any] = {
+            "metadata": {"name": CRD, "labels": INSTALLED_BY, "resourceVersion": "1"},
+            "spec": {"conversion": {"strategy": "Webhook", "webhook": {"clientConfig": {}}}},
+        }
+        answer = store.reply_for_secret
+        store.reply_for_secret = lambda seen: self.reply(seen) if CRD in seen.path else answer(seen)  # type: ignore[method-assign]
+
+    def reply(self, seen: Seen) -> Reply:
+        if seen.method == "PATCH" and self.busy:
+            self.busy -= 1
+            return status(409, "Conflict")
+        if seen.method == "PATCH":
+            self.content["spec"]["conversion"]["webhook"] = seen.body["spec"]["conversion"]["webhook"]
+        return lambda handler: handler.send_json(200, self.content)
+
+
+def test_a_definition_whose_objects_we_convert_trusts_us_however_busy_it_is(store: Store, cluster: Cluster) -> None:
+    definition = Definition(store, busy=3)
+
+    ensured = ensure(cluster, CONVERTING, NOW)
+
+    webhook = definition.content["spec"]["conversion"]["webhook"]
+    assert base64.b64decode(webhook["clientConfig"]["caBundle"]) == ensured.bundle.ca_bundle
+    assert ensured.missing == ()
+
+
+def test_a_definition_that_never_holds_still_is_tried_again_later(
+    store: Store, cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    Definition(store, busy=1000)
+
+    assert ensure(cluster, CONVERTING, NOW).missing == (Conversion(CRD),)
+    assert f"CustomResourceDefinition {CRD} changes with every attempt" in caplog.text
+
+
+def test_a_cluster_without_kueue_is_no_reason_to_warn(
+    store: Store, cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = store.reply_for_secret
+    store.reply_for_secret = lambda seen: status(404, "NotFound") if CRD in seen.path else answer(seen)  # type: ignore[method-assign]
+
+    assert ensure(cluster, CONVERTING, NOW).missing == (Conversion(CRD),)
+    assert [record for record in caplog.records if record.levelname == "WARNING"] == []
 
 
 GOOD = to_data(plan(None, SETTINGS.names, NOW))

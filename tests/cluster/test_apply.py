@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cluster.actions import ApplySecret, SetCaBundle
+from cluster.actions import INSTALLED_BY, ApplySecret, SetCaBundle, SetConversionBundle
 from cluster.apply import perform
 from cluster.client import Cluster
 from cluster.errors import Conflict, NotFound
@@ -67,4 +67,52 @@ def test_only_the_ca_bundle_of_webhooks_that_exist_is_written(
 def test_a_webhook_configuration_that_does_not_exist_is_not_made(api: FakeApi, cluster: Cluster) -> None:
     with pytest.raises(NotFound):
         perform(cluster, SetCaBundle("ValidatingWebhookConfiguration", "quotree", b"pem"))
+    assert [seen.method for seen in api.seen] == ["GET"]
+
+
+DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cohorts.kueue.x-k8s.io"
+PEM = base64.b64encode(b"pem").decode()
+
+
+def definition(labels: dict[str, str] | None, **client_config: Any) -> dict[str, Any]:
+    metadata = {"name": "cohorts.kueue.x-k8s.io", "resourceVersion": "7", "labels": labels}
+    webhook = {"conversionReviewVersions": ["v1"], "clientConfig": {"service": {"name": "quotree"}, **client_config}}
+    return {"metadata": metadata, "spec": {"conversion": {"strategy": "Webhook", "webhook": webhook}}}
+
+
+def test_only_the_ca_bundle_of_our_own_definition_is_written(api: FakeApi, cluster: Cluster) -> None:
+    api.others += [ok(definition({**INSTALLED_BY, "more": "labels"})), ok({})]
+
+    perform(cluster, SetConversionBundle("cohorts.kueue.x-k8s.io", b"pem"))
+
+    read, write = api.seen
+    assert [(read.method, read.path), (write.method, write.path)] == [("GET", DEFINITION), ("PATCH", DEFINITION)]
+    assert write.body["metadata"] == {"name": "cohorts.kueue.x-k8s.io", "resourceVersion": "7"}
+    assert write.body["spec"] == {"conversion": {"webhook": {"clientConfig": {"caBundle": PEM}}}}
+    assert write.query == {"fieldManager": "quotree-certs", "force": "true"}
+
+
+@pytest.mark.parametrize(
+    "present",
+    [
+        definition(None),
+        definition({"app.kubernetes.io/name": "kueue"}),
+        definition({"quotree.dev/installed-by": "somebody"}),
+        {"metadata": {"labels": INSTALLED_BY}, "spec": {"conversion": {"strategy": "None"}}},
+        {"metadata": {"labels": INSTALLED_BY}, "spec": {}},
+        definition(INSTALLED_BY, caBundle=PEM),
+    ],
+    ids=["no labels", "Kueue's", "another's", "no conversion", "no word of it", "all is well"],
+)
+def test_other_definitions_are_left_alone(api: FakeApi, cluster: Cluster, present: dict[str, Any]) -> None:
+    api.others += [ok(present)]
+
+    assert perform(cluster, SetConversionBundle("cohorts.kueue.x-k8s.io", b"pem")) == present
+
+    assert [seen.method for seen in api.seen] == ["GET"]
+
+
+def test_a_definition_that_does_not_exist_is_not_made(api: FakeApi, cluster: Cluster) -> None:
+    with pytest.raises(NotFound):
+        perform(cluster, SetConversionBundle("cohorts.kueue.x-k8s.io", b"pem"))
     assert [seen.method for seen in api.seen] == ["GET"]

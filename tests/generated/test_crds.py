@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
+from cluster.actions import INSTALLED_BY
 from policies import schemas
 from tests.generated import crds
+from webhook.app import CONVERTING
 
 FILES = crds.generate()
 CRDS = {
@@ -43,10 +45,31 @@ def test_nothing_in_a_crd_is_for_quotree_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CRDS)
-def test_the_newest_version_alone_is_served_and_stored(name: str) -> None:
-    (version,) = CRDS[name]["spec"]["versions"]
-    served = {"kueue.x-k8s.io": "v1beta2", "scheduling.volcano.sh": "v1beta1", "batch.volcano.sh": "v1alpha1"}
-    assert (version["name"], version["served"], version["storage"]) == (served[CRDS[name]["spec"]["group"]], True, True)
+def test_the_newest_version_is_stored_and_older_ones_of_kueue_are_served_beside_it(name: str) -> None:
+    spec = CRDS[name]["spec"]
+    found = [(v["name"], v["served"], v["storage"], v.get("deprecated", False)) for v in spec["versions"]]
+    of_volcano = {"scheduling.volcano.sh": "v1beta1", "batch.volcano.sh": "v1alpha1"}
+    if spec["group"] == "kueue.x-k8s.io":
+        assert found == [("v1beta2", True, True, False), ("v1beta1", True, False, True)]
+    else:
+        assert found == [(of_volcano[spec["group"]], True, True, False)]
+
+
+@pytest.mark.parametrize("name", CRDS)
+def test_the_webhook_converts_what_differs_between_the_versions_by_more_than_their_name(name: str) -> None:
+    spec = CRDS[name]["spec"]
+    one, *others = [version["schema"]["openAPIV3Schema"]["properties"] for version in spec["versions"]]
+    differs = any({**one, "metadata": None} != {**other, "metadata": None} for other in others)
+
+    assert ("conversion" in spec) == differs
+    if differs:
+        assert spec["conversion"]["strategy"] == "Webhook"
+        assert spec["conversion"]["webhook"]["clientConfig"]["service"]["path"] == CONVERTING
+
+
+@pytest.mark.parametrize("name", CRDS)
+def test_every_definition_says_whose_it_is(name: str) -> None:
+    assert INSTALLED_BY.items() <= CRDS[name]["metadata"]["labels"].items()
 
 
 @pytest.mark.parametrize(
@@ -103,7 +126,7 @@ def test_only_kinds_without_a_state_of_their_own_lack_the_status_subresource() -
 
 
 def test_workloads_can_be_selected_by_the_queue_that_holds_their_quota() -> None:
-    (version,) = CRDS["workloads.kueue.x-k8s.io"]["spec"]["versions"]
+    version, _ = CRDS["workloads.kueue.x-k8s.io"]["spec"]["versions"]
     assert version["selectableFields"] == [{"jsonPath": ".status.admission.clusterQueue"}]
 
 

@@ -11,7 +11,7 @@ import yaml
 from cli.serve import webhook as command
 from cluster.store import FOLLOWED, FixedWorld
 from policies.forest import Forest
-from webhook.app import MUTATING, VALIDATING, create_app
+from webhook.app import CONVERTING, MUTATING, VALIDATING, create_app
 from webhook.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,16 @@ WEBHOOKS = [
     if configuration["kind"].endswith("WebhookConfiguration")
     for webhook in configuration["webhooks"]
 ]
-TREES = {"cohorts", "clusterqueues", "resourceflavors", "localqueues", "queues", "namespaces", "configmaps"}
+TREES = {
+    "cohorts",
+    "clusterqueues",
+    "resourceflavors",
+    "admissionchecks",
+    "localqueues",
+    "queues",
+    "namespaces",
+    "configmaps",
+}
 
 
 def of_kind(kind: str) -> list[dict[str, Any]]:
@@ -104,6 +113,21 @@ def test_the_configurations_that_the_process_writes_to_are_those_that_exist() ->
     (role,) = of_kind("Role")
     secret = next(arg for arg in args if arg.startswith("--secret=")).partition("/")[2]
     assert secret in {name for rule in role["rules"] for name in rule.get("resourceNames", [])}
+
+
+def test_the_definitions_that_the_process_writes_to_are_those_whose_objects_it_converts() -> None:
+    crds = [yaml.safe_load(path.read_text()) for path in (ROOT / "manifests" / "crds").glob("*.*.yaml")]
+    converted = {crd["metadata"]["name"]: crd["spec"]["conversion"] for crd in crds if "conversion" in crd["spec"]}
+    (service,) = of_kind("Service")
+    (cluster,) = of_kind("ClusterRole")
+    (rule,) = [rule for rule in cluster["rules"] if rule["resources"] == ["customresourcedefinitions"]]
+
+    assert converted
+    assert {arg.removeprefix("--conversion=") for arg in container()["args"] if "--conversion" in arg} == set(converted)
+    assert set(rule["resourceNames"]) == set(converted)
+    for conversion in converted.values():
+        called = {key: service["metadata"][key] for key in ("name", "namespace")} | {"path": CONVERTING}
+        assert conversion["webhook"]["clientConfig"] == {"service": called}
 
 
 def test_the_pod_is_restricted() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any
 
@@ -12,8 +13,8 @@ from policies.dialects.kueue_kinds import GROUP
 from policies.schemas import Schema
 
 Values = st.SearchStrategy[Any]
-NAMES = st.sampled_from(["a", "b", "spot-1", "main", "rack.example.com"])
-"""They fit every pattern of a name."""
+_TEXTS = ["a", "b", "spot-1", "main", "rack.example.com"]
+NAMES = st.sampled_from(_TEXTS)
 _UNBOUNDED = 3
 """Entries of a list or mapping; more add time and nothing else."""
 
@@ -46,7 +47,7 @@ def values(node: Schema) -> Values:
             return st.booleans()
     if node.get("format") == "date-time":
         return st.just("2026-11-21T07:00:00Z")
-    return NAMES
+    return st.sampled_from([name for name in _TEXTS if re.search(node.get("pattern", ""), name)])
 
 
 def _mappings(node: Schema) -> Values:

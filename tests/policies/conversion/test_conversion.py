@@ -149,13 +149,29 @@ def test_who_edits_a_rewritten_field_means_it() -> None:
     assert convert(new, "v1beta1")["spec"]["flavorFungibility"] == {"whenCanBorrow": "TryNextFlavor"}
 
 
+def test_checks_for_all_flavors_are_a_plain_list_without_any_annotation() -> None:
+    old = thing("ClusterQueue", "v1beta1", admissionChecks=["a", "b"])
+    new = thing("ClusterQueue", "v1beta2", admissionChecksStrategy={"admissionChecks": [{"name": "a"}, {"name": "b"}]})
+
+    assert convert(old, "v1beta2") == new
+    assert convert(new, "v1beta1") == old
+
+
+def test_checks_of_one_flavor_stay_a_strategy_without_any_annotation() -> None:
+    spec = {"admissionChecksStrategy": {"admissionChecks": [{"name": "a"}, {"name": "b", "onFlavors": ["f"]}]}}
+
+    assert convert(thing("ClusterQueue", "v1beta2", **spec), "v1beta1") == thing("ClusterQueue", "v1beta1", **spec)
+
+
 def test_checks_that_were_removed_in_one_version_do_not_come_back_in_the_other() -> None:
-    new = convert(thing("ClusterQueue", "v1beta1", admissionChecks=["a", "b"]), "v1beta2")
+    listed = {"admissionChecks": [{"name": "a"}, {"name": "b"}]}
+    new = convert(thing("ClusterQueue", "v1beta1", admissionChecksStrategy=listed), "v1beta2")
+    assert notes(new)
     new["spec"]["admissionChecksStrategy"]["admissionChecks"].pop()
 
     old = convert(new, "v1beta1")
 
-    assert old["spec"] == {"admissionChecksStrategy": {"admissionChecks": [{"name": "a"}]}}
+    assert old["spec"] == {"admissionChecks": ["a"]}
     assert convert(old, "v1beta2")["spec"] == new["spec"]
 
 

@@ -42,4 +42,6 @@ def finding(written: Tree, problem: Problem) -> Finding:
 
 def about_setting(config_map: QueueConfigMap, problem: Problem) -> Finding:
     """A problem of one key beside the tree."""
-    return Finding(config_map.ref, problem.field, problem.message, fix=problem.fix, profiles=STRICT_ONLY)
+    return Finding(
+        config_map.ref, problem.field, problem.message, fix=problem.fix, subject=problem.subject, profiles=STRICT_ONLY
+    )

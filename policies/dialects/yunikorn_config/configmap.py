@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from policies import fields
 from policies.dialects.reading import Manifest, identity, mapping, metadata, texts
+from policies.dialects.yunikorn_config import patterns
 from policies.dialects.yunikorn_config.decode import read_config
 from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.dialects.yunikorn_config.settings import is_duration
@@ -30,12 +31,22 @@ MAX_UNZIPPED = 8 * 2**20
 """Bytes of one unzipped text; a ConfigMap holds 1 MiB, and a tree of 10 000 queues has about 2."""
 
 _TIME_SPANS = ("service.schedulingInterval", "service.volumeBindTimeout", "service.dispatchTimeout")
-_SWITCHES = ("service.enableConfigHotRefresh", "service.disableGangScheduling")
 _FALLING_BACK = (
     "admissionController.filtering.generateUniqueAppId",
     "admissionController.accessControl.bypassAuth",
     "admissionController.accessControl.trustControllers",
 )
+_PATTERNS = (
+    "admissionController.filtering.processNamespaces",
+    "admissionController.filtering.bypassNamespaces",
+    "admissionController.filtering.labelNamespaces",
+    "admissionController.filtering.noLabelNamespaces",
+    "admissionController.accessControl.systemUsers",
+    "admissionController.accessControl.externalUsers",
+    "admissionController.accessControl.externalGroups",
+)
+HOT_REFRESH = "service.enableConfigHotRefresh"
+_SWITCHES = (HOT_REFRESH, "service.disableGangScheduling")
 _GO_BOOLEANS = frozenset(["1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"])
 
 
@@ -144,9 +155,32 @@ def unreadable_settings(config_map: QueueConfigMap) -> Iterator[Problem]:
 
 
 def settings_that_fall_back(config_map: QueueConfigMap) -> Iterator[Problem]:
-    """Switches of the admission controller that it cannot read: it uses their defaults."""
+    """What the admission controller cannot read: it uses the default of that key."""
     for key in _FALLING_BACK:
         setting = config_map.settings.get(key)
         if setting is not None and setting.text not in _GO_BOOLEANS:
             message = f"{key} is {setting.text!r}, neither true nor false: its default counts"
             yield Problem(setting.field, 0, message, "write true or false", accepted=True)
+    for key in _PATTERNS:
+        setting = config_map.settings.get(key)
+        for pattern in (setting.text or "").split(",") if setting else ():
+            if setting and patterns.compiled(pattern.strip()) is None:
+                message = f"{key} has {pattern.strip()!r}, no regular expression: the default of the whole key counts"
+                fix = "write patterns that Go compiles; a comma always separates two"
+                yield Problem(setting.field, 0, message, fix, pattern.strip(), accepted=True)
+
+
+def settings_that_need_a_restart(before: QueueConfigMap | None, after: QueueConfigMap) -> Iterator[Problem]:
+    """What the running scheduler does not take over, and what keeps it from taking over anything."""
+    old, new = (config_map.settings.get(POLICY_GROUP) if config_map else None for config_map in (before, after))
+    if before is not None and (old.text if old else None) != (new.text if new else None):
+        shown = [setting.text if setting else "queues" for setting in (old, new)]
+        at = fields.join("data", POLICY_GROUP)
+        message = f"the policy group changes from {shown[0]} to {shown[1]}; the running scheduler keeps the old one"
+        yield Problem(at, 0, message, "restart the scheduler after the change", accepted=True)
+    switch = after.settings.get(HOT_REFRESH)
+    if switch is not None and switch.text in _GO_BOOLEANS and switch.text[:1] in "0fF":
+        message = (
+            f"{HOT_REFRESH} is {switch.text}: from now on the scheduler takes over no change until it is restarted"
+        )
+        yield Problem(switch.field, 0, message, "restart the scheduler after each change", accepted=True)

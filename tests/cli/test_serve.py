@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from cli.demo_webhook import Webhook
+from cluster.actions import INSTALLED_BY
 from tests.builders import queue
 from tests.cli.runs import BAD, WORSE, kubeconfig, run, write
 from tests.cluster.fake import FakeApi, Handler, status
@@ -123,7 +124,7 @@ def api() -> Iterator[FakeApi]:
 
 
 class Secrets:
-    """An API server that holds one Secret and two webhook configurations."""
+    """An API server that holds one Secret, two webhook configurations and a CustomResourceDefinition of ours."""
 
     def __init__(self, api: FakeApi) -> None:
         self.secret: dict[str, Any] | None = None
@@ -143,6 +144,12 @@ class Secrets:
             name = path.rpartition("/")[2]
             webhooks = [{"name": "queues.quotree.dev", "clientConfig": {}}]
             handler.send_json(200, {"metadata": {"name": name, "resourceVersion": "1"}, "webhooks": webhooks})
+        elif "customresourcedefinitions/" in path:
+            if handler.command == "PATCH":
+                self.trusting[path.rpartition("/")[2]] = body
+            conversion = {"strategy": "Webhook", "webhook": {"clientConfig": {}}}
+            metadata = {"name": path.rpartition("/")[2], "resourceVersion": "1", "labels": INSTALLED_BY}
+            handler.send_json(200, {"metadata": metadata, "spec": {"conversion": conversion}})
         else:
             status(404, "NotFound")(handler)
 
@@ -150,6 +157,7 @@ class Secrets:
 def test_with_a_secret_all_replicas_share_the_certificates(tmp_path: Path, api: FakeApi) -> None:
     held = Secrets(api)
     secret = ["--secret", "quota/quotree", "--service", "webhook", "--validating", "val", "--mutating", "mut"]
+    secret += ["--conversion", "cohorts.kueue.x-k8s.io"]
 
     with serving(
         tmp_path,
@@ -165,7 +173,7 @@ def test_with_a_secret_all_replicas_share_the_certificates(tmp_path: Path, api: 
 
     assert held.secret is not None
     assert base64.b64decode(held.secret["data"]["tls.crt"]) == (tmp_path / "certs" / "tls.crt").read_bytes()
-    assert {"val", "mut"} == held.trusting.keys()
+    assert {"val", "mut", "cohorts.kueue.x-k8s.io"} == held.trusting.keys()
     assert not (tmp_path / "certs" / "ca.key").exists()
 
 

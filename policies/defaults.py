@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies import fields
+from policies import fields, kueue_defaults
 from policies.configuration import Configuration
-from policies.dialects import core, group_kind, kueue, volcano, yunikorn
+from policies.dialects import core, group_kind, kueue, kueue_jobs, volcano, yunikorn
 from policies.dialects.reading import Manifest, mapping, metadata, text, texts
 from policies.forest import Forest
 from policies.objects import Ref
@@ -27,7 +27,11 @@ def patch(
     kind = group_kind(manifest)
     if kind in (kueue.CLUSTER_QUEUE, kueue.RESOURCE_FLAVOR) and operation is Operation.CREATE:
         as_kueue = configuration.profile is Profile.COMPAT or configuration.kueue.manage_jobs
-        return _finalizer(manifest) if as_kueue else []  # else nobody is there to take it away again
+        return kueue_defaults.finalizer(manifest) if as_kueue else []  # else nobody is there to take it away again
+    if kind == kueue.WORKLOAD and operation is Operation.CREATE:
+        return kueue_defaults.min_counts(manifest, configuration.kueue)
+    if kind in kueue_jobs.KINDS and operation is Operation.CREATE:
+        return kueue_defaults.queued_job(kind, manifest, forest, configuration.kueue)
     if kind == volcano.QUEUE and operation is Operation.CREATE:
         return _queue(manifest, configuration)
     if kind == volcano.POD_GROUP and operation is Operation.CREATE:
@@ -39,16 +43,6 @@ def patch(
     if kind == core.NAMESPACE and configuration.yunikorn.translate_legacy_annotations:
         return yunikorn.translated(core.read_namespace(manifest))
     return []
-
-
-def _finalizer(manifest: Manifest) -> Patch:
-    """Kueue's own mark, which its controller takes away once nothing uses the object any more."""
-    finalizers = metadata(manifest).get("finalizers")
-    if not isinstance(manifest.get("metadata"), dict) or not (finalizers is None or isinstance(finalizers, list)):
-        return []
-    if finalizers and kueue.IN_USE in finalizers:
-        return []
-    return [_add([*(finalizers or []), kueue.IN_USE], "metadata", "finalizers")]
 
 
 def _queue(manifest: Manifest, configuration: Configuration) -> Patch:

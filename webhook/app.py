@@ -19,7 +19,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from cluster.store import World
 from policies.defaults import patch
-from policies.dialects import core, kueue, volcano
+from policies.dialects import core, kueue, kueue_jobs, volcano
 from policies.forest import Forest
 from policies.proposal import Proposal
 from policies.verdict import Verdict
@@ -31,12 +31,12 @@ from webhook.settings import Settings
 log = logging.getLogger(__name__)
 
 VALIDATING: Mapping[str, frozenset[str]] = {
-    "/v1/validate/kueue": frozenset({kueue.GROUP}),
+    "/v1/validate/kueue": frozenset({kueue.GROUP, core.POD.group, *(kind.group for kind in kueue_jobs.KINDS)}),
     "/v1/validate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
     "/v1/validate/yunikorn": frozenset({core.NAMESPACE.group}),
 }
 MUTATING: Mapping[str, frozenset[str]] = {
-    "/v1/mutate/kueue": frozenset({kueue.GROUP}),
+    "/v1/mutate/kueue": frozenset({kueue.GROUP, kueue_jobs.BATCH_JOB.group}),
     "/v1/mutate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
     "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}),
 }

@@ -1,0 +1,87 @@
+"""What the mutating webhook fills in for Kueue's objects and for the jobs that Kueue queues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies import fields
+from policies.configuration import KueueSettings
+from policies.dialects.kueue import LocalQueue, local_queue_ref
+from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME
+from policies.dialects.kueue_kinds import IN_USE
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from policies.forest import Forest
+from policies.objects import GroupKind
+
+Patch = list[dict[str, Any]]
+
+_DEFAULT = "default"
+
+
+def finalizer(manifest: Manifest) -> Patch:
+    """Kueue's own mark, which its controller takes away once nothing uses the object any more."""
+    finalizers = metadata(manifest).get("finalizers")
+    if not isinstance(manifest.get("metadata"), dict) or not (finalizers is None or isinstance(finalizers, list)):
+        return []
+    if finalizers and IN_USE in finalizers:
+        return []
+    return [_add([*(finalizers or []), IN_USE], "metadata", "finalizers")]
+
+
+def min_counts(manifest: Manifest, settings: KueueSettings) -> Patch:
+    """Without partial admission no pod set of a Workload may start smaller."""
+    if settings.enabled("PartialAdmission"):
+        return []
+    entries = enumerate(listing(mapping(manifest.get("spec")).get("podSets")))
+    return [
+        {"op": "remove", "path": fields.pointer("spec", "podSets", at, "minCount")}
+        for at, entry in entries
+        if "minCount" in mapping(entry)
+    ]
+
+
+def queued_job(kind: GroupKind, manifest: Manifest, forest: Forest, settings: KueueSettings) -> Patch:
+    """A job that names a LocalQueue is suspended; one that names none goes to `default` where there is such a queue.
+
+    A job that belongs to another job is left to that one. Source: Kueue, defaults of its job framework.
+    """
+    meta, spec = manifest.get("metadata"), manifest.get("spec")
+    switch = KINDS[kind].suspend
+    if not settings.manage_jobs or not isinstance(meta, dict) or not isinstance(spec, dict) or _is_owned(manifest):
+        return []
+    operations: Patch = []
+    if not text(mapping(meta.get("labels")).get(QUEUE_NAME)):
+        namespace = text(meta.get("namespace")) or "default"
+        default = forest.get(local_queue_ref(namespace, _DEFAULT))
+        if not settings.enabled("LocalQueueDefaulting") or not isinstance(default, LocalQueue):
+            return []
+        if not isinstance(meta.get("labels"), dict):
+            operations.append(_add({}, "metadata", "labels"))
+        operations.append(_add(_DEFAULT, "metadata", "labels", QUEUE_NAME))
+    return operations + (_suspended(manifest, switch) if switch else [])
+
+
+def _suspended(manifest: Manifest, switch: tuple[str, ...]) -> Patch:
+    """The switch turned on, and what it hangs from made where it is missing."""
+    operations: Patch = []
+    held: Any = manifest
+    for depth, step in enumerate(switch[:-1], start=1):
+        held = mapping(held).get(step)
+        if not isinstance(held, dict):
+            operations.append(_add({}, *switch[:depth]))
+    if mapping(held).get(switch[-1]) is True:
+        return []
+    return [*operations, _add(True, *switch)]
+
+
+def _is_owned(manifest: Manifest) -> bool:
+    owners = map(mapping, listing(metadata(manifest).get("ownerReferences")))
+    return any(owner.get("controller") is True and _kind(owner) in KINDS for owner in owners)
+
+
+def _kind(owner: Manifest) -> GroupKind:
+    return GroupKind(str(owner.get("apiVersion", "")).rpartition("/")[0], str(owner.get("kind", "")))
+
+
+def _add(value: object, *path: str) -> dict[str, Any]:
+    return {"op": "add", "path": fields.pointer(*path), "value": value}

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies import quota as arithmetic
+from policies.forest import Forest
+from policies.objects import Ref
+from policies.pools import NO_POOL
+from policies.proposal import Proposal
+from policies.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
+from policies.rules._kueue_quota import KINDS, changed_in_trees, listed, said, untold
+
+
+@rule(
+    "lending-limit-idle",
+    source="Quotree; Kueue: only queues that list a flavor and resource can borrow it",
+    kinds=KINDS,
+    default=Action.WARN,
+)
+def lending_limit_idle(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A node limits what it lends, but nobody in its tree could borrow it.
+
+    Why it is reported: only a ClusterQueue that lists the flavor and the resource itself, be it with 0, can borrow.
+    With nobody to lend to the limit means nothing; mostly a queue is missing or has the wrong cohort.
+    Example: `lendingLimit: 4` in flavor `a100` where no other queue of the cohort lists `a100`.
+    Fix: remove the limit, or list the flavor and resource, with nominalQuota 0, in the queues that are to borrow.
+    """
+    for before, node in changed_in_trees(proposal):
+        if missing := untold(proposal):
+            yield missing
+            return
+        stood = before.terms() if before is not None and before.parent == node.parent else {}
+        for pair, flavor, quota in listed(node):
+            limit = quota.terms().lending
+            if limit is None or stood.get(pair) == quota.terms() or _takers(proposal.after, node.ref, pair):
+                continue
+            yield Finding(
+                node.ref,
+                quota.field("lendingLimit"),
+                f"may lend {said(pair, limit)} of flavor {flavor.name}, but no other queue of its tree lists that",
+                fix=f"remove lendingLimit, or list {quota.name} in flavor {flavor.name} with nominalQuota 0 in the "
+                "queues that are to borrow it",
+                subject=pair,
+                profiles=STRICT_ONLY,
+            )
+
+
+def _takers(forest: Forest, ref: Ref, pair: str) -> int:
+    """How many ClusterQueues of the tree, not in the subtree itself, list the pair."""
+    root = arithmetic.root_of(forest, ref)
+    own = forest.share_of(ref).pools.get(pair, NO_POOL)
+    return arithmetic.below(forest, root, pair).queues - own.queues

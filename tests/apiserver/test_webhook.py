@@ -68,11 +68,13 @@ def refusal(guard: Guard, *command: str, input: str | None = None) -> str:
 def test_the_accepted_organisation_is_stored_with_what_the_webhook_fills_in(guard: Guard) -> None:
     archive = stored(guard, "queue", "archive")["spec"]
     group = stored(guard, "podgroup", "ad-hoc", "acme-speech")["spec"]
+    job = stored(guard, "jobs.batch.volcano.sh", "resnet", "acme-vision")["spec"]
 
     assert archive["parent"] == "root"
     assert archive["reclaimable"] is True
     assert archive["weight"] == 1
     assert group["queue"] == "speech"
+    assert (job["maxRetry"], job["tasks"][0]["minAvailable"], job["tasks"][0]["maxRetry"]) == (3, 4, 3)
     assert len(everything(guard)) >= len(documents(EXAMPLES / "accepted")) - 2  # but for the two flavors
 
 

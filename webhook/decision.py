@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from cluster.store import FOLLOWED
 from policies.configuration import Configuration
-from policies.dialects import read
+from policies.dialects import kueue, read
 from policies.dialects.core import NAMESPACE, Namespace
 from policies.forest import Forest
 from policies.objects import Node, Ref
@@ -54,6 +54,7 @@ def warm_up() -> None:
                 "metadata": {"name": "warm-up"},
             }
             evaluate(propose(Forest(), [Change(None, read(manifest))]))
+    read({"apiVersion": f"{kueue.GROUP}/v1beta2", "kind": kueue.WORKLOAD.kind, "metadata": {"name": "warm-up"}})
 
 
 def changes_a_tree(proposal: Proposal) -> bool:

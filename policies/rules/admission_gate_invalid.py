@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 from policies import fields
 from policies.dialects.kueue import WORKLOAD
@@ -12,6 +13,7 @@ from policies.rule import Finding, rule
 
 _FIELD = fields.join("metadata", "annotations", GATED_BY)
 _LONGEST = 63
+_MOST = 20  # faults that are told; an annotation may hold a hundred thousand
 
 
 @rule(
@@ -40,13 +42,13 @@ def _of(before: Workload | QueuedJob | None, thing: Workload | QueuedJob) -> Ite
     text = thing.annotations.get(GATED_BY, "")
     if before is not None:
         yield from _added(before, thing, text)
-    for subject, message in _faults(text):
+    for subject, message in islice(_faults(text), _MOST):
         yield Finding(thing.ref, _FIELD, message, fix="write names like example.com/budget", subject=subject)
 
 
 def _added(before: Workload | QueuedJob, thing: Workload | QueuedJob, text: str) -> Iterator[Finding]:
-    old = before.annotations.get(GATED_BY, "")
-    added = [gate for gate in text.split(",") if gate not in old.split(",")] if text else []
+    old = set(before.annotations.get(GATED_BY, "").split(","))
+    added = [gate for gate in text.split(",") if gate not in old] if text else []
     if added:
         yield Finding(
             thing.ref,

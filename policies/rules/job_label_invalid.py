@@ -20,7 +20,7 @@ from policies.dialects.labels import is_domain
 from policies.proposal import Proposal
 from policies.rule import Finding, rule
 
-_COUNT = re.compile(r"\+?0*[1-9][0-9]{0,9}").fullmatch
+_COUNT = re.compile(r"\+?0{0,20}[1-9][0-9]{0,9}").fullmatch
 _MOST = 2**31 - 1
 
 Fault = tuple[str, str, str, str]

@@ -163,7 +163,7 @@ def _our_path(field: str, manifest: Data) -> str:
     field = re.sub(r"\[kueue\.x-k8s\.io/[a-z-]+\]$", "", field)
     named = re.fullmatch(r"status\.reclaimablePods\[([^\]]+)\](.*)", field)
     if not named:
-        return re.sub(r"\.(requests|limits)\[([a-z]+)\]$", r".\1.\2", field)
+        return re.sub(r"\[([a-z][A-Za-z0-9_-]*)\]$", r".\1", field)
     names = [entry["name"] for entry in manifest.get("status", {}).get("reclaimablePods") or []]
     at = f"[{names.index(named[1])}]" if named[1] in names else ""
     return f"status.reclaimablePods{at}{named[2]}"

@@ -13,6 +13,7 @@ def bad_structure(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is refused: the API server refuses it too, but only once it gets there; a file is told before the merge, and
     all at once. A field that no version of the kind knows is a warning, since the API server drops it without a word.
+    A field that must stay, such as the clusterQueue of a LocalQueue, is compared with the object that is replaced.
     Example: a ClusterQueue whose `queueingStrategy` is `FIFO`.
     Fix: write what the message names as allowed.
     """

@@ -6,6 +6,7 @@ from policies import fields
 from policies.dialects.core import POD, Pod
 from policies.dialects.kueue_jobs import BATCH_JOB, QueuedJob
 from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.labels import is_qualified_name
 from policies.proposal import Proposal
 from policies.rule import Finding, rule
@@ -27,11 +28,22 @@ def topology_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
     """
     if not proposal.configuration.kueue.enabled("TopologyAwareScheduling"):
         return
+    slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     for _, job in proposal.changed(QueuedJob):
         pods = 1 if job.parallelism is None else job.parallelism
         yield from _findings(job, "spec.template.metadata.annotations", job.pods, pods)
+        if slicing and job.annotations.get(ELASTIC) == "true":
+            yield from _elastic(job)
     for _, pod in proposal.changed(Pod):
         yield from _findings(pod, "metadata.annotations", pod.annotations, None)
+
+
+def _elastic(job: QueuedJob) -> Iterator[Finding]:
+    for key in _LEVELS[:2]:
+        if key in job.pods:
+            field = fields.join("spec.template.metadata.annotations", key)
+            message = "an elastic job changes its size, so its pods cannot be held together"
+            yield Finding(job.ref, field, message, fix="let the pods lie anywhere", subject=f"elastic {key}")
 
 
 def _findings(thing: QueuedJob | Pod, base: str, notes: Mapping[str, str], pods: int | None) -> Iterator[Finding]:

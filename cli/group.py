@@ -19,6 +19,7 @@ _COMMANDS = {
     "explain": "Print the page of a rule.",
     "rules": "List the rules.",
     "serve": "Run a server: the admission webhook.",
+    "install": "Write manifests for a cluster: policies for the time the webhook is down.",
     "certs": "Make or inspect the webhook's certificates.",
 }
 _INTERRUPTED = 130

@@ -87,20 +87,20 @@ def shown(terms: Terms, below: Pool, usage: int, queues: int) -> Pool:
 
 
 def joined(shares: Iterable[Pools]) -> dict[str, Pool]:
-    """The total over siblings."""
-    total: dict[str, Pool] = {}
+    """The total over siblings. It is taken for every step of every change, so it adds up columns, not pool by pool."""
+    together: dict[str, list[Pool]] = {}
     for pools in shares:
         for pair, pool in pools.items():
-            other = total.get(pair)
-            total[pair] = pool if other is None else _join(other, pool)
-    return total
+            together.setdefault(pair, []).append(pool)
+    return {pair: pools[0] if len(pools) == 1 else _sum(pools) for pair, pools in together.items()}
 
 
-def _join(a: Pool, b: Pool) -> Pool:
+def _sum(pools: list[Pool]) -> Pool:
+    lent, taken, queues, smallest, largest = zip(*pools, strict=True)
     return Pool(
-        plus(a.lent, b.lent),
-        plus(a.taken, b.taken),
-        a.queues + b.queues,
-        min(a.smallest, b.smallest) or max(a.smallest, b.smallest),
-        max(a.largest, b.largest),
+        min(sum(lent), UNLIMITED),
+        min(sum(taken), UNLIMITED),
+        sum(queues),
+        min(filter(None, smallest), default=0),
+        max(largest),
     )

@@ -78,7 +78,7 @@ def _finding(proposal: Proposal, ref: Ref, pair: str, over: int, most: int, work
 def _borrowers(proposal: Proposal, worse: set[tuple[Ref, str]]) -> Iterator[Finding]:
     """Queues that the tree can still hold, but that now borrow what was their own."""
     for before, queue in proposal.changed(ClusterQueue):
-        if before is None or queue.parent is None:
+        if before is None or queue.parent is None or not arithmetic.countable(proposal.after, queue.ref):
             continue
         for pair, terms in before.terms().items():
             left, work = queue.terms().get(pair, NO_TERMS).nominal, _held(proposal, proposal.after, queue.ref, pair)

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from policies import cel
+from policies.rule import find, registry
+from tests.generated.rule_pages import dialects, index, page
+
+
+def rows(*rules: str) -> list[str]:
+    return [line for line in index([find(id) for id in rules]).splitlines() if line.startswith("| [")]
+
+
+def test_the_index_says_what_the_rule_does_under_each_profile() -> None:
+    assert "| Volcano Q4 | refuses | refuses | deny | yes |" in rows("deserved-exceeds-capability")[0]
+    assert "| refuses | tells | deny |  |" in rows("guaranteed-exceeds-quota")[0]
+    assert "| warns | tells | warn |  |" in rows("cluster-queue-missing")[0]
+
+
+def test_a_rule_of_two_dialects_stands_with_both_and_one_of_none_with_every_dialect() -> None:
+    assert dialects(find("delete-with-children")) == ["Kueue", "Volcano"]
+    assert dialects(find("exemption-unused")) == ["Every dialect"]
+
+
+def test_every_rule_stands_in_the_index_and_every_left_out_rule_with_its_reason() -> None:
+    text = index(list(registry().values()))
+
+    assert [id for id in registry() if f"| [{id}]({id}.md) | " not in text] == []
+    assert [id for id, why in cel.LEFT_OUT.items() if f"| [{id}]({id}.md) | {why} |" not in text] == []
+
+
+def test_a_page_lists_its_cases() -> None:
+    text = page(find("deserved-exceeds-capability"))
+
+    assert "## Cases" in text
+    assert "\n- error: " in text
+    assert "\n- passes: " in text

@@ -119,11 +119,33 @@ class VolcanoSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class AdmissionSettings:
+    """What the mutating webhook does for pods in place of YuniKorn's admission controller.
+
+    `scheduler_name` is off, default (where the pod has no other scheduler than the default one) or always.
+    """
+
+    scheduler_name: str = "off"
+    labels: bool = False
+    user_info: bool = False
+    preemption: bool = False
+
+    @property
+    def active(self) -> bool:
+        return self != AdmissionSettings()
+
+
+@dataclass(frozen=True, slots=True)
 class YuniKornSettings:
-    """`version` decides whether the legacy quota annotations still count: from 2.0 on they do not."""
+    """`version` decides whether the legacy quota annotations still count: from 2.0 on they do not.
+
+    `namespace` is where YuniKorn and its ConfigMaps are.
+    """
 
     version: tuple[int, int] = (1, 9)
     translate_legacy_annotations: bool = False
+    namespace: str = "yunikorn"
+    admission: AdmissionSettings = AdmissionSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +180,7 @@ class Configuration:
             raise BadConfiguration(f"expected apiVersion {API_VERSION} and kind {KIND}")
         volcano, yunikorn, exemptions = (top.section(key) for key in ("volcano", "yunikorn", "exemptions"))
         kueue = top.section("kueue")
-        gates = kueue.section("featureGates")
+        gates, admission = kueue.section("featureGates"), yunikorn.section("admission")
         configuration = cls(
             profile=Profile(top.text("profile", Profile.STRICT, among=list(Profile))),
             overrides=tuple(_override(section) for section in top.sections("rules")),
@@ -176,9 +198,11 @@ class Configuration:
             yunikorn=YuniKornSettings(
                 version=_version(yunikorn),
                 translate_legacy_annotations=yunikorn.flag("translateLegacyAnnotations", False),
+                namespace=yunikorn.text("namespace", YuniKornSettings().namespace),
+                admission=_admission(admission),
             ),
         )
-        for section in (top, kueue, gates, volcano, yunikorn, exemptions):
+        for section in (top, kueue, gates, volcano, yunikorn, admission, exemptions):
             section.done()
         return configuration
 
@@ -230,6 +254,15 @@ def _resource_group(section: _Section) -> ResourceGroup:
     object.done()
     section.done()
     return group
+
+
+def _admission(section: _Section) -> AdmissionSettings:
+    return AdmissionSettings(
+        scheduler_name=section.text("schedulerName", "off", among=["off", "default", "always"]),
+        labels=section.flag("labels", False),
+        user_info=section.flag("userInfo", False),
+        preemption=section.flag("preemption", False),
+    )
 
 
 def _version(section: _Section) -> tuple[int, int]:

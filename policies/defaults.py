@@ -5,22 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from policies import fields, kueue_defaults
-from policies.configuration import Configuration
+from policies.configuration import Configuration, YuniKornSettings
 from policies.dialects import core, group_kind, kueue, kueue_jobs, volcano, yunikorn
 from policies.dialects.reading import Manifest, mapping, metadata, text, texts
+from policies.dialects.yunikorn_config import configmap
 from policies.forest import Forest
-from policies.objects import Ref
-from policies.proposal import Operation
+from policies.objects import GroupKind, Ref
+from policies.proposal import Operation, User
 from policies.rule import Profile
 from policies.volcano_defaults import complete_job, complete_pod
+from policies.yunikorn_admission import WORKLOAD_GROUPS, Filters, Request, mutated_pod, mutated_workload
 
 Patch = list[dict[str, Any]]
+NOBODY = User()
 
 
 def patch(
-    manifest: Manifest, forest: Forest, configuration: Configuration, operation: Operation = Operation.CREATE
+    manifest: Manifest,
+    forest: Forest,
+    configuration: Configuration,
+    operation: Operation = Operation.CREATE,
+    user: User = NOBODY,
 ) -> Patch:
-    """The operations that complete this object, which is about to be stored; none for other kinds.
+    """The operations that complete this object, which `user` is about to have stored; none for other kinds.
 
     Parts whose structure is wrong are left alone: validation says so.
     """
@@ -31,7 +38,8 @@ def patch(
     if kind == kueue.WORKLOAD and operation is Operation.CREATE:
         return kueue_defaults.min_counts(manifest, configuration.kueue)
     if kind in kueue_jobs.KINDS and operation is Operation.CREATE:
-        return kueue_defaults.queued_job(kind, manifest, forest, configuration.kueue)
+        queued = kueue_defaults.queued_job(kind, manifest, forest, configuration.kueue)
+        return queued + _yunikorn_work(kind, manifest, forest, configuration.yunikorn, user)
     if kind == volcano.QUEUE and operation is Operation.CREATE:
         return _queue(manifest, configuration)
     if kind == volcano.POD_GROUP and operation is Operation.CREATE:
@@ -39,9 +47,12 @@ def patch(
     if kind == volcano.JOB and operation is Operation.CREATE:
         return complete_job(manifest)
     if kind == core.POD and operation is Operation.CREATE:
-        return complete_pod(manifest, configuration.volcano.resource_groups)
+        volcanos = complete_pod(manifest, configuration.volcano.resource_groups)
+        return volcanos or _yunikorn_work(kind, manifest, forest, configuration.yunikorn, user)
     if kind == core.NAMESPACE and configuration.yunikorn.translate_legacy_annotations:
         return yunikorn.translated(core.read_namespace(manifest))
+    if operation is Operation.CREATE:
+        return _yunikorn_work(kind, manifest, forest, configuration.yunikorn, user)
     return []
 
 
@@ -82,6 +93,22 @@ def _pod_group(manifest: Manifest, forest: Forest) -> Patch:
     namespace = forest.get(Ref(*core.NAMESPACE, "", text(metadata(manifest).get("namespace")) or "default"))
     queue = namespace.annotations.get(core.VOLCANO_QUEUE) if isinstance(namespace, core.Namespace) else None
     return _into_spec(manifest, {"queue": queue}) if queue and queue != "default" else []
+
+
+def _yunikorn_work(
+    kind: GroupKind, manifest: Manifest, forest: Forest, settings: YuniKornSettings, user: User
+) -> Patch:
+    """What YuniKorn's admission controller does, as far as it is switched on. Pods of Volcano's groups are not its."""
+    if not settings.admission.active or not (kind == core.POD or kind.group in WORKLOAD_GROUPS):
+        return []
+    filters = Filters.read({key: setting for key, (_, setting) in configmap.merged(forest, settings.namespace).items()})
+    name = text(metadata(manifest).get("namespace")) or "default"
+    namespace = forest.get(Ref(*core.NAMESPACE, "", name))
+    known = namespace if isinstance(namespace, core.Namespace) else None
+    request = Request.of(manifest, user, known)
+    if kind == core.POD:
+        return mutated_pod(manifest, request, filters, settings.admission)
+    return mutated_workload(kind.kind, manifest, request, filters, settings.admission)
 
 
 def _into_spec(manifest: Manifest, values: dict[str, object]) -> Patch:

@@ -23,6 +23,7 @@ from policies.dialects import core, kueue, kueue_jobs, volcano
 from policies.forest import Forest
 from policies.proposal import Proposal
 from policies.verdict import Verdict
+from policies.yunikorn_admission import WORKLOAD_GROUPS
 from webhook import answer, conversion, decision
 from webhook.metrics import Metrics
 from webhook.review import BadReview, Review, parse
@@ -38,7 +39,7 @@ VALIDATING: Mapping[str, frozenset[str]] = {
 MUTATING: Mapping[str, frozenset[str]] = {
     "/v1/mutate/kueue": frozenset({kueue.GROUP, kueue_jobs.BATCH_JOB.group}),
     "/v1/mutate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
-    "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}),
+    "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}) | WORKLOAD_GROUPS,
 }
 """Each path and the API groups that it answers for."""
 CONVERTING = "/v1/convert/kueue"
@@ -118,7 +119,8 @@ class _Door:
     def mutate(self, groups: frozenset[str]) -> Response:
         review = _review(groups)
         forest = self._forest()
-        operations = patch(review.object, forest, self._configuration, review.operation) if review.object else []
+        asked = (forest, self._configuration, review.operation, review.user)
+        operations = patch(review.object, *asked) if review.object else []
         self._decided(review, "patched" if operations else "allowed", patched=[o["path"] for o in operations])
         return _json(answer.mutated(review, operations))
 

@@ -342,13 +342,21 @@ def queue_of(pod: Pod) -> str | None:
 
 def user_of(pod: Pod) -> tuple[str, list[str] | None]:
     """The user and the groups that the admission controller noted; `nobody` where it noted none that can be read."""
-    found = scan(pod.annotations.get(USER_INFO, ""))
+    user, groups = read_user_info(pod.annotations.get(USER_INFO, "")) or ("", None)
+    return user or NOBODY, groups
+
+
+def read_user_info(text: str) -> tuple[str, list[str] | None] | None:
+    """The user and the groups that the annotation names; None where it cannot be read."""
+    if text.strip(" \t\n\r") == "null":
+        return "", None
+    found = scan(text)
     if found.fault:
-        return NOBODY, None
+        return None
     values = {member.key.casefold(): member.value for member in found.members}  # Go matches names of fields in any case
     user, groups = values.get("user"), values.get("groups")
     if not isinstance(user, str | None) or not isinstance(groups, list | None):
-        return NOBODY, None
+        return None
     if not all(isinstance(group, str | None) for group in groups or ()):
-        return NOBODY, None
-    return user or NOBODY, None if groups is None else [group or "" for group in groups]
+        return None
+    return user or "", None if groups is None else [group or "" for group in groups]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from tests.conformance import kueue, volcano, volcano_mutations, yunikorn, yunikorn_config
+from tests.conformance import kueue, volcano, volcano_mutations, yunikorn, yunikorn_admission, yunikorn_config
 from tests.conformance.suite import ENVIRONMENT, Suite, folder
 
-PROJECTS = (kueue, volcano, volcano_mutations, yunikorn, yunikorn_config)
+PROJECTS = (kueue, volcano, volcano_mutations, yunikorn, yunikorn_admission, yunikorn_config)
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ from policies.dialects import yunikorn
 from policies.dialects.core import Namespace, Pod, read_namespace, read_pod
 from policies.dialects.yunikorn_config import configmap
 from policies.forest import Forest
-from tests.conformance import yunikorn_config
+from tests.conformance import yunikorn_admission, yunikorn_config
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 
 Answer = Callable[[Data], object]
@@ -22,7 +22,7 @@ _NOT_YET = "needs a part of YuniKorn that no rule reads yet"
 
 def suites(folder: Path) -> Iterator[Suite]:
     for file in sorted((folder / "yunikorn").glob("*.json")):
-        if file.stem in yunikorn_config.NAMES:
+        if file.stem in (*yunikorn_config.NAMES, *yunikorn_admission.NAMES):
             continue  # these are told there
         yield _suite(file, *SUITES.get(file.stem, ("", {}, _NOT_YET)))
 
@@ -58,17 +58,6 @@ def _comparable(expect: Data) -> Data:
 
 def _namespace(given: Data) -> Namespace:
     return read_namespace(given["namespace"])
-
-
-def _flags(given: Data) -> object:
-    names = {None: "unset", True: "true", False: "false"}
-    namespace = _namespace(given)
-    return {
-        "flags": {
-            "enableYuniKorn": names[yunikorn.enabled(namespace)],
-            "generateAppID": names[yunikorn.generates_app_id(namespace)],
-        }
-    }
 
 
 def _application_tags(given: Data) -> object:
@@ -134,7 +123,6 @@ SUITES: dict[str, tuple[str, dict[str, Answer], str]] = {
         },
         _NOT_YET,
     ),
-    "shim-namespace-flags": ("annotation", {"": _flags}, _NOT_YET),
     "shim-app-tags": ("wants", {"": _application_tags}, _NOT_YET),
     "shim-resource": (
         "wants",
@@ -155,7 +143,6 @@ SUITES: dict[str, tuple[str, dict[str, Answer], str]] = {
         },
         _NOT_YET,
     ),
-    "shim-configmap-validate": ("wants", {}, "what the scheduler answers; the queues are judged here without it"),
     "core-app-tags": (
         "op",
         {

@@ -1,0 +1,204 @@
+"""YuniKorn's own tables of its admission controller: what it writes into pods and workloads, and what it refuses."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from policies import yunikorn_admission
+from policies.configuration import AdmissionSettings
+from policies.dialects import yunikorn
+from policies.dialects.core import read_namespace
+from policies.proposal import User
+from policies.yunikorn_admission import TEMPLATES, Filters, Request
+from tests.conformance.suite import Case, Data, Suite, mismatch, table
+
+NAMES = frozenset(
+    [
+        "shim-mutate",
+        "shim-labels",
+        "shim-userinfo",
+        "shim-namespace-filter",
+        "shim-namespace-flags",
+        "shim-configmap-validate",
+    ]
+)
+ALL = AdmissionSettings(scheduler_name="always", labels=True, user_info=True, preemption=True)
+_FLAGS = {"unset": None, "true": True, "false": False}
+_LISTS = {
+    "processNamespaces": "process_namespaces",
+    "bypassNamespaces": "bypass_namespaces",
+    "labelNamespaces": "label_namespaces",
+    "noLabelNamespaces": "no_label_namespaces",
+    "systemUsers": "system_users",
+    "externalUsers": "external_users",
+    "externalGroups": "external_groups",
+}
+_SWITCHES = {"bypassAuth": "bypass_auth", "trustControllers": "trust_controllers", "generateUniqueAppIds": "unique_ids"}
+
+
+def suites(folder: Path) -> Iterator[Suite]:
+    for name in sorted(NAMES):
+        suite = Suite(f"yunikorn/{name}")
+        for case in table(folder / "yunikorn" / f"{name}.json"):
+            answer, reason = _answer(name, case["given"])
+            if answer:
+                suite.cases.append(Case(case["name"], _check(answer, case)))
+            else:
+                suite.leave_out(reason)
+        yield suite
+
+
+def _answer(suite: str, given: Data) -> tuple[Callable[[Data], str | None] | None, str]:
+    if suite == "shim-configmap-validate":
+        if given.get("schedulerAnswer") is None:
+            return _unasked, ""
+        return None, "what the scheduler answers; the queues are judged here without it"
+    if suite == "shim-namespace-flags":
+        return _annotation if "annotation" in given else _flags, ""
+    answers: dict[str, Callable[[Data], str | None]] = {
+        "shim-mutate": _mutate,
+        "shim-labels": _labels,
+        "shim-userinfo": _user_info,
+        "shim-namespace-filter": _filter,
+    }
+    return answers[suite], ""
+
+
+def _check(answer: Callable[[Data], str | None], case: Data) -> Callable[[], str | None]:
+    return lambda: answer(case)
+
+
+def _filters(config: Data) -> Filters:
+    known: dict[str, Any] = {ours: tuple(config[theirs] or ()) for theirs, ours in _LISTS.items() if theirs in config}
+    known |= {ours: config[theirs] for theirs, ours in _SWITCHES.items() if theirs in config}
+    return Filters(**known)
+
+
+def _user(name: str | None, groups: list[str] | None) -> User:
+    return User(name or "", tuple(groups or ()))
+
+
+# -- namespaces --------------------------------------------------------------------------------------------------------
+
+
+def _filter(case: Data) -> str | None:
+    given = case["given"]
+    flags, filters = given["namespaceFlags"].get(given["namespace"], {}), _filters(given["config"])
+    if given["wants"] == "process":
+        answer = filters.processes(given["namespace"], _FLAGS[flags.get("enableYuniKorn", "unset")])
+    else:
+        answer = filters.labels(given["namespace"], _FLAGS[flags.get("generateAppID", "unset")])
+    return mismatch(case["expect"]["answer"], answer)
+
+
+def _flags(case: Data) -> str | None:
+    names = {value: name for name, value in _FLAGS.items()}
+    namespace = read_namespace(case["given"]["namespace"])
+    found = {
+        "enableYuniKorn": names[yunikorn.enabled(namespace)],
+        "generateAppID": names[yunikorn.generates_app_id(namespace)],
+    }
+    return mismatch(case["expect"]["flags"], found)
+
+
+def _annotation(case: Data) -> str | None:
+    annotations = case["given"]["annotations"] or {}
+    return mismatch(case["expect"]["value"], yunikorn_admission.says_true(annotations, case["given"]["annotation"]))
+
+
+def _unasked(case: Data) -> str | None:
+    """Where the scheduler is not asked, the ConfigMap is accepted: it is none of those that hold queues."""
+    return mismatch(case["expect"]["error"], None)
+
+
+# -- users -------------------------------------------------------------------------------------------------------------
+
+
+def _user_info(case: Data) -> str | None:
+    given, expect = case["given"], case["expect"]
+    filters, user = _filters(given["config"]), _user(given.get("user"), given.get("groups"))
+    if given["wants"] == "valid":
+        return mismatch(expect["valid"], yunikorn.read_user_info(given["annotationValue"]) is not None)
+    if given["wants"] == "allowed":
+        return mismatch(expect["allowed"], filters.trusts(user))
+    work = next((part for part in given.values() if isinstance(part, dict) and part.get("kind") in TEMPLATES), None)
+    return _workload_patch(work, expect, filters, user) if work else _pod_patch(given, expect, user)
+
+
+def _pod_patch(given: Data, expect: Data, user: User) -> str | None:
+    pod = {"metadata": {"annotations": given.get("annotations") or {}}}
+    only = AdmissionSettings(user_info=True)
+    patch = yunikorn_admission.mutated_pod(pod, Request(namespace="default", user=user), Filters(), only)
+    return mismatch([expect["patch"]], patch)
+
+
+def _workload_patch(manifest: Data, expect: Data, filters: Filters, user: User) -> str | None:
+    request = Request(namespace="default", user=user)
+    patch = yunikorn_admission.mutated_workload(manifest["kind"], manifest, request, filters, ALL)
+    return mismatch(_applied(manifest, [expect["patch"]]), _applied(manifest, patch))
+
+
+# -- pods and workloads ------------------------------------------------------------------------------------------------
+
+
+def _labels(case: Data) -> str | None:
+    given, expect = case["given"], case["expect"]
+    found = yunikorn_admission.labels(given["pod"], given["namespace"], given["generateUniqueAppIds"])
+    if "labels" in expect:
+        return mismatch(expect["labels"], found)
+    return mismatch(expect["patch"], [{"op": "add", "path": "/metadata/labels", "value": found}])
+
+
+def _mutate(case: Data) -> str | None:
+    given, expect = case["given"], case["expect"]
+    asked = given["admissionReview"].get("request")
+    if asked is None:
+        return mismatch(expect["allowed"], False)
+    denied, patch = _judge(asked, given["config"])
+    if denied or not expect["allowed"]:
+        return mismatch(expect["allowed"], not denied)
+    manifest = asked.get("object") or {}
+    return mismatch(_applied(manifest, expect["patch"] or []), _applied(manifest, patch))
+
+
+def _judge(asked: Data, config: Data) -> tuple[bool, list[dict[str, Any]]]:
+    """Whether the request is refused, and the operations where it is not."""
+    kind, update, filters = asked["kind"]["kind"], asked["operation"] == "UPDATE", _filters(config)
+    request = _request(asked, config)
+    review = yunikorn_admission.judge(kind, asked.get("object"), asked.get("oldObject"), update, request, filters)
+    if review is not None:
+        return True, []
+    if update:
+        return False, []
+    if kind == "Pod":
+        return False, yunikorn_admission.mutated_pod(asked["object"], request, filters, ALL)
+    return False, yunikorn_admission.mutated_workload(kind, asked.get("object") or {}, request, filters, ALL)
+
+
+def _request(asked: Data, config: Data) -> Request:
+    namespace, who = asked.get("namespace") or "default", asked.get("userInfo") or {}
+    flags = (config.get("namespaceFlags") or {}).get(namespace, {})
+    priority_class = ((asked.get("object") or {}).get("spec") or {}).get("priorityClassName", "")
+    return Request(
+        namespace=namespace,
+        user=_user(who.get("username"), who.get("groups")),
+        enabled=_FLAGS[flags.get("enableYuniKorn", "unset")],
+        generates=_FLAGS[flags.get("generateAppID", "unset")],
+        preemption=(config.get("priorityClassAllowsPreemptSelf") or {}).get(priority_class, True),
+    )
+
+
+def _applied(manifest: Data, patch: list[dict[str, Any]]) -> Data:
+    """The object afterwards, for the operation `add` on members of mappings."""
+    result: Data = copy.deepcopy(manifest)
+    for operation in patch:
+        assert operation["op"] == "add"
+        *steps, last = operation["path"].strip("/").split("/")
+        place = result
+        for step in steps:
+            place = place.setdefault(step, {})
+        place[last] = operation["value"]
+    return result

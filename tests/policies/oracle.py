@@ -306,6 +306,10 @@ def _deleted(key: Key, after: World) -> Iterator[str]:
         _cohort_of(node) == key.name for _, node in _of_kind(after, "Cohort", "ClusterQueue")
     ):
         yield f"{key} has children"
+    if key.kind == "ClusterQueue" and any(
+        q["spec"]["clusterQueue"] == key.name for _, q in _of_kind(after, "LocalQueue")
+    ):
+        yield f"{key} has LocalQueues"
 
 
 def _submitted(old: Manifest | None, new: Manifest, after: World) -> Iterator[str]:

@@ -8,12 +8,12 @@ from policies.forest import Forest
 from policies.objects import Ref
 from policies.pools import NO_TERMS, minus, plus
 from policies.proposal import Proposal
-from policies.rule import STRICT_ONLY, Action, Finding, rule
-from policies.rules._kueue_quota import KINDS, amount, flavor_of, held, said
+from policies.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
+from policies.rules._kueue_quota import KINDS, amount, flavor_of, held, said, untold
 
 
 @rule("quota-below-reserved", source="Kueue issues 13716 and 15933", kinds=KINDS, default=Action.WARN)
-def quota_below_reserved(proposal: Proposal) -> Iterator[Finding]:
+def quota_below_reserved(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """Quota is cut, or moved away, below what workloads hold of it.
 
     Why it is reported: Kueue evicts nobody for that. What runs goes on, nothing new fits until enough of it has ended,
@@ -22,6 +22,10 @@ def quota_below_reserved(proposal: Proposal) -> Iterator[Finding]:
     Example: ClusterQueue `ml` holds 10 cpu, and its nominalQuota goes from 10 to 4 with borrowingLimit 2.
     Fix: wait until the work has ended, or cut in smaller steps.
     """
+    edited = any(change.before is not None and change.ref.group_kind in KINDS for change in proposal.changes)
+    if edited and (missing := untold(proposal)):
+        yield missing
+        return
     worse: set[tuple[Ref, str]] = set()
     for ref in sorted(proposal.after.upward(proposal.scope)):
         if not arithmetic.countable(proposal.after, ref):

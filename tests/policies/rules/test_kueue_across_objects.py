@@ -42,11 +42,12 @@ def test_nothing_is_concluded_from_what_is_not_known(rule: str, manifest: dict[s
     assert missed(rule, proposal) != []
 
 
-def test_a_move_is_not_judged_in_half_a_tree() -> None:
-    proposal = change(world(node("ml", "A", 1), known=()), node("ml", "B", 1))
+@pytest.mark.parametrize("rule", ["moved-to-another-root", "quota-below-reserved"])
+def test_a_move_is_not_judged_in_half_a_tree(rule: str) -> None:
+    proposal = change(world(node("ml", "A", 1, reserved=1), known=()), node("ml", "B", 0, reserved=1))
 
-    assert found("moved-to-another-root", proposal) == []
-    assert missed("moved-to-another-root", proposal) != []
+    assert found(rule, proposal) == []
+    assert missed(rule, proposal) != []
 
 
 @pytest.mark.parametrize("manifest", [FLAVOR, cluster_queue("ml")])

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects import yunikorn
+from policies.dialects.core import NAMESPACE, Namespace
+from policies.proposal import Proposal
+from policies.rule import STRICT_ONLY, Finding, NotEvaluated, rule
+from policies.rules._parent_queue import parents
+from policies.rules._yunikorn_tree import partition
+
+
+@rule(
+    "parent-queue-is-leaf",
+    source="YuniKorn: placement by tag, a parent rule that gives a leaf rejects the application",
+    kinds=(NAMESPACE,),
+)
+def parent_queue_is_leaf(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A Namespace names a leaf as its parent queue.
+
+    Why it is refused: no queue can be made below a leaf. YuniKorn takes the annotation as it is, and rejects every
+    application of the namespace at once, whatever placement rules come later.
+    Example: `yunikorn.apache.org/parentqueue: root.batch` where `root.batch` has neither children nor `parent: true`.
+    Fix: name a queue that has `parent: true`, or give that flag to this one.
+    """
+    named = [namespace for _, namespace in proposal.changed(Namespace) if yunikorn.parent_queue(namespace)]
+    queues = partition(proposal) if named else None
+    if queues is None or isinstance(queues, NotEvaluated):
+        yield from [queues] if queues else []
+        return
+    for namespace in named:
+        found = parents(queues, namespace)
+        leaves = [path for path, fault in found if path and fault]
+        if leaves and not any(path and not fault for path, fault in found):
+            yield Finding(
+                namespace.ref,
+                yunikorn.field(yunikorn.PARENT_QUEUE),
+                f"the parent queue {leaves[0]} is a leaf; no queue can be made below it",
+                fix=f"name a queue that has `parent: true`, or give that flag to {leaves[0]}",
+                subject=leaves[0],
+                profiles=STRICT_ONLY,
+            )

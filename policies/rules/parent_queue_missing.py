@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects import yunikorn
+from policies.dialects.core import NAMESPACE, Namespace
+from policies.proposal import Proposal
+from policies.rule import STRICT_ONLY, Finding, NotEvaluated, rule
+from policies.rules._parent_queue import parents
+from policies.rules._yunikorn_tree import partition
+
+
+@rule(
+    "parent-queue-missing",
+    source="YuniKorn: placement by tag below the queue of namespace.parentqueue; never validated there",
+    kinds=(NAMESPACE,),
+)
+def parent_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A Namespace names a parent queue that does not exist.
+
+    Why it is refused: YuniKorn takes the annotation `parentqueue` as it is. The placement rule that puts the
+    namespace's queue below it then does not match: applications go to another queue, without the quota meant for
+    them, or are rejected. Where a placement rule creates the parent it may be missing; where no rule reads the
+    annotation nothing is said.
+    Example: `yunikorn.apache.org/parentqueue: root.produktion` where the queue is called `root.production`.
+    Fix: name a queue of queues.yaml that has `parent: true`, or let the placement rule create it.
+    """
+    named = [namespace for _, namespace in proposal.changed(Namespace) if yunikorn.parent_queue(namespace)]
+    queues = partition(proposal) if named else None
+    if queues is None or isinstance(queues, NotEvaluated):
+        yield from [queues] if queues else []
+        return
+    for namespace in named:
+        found = parents(queues, namespace)
+        if found and not any(path for path, _ in found):
+            name = yunikorn.parent_queue(namespace)
+            yield Finding(
+                namespace.ref,
+                yunikorn.field(yunikorn.PARENT_QUEUE),
+                f"the parent queue {name} cannot be used: {found[0][1]}",
+                fix="name a queue of queues.yaml that has `parent: true`, or let the placement rule create it",
+                subject=name or "",
+                profiles=STRICT_ONLY,
+            )

@@ -17,6 +17,11 @@ POD = GroupKind("", "Pod")
 VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 VOLCANO_SCHEDULER = "volcano"
 YUNIKORN = "yunikorn.apache.org/"
+APP_ID = YUNIKORN + "app-id"
+APPLICATION = GroupKind("yunikorn.apache.org", "Application")
+UNFINISHED = "-uniqueautogen"
+"""How an id ends that the scheduler completes by the uid of the pod."""
+
 _OURS = ("scheduling.volcano.sh/", "volcano.sh/", YUNIKORN, "kueue.x-k8s.io/", "quotree.dev/")
 _BARE_LABELS = ("queue", "applicationId", "spark-app-selector", "app")
 
@@ -39,6 +44,21 @@ class Pod(Attached):
     annotations: Mapping[str, str]
     labels: Mapping[str, str]
     scheduler_name: str
+
+    @property
+    def application(self) -> Ref | None:
+        """The YuniKorn application that the pod names; None where the scheduler makes an id or has no part in it.
+
+        An application is no object of the API: it is there as long as pods name it.
+        """
+        found = self.labels.get(APP_ID) or self.annotations.get(APP_ID)
+        found = found or self.labels.get("applicationId") or self.labels.get("spark-app-selector") or ""
+        if self.scheduler_name != "yunikorn" or not found or found.endswith(UNFINISHED):
+            return None
+        return Ref(*APPLICATION, "", found)
+
+    def uses(self) -> frozenset[Ref]:
+        return frozenset([self.application]) if self.application else frozenset()
 
 
 def read_namespace(manifest: Manifest) -> Namespace:

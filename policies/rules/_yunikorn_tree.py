@@ -10,7 +10,7 @@ from policies.dialects.core import Namespace
 from policies.dialects.yunikorn_config import Config, Partition, PlacementRule, read_config
 from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import Filter
-from policies.dialects.yunikorn_config.placement import Application, Configured
+from policies.dialects.yunikorn_config.placement import Configured
 from policies.proposal import Proposal
 from policies.rule import NotEvaluated
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from policies import verdict
+from policies.proposal import Proposal
+from policies.rule import Action, registry
+
 Fragment = dict[str, Any]
 
 
@@ -31,3 +35,10 @@ def holding(manifest: Fragment, *groups: Fragment) -> Fragment:
 def spot(manifest: Fragment, cpu: object) -> Fragment:
     """The same Cohort or ClusterQueue with quota for cpu in flavor spot."""
     return holding(manifest, group("cpu", flavor("spot", cpu=cpu)))
+
+
+def evaluate(proposal: Proposal) -> verdict.Verdict:
+    """The verdict without the advice about other objects: flavors that these small worlds leave out, and such."""
+    whole = verdict.evaluate(proposal)
+    advice = {rule.id for rule in registry().values() if rule.default is Action.WARN and not rule.alone}
+    return verdict.Verdict(tuple(j for j in whole.findings if j.rule.id not in advice), whole.not_evaluated)

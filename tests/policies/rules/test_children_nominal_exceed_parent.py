@@ -3,9 +3,8 @@ from __future__ import annotations
 from policies.configuration import Configuration, Override
 from policies.dialects.kueue import cluster_queue_ref, cohort_ref
 from policies.rule import Action, Profile, Severity
-from policies.verdict import evaluate
 from tests.builders import change, cluster_queue, cohort, found, world
-from tests.policies.rules.kueue_quotas import flavor, group, holding, quota, spot
+from tests.policies.rules.kueue_quotas import evaluate, flavor, group, holding, quota, spot
 
 RULE = "children-nominal-exceed-parent"
 ON = Configuration(overrides=(Override(RULE, Action.DENY),))

@@ -4,9 +4,8 @@ import jsonpatch
 import pytest
 
 from policies.rule import Profile, Severity
-from policies.verdict import evaluate
 from tests.builders import COMPAT, change, cluster_queue, cohort, found, world
-from tests.policies.rules.kueue_quotas import quota, spot
+from tests.policies.rules.kueue_quotas import evaluate, quota, spot
 
 RULE = "lending-exceeds-nominal"
 EMPTY = world()

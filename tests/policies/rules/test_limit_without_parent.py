@@ -6,9 +6,8 @@ import jsonpatch
 import pytest
 
 from policies.rule import Profile, Severity
-from policies.verdict import evaluate
 from tests.builders import COMPAT, change, cluster_queue, cohort, found, world
-from tests.policies.rules.kueue_quotas import flavor, group, holding, quota, spot
+from tests.policies.rules.kueue_quotas import evaluate, flavor, group, holding, quota, spot
 
 RULE = "limit-without-parent"
 LIMITS = [("borrowingLimit", quota("4", borrow="2")), ("lendingLimit", quota("4", lend="2"))]

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from policies.rule import Profile, Severity
-from policies.verdict import evaluate
 from tests.builders import COMPAT, change, cluster_queue, cohort, found, world
-from tests.policies.rules.kueue_quotas import flavor, group, holding
+from tests.policies.rules.kueue_quotas import evaluate, flavor, group, holding
 
 RULE = "resource-in-two-groups"
 NODES = [cohort, cluster_queue]

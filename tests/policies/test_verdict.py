@@ -5,6 +5,7 @@ from policies.objects import Ref
 from policies.rule import Action, Severity, find, registry
 from policies.verdict import evaluate
 from tests.builders import COMPAT, change, cluster_queue, cohort, forest, local_queue, pod_group, queue, typed, world
+from tests.policies.rules import kueue_quotas
 
 Manifest = dict[str, object]
 
@@ -28,7 +29,7 @@ def quota(*names: str, lending: str = "9") -> dict[str, object]:
 
 
 def severities(before: dict[str, object], after: dict[str, object]) -> list[Severity]:
-    return [judged.severity for judged in evaluate(change(world(before), after)).findings]
+    return [judged.severity for judged in kueue_quotas.evaluate(change(world(before), after)).findings]
 
 
 def test_an_old_fault_stays_an_old_fault_when_a_sound_entry_is_put_before_it() -> None:

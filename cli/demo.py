@@ -20,6 +20,7 @@ def main() -> int:
     parser.add_argument("--once", action="store_true", help="end after the last request instead of serving on")
     once = parser.parse_args().once
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that what was started is ended on this way too
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with it ignored
     try:
         return _run(once)
     except KeyboardInterrupt:

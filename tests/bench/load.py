@@ -32,24 +32,33 @@ class Timing:
         return median(self.each)
 
 
-def run(address: str, ca: Path, path: str, review: dict[str, Any], connections: int, requests: int) -> Timing:
+def run(
+    address: str, ca: Path, path: str, review: dict[str, Any], connections: int, requests: int, rate: float = 0.0
+) -> Timing:
     """`requests` in all over so many connections at once, each in a process of its own.
 
-    Threads would wait for one another in the client and show that as the server's time.
+    Threads would wait for one another in the client and show that as the server's time. With a `rate`, in requests a
+    second over all connections, each is sent in its turn; without, as soon as the one before it is answered.
     Raises RuntimeError where an answer is no decision.
     """
+    pause = connections / rate if rate else 0.0
     body = json.dumps(review).encode()
     with ProcessPoolExecutor(connections) as pool:
         begin = time.time() + 0.3 + 0.1 * connections  # when every process is up
         works = [
-            pool.submit(_work, address, str(ca), path, body, requests // connections, begin) for _ in range(connections)
+            pool.submit(
+                _work, address, str(ca), path, body, requests // connections, begin + i * pause / connections, pause
+            )
+            for i in range(connections)
         ]
         results = [work.result() for work in works]
     each = sorted(seconds for times, _ in results for seconds in times)
     return Timing(each, max(end for _, end in results) - begin)
 
 
-def _work(address: str, ca: str, path: str, body: bytes, count: int, begin: float) -> tuple[list[float], float]:
+def _work(
+    address: str, ca: str, path: str, body: bytes, count: int, begin: float, pause: float
+) -> tuple[list[float], float]:
     """The seconds of each request, and when the last was answered."""
     host, port = address.removeprefix("https://").rsplit(":", 1)
     context = ssl.create_default_context(cafile=ca)
@@ -57,7 +66,9 @@ def _work(address: str, ca: str, path: str, body: bytes, count: int, begin: floa
     connection.connect()
     time.sleep(max(0.0, begin - time.time()))
     times = []
-    for _ in range(count):
+    for turn in range(count):
+        if pause:
+            time.sleep(max(0.0, begin + turn * pause - time.time()))
         started = time.perf_counter()
         connection.request("POST", path, body, {"Content-Type": "application/json"})
         answer = connection.getresponse()

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 Manifest = dict[str, Any]
+FLAVORS = ("on-demand", "spot")
 
 
 def queues(count: int, fan_out: int) -> Iterator[Manifest]:
@@ -40,7 +41,9 @@ def _queue(name: str, parent: str, cpu: int) -> Manifest:
 
 
 def cluster_queues(count: int, fan_out: int) -> Iterator[Manifest]:
-    """`count` ClusterQueues, `fan_out` to a Cohort, the Cohorts under one."""
+    """`count` ClusterQueues, `fan_out` to a Cohort, the Cohorts under one, and the flavors of their quota."""
+    for flavor in FLAVORS:
+        yield _kueue("ResourceFlavor", flavor, {"nodeLabels": {"pool": flavor}})
     for cohort in range(max(1, count // fan_out)):
         yield _kueue("Cohort", f"cohort-{cohort}", {"parentName": "company"})
         for child in range(fan_out):
@@ -56,7 +59,7 @@ def _quota() -> Manifest:
         {"name": "cpu", "nominalQuota": "10", "borrowingLimit": "5"},
         {"name": "memory", "nominalQuota": "40Gi", "lendingLimit": "20Gi"},
     ]
-    flavors = [{"name": flavor, "resources": resources} for flavor in ("on-demand", "spot")]
+    flavors = [{"name": flavor, "resources": resources} for flavor in FLAVORS]
     return {
         "namespaceSelector": {},
         "resourceGroups": [{"coveredResources": ["cpu", "memory"], "flavors": flavors}],

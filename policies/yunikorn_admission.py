@@ -15,7 +15,7 @@ from typing import Any
 from policies import fields
 from policies.configuration import AdmissionSettings
 from policies.dialects import yunikorn
-from policies.dialects.core import YUNIKORN, Namespace
+from policies.dialects.core import APP_ID, YUNIKORN, Namespace
 from policies.dialects.reading import Manifest, mapping, metadata, text, texts
 from policies.dialects.yunikorn_config import patterns
 from policies.dialects.yunikorn_config.configmap import Setting
@@ -179,12 +179,12 @@ def _scheduler(manifest: Manifest, switches: AdmissionSettings) -> Patch:
 def labels(manifest: Manifest, namespace: str, unique_ids: bool = False) -> dict[str, str]:
     """All labels of the pod and those that YuniKorn adds: a generated id, and the old names beside the present ones."""
     notes, result = (texts(metadata(manifest).get(key)) for key in ("annotations", "labels"))
-    others = (notes.get(yunikorn.APP_ID), result.get("applicationId"), result.get("spark-app-selector"))
-    if result.get(yunikorn.APP_ID):
-        result["applicationId"] = result[yunikorn.APP_ID]
+    others = (notes.get(APP_ID), result.get("applicationId"), result.get("spark-app-selector"))
+    if result.get(APP_ID):
+        result["applicationId"] = result[APP_ID]
     elif not any(others):
         made = yunikorn.generated_application_id(namespace, unique=unique_ids)
-        result |= {yunikorn.APP_ID: made, "applicationId": made}
+        result |= {APP_ID: made, "applicationId": made}
     if result.get(yunikorn.QUEUE):
         result["queue"] = result[yunikorn.QUEUE]
     return result
@@ -215,7 +215,7 @@ def concerns_workload(kind: str, manifest: Manifest, request: Request, filters: 
 
 
 def _concerns(found: Mapping[str, str], request: Request, filters: Filters) -> bool:
-    has_id = any(found.get(key) for key in (yunikorn.APP_ID, "applicationId", "spark-app-selector"))
+    has_id = any(found.get(key) for key in (APP_ID, "applicationId", "spark-app-selector"))
     return filters.processes(request.namespace, request.enabled) and (
         has_id or filters.labels(request.namespace, request.generates)
     )

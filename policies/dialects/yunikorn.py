@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from policies import fields
-from policies.dialects.core import YUNIKORN, Namespace, Pod
+from policies.dialects.core import APP_ID, YUNIKORN, Namespace, Pod
 from policies.dialects.json_positions import scan
 from policies.quantity import INT64_MAX, BadQuantity, Quantity
 
@@ -28,7 +28,6 @@ GENERATE_APP_ID = YUNIKORN + "namespace.generateAppId"
 NAMESPACE_KEYS = (QUOTA, GUARANTEED, MAX_CPU, MAX_MEMORY, MAX_APPS, PARENT_QUEUE, ENABLE, GENERATE_APP_ID)
 LEGACY: Mapping[str, str] = {MAX_CPU: "cpu", MAX_MEMORY: "memory"}
 
-APP_ID = YUNIKORN + "app-id"
 QUEUE = YUNIKORN + "queue"
 USER_INFO = YUNIKORN + "user.info"
 SCHEDULER = "yunikorn"

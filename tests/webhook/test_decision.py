@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
+from cluster.store import FOLLOWED
 from policies.configuration import Configuration
 from policies.dialects.core import YUNIKORN
 from policies.forest import Forest
+from policies.objects import GroupKind
 from policies.proposal import Proposal, User
 from policies.rule import Profile
 from tests.builders import forest, job, local_queue, queue, world
 from tests.webhook.reviews import body, review
+from webhook import decision
 from webhook.decision import changes_a_tree, proposal_of, warm_up
 from webhook.review import parse
 
@@ -66,5 +69,10 @@ def test_nodes_change_a_tree_and_what_hangs_on_them_does_not(asked: dict[str, An
     assert changes_a_tree(proposed(asked)) is changes
 
 
-def test_warming_up_needs_nothing() -> None:
+def test_warming_up_judges_one_object_of_each_kind_and_needs_no_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    warmed: set[GroupKind] = set()
+    monkeypatch.setattr(decision, "evaluate", lambda proposal: warmed.update(proposal.kinds()))
+
     warm_up()
+
+    assert warmed == set(FOLLOWED)

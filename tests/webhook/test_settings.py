@@ -28,5 +28,7 @@ def test_what_cannot_be_is_refused_with_its_name(setting: dict[str, Any], told: 
 
 
 def test_the_defaults_and_the_edges_are_fine() -> None:
-    Settings()
-    Settings(port=0, metrics_port=65535, threads=1, body_limit=1, drain_seconds=0, graceful_seconds=0)
+    edges = Settings(port=0, metrics_port=65535, threads=1, body_limit=1, drain_seconds=0, graceful_seconds=0)
+
+    assert (Settings().port, Settings().tls_minimum, Settings().patience_seconds) == (9443, "1.3", 0)
+    assert (edges.port, edges.metrics_port, edges.threads, edges.body_limit) == (0, 65535, 1, 1)

@@ -1,0 +1,51 @@
+"""Label selectors: which namespaces a ClusterQueue serves. Source: Kubernetes, metav1.LabelSelector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from policies.dialects.reading import listing, mapping, text
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One condition on a label; the operator is In, NotIn, Exists or DoesNotExist."""
+
+    key: str
+    operator: str
+    values: frozenset[str] = frozenset()
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        if self.operator == "Exists":
+            return self.key in labels
+        if self.operator == "DoesNotExist":
+            return self.key not in labels
+        if self.operator == "NotIn":
+            return labels.get(self.key) not in self.values
+        return self.operator == "In" and labels.get(self.key) in self.values
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """All of the requirements; without any it selects everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return all(requirement.holds(labels) for requirement in self.requirements)
+
+
+def read_label_selector(value: object) -> LabelSelector | None:
+    """None where there is no selector, which selects nothing."""
+    if value is None:
+        return None
+    selector = mapping(value)
+    exact = (Requirement(key, "In", frozenset([str(one)])) for key, one in mapping(selector.get("matchLabels")).items())
+    return LabelSelector((*exact, *(_requirement(entry) for entry in listing(selector.get("matchExpressions")))))
+
+
+def _requirement(value: object) -> Requirement:
+    entry = mapping(value)
+    values = frozenset(str(item) for item in listing(entry.get("values")))
+    return Requirement(text(entry.get("key")) or "", text(entry.get("operator")) or "", values)

@@ -1,0 +1,127 @@
+"""What the engine decides on: the quota tree, the flavors, and the workloads that hold quota.
+
+Mutable, inside the engine alone. Decisions try things out in `simulation` and leave no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from scheduling.amounts import Usage
+from scheduling.queue_settings import CohortSettings, QueueSettings
+from scheduling.resource_flavor import Flavor
+from scheduling.tree import QuotaNode, QuotaTree
+from scheduling.workload import Workload
+
+LESS_THAN_OR_EQUAL_TO_FINAL_SHARE = "LessThanOrEqualToFinalShare"
+LESS_THAN_INITIAL_SHARE = "LessThanInitialShare"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the engine decides, whatever the objects say; Kueue's Configuration has the same under the same names.
+
+    `fair_sharing`: shares of the tree decide instead of borrowing levels. `ignore_undeclared`: a resource that the
+    ClusterQueue does not cover needs no quota (quotaCheckStrategy IgnoreUndeclared). `compat`: do as Kueue does
+    also where it is known to be wrong (docs/adr).
+    """
+
+    fair_sharing: bool = False
+    strategies: tuple[str, ...] = (LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, LESS_THAN_INITIAL_SHARE)
+    ignore_undeclared: bool = False
+    compat: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Reservation:
+    """A workload that holds quota in a ClusterQueue: QuotaReserved, not finished, active.
+
+    `usage` is counted by pair. It is identified by its workload's key, `namespace/name`.
+    """
+
+    workload: Workload
+    queue: Queue
+    usage: Usage
+
+    @property
+    def key(self) -> str:
+        return self.workload.key
+
+
+@dataclass(slots=True, eq=False)
+class Queue:
+    """A ClusterQueue with its place in the tree. `inactive` says why it admits nothing, empty where it does.
+
+    `generation` counts changes of its spec or tree and releases of quota: what was found out before may not hold now.
+    """
+
+    settings: QueueSettings
+    node: QuotaNode
+    reservations: dict[str, Reservation] = field(default_factory=dict)
+    inactive: str = ""
+    generation: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.settings.name
+
+
+class State:
+    """Everything that holds or has quota."""
+
+    def __init__(self, options: Options | None = None) -> None:
+        self.options = options or Options()
+        self.tree = QuotaTree()
+        self.queues: dict[str, Queue] = {}
+        self.flavors: dict[str, Flavor] = {}
+        self.reservations: dict[str, Reservation] = {}
+        self.away: set[str] = set()
+
+    def put_queue(self, settings: QueueSettings) -> Queue:
+        """Add a ClusterQueue or change it; the workloads that hold quota in it stay."""
+        self.tree.put_queue(settings.name, settings.cohort, settings.terms, settings.weight)
+        queue = self.queues.get(settings.name)
+        if queue is None:
+            queue = self.queues[settings.name] = Queue(settings, self.tree.queues[settings.name])
+        queue.settings = settings
+        queue.generation += 1
+        return queue
+
+    def put_cohort(self, settings: CohortSettings) -> None:
+        self.tree.put_cohort(settings.name, settings.parent, settings.terms, settings.weight)
+
+    def drop_queue(self, name: str) -> None:
+        """Raises KeyError where there is none. The reservations in it are forgotten."""
+        for key in self.queues.pop(name).reservations:
+            del self.reservations[key]
+        self.tree.drop_queue(name)
+
+    def reserve(self, reservation: Reservation) -> None:
+        """Count a workload's usage; in place of what it held before."""
+        self.release(reservation.key)
+        self.reservations[reservation.key] = reservation
+        reservation.queue.reservations[reservation.key] = reservation
+        self.tree.add(reservation.queue.node, reservation.usage)
+
+    def release(self, key: str) -> Reservation | None:
+        """What the workload held, which is free now; None where it held nothing."""
+        reservation = self.reservations.pop(key, None)
+        if reservation is not None:
+            del reservation.queue.reservations[key]
+            self.tree.remove(reservation.queue.node, reservation.usage)
+        return reservation
+
+    @contextmanager
+    def without(self, reservations: Iterable[Reservation]) -> Iterator[None]:
+        """As if these workloads held nothing, until the end of the block. Blocks nest."""
+        gone = [reservation for reservation in reservations if reservation.key not in self.away]
+        with self.tree.simulation():
+            for reservation in gone:
+                self.away.add(reservation.key)
+                self.tree.remove(reservation.queue.node, reservation.usage)
+            try:
+                yield
+            finally:
+                self.away.difference_update(reservation.key for reservation in gone)

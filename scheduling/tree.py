@@ -1,0 +1,415 @@
+"""The quota tree of Kueue with what is in use: who has how much, who borrows, and what is free where.
+
+One mutable tree, kept up to date change by change: an edit of a node, an edge or a workload costs the tree's depth.
+Simulations write into the same tree and take it back by an undo log, so nothing is ever copied. Amounts are integers
+as Kueue counts them (milli-CPU, whole units of all else), each pair of flavor and resource on its own.
+Source: Kueue v0.19, pkg/cache/scheduler/resource_node.go; KEP-79.
+
+S: subtree quota. U: usage. lq: local quota, the part of S that only the subtree itself may use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from policies.pools import NO_TERMS, UNLIMITED, Terms, local_quota, minus, plus
+from scheduling.amounts import FlavorResource, Usage
+
+_BEYOND = 1 << 80
+"""What an unlimited child adds to the exact sum over children: more than any number of finite ones, and it can be
+subtracted again. The sum is read back as UNLIMITED from 2^63-1 on."""
+
+
+class QuotaNode:
+    """A ClusterQueue or a Cohort where it stands. Only `QuotaTree` changes it.
+
+    `parent` is the edge as it is stored; `up` is where its amounts are added, None for a root and for the members of a
+    cycle, whose sums would have no end. `explicit`: it has an object; a Cohort that is merely named has no quota.
+    `borrowers`: the children whose U is above their S, by pair. `weight` is fairSharing.weight in units of 1e-9.
+    """
+
+    __slots__ = (
+        "borrowers",
+        "cohorts",
+        "explicit",
+        "is_queue",
+        "lent_below",
+        "local",
+        "name",
+        "on_cycle",
+        "parent",
+        "queues",
+        "subtree",
+        "terms",
+        "tops_out",
+        "up",
+        "usage",
+        "weight",
+    )
+
+    def __init__(self, name: str, is_queue: bool):
+        self.name = name
+        self.is_queue = is_queue
+        self.explicit = False
+        self.parent: QuotaNode | None = None
+        self.up: QuotaNode | None = None
+        self.on_cycle = False
+        self.queues: dict[str, QuotaNode] = {}
+        self.cohorts: dict[str, QuotaNode] = {}
+        self.terms: Mapping[FlavorResource, Terms] = {}
+        self.lent_below: dict[FlavorResource, int] = {}
+        self.subtree: dict[FlavorResource, int] = {}
+        self.local: dict[FlavorResource, int] = {}
+        self.usage: dict[FlavorResource, int] = {}
+        self.borrowers: dict[FlavorResource, dict[QuotaNode, None]] = {}
+        self.tops_out: int | None = None
+        self.weight = 10**9
+
+    def __repr__(self) -> str:
+        return f"{'ClusterQueue' if self.is_queue else 'Cohort'} {self.name}"
+
+    def path(self) -> list[QuotaNode]:
+        """From the node to its root, both included. A cycle ends it."""
+        path, here = [self], self.up
+        while here is not None:
+            path.append(here)
+            here = here.up
+        return path
+
+    @property
+    def root(self) -> QuotaNode:
+        return self.path()[-1]
+
+    def pairs(self) -> set[FlavorResource]:
+        """Every pair that means anything in this subtree."""
+        return {*self.subtree, *self.usage}
+
+    def nominal(self, pair: FlavorResource) -> int:
+        return self.terms.get(pair, NO_TERMS).nominal
+
+    def used(self, pair: FlavorResource) -> int:
+        return self.usage.get(pair, 0)
+
+    def quota(self, pair: FlavorResource) -> int:
+        """S. Of a ClusterQueue it is the nominal quota."""
+        return self.subtree.get(pair, 0)
+
+    def lent(self, pair: FlavorResource) -> int:
+        """S - lq: what the rest of the tree may use."""
+        return minus(self.subtree.get(pair, 0), self.local.get(pair, 0))
+
+    def taken(self, pair: FlavorResource) -> int:
+        """What is in use of quota shared with the rest of the tree: max(0, U - lq)."""
+        return max(0, self.usage.get(pair, 0) - self.local.get(pair, 0))
+
+    def local_free(self, pair: FlavorResource) -> int:
+        """max(0, lq - U)"""
+        return max(0, minus(self.local.get(pair, 0), self.usage.get(pair, 0)))
+
+    def borrows(self, pair: FlavorResource, more: int = 0) -> bool:
+        """Whether U, and `more` on top, is above S."""
+        return self.quota(pair) < plus(self.used(pair), more)
+
+    def height(self) -> int:
+        """Levels of Cohorts below, counting from 1 where anything hangs here; a ClusterQueue's is 0."""
+        stack = [self]
+        while stack:
+            node = stack[-1]
+            below = [cohort for cohort in node.cohorts.values() if cohort.up is node]
+            unknown = [cohort for cohort in below if cohort.tops_out is None]
+            if unknown:
+                stack.extend(unknown)
+                continue
+            floor = 1 if node.queues or node.cohorts else 0
+            node.tops_out = max(floor, *(1 + (cohort.tops_out or 0) for cohort in below), 0)
+            stack.pop()
+        return self.tops_out or 0
+
+    def available(self, pair: FlavorResource) -> int:
+        """What the subtree can take more of, by every limit on the way up. Negative where somebody is over quota."""
+        path = self.path()
+        root = path.pop()
+        free = minus(root.quota(pair), root.used(pair))
+        for node in reversed(path):
+            free = plus(node.local_free(pair), min(free, node.room(pair)))
+        return free
+
+    def free(self, pair: FlavorResource) -> int:
+        """What fits now; the clamp is at the very end, since a debt above still takes what siblings have."""
+        return max(0, self.available(pair))
+
+    def room(self, pair: FlavorResource) -> int:
+        """What its own limits let the node take from above: what it lends and does not use, and what it may borrow."""
+        borrowing = self.terms.get(pair, NO_TERMS).borrowing
+        if borrowing is None:
+            return UNLIMITED
+        return plus(minus(self.lent(pair), self.taken(pair)), borrowing)
+
+    def potential(self, pair: FlavorResource) -> int:
+        """What a request must not exceed if it is ever to fit: `available` were nothing in use."""
+        path = self.path()
+        most = path.pop().quota(pair)
+        for node in reversed(path):
+            most = plus(node.local.get(pair, 0), most)
+            borrowing = node.terms.get(pair, NO_TERMS).borrowing
+            if borrowing is not None:
+                most = min(most, plus(node.quota(pair), borrowing))
+        return most
+
+    def borrowing_level(self, pair: FlavorResource, amount: int) -> tuple[int, bool]:
+        """The height of the lowest subtree whose own quota holds `amount` more, and whether reclaim could make room.
+
+        0 where the node itself holds it. Reclaim cannot help where only the whole tree, or not even that, would do.
+        """
+        if self.up is None or not self.borrows(pair, amount):
+            return 0, self.up is not None
+        rest = amount - self.local_free(pair)
+        cohorts = self.path()[1:]
+        for cohort in cohorts:
+            if not cohort.borrows(pair, rest):
+                return cohort.height(), cohort.up is not None
+            rest -= cohort.local_free(pair)
+        return cohorts[-1].height(), False
+
+
+class QuotaTree:
+    """All trees of a cluster. Every change keeps every sum; `simulation` takes usage back at its end."""
+
+    def __init__(self) -> None:
+        self.queues: dict[str, QuotaNode] = {}
+        self.cohorts: dict[str, QuotaNode] = {}
+        self._log: list[tuple[QuotaNode, FlavorResource, int]] = []
+        self._simulations = 0
+
+    def put_queue(
+        self, name: str, cohort: str | None, terms: Mapping[FlavorResource, Terms], weight: int = 10**9
+    ) -> None:
+        """Add a ClusterQueue or change its quota, its weight or its Cohort; its usage stays."""
+        node = self.queues.get(name) or self.queues.setdefault(name, QuotaNode(name, is_queue=True))
+        self._put(node, cohort, terms, weight)
+
+    def put_cohort(
+        self, name: str, parent: str | None, terms: Mapping[FlavorResource, Terms], weight: int = 10**9
+    ) -> None:
+        """Make a Cohort explicit or change it. A parent that is unknown comes into being as a bare name."""
+        self._put(self._cohort(name), parent, terms, weight)
+
+    def drop_queue(self, name: str) -> None:
+        """Raises KeyError where there is none."""
+        node = self.queues[name]
+        self._hang(node, None)
+        del self.queues[name]
+
+    def drop_cohort(self, name: str) -> None:
+        """Take the object away. Where children remain the bare name stays: without quota, limits and parent."""
+        node = self.cohorts.get(name)
+        if node is None or not node.explicit:
+            return
+        self._set_terms(node, {})
+        self._hang(node, None)
+        node.explicit, node.weight = False, 10**9
+        self._forget(node)
+
+    def add(self, node: QuotaNode, usage: Usage) -> None:
+        """Count `usage` in the node and, as far as its local quota does not hold it, above."""
+        for pair, amount in usage.items():
+            here: QuotaNode | None = node
+            while here is not None and amount:
+                above = amount - here.local_free(pair)
+                self._write(here, pair, here.used(pair) + amount)
+                here, amount = here.up, max(0, above)
+
+    def remove(self, node: QuotaNode, usage: Usage) -> None:
+        """Take back what `add` counted."""
+        for pair, amount in usage.items():
+            here: QuotaNode | None = node
+            while here is not None and amount:
+                taken = here.taken(pair)
+                self._write(here, pair, here.used(pair) - amount)
+                here, amount = here.up, min(amount, taken)
+
+    @contextmanager
+    def simulation(self) -> Iterator[None]:
+        """What is added and removed within is undone at the end; simulations nest. The tree's shape must not change."""
+        mark = len(self._log)
+        self._simulations += 1
+        try:
+            yield
+        finally:
+            self._simulations -= 1
+            while len(self._log) > mark:
+                node, pair, before = self._log.pop()
+                self._set_usage(node, pair, before)
+
+    def broken(self, node: QuotaNode) -> list[QuotaNode]:
+        """The cycle that the node lies on or hangs under, from where the way up enters it; else nothing."""
+        here: QuotaNode | None = node
+        while here is not None and not here.on_cycle:
+            here = here.parent
+        return [] if here is None else _loop(here)
+
+    # --- shape
+
+    def _cohort(self, name: str) -> QuotaNode:
+        node = self.cohorts.get(name)
+        if node is None:
+            node = self.cohorts[name] = QuotaNode(name, is_queue=False)
+        return node
+
+    def _put(self, node: QuotaNode, parent: str | None, terms: Mapping[FlavorResource, Terms], weight: int) -> None:
+        node.explicit, node.weight = True, weight
+        self._set_terms(node, terms)
+        above = self._cohort(parent) if parent else None
+        if above is not node.parent:
+            self._hang(node, above)
+
+    def _hang(self, node: QuotaNode, parent: QuotaNode | None) -> None:
+        """Move the node and all below it under `parent`; closes and opens cycles."""
+        freed = _loop(node) if node.on_cycle else []
+        old = node.parent
+        self._detach(node)
+        if old is not None:
+            del _children(old, node)[node.name]
+            _lower(old)
+        node.parent = parent
+        if parent is not None:
+            _children(parent, node)[node.name] = node
+            _lower(parent)
+        for member in freed:
+            member.on_cycle = False
+        for member in _loop(node):
+            self._detach(member)
+            member.on_cycle = True
+        for member in (node, *freed):
+            if not member.on_cycle:
+                self._attach(member)
+        if old is not None:
+            self._forget(old)
+
+    def _forget(self, cohort: QuotaNode) -> None:
+        """A bare name without children is nothing."""
+        if not cohort.explicit and not cohort.queues and not cohort.cohorts:
+            self.cohorts.pop(cohort.name, None)
+
+    def _attach(self, node: QuotaNode) -> None:
+        if node.up is None and node.parent is not None:
+            node.up = node.parent
+            for pair in node.pairs():
+                self._settle(node, pair, 0, 0)
+
+    def _detach(self, node: QuotaNode) -> None:
+        above, node.up = node.up, None
+        if above is None:
+            return
+        for pair in node.pairs():
+            above.borrowers.get(pair, {}).pop(node, None)
+            lent, taken = _summand(above.lent(pair)), above.taken(pair)
+            _hand(above, pair, -_summand(node.lent(pair)), -node.taken(pair))
+            self._settle(above, pair, lent, taken)
+
+    # --- sums
+
+    def _set_terms(self, node: QuotaNode, terms: Mapping[FlavorResource, Terms]) -> None:
+        before, node.terms = node.terms, terms
+        for pair in {*before, *terms}:
+            if before.get(pair) != terms.get(pair):
+                lent, taken = node.lent(pair), node.taken(pair)
+                _resettle(node, pair)
+                self._settle(node, pair, _summand(lent), taken)
+
+    def _settle(self, node: QuotaNode, pair: FlavorResource, lent: int, taken: int) -> None:
+        """Tell the nodes above what changed, given the summand of what was lent and what was taken before."""
+        while node.up is not None:
+            self._note_borrower(node, pair)
+            lent_more, taken_more = _summand(node.lent(pair)) - lent, node.taken(pair) - taken
+            if not lent_more and not taken_more:
+                return
+            node = node.up
+            lent, taken = _summand(node.lent(pair)), node.taken(pair)
+            _hand(node, pair, lent_more, taken_more)
+
+    # --- usage
+
+    def _write(self, node: QuotaNode, pair: FlavorResource, amount: int) -> None:
+        if self._simulations:
+            self._log.append((node, pair, node.used(pair)))
+        self._set_usage(node, pair, amount)
+
+    def _set_usage(self, node: QuotaNode, pair: FlavorResource, amount: int) -> None:
+        before, quota = node.usage.get(pair, 0), node.subtree.get(pair, 0)
+        node.usage[pair] = amount
+        if (before > quota) != (amount > quota):
+            self._note_borrower(node, pair)
+
+    def _note_borrower(self, node: QuotaNode, pair: FlavorResource) -> None:
+        if node.up is None:
+            return
+        if node.borrows(pair):
+            node.up.borrowers.setdefault(pair, {})[node] = None
+        elif pair in node.up.borrowers:
+            node.up.borrowers[pair].pop(node, None)
+
+
+def least_common_ancestor(node: QuotaNode, other: QuotaNode) -> QuotaNode | None:
+    """The lowest node above both; None where they stand in different trees."""
+    mine = set(node.path())
+    return next((cohort for cohort in other.path() if cohort in mine), None)
+
+
+def queues_below(node: QuotaNode) -> Iterable[QuotaNode]:
+    """Every ClusterQueue of the subtree, by name within each Cohort."""
+    if node.is_queue:
+        yield node
+        return
+    stack = [node]
+    while stack:
+        cohort = stack.pop()
+        yield from (queue for _, queue in sorted(cohort.queues.items()))
+        stack.extend(child for _, child in sorted(cohort.cohorts.items(), reverse=True))
+
+
+def _children(parent: QuotaNode, node: QuotaNode) -> dict[str, QuotaNode]:
+    return parent.queues if node.is_queue else parent.cohorts
+
+
+def _loop(node: QuotaNode) -> list[QuotaNode]:
+    """The node and all above it if the way up leads back to it, else nothing."""
+    loop, here = [node], node.parent
+    seen = {node}
+    while here is not None and here not in seen:
+        seen.add(here)
+        loop.append(here)
+        here = here.parent
+    return loop if here is node else []
+
+
+def _lower(cohort: QuotaNode) -> None:
+    """Heights above a changed edge are to be counted anew."""
+    here: QuotaNode | None = cohort
+    while here is not None and here.tops_out is not None:
+        here.tops_out = None
+        here = here.parent
+
+
+def _summand(amount: int) -> int:
+    return _BEYOND if amount == UNLIMITED else amount
+
+
+def _hand(node: QuotaNode, pair: FlavorResource, lent_more: int, taken_more: int) -> None:
+    """Let the node know how the sums over its children changed."""
+    node.lent_below[pair] = node.lent_below.get(pair, 0) + lent_more
+    node.usage[pair] = node.used(pair) + taken_more
+    _resettle(node, pair)
+
+
+def _resettle(node: QuotaNode, pair: FlavorResource) -> None:
+    """S and lq of a node from its own numbers and what its children lend."""
+    terms = node.terms.get(pair, NO_TERMS)
+    subtree = plus(terms.nominal, min(node.lent_below.get(pair, 0), UNLIMITED))
+    node.subtree[pair] = subtree
+    local = local_quota(terms, subtree)
+    if local:
+        node.local[pair] = local
+    else:
+        node.local.pop(pair, None)

@@ -1,0 +1,339 @@
+"""The workloads that wait at one ClusterQueue: which comes next, and which need not be tried before something changes.
+
+Workloads that are alike for the scheduler (same shape, priority, namespace and LocalQueue) share a group. What is
+found out about one holds for all, so a group is set aside and brought back as a whole: a flush costs the groups that
+are set aside, not the workloads in them. Source: Kueue v0.19, pkg/cache/queue/cluster_queue.go.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from scheduling.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
+from scheduling.workload import EVICTED, REQUEUED, Workload
+
+
+class Requeue(StrEnum):
+    """Why a workload goes back into its queue after it was tried."""
+
+    GENERIC = ""
+    NO_FIT = "NoFit"
+    NO_CANDIDATES = "PreemptionNoCandidates"
+    NAMESPACE_MISMATCH = "NamespaceMismatch"
+    FAILED_AFTER_NOMINATION = "FailedAfterNomination"
+    PENDING_PREEMPTION = "PendingPreemption"
+    PREEMPTION_FAILED = "PreemptionFailed"
+    PREEMPTION_GATED = "PreemptionGated"
+    PENDING_MIGRATION = "PendingMigration"
+
+
+_SAME_FOR_ALL_ALIKE = (Requeue.NO_FIT, Requeue.NO_CANDIDATES)
+"""What was found out by the workload's shape alone."""
+_AT_ONCE = (
+    Requeue.FAILED_AFTER_NOMINATION,
+    Requeue.PENDING_PREEMPTION,
+    Requeue.PREEMPTION_FAILED,
+    Requeue.PENDING_MIGRATION,
+)
+
+
+class Order(NamedTuple):
+    """What comes first: higher priority, earlier moment, then the uid."""
+
+    less_priority: int
+    timestamp: int
+    uid: str
+    key: str
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A workload that waits. `shape` tells what is alike for the scheduler; empty where nothing is known to be.
+
+    `timestamp` is the moment that the order goes by. `progress` is how far the search for flavors came, None where it
+    starts anew.
+    """
+
+    workload: Workload
+    shape: str
+    timestamp: int
+    progress: Any = None
+
+    @property
+    def key(self) -> str:
+        return self.workload.key
+
+    @property
+    def order(self) -> Order:
+        workload = self.workload
+        return Order(-workload.priority, self.timestamp, workload.uid, workload.key)
+
+    @property
+    def group(self) -> _GroupId:
+        return _GroupId(self.shape, self.workload.namespace, self.workload.queue, self.workload.priority)
+
+
+class _GroupId(NamedTuple):
+    shape: str
+    namespace: str
+    queue: str
+    priority: int
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """Entries alike, of one LocalQueue. `blocked`: none of them is tried before the next flush."""
+
+    id: _GroupId
+    blocked: bool = False
+    entries: dict[str, Entry] = field(default_factory=dict)
+    heap: list[Order] = field(default_factory=list)
+
+    def head(self) -> Entry | None:
+        while self.heap:
+            entry = self.entries.get(self.heap[0].key)
+            if entry is not None and entry.order == self.heap[0]:
+                return entry
+            heapq.heappop(self.heap)
+        return None
+
+
+def backoff_is_over(workload: Workload, now: int) -> bool:
+    """Whether it may be tried as far as time and its condition Requeued are concerned."""
+    requeued = workload.conditions.get(REQUEUED)
+    if requeued is not None and requeued.status == "False":
+        return False
+    return workload.requeue is None or not workload.requeue.at or now >= workload.requeue.at
+
+
+class PendingQueue:
+    """The queue of one ClusterQueue. `strategy` may change while workloads wait.
+
+    `usage_of`: under admission fair sharing, what the LocalQueue of this name (`namespace/name`) used so far.
+    """
+
+    def __init__(self, strategy: str = BEST_EFFORT_FIFO, usage_of: Callable[[str], Fraction] | None = None) -> None:
+        self.strategy = strategy
+        self.usage_of = usage_of
+        self.sticky: str | None = None
+        self._active: dict[str, Entry] = {}
+        self._groups: dict[_GroupId, _Group] = {}
+        self._blocked_shapes: set[str] = set()
+        self._parked: dict[str, dict[str, Entry]] = {}
+        self._heads: list[tuple[Order, _GroupId]] = []
+        self._flushed_since_pop = False
+
+    # --- in and out
+
+    def push(self, entry: Entry, now: int) -> None:
+        """A workload that is new or has changed. One set aside stays there unless what may have held it up changed."""
+        old = self.get(entry.key)
+        if old is not None and entry.progress is None and old.shape == entry.shape:
+            entry.progress = old.progress
+        parked = self._parked_at(entry.key)
+        if parked is not None and not _may_help(parked.workload, entry.workload):
+            self._parked[entry.workload.namespace][entry.key] = entry
+            return
+        active = entry.key in self._active
+        self.drop(entry.key, forget_sticky=False)
+        if active or backoff_is_over(entry.workload, now):
+            self._activate(entry)
+        else:
+            self._park(entry)
+
+    def pop(self) -> Entry | None:
+        """Take the head out; None where there is nothing to try."""
+        entry = self.head()
+        if entry is not None:
+            self._flushed_since_pop = False
+            self._remove_active(entry)
+        return entry
+
+    def head(self) -> Entry | None:
+        if self.usage_of is not None:
+            return self._least_used(self.usage_of)
+        sticky = self._active.get(self.sticky or "")
+        if sticky is not None and self.strategy == BEST_EFFORT_FIFO and not self._groups[sticky.group].blocked:
+            return sticky
+        while self._heads:
+            order, id_ = self._heads[0]
+            group = self._groups.get(id_)
+            first = group.head() if group is not None and not group.blocked else None
+            if first is not None and first.order == order:
+                return first
+            heapq.heappop(self._heads)
+        return None
+
+    def requeue(self, entry: Entry, reason: Requeue, now: int) -> bool:
+        """Give back an entry that was popped and tried. Whether it is active again; else it was set aside."""
+        if self.get(entry.key) is not None:
+            return entry.key in self._active
+        if reason == Requeue.PENDING_PREEMPTION:
+            self.sticky = entry.key
+        if not backoff_is_over(entry.workload, now):
+            self._park(entry)
+            return False
+        unfinished = entry.progress is not None and entry.progress.pending
+        if self._at_once(reason) or unfinished or self._flushed_since_pop:
+            self._activate(entry)
+            return True
+        if reason in _SAME_FOR_ALL_ALIKE and self.strategy != STRICT_FIFO and entry.shape:
+            self.block(entry.shape)
+            self._activate(entry)
+        else:
+            self._park(entry)
+        return False
+
+    def drop(self, key: str, forget_sticky: bool = True) -> Entry | None:
+        """Take a workload out wherever it waits."""
+        if forget_sticky and self.sticky == key:
+            self.sticky = None
+        entry = self._active.get(key)
+        if entry is not None:
+            self._remove_active(entry)
+            return entry
+        entry = self._parked_at(key)
+        if entry is not None:
+            self._unpark(entry)
+        return entry
+
+    def block(self, shape: str) -> int:
+        """Set all workloads of a shape aside, also those that come before the next flush; how many there are now."""
+        if not shape:
+            return 0
+        self._blocked_shapes.add(shape)
+        moved = 0
+        for group in self._groups.values():
+            if group.id.shape == shape and not group.blocked:
+                group.blocked = True
+                moved += len(group.entries)
+        return moved
+
+    def flush(self, serves: Callable[[str], bool], now: int) -> int:
+        """Something changed: try again what was set aside, but for namespaces that are not served and running backoffs.
+
+        `serves` is asked for each namespace. Returns how many workloads are back.
+        """
+        self._flushed_since_pop = True
+        moved = 0
+        for group in self._groups.values():
+            if group.blocked and serves(group.id.namespace):
+                group.blocked = False
+                moved += len(group.entries)
+                self._offer(group)
+        self._blocked_shapes = {group.id.shape for group in self._groups.values() if group.blocked}
+        for namespace in [namespace for namespace in self._parked if serves(namespace)]:
+            for entry in [*self._parked[namespace].values()]:
+                if backoff_is_over(entry.workload, now):
+                    self._unpark(entry)
+                    self._activate(entry)
+                    moved += 1
+        return moved
+
+    # --- what there is
+
+    def get(self, key: str) -> Entry | None:
+        return self._active.get(key) or self._parked_at(key)
+
+    def __len__(self) -> int:
+        return len(self._active) + sum(map(len, self._parked.values()))
+
+    def is_active(self, key: str) -> bool:
+        """Whether it is waiting for its turn, not set aside."""
+        entry = self._active.get(key)
+        return entry is not None and not self._groups[entry.group].blocked
+
+    def active(self) -> list[Entry]:
+        """Those to be tried, in order."""
+        return [entry for entry in self.entries() if self.is_active(entry.key)]
+
+    def inadmissible(self) -> list[Entry]:
+        """Those set aside, in order."""
+        return [entry for entry in self.entries() if not self.is_active(entry.key)]
+
+    def count_active(self) -> int:
+        return sum(len(group.entries) for group in self._groups.values() if not group.blocked)
+
+    def entries(self) -> list[Entry]:
+        """All, in the order of the queue."""
+        waiting = [*self._active.values(), *(entry for parked in self._parked.values() for entry in parked.values())]
+        if self.usage_of is None:
+            return sorted(waiting, key=lambda entry: (entry.key != self._first(), entry.order))
+        usage = {queue: self.usage_of(queue) for queue in {_local_queue(entry) for entry in waiting}}
+        return sorted(waiting, key=lambda entry: (usage[_local_queue(entry)], entry.key != self._first(), entry.order))
+
+    # --- inside
+
+    def _first(self) -> str | None:
+        return self.sticky if self.strategy == BEST_EFFORT_FIFO else None
+
+    def _at_once(self, reason: Requeue) -> bool:
+        if self.strategy == STRICT_FIFO:
+            return reason != Requeue.NAMESPACE_MISMATCH
+        return reason in _AT_ONCE
+
+    def _activate(self, entry: Entry) -> None:
+        id_ = entry.group
+        group = self._groups.get(id_)
+        if group is None:
+            blocked = self.strategy != STRICT_FIFO and entry.shape in self._blocked_shapes
+            group = self._groups[id_] = _Group(id_, blocked)
+        group.entries[entry.key] = self._active[entry.key] = entry
+        heapq.heappush(group.heap, entry.order)
+        self._offer(group)
+
+    def _offer(self, group: _Group) -> None:
+        first = group.head()
+        if first is not None and not group.blocked:
+            heapq.heappush(self._heads, (first.order, group.id))
+
+    def _remove_active(self, entry: Entry) -> None:
+        del self._active[entry.key]
+        group = self._groups[entry.group]
+        del group.entries[entry.key]
+        if group.entries:
+            self._offer(group)
+        else:
+            del self._groups[group.id]
+
+    def _park(self, entry: Entry) -> None:
+        self._parked.setdefault(entry.workload.namespace, {})[entry.key] = entry
+
+    def _unpark(self, entry: Entry) -> None:
+        namespace = self._parked[entry.workload.namespace]
+        del namespace[entry.key]
+        if not namespace:
+            del self._parked[entry.workload.namespace]
+
+    def _parked_at(self, key: str) -> Entry | None:
+        return self._parked.get(key.partition("/")[0], {}).get(key)
+
+    def _least_used(self, usage_of: Callable[[str], Fraction]) -> Entry | None:
+        heads = (head for group in self._groups.values() if not group.blocked and (head := group.head()) is not None)
+        sticky = self._first()
+        return min(
+            heads, key=lambda entry: (usage_of(_local_queue(entry)), entry.key != sticky, entry.order), default=None
+        )
+
+
+def _local_queue(entry: Entry) -> str:
+    return f"{entry.workload.namespace}/{entry.workload.queue}"
+
+
+def _may_help(before: Workload, after: Workload) -> bool:
+    """Whether a change of the workload itself may make it fit now."""
+    return (
+        before.generation != after.generation
+        or before.pod_sets != after.pod_sets
+        or before.queue != after.queue
+        or before.priority != after.priority
+        or before.active != after.active
+        or before.reclaimable != after.reclaimable
+        or before.conditions.get(EVICTED) != after.conditions.get(EVICTED)
+        or before.conditions.get(REQUEUED) != after.conditions.get(REQUEUED)
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from textwrap import wrap
 from typing import Any
 
 from policies.rule import Profile, Severity
@@ -15,7 +16,8 @@ from webhook.review import API_VERSION, KIND, Review
 
 LINES = 5  # violations in a message: what fits a terminal
 CAUSES = 50  # in the details; a change that breaks more than that is not repaired from the error text
-WARNING_LENGTH = 120  # characters; the API server advises this, and cuts at 256 bytes
+WARNING_LENGTH = 120  # characters of a line; the API server advises this, and may cut at 256
+WARNING_LINES = 4  # of one finding: what happened, both numbers and the cure; a cycle of fifty queues is not for here
 WARNINGS_LENGTH = 4096  # bytes over all warnings of a request, where the API server cuts
 RULES = 10  # ids in an audit annotation
 INVALID = frozenset({"bad-structure", "bad-quantity", "quota-annotation-invalid"})
@@ -109,32 +111,31 @@ def _cause(judged: Judged) -> Mapping[str, str]:
     }
 
 
-def _warnings(warned: Iterable[Judged]) -> list[str]:
-    lines = [_warning(judged) for judged in warned]
+def _warnings(warned: Sequence[Judged]) -> list[str]:
+    """The lines of the findings, worst first, as far as all of a finding fits."""
     kept: list[str] = []
     room = WARNINGS_LENGTH - WARNING_LENGTH  # for the line that says how many were left out
-    for line in lines:
-        room -= len(line.encode(errors="replace"))
+    for told, judged in enumerate(warned):
+        lines = _warning(judged)
+        room -= sum(len(line.encode(errors="replace")) for line in lines)
         if room < 0:
-            kept.append(f"and {len(lines) - len(kept)} more warnings (quotree validate shows all)")
-            break
-        kept.append(line)
+            return [*kept, f"and {len(warned) - told} more warnings (quotree validate shows all)"]
+        kept += lines
     return kept
 
 
-def _warning(judged: Judged) -> str:
-    """The sentence, cut at a word where it is too long, and the rule's id, which is never cut."""
+def _warning(judged: Judged) -> list[str]:
+    """The sentence, broken at words. Each line ends in the rule's id: lines of several webhooks arrive mixed."""
     mark = f" [{judged.rule.id}]"
-    return shorten(_printable(sentence(judged)), WARNING_LENGTH - len(mark)) + mark
-
-
-def shorten(text: str, length: int) -> str:
-    """At most `length` characters: cut after a word, with dots; within one where the last word is very long."""
-    if len(text) <= length:
-        return text
-    head = text[: length - 3]
-    whole_words = head if text[length - 3] == " " else head.rpartition(" ")[0]
-    return (whole_words if len(whole_words) > length // 2 else head).rstrip(" ,;:") + "..."
+    lines = wrap(
+        _printable(sentence(judged)),
+        WARNING_LENGTH - len(mark),
+        subsequent_indent="... ",
+        max_lines=WARNING_LINES,
+        placeholder="...",
+        break_on_hyphens=False,
+    )
+    return [line + mark for line in lines]
 
 
 def _printable(text: str) -> str:

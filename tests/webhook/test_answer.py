@@ -14,7 +14,7 @@ from policies.proposal import Operation
 from policies.rule import Finding, Profile, Severity, find
 from policies.verdict import Judged, Unjudged, Verdict
 from tests.builders import queue
-from webhook.answer import WARNING_LENGTH, audit_annotations, mutated, outcome, shorten, validated
+from webhook.answer import WARNING_LENGTH, WARNING_LINES, audit_annotations, mutated, outcome, validated
 from webhook.review import Review
 
 REVIEW = Review(uid="1", operation=Operation.CREATE, kind=QUEUE, name="eng", object=queue("eng"))
@@ -91,14 +91,30 @@ def test_of_very_many_violations_the_causes_are_bounded() -> None:
     assert len(response(*[judged("parent-cycle", str(i)) for i in range(80)])["status"]["details"]["causes"]) == 50
 
 
-def test_warnings_do_not_refuse_and_keep_the_rule_when_cut() -> None:
-    allowed = response(judged("parent-cycle", "long " * 60, Severity.WARNING))
+def test_a_long_warning_goes_on_in_more_lines_to_its_cure() -> None:
+    allowed = response(judged("parent-cycle", "has " + "many words " * 12, Severity.WARNING))
 
     assert allowed["allowed"] is True
-    (warning,) = allowed["warnings"]
-    assert len(warning) <= WARNING_LENGTH
-    assert warning.startswith("Queue eng: long long")
-    assert warning.endswith("long... [parent-cycle]")
+    assert allowed["warnings"] == [
+        "Queue eng: has" + " many words" * 8 + " [parent-cycle]",
+        "..." + " many words" * 4 + "; even it out [parent-cycle]",
+    ]
+
+
+def test_a_warning_that_is_longer_than_its_lines_is_cut_and_keeps_the_rule() -> None:
+    warnings = response(judged("parent-cycle", "long " * 200, Severity.WARNING))["warnings"]
+
+    assert len(warnings) == WARNING_LINES
+    assert warnings[-1].endswith("long... [parent-cycle]")
+
+
+@given(st.text())
+def test_every_line_of_a_warning_fits_and_names_the_rule(text: str) -> None:
+    warnings = response(judged("parent-cycle", text, Severity.WARNING))["warnings"]
+
+    assert 1 <= len(warnings) <= WARNING_LINES
+    assert all(len(warning) <= WARNING_LENGTH and warning.endswith(" [parent-cycle]") for warning in warnings)
+    assert warnings[0].startswith("Queue eng:")
 
 
 def test_findings_for_the_record_only_are_neither_refusal_nor_warning() -> None:
@@ -109,31 +125,20 @@ def test_findings_for_the_record_only_are_neither_refusal_nor_warning() -> None:
 
 
 def test_all_warnings_together_fit_what_the_api_server_passes_on() -> None:
-    warnings = response(*[judged("parent-cycle", "ß" * 200, Severity.WARNING) for _ in range(100)])["warnings"]
+    warnings = response(*[judged("parent-cycle", f"{i} " + "ß" * 200, Severity.WARNING) for i in range(100)])[
+        "warnings"
+    ]
 
     assert sum(len(warning.encode()) for warning in warnings) <= 4096
-    assert warnings[-1] == f"and {100 - (len(warnings) - 1)} more warnings (quotree validate shows all)"
+    told = {warning for warning in warnings if warning.startswith("Queue")}
+    assert len(told) > 1
+    assert warnings[-1] == f"and {100 - len(told)} more warnings (quotree validate shows all)"
 
 
 def test_a_warning_has_no_control_characters() -> None:
     (warning,) = response(judged("parent-cycle", "a\x00b\x1bc", Severity.WARNING))["warnings"]
 
     assert warning == "Queue eng: a b c; even it out [parent-cycle]"
-
-
-@given(st.text(), st.integers(4, 60))
-def test_a_shortened_text_fits_and_is_a_beginning(text: str, length: int) -> None:
-    short = shorten(text, length)
-
-    assert len(short) <= length
-    assert short == text or (short.endswith("...") and text.startswith(short.removesuffix("...")))
-
-
-def test_a_text_is_cut_after_a_word() -> None:
-    assert shorten("one two three", 12) == "one two..."
-    assert shorten("one two three", 13) == "one two three"
-    assert shorten("onetwothree", 6) == "one..."
-    assert shorten("one " + "two" * 9, 20) == "one twotwotwotwot..."
 
 
 def test_the_audit_log_gets_the_verdict_the_rules_and_what_was_not_judged() -> None:

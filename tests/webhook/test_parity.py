@@ -72,7 +72,7 @@ def _of_webhook(response: dict[str, Any]) -> object:
     return (
         response["allowed"],
         [(cause["reason"], cause["field"], cause["message"]) for cause in causes],
-        len(response.get("warnings", [])),
+        len([line for line in response.get("warnings", []) if not line.startswith("... ")]),  # goes on from the last
         response["auditAnnotations"].get("rules", ""),
     )
 

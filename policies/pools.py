@@ -12,6 +12,8 @@ from typing import NamedTuple
 from policies.quantity import INT64_MAX, Format, Quantity
 
 UNLIMITED = INT64_MAX
+LEAST = -INT64_MAX - 1
+"""No amount is smaller."""
 _CPU = "cpu"
 
 
@@ -59,14 +61,14 @@ def written(resource: str, amount: int) -> str:
 
 def plus(a: int, b: int) -> int:
     """a + b; what is unlimited stays so, and what grows beyond 64 bits becomes so."""
-    return UNLIMITED if UNLIMITED in (a, b) else min(a + b, UNLIMITED)
+    return UNLIMITED if UNLIMITED in (a, b) else max(LEAST, min(a + b, UNLIMITED))
 
 
 def minus(a: int, b: int) -> int:
     """a - b; unlimited less unlimited is 0, unlimited less anything else is unlimited."""
     if a == UNLIMITED:
         return 0 if b == UNLIMITED else UNLIMITED
-    return -INT64_MAX - 1 if b == UNLIMITED else a - b
+    return LEAST if b == UNLIMITED else max(LEAST, min(a - b, UNLIMITED))
 
 
 def subtree_quota(terms: Terms, below: Pool) -> int:

@@ -155,9 +155,19 @@ def subtract(a: Amounts, b: Amounts) -> dict[str, Quantity]:
     return {name: a.get(name, Quantity.ZERO) - b.get(name, Quantity.ZERO) for name in {**a, **b}}
 
 
+def product(a: Quantity, b: Quantity) -> Quantity:
+    """a * b, away from zero where it is finer than one nano; in the format of `a`."""
+    return Quantity(_divide_away_from_zero(a.nano * b.nano, _UNIT), a.format)
+
+
 def maximum(a: Amounts, b: Amounts) -> dict[str, Quantity]:
     """The larger of both, resource by resource; a name that one side lacks keeps the amount of the other."""
     return {name: max(a.get(name, amount), b.get(name, amount)) for name, amount in {**a, **b}.items()}
+
+
+def minimum(a: Amounts, b: Amounts) -> dict[str, Quantity]:
+    """The smaller of both, resource by resource; a name that one side lacks keeps the amount of the other."""
+    return {name: min(a.get(name, amount), b.get(name, amount)) for name, amount in {**a, **b}.items()}
 
 
 def over(total: Amounts, limit: Amounts, *, missing: Quantity | None) -> Iterator[tuple[str, Quantity, Quantity]]:

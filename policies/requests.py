@@ -1,18 +1,19 @@
 """What pods request, as quota counts it: exact per pod, then rounded up once and multiplied by the count.
 
-LimitRanges, RuntimeClasses and Kueue's resource transformations are not applied: these are other objects.
-Source: Kubernetes' effective request of a pod (KEP-753, KEP-2837); Kueue v0.19, pkg/workload.
+What LimitRanges and RuntimeClasses add to a template is in `policies.pod_defaults`, since these are other objects.
+Source: Kubernetes' effective request of a pod (KEP-753, KEP-2837); Kueue v0.19, pkg/workload, Configuration.resources.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from policies.dialects.kueue_workload import PodSet, Workload
 from policies.dialects.reading import listing, mapping
 from policies.pools import count
-from policies.quantity import Amounts, BadQuantity, Quantity, add, maximum
+from policies.quantity import Amounts, BadQuantity, Quantity, add, maximum, product
 
 _OF_THE_POD = ("cpu", "memory")
 """Besides huge pages, what requests of the pod as a whole override."""
@@ -21,7 +22,7 @@ _OF_THE_POD = ("cpu", "memory")
 def container_requests(container: Mapping[str, Any]) -> dict[str, Quantity]:
     """Its requests; a resource that has only a limit requests the limit."""
     resources = mapping(container.get("resources"))
-    return {**_amounts(resources.get("limits")), **_amounts(resources.get("requests"))}
+    return {**readable(resources.get("limits")), **readable(resources.get("requests"))}
 
 
 def pod_requests(spec: Mapping[str, Any]) -> dict[str, Quantity]:
@@ -45,7 +46,52 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, Quantity]:
         for resource, quantity in container_requests(spec).items()
         if resource in _OF_THE_POD or resource.startswith("hugepages-")
     }
-    return add({**maximum(running, starting), **whole}, _amounts(spec.get("overhead")))
+    return add({**maximum(running, starting), **whole}, readable(spec.get("overhead")))
+
+
+@dataclass(frozen=True, slots=True)
+class Transformation:
+    """What a requested resource counts as: so much of each output for each unit of it.
+
+    With `multiply_by` the amount is multiplied by that of another resource, if the pod requests it. The input itself
+    still counts unless `replace` is set. Source: Kueue's Configuration, resources.transformations.
+    """
+
+    outputs: Amounts
+    multiply_by: str = ""
+    replace: bool = False
+
+
+def without(requests: Amounts, prefixes: Iterable[str]) -> Amounts:
+    """The requests but for resources whose name starts with one of the prefixes."""
+    excluded = tuple(prefixes)
+    if not excluded:
+        return requests
+    return {resource: quantity for resource, quantity in requests.items() if not resource.startswith(excluded)}
+
+
+def transformed(requests: Amounts, by_input: Mapping[str, Transformation]) -> Amounts:
+    """The requests as transformed.
+
+    A negative output is an allowance against other outputs of the same name; what is left of it counts as nothing and
+    never lessens a request.
+    """
+    applied = {resource: by_input[resource] for resource in requests if resource in by_input}
+    if not applied:
+        return requests
+    outputs: dict[str, Quantity] = {}
+    for resource, transformation in applied.items():
+        outputs = add(outputs, _outputs(requests, resource, transformation))
+    made = {resource: max(quantity, Quantity.ZERO) for resource, quantity in outputs.items()}
+    replaced = {resource for resource, transformation in applied.items() if transformation.replace}
+    return add({resource: quantity for resource, quantity in requests.items() if resource not in replaced}, made)
+
+
+def _outputs(requests: Amounts, resource: str, transformation: Transformation) -> dict[str, Quantity]:
+    base, factor = requests[resource], requests.get(transformation.multiply_by)
+    if factor is not None:
+        base = product(base, factor)
+    return {name: product(base, each) for name, each in transformation.outputs.items()}
 
 
 def counted(requests: Amounts, pods: int) -> dict[str, int]:
@@ -73,8 +119,8 @@ def total(requests: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return sums
 
 
-def _amounts(values: object) -> dict[str, Quantity]:
-    """Those that can be read; of the others the structure says what is wrong."""
+def readable(values: object) -> dict[str, Quantity]:
+    """The quantities that can be read; of the others the structure says what is wrong."""
     found: dict[str, Quantity] = {}
     for resource, value in mapping(values).items():
         try:

@@ -1,0 +1,132 @@
+"""Amounts as decisions count them: exact integers by resource, or by pair of flavor and resource.
+
+Milli-CPU for cpu, whole units for everything else, rounded up; nothing grows beyond 64 bits, and UNLIMITED stands for
+quota that has no end. Sums and differences are those of `policies.pools`. Source: Kueue v0.19, pkg/resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from policies.dialects.reading import mapping
+from policies.pools import LEAST, UNLIMITED, minus, plus
+from policies.quantity import INT64_MAX, Amounts, BadQuantity, Quantity
+
+__all__ = ["LEAST", "UNLIMITED", "FlavorResource", "Requests", "Usage", "minus", "plus"]
+
+_CPU = "cpu"
+_MILLI = 10**6
+_UNIT = 10**9
+_UNLIMITED_CPU = INT64_MAX // 1000 * _UNIT
+"""From so many nano of cpu on the milli-CPU would not fit 64 bits."""
+MANY = 2**31 - 1
+"""How often nothing fits into anything."""
+
+
+class FlavorResource(NamedTuple):
+    """The pair that quota is counted by; `flavor` is empty where none is assigned."""
+
+    flavor: str
+    resource: str
+
+    def __str__(self) -> str:
+        return f"{self.flavor}/{self.resource}"
+
+    @classmethod
+    def parse(cls, text: str) -> FlavorResource:
+        """Of "flavor/resource"; a flavor's name holds no slash."""
+        flavor, _, resource = text.partition("/")
+        return cls(flavor, resource)
+
+
+Requests: TypeAlias = Mapping[str, int]
+"""Amounts by resource."""
+Usage: TypeAlias = Mapping[FlavorResource, int]
+"""Amounts by pair."""
+
+
+# -- between quantities and amounts ------------------------------------------------------------------------------------
+
+
+def requested(resource: str, quantity: Quantity) -> int:
+    """What a request counts; beyond 64 bits the nearest amount within."""
+    return max(LEAST, min(quantity.milli() if resource == _CPU else quantity.units(), INT64_MAX))
+
+
+def quota(resource: str, quantity: Quantity) -> int:
+    """What quota counts; UNLIMITED where it would not fit 64 bits."""
+    if resource == _CPU and quantity.nano >= _UNLIMITED_CPU:
+        return UNLIMITED
+    return requested(resource, quantity)
+
+
+def quantity_of(resource: str, amount: int) -> Quantity:
+    """The amount as a quantity; in powers of 1024 where it is a multiple of 1024, so that it prints short."""
+    if resource == _CPU:
+        return Quantity.of_nano(amount * _MILLI)
+    return Quantity.of_nano(amount * _UNIT, "DecimalSI" if amount % 1024 else "BinarySI")
+
+
+def approximate(resource: str, amount: int) -> float:
+    """In cores or whole units, for metrics alone; what is unlimited is infinite."""
+    if amount == UNLIMITED:
+        return float("inf")
+    return amount / 1000 if resource == _CPU else float(amount)
+
+
+def counted(quantities: Amounts) -> dict[str, int]:
+    """What requests count, by resource."""
+    return {resource: requested(resource, quantity) for resource, quantity in quantities.items()}
+
+
+def read(values: object) -> dict[str, int]:
+    """The amounts of a manifest's resource list; what is no quantity is left out, the schema tells of it."""
+    found: dict[str, int] = {}
+    for resource, value in mapping(values).items():
+        try:
+            found[resource] = requested(resource, Quantity.parse(value))
+        except BadQuantity:
+            continue
+    return found
+
+
+def written(amounts: Requests) -> dict[str, Any]:
+    """The amounts as a manifest's resource list."""
+    return {resource: str(quantity_of(resource, amount)) for resource, amount in amounts.items()}
+
+
+# -- by resource -------------------------------------------------------------------------------------------------------
+
+
+def times(requests: Requests, factor: int) -> dict[str, int]:
+    """So many times the requests, none beyond 64 bits."""
+    return {resource: max(LEAST, min(amount * factor, INT64_MAX)) for resource, amount in requests.items()}
+
+
+def part(requests: Requests, of: int) -> dict[str, int]:
+    """One of so many equal parts, rounded down; of no parts there is nothing."""
+    return {resource: amount // of if of else 0 for resource, amount in requests.items()}
+
+
+def total(all_requests: Iterable[Requests]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for requests in all_requests:
+        for resource, amount in requests.items():
+            sums[resource] = max(LEAST, min(sums.get(resource, 0) + amount, INT64_MAX))
+    return sums
+
+
+def greater(a: Requests, b: Requests) -> list[str]:
+    """The resources of both of which `a` has more, by name."""
+    return sorted(resource for resource, amount in a.items() if resource in b and amount > b[resource])
+
+
+def fitting(requests: Requests, capacity: Requests) -> tuple[int, str]:
+    """How often the requests fit, and the resource that ends it, the first by name; (0, "") of no requests."""
+    counts = ((_fitting(amount, capacity.get(resource, 0)), resource) for resource, amount in requests.items())
+    return min(counts, default=(0, ""))
+
+
+def _fitting(amount: int, capacity: int) -> int:
+    return max(0, min(capacity // amount, MANY)) if amount else MANY

@@ -1,0 +1,94 @@
+"""What decisions see of a pod template: requests, and which nodes it may run on.
+
+Images, commands and volumes are dropped and equal templates become one object, so that 50 000 workloads of ten shapes
+hold ten templates.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+
+from policies.dialects.reading import listing, mapping, texts
+from policies.quantity import BadQuantity, Quantity
+
+_KEPT = ("nodeSelector", "affinity", "tolerations", "runtimeClassName", "resourceClaims")
+_CONTAINERS = ("containers", "initContainers")
+_RESOURCES = ("requests", "limits")
+
+
+@dataclass(frozen=True, slots=True)
+class PodTemplate:
+    """`spec` is the pod's spec as plain data without what decisions ignore; `digest` tells templates apart."""
+
+    digest: str
+    spec: Mapping[str, Any] = field(compare=False, repr=False)
+
+    @property
+    def node_selector(self) -> Mapping[str, str]:
+        return texts(self.spec.get("nodeSelector"))
+
+    @property
+    def affinity(self) -> Mapping[str, Any]:
+        """The node affinity, as written."""
+        return mapping(mapping(self.spec.get("affinity")).get("nodeAffinity"))
+
+    @property
+    def tolerations(self) -> tuple[Mapping[str, Any], ...]:
+        return tuple(map(mapping, listing(self.spec.get("tolerations"))))
+
+    @property
+    def claims_devices(self) -> bool:
+        """Whether it asks for devices by ResourceClaim, which are not counted here."""
+        return bool(listing(self.spec.get("resourceClaims")))
+
+
+def template(spec: object) -> PodTemplate:
+    """The template of a pod's spec. Quantities are written in one way, so that 1 and 1000m are the same template."""
+    return _interned(json.dumps(_reduced(mapping(spec)), sort_keys=True, separators=(",", ":"), default=str))
+
+
+@lru_cache(maxsize=4096)
+def _interned(text: str) -> PodTemplate:
+    return PodTemplate(sha256(text.encode()).hexdigest()[:16], json.loads(text))
+
+
+def _reduced(spec: Mapping[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {key: spec[key] for key in _KEPT if spec.get(key)}
+    for key in _CONTAINERS:
+        if containers := [_container(mapping(container)) for container in listing(spec.get(key))]:
+            kept[key] = containers
+    if overhead := _canonical(spec.get("overhead")):
+        kept["overhead"] = overhead
+    if resources := _resources(spec.get("resources")):
+        kept["resources"] = resources
+    return kept
+
+
+def _container(container: Mapping[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    if resources := _resources(container.get("resources")):
+        kept["resources"] = resources
+    if restart := container.get("restartPolicy"):
+        kept["restartPolicy"] = restart
+    return kept
+
+
+def _resources(resources: object) -> dict[str, Any]:
+    lists = {key: _canonical(mapping(resources).get(key)) for key in _RESOURCES}
+    return {key: values for key, values in lists.items() if values}
+
+
+def _canonical(values: object) -> dict[str, Any]:
+    return {resource: _quantity(value) for resource, value in mapping(values).items()}
+
+
+def _quantity(value: object) -> object:
+    try:
+        return str(Quantity.parse(value))
+    except BadQuantity:
+        return value

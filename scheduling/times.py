@@ -1,0 +1,34 @@
+"""Moments as integer nanoseconds since 1970 in UTC: exact, cheap to compare and to add to.
+
+0 stands for a moment that is not told, as Kubernetes' empty time does; it is earlier than all others.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+SECOND = 10**9
+MILLISECOND = 10**6
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def parse(text: object) -> int:
+    """A moment as a manifest writes it (RFC 3339); 0 where it is absent or no moment."""
+    if not isinstance(text, str) or not text:
+        return 0
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return 0
+    return of(moment) if moment.tzinfo is not None else 0
+
+
+def of(moment: datetime) -> int:
+    """The moment of an aware datetime; one before 1970 counts as not told."""
+    return max(0, (moment - _EPOCH) // _MICROSECOND * 1000)
+
+
+def written(moment: int) -> str:
+    """As Kubernetes writes a time: whole seconds, UTC."""
+    return (_EPOCH + timedelta(seconds=moment // SECOND)).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,123 @@
+"""A Workload out of its manifest."""
+
+from __future__ import annotations
+
+from scheduling import times
+from scheduling.reading import read_workload
+from scheduling.template import template
+from scheduling.workload import Admission, Assignment, Condition, RequeueState, Workload
+from tests.scheduling.manifests import CREATED, condition, manifest, pod_set, workload
+
+BOOST = "kueue.x-k8s.io/priority-boost"
+
+
+def test_a_bare_workload_is_active_queueable_and_of_priority_0() -> None:
+    bare = workload()
+
+    assert (bare.key, bare.queue, bare.created) == ("ns/w", "q", times.parse(CREATED))
+    assert (bare.priority, bare.active, bare.queueable, bare.reserved, bare.counts) == (0, True, True, False, False)
+    assert bare.conditions == {}
+
+
+def test_an_admission_tells_flavors_usage_and_count() -> None:
+    entry = {"name": "main", "flavors": {"cpu": "spot"}, "resourceUsage": {"cpu": "1500m"}, "count": 3}
+    status = {"admission": {"clusterQueue": "cq", "podSetAssignments": [entry]}, "conditions": [condition("Admitted")]}
+
+    read = workload(status=status)
+
+    assert read.admission == Admission("cq", (Assignment("main", {"cpu": "spot"}, {"cpu": 1500}, 3),))
+    assert read.conditions["Admitted"] == Condition("True", since=times.parse(CREATED))
+    assert read.admitted
+
+
+def test_quota_counts_while_reserved_active_and_not_finished() -> None:
+    held = [condition("QuotaReserved")]
+
+    assert workload(status={"conditions": held}).counts
+    assert not workload(status={"conditions": held}, spec={"active": False}).counts
+    assert not workload(status={"conditions": [*held, condition("Finished")]}).counts
+    assert not workload(status={"conditions": [condition("QuotaReserved", "False")]}).counts
+
+
+def test_a_workload_on_hold_does_not_queue() -> None:
+    held = workload(status={"conditions": [condition("QuotaReserved", "False", "OnHold")]})
+
+    assert (held.on_hold, held.queueable) == (True, False)
+    assert workload(status={"conditions": [condition("QuotaReserved", "False", "Pending")]}).queueable
+
+
+def test_the_boost_counts_where_it_is_asked_for_and_is_an_integer_of_32_bits() -> None:
+    def boosted(value: str) -> int:
+        noted = manifest(spec={"priority": 100}, annotations={BOOST: value})
+        assert read_workload(noted).priority == 100
+        return read_workload(noted, boosted=True).priority
+
+    assert [boosted(value) for value in ("5", "-200", "+7", "", "x", "1_0", "2147483648", "9" * 5000, "٣")] == [
+        105,
+        -100,
+        107,
+        100,
+        100,
+        100,
+        100,
+        100,
+        100,
+    ]
+
+
+def test_equal_templates_are_one_object_whatever_decisions_ignore() -> None:
+    first = workload(pod_set(cpu="1", spec={"nodeSelector": {"a": "b"}, "volumes": [{"name": "v"}]}))
+    second = workload(pod_set(cpu="1000m", spec={"nodeSelector": {"a": "b"}, "hostname": "h"}))
+    third = workload(pod_set(cpu="1", spec={"nodeSelector": {"a": "c"}}))
+
+    assert first.pod_sets[0].template is second.pod_sets[0].template
+    assert first.pod_sets[0].template != third.pod_sets[0].template
+    assert first.pod_sets[0].template.node_selector == {"a": "b"}
+
+
+def test_a_template_tells_what_flavors_are_chosen_by() -> None:
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    toleration = {"key": "spot", "operator": "Exists"}
+    made = template({"affinity": {"nodeAffinity": terms}, "tolerations": [toleration], "resourceClaims": [{}]})
+
+    assert (made.affinity, made.tolerations, made.claims_devices) == (terms, (toleration,), True)
+    assert (template(None).affinity, template({"tolerations": 3}).tolerations) == ({}, ())
+
+
+def test_a_missing_requeue_time_is_earlier_than_all() -> None:
+    assert workload(status={"requeueState": {"count": 2}}).requeue == RequeueState(2, 0)
+    assert workload(status={}).requeue is None
+
+
+def test_a_gate_whose_position_is_not_told_is_closed() -> None:
+    def gated(position: str | None) -> bool:
+        states = [{"name": "g", "position": position}] if position else []
+        return workload(spec={"preemptionGates": [{"name": "g"}]}, status={"preemptionGates": states}).preemption_gated
+
+    assert [gated(None), gated("Closed"), gated("Open")] == [True, True, False]
+    assert not workload().preemption_gated
+
+
+def test_allowed_flavors_come_between_commas() -> None:
+    note = "kueue.x-k8s.io/workload-allowed-resource-flavors"
+
+    assert workload(annotations={note: "a, b"}).allowed_flavors == ("a", "b")
+    assert workload().allowed_flavors is None
+
+
+def test_a_manifest_of_nonsense_reads_as_little() -> None:
+    nonsense = {"metadata": 3, "spec": {"podSets": ["x", {"count": -1}], "priority": "1"}, "status": {"conditions": 5}}
+
+    read = read_workload(nonsense)
+
+    assert isinstance(read, Workload)
+    assert [(pod_set.name, pod_set.count) for pod_set in read.pod_sets] == [("main", 1), ("main", 0)]
+    assert (read.key, read.priority, read.conditions) == ("/", 0, {})
+
+
+def test_moments_read_and_write_as_kubernetes_does() -> None:
+    moment = times.parse("2025-01-01T00:00:00.5+01:00")
+
+    assert times.written(moment) == "2024-12-31T23:00:00Z"
+    assert moment % times.SECOND == times.SECOND // 2
+    assert [times.parse(text) for text in (None, "", "soon", "2025-01-01T00:00:00", "0001-01-01T00:00:00Z")] == [0] * 5

@@ -1,0 +1,106 @@
+"""What a workload asks for, by pod set."""
+
+from __future__ import annotations
+
+from policies.quantity import Quantity
+from policies.requests import Transformation
+from scheduling.amounts import FlavorResource
+from scheduling.requests import Counting, per_pod, total_requests, usage
+from scheduling.workload import Workload
+from tests.scheduling.manifests import condition, pod_set, workload
+
+
+def asked(work: Workload, counting: Counting | None = None) -> list[tuple[int, dict[str, int]]]:
+    return [(entry.count, dict(entry.requests)) for entry in total_requests(work, counting or Counting())]
+
+
+def assigned(count: int | None, cpu: str, done: int = 0, size: int = 5) -> Workload:
+    entry = {"name": "main", "flavors": {"cpu": "spot"}, "resourceUsage": {"cpu": cpu}, "count": count}
+    status = {
+        "admission": {"clusterQueue": "cq", "podSetAssignments": [entry]},
+        "conditions": [condition("QuotaReserved")],
+        "reclaimablePods": [{"name": "main", "count": done}],
+    }
+    return workload(pod_set(count=size, cpu="1"), status=status)
+
+
+def test_a_pod_is_rounded_up_once_and_multiplied() -> None:
+    assert asked(workload(pod_set(count=3, cpu="100u", memory="500m"))) == [(3, {"cpu": 3, "memory": 3})]
+
+
+def test_pods_that_are_done_do_not_count_while_the_gate_is_on() -> None:
+    work = workload(pod_set(count=5, cpu="1"), status={"reclaimablePods": [{"name": "main", "count": 2}]})
+
+    assert asked(work) == [(3, {"cpu": 3000})]
+    assert asked(work, Counting(reclaimable_pods=False)) == [(5, {"cpu": 5000})]
+
+
+def test_more_pods_done_than_there_are_leave_none() -> None:
+    work = workload(pod_set(count=2, cpu="1"), status={"reclaimablePods": [{"name": "main", "count": 9}]})
+
+    assert asked(work) == [(0, {"cpu": 0})]
+
+
+def test_an_admission_counts_as_it_was_made() -> None:
+    assert asked(assigned(3, "6")) == [(3, {"cpu": 6000})]
+    assert asked(assigned(None, "6")) == [(5, {"cpu": 6000})]
+
+
+def test_an_admission_shrinks_when_more_pods_are_done_than_then() -> None:
+    assert asked(assigned(3, "6", done=2)) == [(3, {"cpu": 6000})]
+    assert asked(assigned(3, "6", done=4)) == [(1, {"cpu": 2000})]
+
+
+def test_a_set_of_no_pods_still_knows_what_one_asks_for() -> None:
+    (entry,) = total_requests(workload(pod_set(count=0, cpu="2")))
+
+    assert entry.requests == {"cpu": 0}
+    assert entry.scaled_to(2).requests == {"cpu": 4000}
+
+
+def test_usage_is_summed_by_flavor_and_resource() -> None:
+    (entry,) = total_requests(assigned(3, "6"))
+
+    assert usage([entry, entry]) == {FlavorResource("spot", "cpu"): 12000}
+    assert usage(total_requests(workload(pod_set(cpu="1")))) == {FlavorResource("", "cpu"): 1000}
+
+
+def test_excluded_prefixes_do_not_count() -> None:
+    spec = {"containers": [{"resources": {"requests": {"cpu": "1", "example.com/a": "2", "example.org/b": "3"}}}]}
+
+    assert asked(workload(pod_set(spec=spec)), Counting(("example.com/", "cpux"))) == [
+        (1, {"cpu": 1000, "example.org/b": 3})
+    ]
+
+
+def test_an_output_is_added_and_its_input_stays_unless_replaced() -> None:
+    outputs = {"credit": Quantity.parse("3"), "cpu": Quantity.parse("500m")}
+    retained, replaced = (Transformation(outputs, replace=replace) for replace in (False, True))
+    work = workload(pod_set(count=2, cpu="1", gpu="2"))
+
+    assert asked(work, Counting(transformations={"gpu": retained})) == [(2, {"cpu": 4000, "gpu": 4, "credit": 12})]
+    assert asked(work, Counting(transformations={"gpu": replaced})) == [(2, {"cpu": 4000, "credit": 12})]
+
+
+def test_an_allowance_lessens_outputs_alone_and_never_below_nothing() -> None:
+    allowance = Transformation({"credit": Quantity.parse("-3")}, replace=True)
+    charge = Transformation({"credit": Quantity.parse("2")}, replace=True)
+    counting = Counting(transformations={"a": allowance, "b": charge})
+
+    assert asked(workload(pod_set(a="1", b="2")), counting) == [(1, {"credit": 1})]
+    assert asked(workload(pod_set(a="1", b="1")), counting) == [(1, {"credit": 0})]
+    assert asked(workload(pod_set(a="1", credit="8")), counting) == [(1, {"credit": 8})]
+
+
+def test_a_multiplier_counts_where_the_pod_asks_for_it() -> None:
+    by_gpu = Transformation({"total": Quantity.parse("1")}, multiply_by="gpu", replace=True)
+    counting = Counting(transformations={"gpumem": by_gpu})
+
+    assert asked(workload(pod_set(gpu="2", gpumem="1024")), counting) == [(1, {"gpu": 2, "total": 2048})]
+    assert asked(workload(pod_set(gpumem="1024")), counting) == [(1, {"total": 1024})]
+
+
+def test_what_one_template_counts_is_counted_once() -> None:
+    first, second = (workload(pod_set(cpu="1", memory="7")) for _ in range(2))
+
+    assert per_pod(first.pod_sets[0].template) is per_pod(second.pod_sets[0].template)

@@ -63,6 +63,7 @@ class Forest:
     _objects: Trie[Ref, KubeObject, None] = _EMPTY
     _attached: Trie[Ref, Attachments, None] = _EMPTY
     _users: Trie[Ref, Users, None] = _EMPTY
+    _stakes: Trie[Ref, Children, None] = _EMPTY
 
     def node(self, ref: Ref) -> Node | None:
         place = self._places.get(ref)
@@ -154,6 +155,14 @@ class Forest:
     def count_users(self, ref: Ref) -> int:
         return len(self._users.get(ref) or NO_USERS)
 
+    def staked(self) -> Iterator[Ref]:
+        """The names under which objects share quota by `stake`, in no order; each has one object at least."""
+        return (name for name, _ in self._stakes.items())
+
+    def stakes(self, name: Ref) -> Children:
+        """The objects that share quota under this name, each with what it adds; `total` is all of it."""
+        return self._stakes.get(name) or NO_CHILDREN
+
     def knowing(self, kinds: Iterable[GroupKind]) -> Forest:
         return replace(self, known=self.known | frozenset(kinds))
 
@@ -209,18 +218,29 @@ class _Draft:
         self.objects = base._objects
         self.attached = base._attached
         self.users = base._users
+        self.stakes = base._stakes
 
     def forest(self) -> Forest:
-        return Forest(self.known, self.places, self.edges, self.objects, self.attached, self.users)
+        return Forest(self.known, self.places, self.edges, self.objects, self.attached, self.users, self.stakes)
 
     def note(self, ref: Ref, old: KubeObject | None, new: KubeObject | None) -> None:
-        """Keep the index of who uses what."""
+        """Keep the index of who uses what, and of who shares quota with whom."""
+        self._stake(ref, old.stake() if old else None, new.stake() if new else None)
         before, after = old.uses() if old else frozenset(), new.uses() if new else frozenset()
         for used in before - after:
             rest = (self.users.get(used) or NO_USERS).drop(ref)
             self.users = self.users.put(used, rest) if len(rest) else self.users.drop(used)
         for used in after - before:
             self.users = self.users.put(used, (self.users.get(used) or NO_USERS).put(ref, ref))
+
+    def _stake(self, ref: Ref, old: tuple[Ref, Share] | None, new: tuple[Ref, Share] | None) -> None:
+        if old == new:
+            return
+        if old is not None:
+            rest = (self.stakes.get(old[0]) or NO_CHILDREN).drop(ref)
+            self.stakes = self.stakes.put(old[0], rest) if len(rest) else self.stakes.drop(old[0])
+        if new is not None:
+            self.stakes = self.stakes.put(new[0], (self.stakes.get(new[0]) or NO_CHILDREN).put(ref, new[1]))
 
     def place(self, ref: Ref, node: Node | None) -> None:
         old = self.places.get(ref)

@@ -51,6 +51,10 @@ class KubeObject:
         """Objects that it names beside a parent or a queue, and that are missed when they go."""
         return frozenset()
 
+    def stake(self) -> tuple[Ref, Share] | None:
+        """The name that it shares quota under with others, and what it adds to their total; None for most objects."""
+        return None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attached(KubeObject):
@@ -67,7 +71,8 @@ class Attached(KubeObject):
 class Share:
     """What a subtree shows to the node above it, and the total over siblings of the same.
 
-    Amounts are in nano units (1e-9 of the resource's unit), by resource (Volcano) or by "flavor/resource" (Kueue).
+    Amounts are in nano units (1e-9 of the resource's unit), by resource (Volcano) or by "flavor/resource" (Kueue);
+    those of YuniKorn's namespaces are in its own units, by its own names.
     `nominal` and `kept` are sums; `limit` is the highest limit set nearest below, per branch; `height` counts levels.
     `pools` are Kueue's own arithmetic, in the units of `policies.pools`.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from policies.dialects import core, kueue, kueue_checks, kueue_jobs, volcano
+from policies.dialects import core, kueue, kueue_checks, kueue_jobs, volcano, yunikorn_shares
 from policies.dialects.kueue_flavor import read_resource_flavor
 from policies.dialects.kueue_workload import read_workload
 from policies.dialects.reading import Manifest, exemptions
@@ -13,7 +13,7 @@ from policies.dialects.yunikorn_config import configmap
 from policies.objects import GroupKind, KubeObject
 
 READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
-    core.NAMESPACE: core.read_namespace,
+    core.NAMESPACE: yunikorn_shares.read_namespace,
     core.POD: core.read_pod,
     configmap.CONFIG_MAP: configmap.read_config_map,
     kueue.COHORT: kueue.read_cohort,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text
-from policies.objects import Attached, GroupKind, KubeObject, Ref
+from policies.objects import Attached, GroupKind, KubeObject, Ref, Share
 
 NAMESPACE = GroupKind("", "Namespace")
 POD = GroupKind("", "Pod")
@@ -28,10 +28,17 @@ _BARE_LABELS = ("queue", "applicationId", "spark-app-selector", "app")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespace(KubeObject):
-    """`annotations` are those under the prefixes of the three projects, as written."""
+    """`annotations` are those under the prefixes of the three projects, as written.
+
+    `shown`: the queue of YuniKorn that it asks to be placed below, and what it is given of that.
+    """
 
     annotations: Mapping[str, str]
     labels: Mapping[str, str]
+    shown: tuple[Ref, Share] | None = None
+
+    def stake(self) -> tuple[Ref, Share] | None:
+        return self.shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,14 +26,14 @@ def partition(proposal: Proposal) -> Partition | NotEvaluated:
     """The queues after the change, or word that they are not known."""
     namespace = proposal.configuration.yunikorn.namespace
     text = tree(proposal.after, namespace).text
-    found = _config(text).partition if text else None
+    found = config(text).partition if text else None
     if found is None or found.root is None:
         return NotEvaluated(f"YuniKorn's queue configuration in namespace {namespace} is not known")
     return found
 
 
 @lru_cache(maxsize=8)
-def _config(text: str) -> Config:
+def config(text: str) -> Config:
     """Read once for as long as the text stays: it may hold thousands of queues, and every Pod asks."""
     return read_config(text)
 

@@ -127,6 +127,13 @@ def _guaranteed_below(queue: Queue, most: Amounts) -> Generator[Problem, None, _
     return _Sums(own if any(amount > 0 for amount in own.values()) else counted, plus(own, hidden))
 
 
+def promised_below(queue: Queue, found: dict[str, Amounts]) -> Amounts:
+    """What the queue counts for at its parent; `found` gets what its children are guaranteed, by its path."""
+    own, below = amounts(queue.guaranteed), total(promised_below(child, found) for child in queue.queues)
+    found[queue.path.lower()] = below
+    return plus(own, {name: amount for name, amount in below.items() if name not in own})
+
+
 def _exceeded(
     queue: Queue, below: list[tuple[Queue, _Sums]], name: str, numbers: tuple[int, int], key: str, *, accepted: bool
 ) -> Problem:

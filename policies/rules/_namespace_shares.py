@@ -1,0 +1,166 @@
+"""What the namespaces below YuniKorn's queues are guaranteed together.
+
+The forest keeps one total for all namespaces with the same `parentqueue`, so a question costs the number of different
+texts there and the depth of the tree, not the number of namespaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from heapq import nsmallest
+
+from policies.dialects.core import NAMESPACE
+from policies.dialects.yunikorn_config import Application, Partition, Queue
+from policies.dialects.yunikorn_config.model import amounts
+from policies.dialects.yunikorn_config.placement import Placement, placed
+from policies.dialects.yunikorn_config.quotas import promised_below
+from policies.dialects.yunikorn_config.resources import Amounts, least, minus, plus
+from policies.forest import Forest
+from policies.objects import Ref, Share
+from policies.rules._yunikorn_tree import config, opened, unfiltered
+
+_ANYONE = "@namespace@"
+"""Stands for a namespace that no queue is declared for; no namespace has such a name, but a queue may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The queues of one text by their paths in small letters, root left out.
+
+    `promised` is what a queue's children are guaranteed, `most` the smallest max on the way down to it.
+    """
+
+    partition: Partition
+    queues: Mapping[str, Queue]
+    promised: Mapping[str, Amounts]
+    most: Mapping[str, Amounts]
+
+    def above(self, path: str) -> list[Queue]:
+        """The declared queues on the path, the nearest first, root left out."""
+        found = []
+        while "." in path:
+            if path in self.queues:
+                found.append(self.queues[path])
+            path = path.rpartition(".")[0]
+        return found
+
+
+@lru_cache(maxsize=8)
+def declared(text: str) -> Declared | None:
+    """None where the text has no queues."""
+    partition = config(text).partition
+    if partition is None or partition.root is None:
+        return None
+    promised: dict[str, Amounts] = {}
+    promised_below(partition.root, promised)
+    most: dict[str, Amounts] = {}
+    for child in partition.root.queues:
+        _note_most(child, {}, most)
+    queues = {queue.path.lower(): queue for queue in partition.root.walk() if queue is not partition.root}
+    return Declared(partition, queues, promised, most)
+
+
+def _note_most(queue: Queue, above: Amounts, most: dict[str, Amounts]) -> None:
+    own = amounts(queue.maximum)
+    most[queue.path.lower()] = here = least(own, above) if any(own.values()) else above  # all zero is no max at all
+    for child in queue.queues:
+        _note_most(child, here, most)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Namespaces with the same `parentqueue`: below which queue they are, and for whom a queue may be declared."""
+
+    parent: str
+    special: frozenset[str]
+
+
+@lru_cache(maxsize=4096)
+def _group(text: str, parent_queue: str) -> _Group:
+    """The parent is empty where these namespaces get no queues of their own."""
+    known = declared(text)
+    assert known is not None
+    placement = _placed(known.partition, _ANYONE, parent_queue)
+    parent, _, name = placement.queue.rpartition(".")
+    if not placement.created or name != _ANYONE or placement.rule is None:
+        return _Group("", frozenset())
+    special: set[str] = set()
+    for rule in known.partition.rules[: placement.rule + 1]:
+        forced = replace(known.partition, rules=(replace(rule, create=True),))
+        above = _placed(forced, _ANYONE, parent_queue).queue.rpartition(".")[0]
+        queue = known.partition.queue(above) if above else None
+        special |= {child.name.lower() for child in queue.queues} if queue else set()
+    return _Group(parent.lower(), frozenset(special))
+
+
+def _placed(partition: Partition, namespace: str, parent_queue: str) -> Placement:
+    tags = {"namespace": namespace} | ({"namespace.parentqueue": parent_queue} if parent_queue else {})
+    return placed([unfiltered(rule) for rule in partition.rules], opened(partition), Application(tags=tags))
+
+
+def _is_in(text: str, group: _Group, parent_queue: str, name: str) -> bool:
+    """Whether the namespace gets a queue of its own below the group's parent; it does unless one is declared."""
+    if name not in group.special:
+        return True
+    known = declared(text)
+    assert known is not None
+    placement = _placed(known.partition, name, parent_queue)
+    return placement.created and placement.queue.lower() == f"{group.parent}.{name}"
+
+
+def parent_of(text: str, parent_queue: str, namespace: str) -> str:
+    """The path of the queue below which the namespace gets its own; empty where it gets none."""
+    group = _group(text, parent_queue)
+    return group.parent if group.parent and _is_in(text, group, parent_queue, namespace) else ""
+
+
+def groups(forest: Forest, text: str) -> Iterator[tuple[str, str, Amounts]]:
+    """(what `parentqueue` says, the path of that queue, what its namespaces are guaranteed) of each such text."""
+    for key in forest.staked():
+        group = _group(text, key.name)
+        if not group.parent:
+            continue
+        stakes, sums = forest.stakes(key), forest.stakes(key).total.nominal
+        names = group.special if len(group.special) < len(stakes) else {ref.name for ref, _ in stakes.items()}
+        for name in names & group.special:
+            share = stakes.get(Ref(*NAMESPACE, "", name))
+            if share is not None and not _is_in(text, group, key.name, name):
+                sums = minus(sums, share.nominal)
+        yield key.name, group.parent, sums
+
+
+def guaranteed_below(forest: Forest, text: str) -> dict[str, Amounts]:
+    """What the namespaces below each declared queue count for there, as the guarantees of the queues between let them.
+
+    A queue that is guaranteed some of a type itself counts with that at its parent, whatever is below it.
+    """
+    known = declared(text)
+    assert known is not None
+    found: dict[str, Amounts] = {}
+    for _, parent, sums in groups(forest, text):
+        rest = {name: amount for name, amount in sums.items() if amount}
+        for queue in known.above(parent):
+            path = queue.path.lower()
+            found[path] = plus(found.get(path), rest)
+            rest = {name: amount for name, amount in rest.items() if name not in amounts(queue.guaranteed)}
+    return found
+
+
+def members(forest: Forest, text: str, queue: Queue) -> Iterator[tuple[Ref, Share]]:
+    """The namespaces somewhere below the queue, with what each has. All of them: for messages, not for checks."""
+    path = queue.path.lower()
+    for parent_queue, parent, _ in groups(forest, text):
+        if parent == path or parent.startswith(f"{path}."):
+            key = next(key for key in forest.staked() if key.name == parent_queue)
+            group = _group(text, parent_queue)
+            for ref, share in forest.stakes(key).items():
+                if _is_in(text, group, parent_queue, ref.name):
+                    yield ref, share
+
+
+def largest(forest: Forest, text: str, queue: Queue, kind: str, most: int) -> tuple[int, list[tuple[Ref, int]]]:
+    """How many namespaces below the queue are guaranteed any of this type, and those that are guaranteed the most."""
+    given = [(-share.nominal[kind], ref) for ref, share in members(forest, text, queue) if share.nominal.get(kind)]
+    return len(given), [(ref, -amount) for amount, ref in nsmallest(most, given)]

@@ -148,6 +148,17 @@ def guaranteed_below(forest: Forest, text: str) -> dict[str, Amounts]:
     return found
 
 
+def highest_quotas(forest: Forest, text: str) -> Iterator[tuple[str, Amounts]]:
+    """The path of each queue with namespaces right below it, and the highest quotas among these.
+
+    Namespaces that a queue is declared for may be among them: what is found here is to be looked at one by one.
+    """
+    for key in forest.staked():
+        group = _group(text, key.name)
+        if group.parent:
+            yield group.parent, forest.stakes(key).total.limit
+
+
 def members(forest: Forest, text: str, queue: Queue) -> Iterator[tuple[Ref, Share]]:
     """The namespaces somewhere below the queue, with what each has. All of them: for messages, not for checks."""
     path = queue.path.lower()

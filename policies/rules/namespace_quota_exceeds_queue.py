@@ -1,22 +1,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import nsmallest
 
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
-from policies.dialects.yunikorn_config import Application, Partition, Queue
+from policies.dialects.yunikorn_config import Application, Partition, Problem, Queue
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.dialects.yunikorn_config.model import Resources, amounts
 from policies.dialects.yunikorn_config.placement import placed
-from policies.dialects.yunikorn_config.quotas import written
+from policies.dialects.yunikorn_config.quotas import shown, written
+from policies.dialects.yunikorn_config.resources import over
 from policies.proposal import Proposal
 from policies.rule import STRICT_ONLY, Finding, NotEvaluated, rule
+from policies.rules._namespace_shares import declared, highest_quotas, members
+from policies.rules._queue_config import finding, trees
 from policies.rules._yunikorn_tree import opened, partition, tags, unfiltered
+
+_NAMED = 10  # namespaces that a message lists, the highest quota first
 
 
 @rule(
     "namespace-quota-exceeds-queue",
     source="YuniKorn: queue validation, max and guaranteed within the parent's; not done for namespaces there",
-    kinds=(NAMESPACE,),
+    kinds=(NAMESPACE, CONFIG_MAP),
 )
 def namespace_quota_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Namespace is given more than the queue above its own may use.
@@ -25,9 +32,11 @@ def namespace_quota_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotE
     quota or a guarantee above their max can never be used, and a guarantee above the parent's own is not backed by
     anything. YuniKorn refuses the same in queues.yaml but never looks at namespaces. Each namespace is judged by
     itself; guarantees of several are not summed up here. A queue that stands in queues.yaml ignores the annotations.
+    A change of the queues is compared with the quotas of the namespaces below them.
     Example: `namespace.quota: '{"cpu":"20"}'` below a queue with `max: {vcore: 10}`.
     Fix: lower the annotation to what the queue has, or raise the queue's max or guarantee.
     """
+    yield from _of_queues(proposal)
     legacy = yunikorn.reads_legacy(proposal.configuration.yunikorn.version)
     given = [
         (namespace, quota, guaranteed)
@@ -49,6 +58,50 @@ def namespace_quota_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotE
         for queue in above[-1:]:
             limit = queue.guaranteed
             yield from _over(namespace, yunikorn.GUARANTEED, guaranteed, guarantees, queue, limit, "guaranteed")
+
+
+def _of_queues(proposal: Proposal) -> Iterator[Finding]:
+    """Where a max was written: which namespaces below it have a higher quota. Only then namespaces are looked at."""
+    for written_tree in trees(proposal):
+        known = declared(written_tree.text) if written_tree.text else None
+        if known is None or written_tree.ref.namespace != proposal.configuration.yunikorn.namespace:
+            continue
+        excessive: dict[tuple[str, str], Queue] = {}
+        for path, quotas in highest_quotas(proposal.after, written_tree.text or ""):
+            for queue in known.above(path):
+                most = amounts(queue.maximum)
+                for kind in over(quotas, most) if any(most.values()) else ():
+                    excessive[queue.path, kind] = queue
+        for (_, kind), queue in sorted(excessive.items(), key=lambda item: item[0]):
+            problem = _below_quotas(proposal, written_tree.text or "", queue, kind)
+            if problem is not None:
+                yield finding(written_tree, problem)
+
+
+def _below_quotas(proposal: Proposal, text: str, queue: Queue, kind: str) -> Problem | None:
+    limit = (queue.maximum or {})[kind]
+    legacy = yunikorn.reads_legacy(proposal.configuration.yunikorn.version)
+    higher: list[tuple[int, str]] = []
+    for ref, _ in members(proposal.after, text, queue):
+        namespace = proposal.after.get(ref)
+        quota = yunikorn.quota(namespace, legacy) if isinstance(namespace, Namespace) else None
+        if quota and quota.get(kind, 0) > (limit.value or 0):
+            higher.append((-quota[kind], ref.name))
+    if not higher:
+        return None
+    listed = ", ".join(f"{name} {shown(kind, -amount)}" for amount, name in nsmallest(_NAMED, higher))
+    more = f" and {len(higher) - _NAMED} more" if len(higher) > _NAMED else ""
+    highest = -min(higher)[0]
+    return Problem(
+        limit.written.field,
+        limit.written.line,
+        f"the max of {queue.path} is {kind}={limit.written.text}, less than the quota of namespaces below it "
+        f"({listed}{more})",
+        f"keep it at {shown(kind, highest)} or more, or lower the quotas of these namespaces first",
+        f"{queue.path} max {kind} of namespaces",
+        highest - (limit.value or 0),
+        accepted=True,
+    )
 
 
 def _key(namespace: Namespace, resource: str) -> str:

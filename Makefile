@@ -3,9 +3,10 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock run test unit check format generate conformance bench controlplane clean
+.PHONY: help venv lock run test unit thorough check format generate conformance bench controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -25,11 +26,14 @@ lock: venv ## resolve the dependencies anew
 run: venv ## judge examples/, then serve the webhook on loopback (ONCE=1: and end)
 	$(BIN)/python -m cli.demo $(if $(ONCE),--once)
 
-test: venv ## every test; builds the control plane on first use
-	$(BIN)/python -m pytest
+test: unit ## every test; builds the control plane on first use
+	$(BIN)/python -m pytest -m apiserver
 
-unit: venv ## the tests that need no API server
-	$(BIN)/python -m pytest -m "not apiserver"
+unit: venv ## the tests that need no API server, on all processors
+	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL)
+
+thorough: venv ## the same with twenty times as many random examples
+	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL) --hypothesis-profile=thorough
 
 check: venv ## format, lint, types, import contract, generated files
 	$(BIN)/ruff format --check .

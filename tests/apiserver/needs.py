@@ -13,6 +13,8 @@ from tests.apiserver.build import MissingControlPlaneError
 
 T = TypeVar("T")
 
+_ONE_OF_MANY = "PYTEST_XDIST_WORKER" in os.environ
+
 
 class Need(Generic[T]):
     """Something that `find` returns or builds; it is looked for once, and so is the reason why it is missing."""
@@ -31,7 +33,7 @@ class Need(Generic[T]):
     def build_early(self, session: pytest.Session) -> None:
         """Looks now if a test of the folder will run: no test's time limit counts, and the message can be seen."""
         wanted = any(self._folder in item.path.parents for item in session.items)
-        if wanted and not session.config.option.collectonly:
+        if wanted and not session.config.option.collectonly and not _ONE_OF_MANY:
             capture = session.config.pluginmanager.getplugin("capturemanager")
             assert capture
             with capture.global_and_fixture_disabled():
@@ -39,6 +41,8 @@ class Need(Generic[T]):
 
     def get(self) -> T:
         """The thing; without it the test is skipped, and fails where CI=true."""
+        if _ONE_OF_MANY:  # each process would start a control plane of its own
+            pytest.fail("tests with a real API server run in one process: leave out --numprocesses", pytrace=False)
         found = self._look()
         if isinstance(found, MissingControlPlaneError):
             skip_without(found)

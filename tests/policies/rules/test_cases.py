@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,11 @@ REFUSING = {"error", "warning"}
 Case = dict[str, Any]
 
 
+@cache
 def cases(rule: str) -> list[Case]:
-    found: list[Case] = yaml.safe_load((CASES / f"{rule}.yaml").read_text(encoding="utf-8"))
+    """The cases of a rule, to be read only: all tests share them."""
+    text = (CASES / f"{rule}.yaml").read_text(encoding="utf-8")
+    found: list[Case] = yaml.load(text, yaml.CSafeLoader)  # ten times as fast as safe_load
     return found
 
 

@@ -70,6 +70,7 @@ def test_the_policy_group_names_the_key() -> None:
         (gzip.compress(b"\xff\xfe"), "utf-8"),
         (gzip.compress(bytes(MAX_UNZIPPED + 1)), "more than 8 MiB"),
     ],
+    ids=["cut off", "no archive", "no text", "too long"],  # what is in an archive depends on the time
 )
 def test_what_cannot_be_unzipped_says_why(raw: bytes, says: str) -> None:
     thing = read_config_map(config_map(binaryData={"queues.yaml.gz": encoded(raw)}))

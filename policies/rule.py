@@ -62,7 +62,7 @@ class Finding:
     list); (rule, object, field, subject) is the finding's identity. `excess` says by how much, in any unit that stays
     the same for this identity: a finding that was there before with no less excess does not refuse the change.
     `profiles` are those under which it counts. `action` is this finding's own default where it differs from the rule's.
-    `patch` is the fix as JSON Patch operations on `object`, where it can be said.
+    `patch` is the fix as JSON Patch operations on `object` as it was given, where it can be said.
     """
 
     object: Ref

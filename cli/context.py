@@ -11,6 +11,7 @@ import click
 
 from cli.exits import OutOfReach
 from cli.given import Unreadable, gather
+from policies.configuration import YuniKornSettings
 from policies.dialects import core, kueue, volcano
 from policies.dialects.kueue_kinds import ADMISSION_CHECK
 from policies.dialects.reading import Manifest
@@ -77,8 +78,8 @@ class Context:
     manifests: Mapping[Ref, Manifest] = field(default_factory=dict)
 
 
-def load(against: Against, kubeconfig: str | None) -> Context:
-    """Raises OutOfReach where a cluster cannot be read."""
+def load(against: Against, kubeconfig: str | None = None, yunikorn: YuniKornSettings | None = None) -> Context:
+    """Raises OutOfReach where a cluster cannot be read. `yunikorn` says where in a cluster YuniKorn's objects are."""
     if against.kind == "nothing":
         return Context(against, Forest(frozenset(DECLARED)))
     if against.kind == "files":
@@ -86,16 +87,17 @@ def load(against: Against, kubeconfig: str | None) -> Context:
         things = (placed.thing for placed in held.objects.values())
         manifests = {ref: placed.document.manifest for ref, placed in held.objects.items()}
         return Context(against, Forest.of(things, DECLARED), held.unreadable, manifests)
-    return Context(against, _of_cluster(against, kubeconfig))
+    return Context(against, _of_cluster(against, kubeconfig, yunikorn or YuniKornSettings()))
 
 
-def _of_cluster(against: Against, kubeconfig: str | None) -> Forest:
+def _of_cluster(against: Against, kubeconfig: str | None, yunikorn: YuniKornSettings) -> Forest:
     from cluster.client import Cluster  # here, since it takes long and only this needs it
     from cluster.errors import ClusterError
+    from cluster.sources import sources
     from cluster.store import load as read_all
 
     try:
         with Cluster.connect(against.name or None, kubeconfig) as cluster:
-            return read_all(cluster)
+            return read_all(cluster, sources(yunikorn))
     except ClusterError as error:
         raise OutOfReach(f"cannot read {against}: {error}") from error

@@ -17,7 +17,8 @@ from cli.context import Against, load
 from cli.exits import Exit, Misused, OutOfReach
 from cluster.client import Cluster
 from cluster.errors import ClusterError
-from cluster.store import FOLLOWED, FixedWorld, Store, World
+from cluster.sources import FOLLOWED, Source, sources
+from cluster.store import FixedWorld, Store, World
 from policies.forest import Forest
 from webhook.server import serve
 from webhook.settings import Settings
@@ -65,7 +66,11 @@ def run(settings: Settings, against: Against, kubeconfig: str | None, certificat
     connect = partial(Cluster.connect, against.name or None, kubeconfig)
     try:
         keeper = certificates.keeper(connect)
-        opening = partial(_following, connect()) if against.kind == "cluster" else partial(_fixed, _forest(against))
+        opening = (
+            partial(_following, connect(), sources(settings.configuration.yunikorn))
+            if against.kind == "cluster"
+            else partial(_fixed, _forest(against))
+        )
         if keeper:
             keeper()
         code = serve(settings, lambda: _Tended(opening(), keeper))
@@ -96,16 +101,16 @@ class _InSecret:
         return not ensured.missing
 
 
-def _following(cluster: Cluster) -> World:
+def _following(cluster: Cluster, following: Sequence[Source]) -> World:
     """Called in the worker process, since threads do not survive the fork before it."""
-    store = Store()
+    store = Store(following=following)
     store.start(cluster)
     return store
 
 
 def _forest(against: Against) -> Forest:
     """The files are all there is, work included."""
-    context = load(against, None)
+    context = load(against)
     for item in context.unreadable:
         raise Misused(f"{item.place}: unreadable: {item.message}")
     return context.world.knowing(FOLLOWED)

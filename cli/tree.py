@@ -18,6 +18,7 @@ from cli.options import chosen, inputs, output
 from cli.output import emit, note, plain
 from cli.quotas import Quotas, Row, namespace_rows
 from cli.trees import Spot, cycles, walk
+from policies.configuration import YuniKornSettings
 from policies.dialects import kueue, volcano
 from policies.dialects.core import Namespace
 from policies.dialects.yunikorn import PARENT_QUEUE
@@ -44,7 +45,7 @@ def tree(
         given = Given({}, (), 0)
     else:
         given = gather(chosen(paths, filenames))
-    context = load(against, kubeconfig)
+    context = load(against, kubeconfig, YuniKornSettings(follow=False))  # none of its objects is drawn
     forest = context.world.put_all(placed.thing for placed in given.objects.values())
     unreadable = given.unreadable + context.unreadable
     for item in unreadable:

@@ -42,7 +42,7 @@ class Cluster:
         *,
         timeouts: Timeouts | None = None,
         attempts: int = 3,
-        connections: int = 8,
+        connections: int = 16,
         relogin: Callable[[], Endpoint] | None = None,
         pause: Callable[[float], object] = time.sleep,
     ) -> None:
@@ -107,9 +107,12 @@ class Cluster:
         *,
         namespace: str | None = None,
         label_selector: str | None = None,
+        field_selector: str | None = None,
     ) -> Iterator[Manifest]:
         """All objects, one by one, read in pages; see `pages`."""
-        for page in self.pages(resource, limit, namespace=namespace, label_selector=label_selector):
+        for page in self.pages(
+            resource, limit, namespace=namespace, label_selector=label_selector, field_selector=field_selector
+        ):
             yield from page.items
 
     def pages(
@@ -119,6 +122,7 @@ class Cluster:
         *,
         namespace: str | None = None,
         label_selector: str | None = None,
+        field_selector: str | None = None,
         attempts: int | None = None,
     ) -> Iterator[Listing[Manifest]]:
         """All objects in pages, without managedFields, each with its apiVersion and kind.
@@ -126,7 +130,7 @@ class Cluster:
         Raises Gone between two pages when reading took so long that the API server forgot the first.
         """
         path = resource.collection(namespace)
-        params = {"limit": str(limit), **_selector(label_selector)}
+        params = {"limit": str(limit), **_selectors(label_selector, field_selector)}
         while True:
             answer = self._wire.call(Request("GET", path, params, idempotent=True), attempts)
             page, proceed = _page(answer, path)
@@ -143,6 +147,7 @@ class Cluster:
         limit: int = PAGE,
         namespace: str | None = None,
         label_selector: str | None = None,
+        field_selector: str | None = None,
         attempts: int | None = None,
     ) -> Listing[T]:
         """What `keep` makes of every object, at one resource version; a full object lives only as long as its page.
@@ -154,7 +159,12 @@ class Cluster:
             version = ""
             try:
                 for page in self.pages(
-                    resource, limit, namespace=namespace, label_selector=label_selector, attempts=attempts
+                    resource,
+                    limit,
+                    namespace=namespace,
+                    label_selector=label_selector,
+                    field_selector=field_selector,
+                    attempts=attempts,
                 ):
                     kept += map(keep, page.items)
                     version = page.resource_version
@@ -172,6 +182,7 @@ class Cluster:
         *,
         namespace: str | None = None,
         label_selector: str | None = None,
+        field_selector: str | None = None,
         seconds: int = 290,
     ) -> Watch:
         """What happens after `resource_version`, with bookmarks; the server ends it after `seconds`.
@@ -183,7 +194,7 @@ class Cluster:
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
             "timeoutSeconds": str(seconds),
-            **_selector(label_selector),
+            **_selectors(label_selector, field_selector),
         }
         request = Request("GET", resource.collection(namespace), params)
         response = self._wire.stream(request, seconds + self._wire.timeouts.watch_grace)
@@ -215,8 +226,8 @@ class Cluster:
         return self._wire.call(Request("DELETE", path, body=body))
 
 
-def _selector(label_selector: str | None) -> dict[str, str]:
-    return {"labelSelector": label_selector} if label_selector else {}
+def _selectors(labels: str | None, fields: str | None) -> dict[str, str]:
+    return {**({"labelSelector": labels} if labels else {}), **({"fieldSelector": fields} if fields else {})}
 
 
 def _manager(field_manager: str | None) -> dict[str, str]:

@@ -37,7 +37,7 @@ class Pacing:
 
 
 class Reflector(Generic[T]):
-    """Follows all objects of one resource in a thread of its own.
+    """Follows all objects of one resource, or those that the selectors choose, in a thread of its own.
 
     `keep` makes of each object what the caller wants to hold (see `whole`). `on_replace(items, version)` hands
     over the full set: at first, after every new list and, empty, when the CRD is not installed; what is not in
@@ -58,6 +58,7 @@ class Reflector(Generic[T]):
         keep: Callable[[Manifest], T],
         namespace: str | None = None,
         label_selector: str | None = None,
+        field_selector: str | None = None,
         limit: int = PAGE,
         pacing: Pacing | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -74,6 +75,7 @@ class Reflector(Generic[T]):
         self._keep = keep
         self._namespace = namespace
         self._label_selector = label_selector
+        self._field_selector = field_selector
         self._limit = limit
         self._pacing = pacing or Pacing()
         self._clock = clock
@@ -145,6 +147,7 @@ class Reflector(Generic[T]):
             limit=self._limit,
             namespace=self._namespace,
             label_selector=self._label_selector,
+            field_selector=self._field_selector,
             attempts=1,  # waiting is our own business here
         )
         self._heard()
@@ -157,7 +160,12 @@ class Reflector(Generic[T]):
         seconds = round(self._pacing.watch * self._chance.uniform(0.9, 1.1))
         started = self._clock()
         with self._cluster.watch(
-            self.resource, version, namespace=self._namespace, label_selector=self._label_selector, seconds=seconds
+            self.resource,
+            version,
+            namespace=self._namespace,
+            label_selector=self._label_selector,
+            field_selector=self._field_selector,
+            seconds=seconds,
         ) as watch:
             self._heard()
             self.state = "watching"

@@ -5,40 +5,26 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from cluster.client import Cluster
 from cluster.errors import ClusterError, NotFound
 from cluster.reflector import ChangeKind, Pacing, Reflector
-from cluster.resource import NAMESPACES, Resource
-from cluster.stream import Manifest
-from policies.dialects import core, group_kind, kueue, read, volcano
-from policies.dialects.kueue_kinds import ADMISSION_CHECK
+from cluster.resource import Resource
+from cluster.sources import FOLLOWED as FOLLOWED
+from cluster.sources import Source, Unreadable, sources
 from policies.forest import Forest
-from policies.objects import GroupKind, KubeObject
+from policies.objects import GroupKind, KubeObject, Ref
 
 log = logging.getLogger(__name__)
 
 _CLOSING = 5.0  # seconds for all reflectors together; one that hangs in a connection attempt is left behind
+_NAMED = 3  # objects that `ready` lists; the rest are counted
 
-
-def _kueue(plural: str, *versions: str, namespaced: bool = False) -> tuple[Resource, ...]:
-    return tuple(Resource(kueue.GROUP, version, plural, namespaced) for version in versions)
-
-
-FOLLOWED: Mapping[GroupKind, tuple[Resource, ...]] = {
-    kueue.COHORT: _kueue("cohorts", "v1beta2", "v1beta1", "v1alpha1"),
-    kueue.CLUSTER_QUEUE: _kueue("clusterqueues", "v1beta2", "v1beta1"),
-    kueue.LOCAL_QUEUE: _kueue("localqueues", "v1beta2", "v1beta1", namespaced=True),
-    kueue.RESOURCE_FLAVOR: _kueue("resourceflavors", "v1beta2", "v1beta1"),
-    ADMISSION_CHECK: _kueue("admissionchecks", "v1beta2", "v1beta1"),
-    volcano.QUEUE: (Resource(volcano.GROUP, "v1beta1", "queues", namespaced=False),),
-    volcano.POD_GROUP: (Resource(volcano.GROUP, "v1beta1", "podgroups", namespaced=True),),
-    volcano.JOB: (Resource(volcano.JOB.group, "v1alpha1", "jobs", namespaced=True),),
-    core.NAMESPACE: (NAMESPACES,),
-}
-"""The kinds that rules read, each in the versions that its project serves or has served, the newest first."""
+Kept = KubeObject | Unreadable | None
+"""What is made of a manifest; None where it carries no quota after all."""
 
 
 class World(Protocol):
@@ -77,17 +63,20 @@ class FixedWorld:
 
 
 class Store:
-    """The Forest of a cluster, kept current by one reflector for each kind.
+    """The Forest of a cluster, kept current by one reflector for each source.
 
     Readers take the present snapshot without a lock; a change makes a new snapshot under one. A kind whose CRD is not
-    installed is known to have no objects.
+    installed is known to have no objects; one of which an object cannot be read is not known.
     """
 
-    def __init__(self, pacing: Pacing | None = None) -> None:
+    def __init__(self, pacing: Pacing | None = None, following: Sequence[Source] | None = None) -> None:
         self._pacing = pacing
+        self._sources = sources() if following is None else tuple(following)
         self._forest = Forest()
+        self._listed: frozenset[Source] = frozenset()
+        self._unreadable: Mapping[Ref, Unreadable] = {}
         self._writing = threading.Lock()
-        self._reflectors: dict[GroupKind, Reflector[KubeObject | None]] = {}
+        self._reflectors: dict[Source, Reflector[Kept]] = {}
         self._starting = threading.Lock()
         self._closed = False
 
@@ -99,13 +88,16 @@ class Store:
         return self._forest
 
     def ready(self) -> list[str]:
-        return [lack for kind in FOLLOWED if (lack := self._lack(kind))]
+        lacks = [lack for source in self._sources if (lack := self._lack(source))]
+        faults = list(self._unreadable.values())
+        more = [f"and {len(faults) - _NAMED} more objects that cannot be read"] if len(faults) > _NAMED else []
+        return [*lacks, *map(str, faults[:_NAMED]), *more]
 
     def age(self) -> float | None:
-        reflectors = [self._reflectors.get(kind) for kind in FOLLOWED]
+        reflectors = [self._reflectors.get(source) for source in self._sources]
         ages = [reflector.age for reflector in reflectors if reflector is not None]
         known = [age for age in ages if age is not None]
-        return max(known) if len(known) == len(FOLLOWED) else None
+        return max(known, default=0.0) if len(known) == len(self._sources) else None
 
     def close(self) -> None:
         with self._starting:
@@ -117,43 +109,76 @@ class Store:
             reflector.stop(timeout=max(0.0, end - time.monotonic()))
 
     def _start(self, cluster: Cluster) -> None:
-        for kind, candidates in FOLLOWED.items():
-            reflector = self._reflector(kind, cluster, _newest(cluster, candidates))
+        for source in self._sources:
+            reflector = self._reflector(source, cluster, _newest(cluster, source.versions))
             with self._starting:
                 if self._closed:
                     return
-                self._reflectors[kind] = reflector
+                self._reflectors[source] = reflector
                 reflector.start()
 
-    def _reflector(self, kind: GroupKind, cluster: Cluster, resource: Resource) -> Reflector[KubeObject | None]:
+    def _reflector(self, source: Source, cluster: Cluster, resource: Resource) -> Reflector[Kept]:
         return Reflector(
             cluster,
             resource,
             lambda change, thing, _: self._change(change, thing),
-            on_replace=lambda things, _: self._replace(kind, things),
-            keep=_keep,
+            on_replace=lambda things, _: self._replace(source, things),
+            keep=source.keep,
+            namespace=source.namespace,
+            field_selector=source.field_selector,
             pacing=self._pacing,
         )
 
-    def _lack(self, kind: GroupKind) -> str:
-        reflector = self._reflectors.get(kind)
+    def _lack(self, source: Source) -> str:
+        reflector = self._reflectors.get(source)
         if reflector is not None and reflector.synced.is_set():
             return ""
-        return f"{kind.kind}: {(reflector and reflector.last_error) or 'not listed yet'}"
+        return f"{source}: {(reflector and reflector.last_error) or 'not listed yet'}"
 
-    def _replace(self, kind: GroupKind, things: tuple[KubeObject | None, ...]) -> None:
-        """These are all objects of the kind: what else there was of it is gone."""
-        found = {thing.ref: thing for thing in things if thing is not None}
+    def _replace(self, source: Source, things: tuple[Kept, ...]) -> None:
+        """These are all objects of the source: what else there was of it is gone."""
+        found, faults = _sorted(things)
         with self._writing:
-            forest = self._forest
-            gone = [thing.ref for thing in forest.objects() if thing.ref.group_kind == kind and thing.ref not in found]
-            self._forest = forest.drop_all(gone).put_all(found.values()).knowing([kind])
+            refs = [thing.ref for thing in self._forest.objects()]
+            gone = [ref for ref in refs if source.covers(ref) and ref not in found]
+            others = {ref: fault for ref, fault in self._unreadable.items() if not source.covers(ref)}
+            self._listed |= {source}
+            self._settle(self._forest.drop_all(gone).put_all(found.values()), {**others, **faults})
 
-    def _change(self, change: ChangeKind, thing: KubeObject | None) -> None:
+    def _change(self, change: ChangeKind, thing: Kept) -> None:
         if thing is None:
             return
         with self._writing:
-            self._forest = self._forest.drop(thing.ref) if change == "DELETED" else self._forest.put(thing)
+            faults = {ref: fault for ref, fault in self._unreadable.items() if ref != thing.ref}
+            if change == "DELETED":
+                self._settle(self._forest.drop(thing.ref), faults)
+            elif isinstance(thing, Unreadable):
+                self._settle(self._forest.drop(thing.ref), {**faults, thing.ref: thing})
+            else:
+                self._settle(self._forest.put(thing), faults)
+
+    def _settle(self, forest: Forest, unreadable: Mapping[Ref, Unreadable]) -> None:
+        """The next snapshot, with the kinds of which it holds every object; called under the lock."""
+        waiting = {source.kind for source in self._sources if source not in self._listed}
+        known = frozenset(source.kind for source in self._sources) - waiting - _kinds(unreadable)
+        self._unreadable = unreadable
+        self._forest = forest if forest.known == known else replace(forest, known=known)
+
+
+def _sorted(things: Iterable[Kept]) -> tuple[dict[Ref, KubeObject], dict[Ref, Unreadable]]:
+    """What can be read, and what cannot."""
+    found: dict[Ref, KubeObject] = {}
+    faults: dict[Ref, Unreadable] = {}
+    for thing in things:
+        if isinstance(thing, Unreadable):
+            faults[thing.ref] = thing
+        elif thing is not None:
+            found[thing.ref] = thing
+    return found, faults
+
+
+def _kinds(refs: Iterable[Ref]) -> frozenset[GroupKind]:
+    return frozenset(ref.group_kind for ref in refs)
 
 
 def _newest(cluster: Cluster, candidates: tuple[Resource, ...]) -> Resource:
@@ -167,33 +192,20 @@ def _newest(cluster: Cluster, candidates: tuple[Resource, ...]) -> Resource:
         return candidates[0]
 
 
-def load(cluster: Cluster) -> Forest:
+def load(cluster: Cluster, following: Sequence[Source] | None = None) -> Forest:
     """Everything that a Store would hold, read once. Raises ClusterError."""
-    things: list[KubeObject] = []
-    for candidates in FOLLOWED.values():
-        things += _listed(cluster, candidates)
-    return Forest.of(things, known=FOLLOWED)
+    wanted = sources() if following is None else following
+    found, faults = _sorted(thing for source in wanted for thing in _listed(cluster, source))
+    return Forest.of(found.values(), known=frozenset(source.kind for source in wanted) - _kinds(faults))
 
 
-def _listed(cluster: Cluster, candidates: Iterable[Resource]) -> list[KubeObject]:
-    """All objects of the kind in the newest version that is served; none where the CRD is not installed."""
-    for resource in candidates:
+def _listed(cluster: Cluster, source: Source) -> tuple[Kept, ...]:
+    """All objects of the source in the newest version that is served; none where the CRD is not installed."""
+    for resource in source.versions:
         try:
-            things = cluster.snapshot(resource, _keep).items
+            return cluster.snapshot(
+                resource, source.keep, namespace=source.namespace, field_selector=source.field_selector
+            ).items
         except NotFound:
             continue
-        return [thing for thing in things if thing is not None]
-    return []
-
-
-def _keep(manifest: Manifest) -> KubeObject | None:
-    """The typed object, without the rest of its manifest. Defects travel with it.
-
-    Dialects read anything; if one fails all the same, this object is left out rather than all of its kind.
-    """
-    try:
-        return read(manifest)
-    except Exception:
-        name = (manifest.get("metadata") or {}).get("name")
-        log.exception("%s %r cannot be read and is left out", group_kind(manifest).kind, name)
-        return None
+    return ()

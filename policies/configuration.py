@@ -139,12 +139,14 @@ class AdmissionSettings:
 class YuniKornSettings:
     """`version` decides whether the legacy quota annotations still count: from 2.0 on they do not.
 
-    `namespace` is where YuniKorn and its ConfigMaps are.
+    `namespace` is where YuniKorn and its ConfigMaps are. `follow`: the webhook keeps itself told of these and of
+    YuniKorn's Pods.
     """
 
     version: tuple[int, int] = (1, 9)
     translate_legacy_annotations: bool = False
     namespace: str = "yunikorn"
+    follow: bool = True
     admission: AdmissionSettings = AdmissionSettings()
 
 
@@ -199,6 +201,7 @@ class Configuration:
                 version=_version(yunikorn),
                 translate_legacy_annotations=yunikorn.flag("translateLegacyAnnotations", False),
                 namespace=yunikorn.text("namespace", YuniKornSettings().namespace),
+                follow=yunikorn.flag("follow", True),
                 admission=_admission(admission),
             ),
         )

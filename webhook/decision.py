@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from cluster.store import FOLLOWED
+from cluster.sources import FOLLOWED
 from policies.configuration import Configuration
 from policies.dialects import kueue, read
 from policies.dialects.core import NAMESPACE, Namespace
+from policies.dialects.yunikorn_config.configmap import CONFIGS
 from policies.forest import Forest
 from policies.objects import Node, Ref
 from policies.proposal import Change, Circumstances, Proposal, propose
@@ -51,7 +52,7 @@ def warm_up() -> None:
             manifest = {
                 "apiVersion": f"{version.group}/{version.version}".lstrip("/"),
                 "kind": kind.kind,
-                "metadata": {"name": "warm-up"},
+                "metadata": {"name": CONFIGS},  # of ConfigMaps only YuniKorn's own are judged
             }
             evaluate(propose(Forest(), [Change(None, read(manifest))]))
     read({"apiVersion": f"{kueue.GROUP}/v1beta2", "kind": kueue.WORKLOAD.kind, "metadata": {"name": "warm-up"}})

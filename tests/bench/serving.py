@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from certs import pki
-from cluster.store import FOLLOWED, FixedWorld
+from cluster.sources import FOLLOWED
+from cluster.store import FixedWorld
 from policies.dialects import read
 from policies.forest import Forest
 from tests.bench.organisation import organisation

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from cluster.client import Cluster
+from cluster.store import Store
 from tests.cluster.fake import FakeApi
 from tests.cluster.listener import Listener
+from tests.cluster.quota_api import QUICK, QuotaApi
 
 
 @pytest.fixture
@@ -38,3 +40,24 @@ def listen(cluster: Cluster) -> Iterator[Callable[..., Listener]]:
     for listener in listeners:
         listener.reflector.stop()
         assert listener.reflector.state == "stopped"
+
+
+@pytest.fixture
+def quota_api() -> Iterator[QuotaApi]:
+    server = QuotaApi()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def quota_cluster(quota_api: QuotaApi) -> Iterator[Cluster]:
+    with quota_api.cluster(connections=16, attempts=1) as client:
+        yield client
+
+
+@pytest.fixture
+def followed(quota_cluster: Cluster) -> Iterator[Store]:
+    """Not started yet; closed after the test."""
+    following = Store(QUICK)
+    yield following
+    following.close()

@@ -20,6 +20,7 @@ from cluster.errors import (
     Unauthorized,
     Unreachable,
 )
+from cluster.reflector import whole
 from cluster.wire import Timeouts
 from tests.cluster.fake import PATIENCE, WIDGETS, FakeApi, Handler, Reply, events, line, page, status, widget
 
@@ -79,6 +80,18 @@ def test_list_pages_through_and_names_the_kind_of_each_item(api: FakeApi, cluste
         {"limit": "1", "labelSelector": "team=ml"},
         {"limit": "1", "labelSelector": "team=ml", "continue": "x y&z"},
     ]
+
+
+def test_lists_and_watches_select_by_field(api: FakeApi, cluster: Cluster) -> None:
+    chosen = "metadata.name=a,status.phase!=Failed"
+
+    list(cluster.list(WIDGETS, namespace="default", label_selector="team=ml", field_selector=chosen))
+    cluster.snapshot(WIDGETS, whole, field_selector=chosen)
+    with cluster.watch(WIDGETS, "1", field_selector=chosen):
+        pass
+
+    assert [seen.query["fieldSelector"] for seen in api.seen] == [chosen] * 3
+    assert [seen.query.get("labelSelector") for seen in api.seen] == ["team=ml", None, None]
 
 
 def test_list_says_so_when_the_token_expired(api: FakeApi, cluster: Cluster) -> None:

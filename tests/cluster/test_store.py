@@ -3,131 +3,18 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator
-from typing import Any
-from unittest.mock import patch
 
 import pytest
 
-from cluster import store
 from cluster.client import Cluster
 from cluster.errors import Unreachable
-from cluster.reflector import Pacing
-from cluster.store import FOLLOWED, FixedWorld, Store, load
+from cluster.sources import FOLLOWED, sources
+from cluster.store import FixedWorld, Store, load
 from policies.dialects import core, kueue, volcano
-from policies.forest import Forest
 from policies.objects import Ref
 from tests.builders import cluster_queue, cohort, forest, job, local_queue, pod_group, queue
-from tests.cluster.fake import PATIENCE, FakeApi, Handler, Reply, Seen, line, status
-
-Manifest = dict[str, Any]
-ALL = {resource for candidates in FOLLOWED.values() for resource in candidates}
-QUICK = Pacing(first=0.01, longest=0.05, probe=0.05)
-
-
-class QuotaApi(FakeApi):
-    """Serves the kinds that a store follows: `objects` by plural; what `tell` says goes to the open watch."""
-
-    def __init__(self) -> None:
-        self.objects: dict[str, list[Manifest]] = {}
-        self.served = set(ALL)
-        self.failing: dict[str, Reply] = {}
-        self.version = 1
-        self._events: list[tuple[str, int, bytes]] = []
-        self._told = threading.Condition()
-        super().__init__()
-
-    def put(self, *manifests: Manifest) -> None:
-        for manifest in manifests:
-            self.objects.setdefault(_plural(manifest), []).append(self._next(manifest))
-
-    def tell(self, kind: str, manifest: Manifest) -> None:
-        with self._told:
-            event = line(kind, self._next(manifest))
-            self._events.append((_plural(manifest), self.version, event))
-            self._told.notify_all()
-
-    def reply_to(self, seen: Seen) -> Reply:
-        self.seen.append(seen)
-        resource = next((r for r in self.served if r.collection() == seen.path), None)
-        if resource is None:
-            names = [{"name": r.plural} for r in self.served if r.root == seen.path]
-            return (lambda handler: handler.send_json(200, {"resources": names})) if names else status(404, "NotFound")
-        if resource.plural in self.failing:
-            return self.failing[resource.plural]
-        if seen.is_watch:
-            return self._watch(resource.plural, int(seen.query["resourceVersion"]))
-        return self._list(resource.plural)
-
-    def _next(self, manifest: Manifest) -> Manifest:
-        self.version += 1
-        manifest["metadata"]["resourceVersion"] = str(self.version)
-        return manifest
-
-    def _list(self, plural: str) -> Reply:
-        answer = {
-            "apiVersion": "v1",
-            "kind": "List",
-            "metadata": {"resourceVersion": str(self.version)},
-            "items": list(self.objects.get(plural, [])),
-        }
-        return lambda handler: handler.send_json(200, answer)
-
-    def _watch(self, plural: str, since: int) -> Reply:
-        def reply(handler: Handler) -> None:
-            handler.begin_chunks()
-            sent = 0
-            while not self.released.is_set():
-                with self._told:
-                    news = self._events[sent:]
-                    sent += len(news)
-                    if not news:
-                        self._told.wait(0.05)
-                for kind, version, event in news:
-                    if kind == plural and version > since:
-                        handler.send_chunk(event)
-            handler.cut()
-
-        return reply
-
-
-def _plural(manifest: Manifest) -> str:
-    kind = str(manifest["kind"]).lower()
-    return f"{kind}s"
-
-
-def eventually(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "did not come true"
-        time.sleep(0.005)
-
-
-@pytest.fixture
-def quota_api() -> Iterator[QuotaApi]:
-    server = QuotaApi()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def quota_cluster(quota_api: QuotaApi) -> Iterator[Cluster]:
-    with quota_api.cluster(connections=16, attempts=1) as client:
-        yield client
-
-
-@pytest.fixture
-def followed(quota_cluster: Cluster) -> Iterator[Store]:
-    """Not started yet; closed after the test."""
-    following = Store(QUICK)
-    yield following
-    following.close()
-
-
-def names(forest: Forest) -> set[str]:
-    return {thing.ref.name for thing in forest.objects()}
-
+from tests.cluster.fake import FakeApi, status
+from tests.cluster.quota_api import ALL, QUICK, QuotaApi, eventually, names
 
 # -- following ---------------------------------------------------------------------------------------------------------
 
@@ -135,7 +22,7 @@ def names(forest: Forest) -> set[str]:
 def test_a_store_knows_nothing_before_it_is_started() -> None:
     fresh = Store()
 
-    assert len(fresh.ready()) == len(FOLLOWED)
+    assert len(fresh.ready()) == len(sources())
     assert "Cohort: not listed yet" in fresh.ready()
     assert fresh.age() is None
     assert fresh.forest().known == frozenset()
@@ -239,26 +126,6 @@ def test_an_object_with_defects_is_kept_and_stops_nothing(
     assert names(followed.forest()) == {"odd", "eng"}
 
 
-def test_an_object_that_no_dialect_can_read_is_left_out_alone(
-    quota_api: QuotaApi, quota_cluster: Cluster, followed: Store, caplog: pytest.LogCaptureFixture
-) -> None:
-    def read(manifest: Manifest) -> object:
-        if manifest["metadata"]["name"] == "poison":
-            raise RuntimeError("a fault of a dialect")
-        return real(manifest)
-
-    real = store.read
-    quota_api.put(queue("poison"), queue("eng"))
-    with patch.object(store, "read", read):
-        followed.start(quota_cluster)
-        eventually(lambda: not followed.ready())
-        quota_api.tell("MODIFIED", queue("poison"))
-        quota_api.tell("ADDED", queue("ml", "eng"))
-        eventually(lambda: names(followed.forest()) == {"eng", "ml"})
-
-    assert "Queue 'poison' cannot be read and is left out" in caplog.text
-
-
 def test_a_store_that_cannot_reach_its_cluster_says_so_and_can_be_closed() -> None:
     server = FakeApi()
     unreachable = server.cluster(attempts=1)
@@ -268,7 +135,7 @@ def test_a_store_that_cannot_reach_its_cluster_says_so_and_can_be_closed() -> No
     following.start(unreachable)
     eventually(lambda: all("127.0.0.1" in lack for lack in following.ready()))
 
-    assert len(following.ready()) == len(FOLLOWED)
+    assert len(following.ready()) == len(sources())
     following.close()
 
 

@@ -9,7 +9,9 @@ import pytest
 import yaml
 
 from cli.serve import webhook as command
-from cluster.store import FOLLOWED, FixedWorld
+from cluster.sources import FOLLOWED, sources
+from cluster.store import FixedWorld
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.forest import Forest
 from webhook.app import CONVERTING, MUTATING, VALIDATING, create_app
 from webhook.settings import Settings
@@ -86,15 +88,26 @@ def test_a_webhook_for_namespaced_things_spares_the_system_and_itself(webhook: d
 
 
 def test_the_roles_allow_what_is_needed_and_nothing_else() -> None:
-    (cluster,) = of_kind("ClusterRole")
-    read = {
-        resource for rule in cluster["rules"] if rule["verbs"] == ["list", "watch"] for resource in rule["resources"]
-    }
-    written = [rule for rule in cluster["rules"] if rule["verbs"] != ["list", "watch"]]
+    roles = of_kind("ClusterRole")
+    rules = [rule for role in roles for rule in role["rules"]]
+    read = {resource for rule in rules if rule["verbs"] == ["list", "watch"] for resource in rule["resources"]}
+    written = [rule for rule in rules if rule["verbs"] != ["list", "watch"]]
 
     assert read == {versions[0].plural for versions in FOLLOWED.values()}
     assert all(rule["resourceNames"] for rule in written)
-    assert "*" not in str([role["rules"] for role in (cluster, *of_kind("Role"))])
+    assert "*" not in str([role["rules"] for role in (*roles, *of_kind("Role"))])
+    assert {role["metadata"]["name"] for role in roles} == {
+        binding["roleRef"]["name"] for binding in of_kind("ClusterRoleBinding")
+    }
+
+
+def test_of_config_maps_only_those_of_yunikorn_may_be_read() -> None:
+    rules = [rule for role in (*of_kind("ClusterRole"), *of_kind("Role")) for rule in role["rules"]]
+    (rule,) = [rule for rule in rules if "configmaps" in rule["resources"]]
+
+    assert rule["resources"] == ["configmaps"]
+    assert set(rule["resourceNames"]) == {source.name for source in sources() if source.kind == CONFIG_MAP}
+    assert rule["verbs"] == ["list", "watch"]  # such a rule allows exactly what names one of them by field selector
 
 
 def test_the_configurations_that_the_process_writes_to_are_those_that_exist() -> None:
@@ -119,8 +132,8 @@ def test_the_definitions_that_the_process_writes_to_are_those_whose_objects_it_c
     crds = [yaml.safe_load(path.read_text()) for path in (ROOT / "manifests" / "crds").glob("*.*.yaml")]
     converted = {crd["metadata"]["name"]: crd["spec"]["conversion"] for crd in crds if "conversion" in crd["spec"]}
     (service,) = of_kind("Service")
-    (cluster,) = of_kind("ClusterRole")
-    (rule,) = [rule for rule in cluster["rules"] if rule["resources"] == ["customresourcedefinitions"]]
+    rules = [rule for role in of_kind("ClusterRole") for rule in role["rules"]]
+    (rule,) = [rule for rule in rules if rule["resources"] == ["customresourcedefinitions"]]
 
     assert converted
     assert {arg.removeprefix("--conversion=") for arg in container()["args"] if "--conversion" in arg} == set(converted)

@@ -89,3 +89,12 @@ def test_a_resource_group_that_cannot_be_followed_is_told(wrong: dict[str, Any],
     group = {"resourceGroup": "a", **wrong} if wrong else {}
 
     assert says in refusal(volcano={"resourceGroups": [group]})
+
+
+# -- YuniKorn ----------------------------------------------------------------------------------------------------------
+
+
+def test_yunikorn_is_followed_unless_it_is_said_not_to_be_there() -> None:
+    assert configured().yunikorn.follow
+    assert not configured(yunikorn={"follow": False}).yunikorn.follow
+    assert "yunikorn.follow: expected true or false" in refusal(yunikorn={"follow": "no"})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cluster.store import FOLLOWED
+from cluster.sources import FOLLOWED
 from policies.configuration import Configuration
 from policies.dialects.core import YUNIKORN
 from policies.forest import Forest

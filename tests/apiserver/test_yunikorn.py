@@ -1,0 +1,159 @@
+"""What the webhook follows of YuniKorn, under its own ServiceAccount on the real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from cluster.client import Cluster
+from cluster.errors import Forbidden
+from cluster.resource import CONFIG_MAPS
+from cluster.sources import sources
+from cluster.store import Store, load
+from cluster.stream import Manifest
+from policies.dialects.core import POD
+from policies.objects import Ref
+from tests.apiserver import build
+from tests.apiserver.guard import Guard, as_input, eventually
+from tests.apiserver.harness import ControlPlane
+
+QUEUES = """
+partitions:
+  - name: default
+    placementrules:
+      - {name: provided}
+      - {name: tag, value: namespace, create: true, parent: {name: tag, value: namespace.parentqueue}}
+      - {name: tag, value: namespace, create: true}
+    queues:
+      - name: root
+        submitacl: "*"
+        queues:
+"""
+
+
+@pytest.fixture(scope="module")
+def guard(programs: build.Programs) -> Iterator[Guard]:
+    with ControlPlane() as control_plane, Guard(control_plane) as running:
+        for namespace in ("yunikorn", "dev", "prod"):
+            control_plane.kubectl("create", "namespace", namespace)
+        yield running
+
+
+@pytest.fixture
+def cluster(guard: Guard) -> Iterator[Cluster]:
+    login = guard.control_plane.service_account_kubeconfig("quotree-system", "quotree-webhook")
+    with Cluster.connect(kubeconfig=str(login)) as client:
+        yield client
+
+
+def config_map(name: str, queues: str) -> Manifest:
+    data = {"queues.yaml": f"{QUEUES}{queues}"}
+    metadata = {"name": name, "namespace": "yunikorn"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def pod(name: str, namespace: str, scheduler: str = "yunikorn", **labels: str) -> Manifest:
+    metadata = {"name": name, "namespace": namespace, "labels": labels}
+    containers = [{"name": "main", "image": "busybox"}]
+    spec = {"schedulerName": scheduler, "containers": containers}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def applied(guard: Guard, *things: Manifest, dry: bool = False) -> str:
+    """What kubectl says when they are refused, empty when they pass."""
+    options = ["--dry-run=server"] if dry else []
+    done = guard.control_plane.kubectl("apply", "-f", "-", *options, input=as_input(list(things)), check=False)
+    return done.stderr if done.returncode else ""
+
+
+def test_the_role_opens_the_two_config_maps_and_no_other(guard: Guard, cluster: Cluster) -> None:
+    guard.control_plane.kubectl("create", "configmap", "other", "-n", "yunikorn")
+    for name in ("yunikorn-configs", "yunikorn-defaults"):
+        cluster.snapshot(CONFIG_MAPS, str, namespace="yunikorn", field_selector=f"metadata.name={name}")
+        with cluster.watch(CONFIG_MAPS, "", namespace="yunikorn", field_selector=f"metadata.name={name}", seconds=1):
+            pass
+
+    for selector in (None, "metadata.name=other", "metadata.name!=yunikorn-configs"):
+        with pytest.raises(Forbidden):
+            cluster.snapshot(CONFIG_MAPS, str, namespace="yunikorn", field_selector=selector)
+    with pytest.raises(Forbidden):
+        cluster.get(CONFIG_MAPS.item("yunikorn-configs", "yunikorn"))
+
+
+def test_everything_that_is_followed_may_be_read_under_the_service_account(cluster: Cluster) -> None:
+    assert load(cluster).known == {source.kind for source in sources()}
+
+
+def test_a_new_tree_counts_for_the_next_namespace(guard: Guard) -> None:
+    annotations = {"yunikorn.apache.org/parentqueue": "root.later"}
+    late: dict[str, Any] = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "late"}}
+    late["metadata"]["annotations"] = annotations
+
+    assert not applied(guard, config_map("yunikorn-configs", "          - {name: sooner, parent: true}\n"))
+    eventually(
+        lambda: "[parent-queue-missing]" in applied(guard, late, dry=True), lambda: "a missing parent queue passes"
+    )
+    both = "          - {name: sooner, parent: true}\n          - {name: later, parent: true}\n"
+    assert not applied(guard, config_map("yunikorn-configs", both))
+    eventually(lambda: not applied(guard, late, dry=True), lambda: "a parent queue that is there is not seen")
+
+
+def test_pods_count_while_yunikorn_runs_them_and_others_never_come(guard: Guard, cluster: Cluster) -> None:
+    kubectl = guard.control_plane.kubectl
+    following = Store()
+    plain = [pod(f"plain-{number}", "dev", "default-scheduler", team="a") for number in range(40)]
+    following.start(cluster)
+    try:
+        eventually(lambda: not following.ready(), lambda: str(following.ready()))
+        kubectl("apply", "-f", "-", input=as_input([*plain, pod("mine", "dev", applicationId="etl", team="a")]))
+        mine = Ref(*POD, "dev", "mine")
+        eventually(lambda: following.forest().get(mine), lambda: "the pod is not seen")
+        assert [thing.ref for thing in following.forest().objects() if thing.ref.group_kind == POD] == [mine]
+
+        done = yaml.safe_dump({"status": {"phase": "Succeeded"}})
+        kubectl("patch", "pod", "mine", "-n", "dev", "--subresource=status", "--type=merge", "-p", done)
+        eventually(lambda: following.forest().get(mine) is None, lambda: "the pod is done and still counts")
+    finally:
+        following.close()
+        kubectl("delete", "pod", "--all", "-n", "dev", "--force", "--grace-period=0")
+
+
+def test_an_application_belongs_to_one_namespace_until_its_pods_are_gone(guard: Guard) -> None:
+    kubectl = guard.control_plane.kubectl
+    copied = pod("copied", "prod", **{"yunikorn.apache.org/app-id": "report"})
+    assert not applied(guard, pod("first", "dev", applicationId="report"))
+
+    eventually(
+        lambda: (
+            "[application-in-two-namespaces]"
+            in applied(
+                guard,
+                copied,
+            )
+        ),
+        lambda: "a copied id passes",
+    )
+    kubectl("delete", "pod", "first", "-n", "dev", "--force", "--grace-period=0")
+    eventually(lambda: not applied(guard, copied, dry=True), lambda: "the id is still taken")
+
+
+def test_of_updates_of_a_pod_only_those_that_yunikorn_reads_are_asked_about(guard: Guard) -> None:
+    kubectl = guard.control_plane.kubectl
+    assert not applied(guard, pod("running", "dev", applicationId="etl"), pod("plain", "dev", "default-scheduler"))
+    before = guard.asked()
+
+    kubectl("label", "pod", "running", "-n", "dev", "team=a")
+    kubectl("annotate", "pod", "running", "-n", "dev", "somebody.example/note=hello")
+    kubectl("label", "pod", "plain", "-n", "dev", "applicationId=etl")
+    kubectl(
+        *("patch", "pod", "running", "-n", "dev", "--subresource=status"), *("-p", '{"status": {"phase": "Running"}}')
+    )
+    assert guard.asked() == before
+
+    kubectl("label", "pod", "running", "-n", "dev", "yunikorn.apache.org/app-id=etl")
+    kubectl("annotate", "pod", "running", "-n", "dev", "yunikorn.apache.org/queue=root.a")
+    assert guard.asked() == before + 2
+    kubectl("delete", "pod", "--all", "-n", "dev", "--force", "--grace-period=0")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from policies.cures import apart
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap, Tree, tree
 from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.proposal import Proposal
 from policies.rule import BOTH, STRICT_ONLY, Finding
+
+_CORRECT = "correct that line"
 
 
 def trees(proposal: Proposal) -> Iterator[Tree]:
@@ -28,12 +31,13 @@ def findings(proposal: Proposal, check: Callable[[Config], Iterable[Problem]]) -
 
 def finding(written: Tree, problem: Problem) -> Finding:
     assert written.setting is not None
+    message, fix = (problem.message, problem.fix) if problem.fix else apart(problem.message, _CORRECT)
     step = "" if not problem.field or problem.field.startswith("[") else "."
     return Finding(
         written.ref,
         f"{written.setting.field}{step}{problem.field}",
-        f"{written.key}, line {problem.line}: {problem.message}" if problem.line else problem.message,
-        fix=problem.fix,
+        f"{written.key}, line {problem.line}: {message}" if problem.line else message,
+        fix=fix,
         subject=problem.subject,
         excess=problem.excess,
         profiles=STRICT_ONLY if problem.accepted else BOTH,

@@ -31,7 +31,13 @@ def admission_invalid(proposal: Proposal) -> Iterator[Finding]:
         for given in workload.admission.assignments:
             if given.name not in names:
                 message = f"there is no pod set {given.name}; there are {', '.join(names) or 'none'}"
-                yield Finding(workload.ref, f"{given.field}.name", message, subject=given.name)
+                yield Finding(
+                    workload.ref,
+                    f"{given.field}.name",
+                    message,
+                    fix="name a pod set of the Workload",
+                    subject=given.name,
+                )
             yield from _shares(workload, given)
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.cures import apart
 from policies.dialects import READERS
 from policies.objects import KubeObject
 from policies.proposal import Proposal
@@ -20,4 +21,5 @@ def bad_quantity(proposal: Proposal) -> Iterator[Finding]:
     for _, thing in proposal.changed(KubeObject):
         for defect in thing.defects:
             if defect.quantity:
-                yield Finding(thing.ref, defect.field, defect.message)
+                message, fix = apart(defect.message, "write a quantity, such as 4, 500m or 64Gi")
+                yield Finding(thing.ref, defect.field, message, fix=fix)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.cures import apart
 from policies.dialects import READERS
 from policies.proposal import Proposal
 from policies.rule import Action, Finding, rule
@@ -20,9 +21,11 @@ def bad_structure(proposal: Proposal) -> Iterator[Finding]:
     for change in proposal.changes:
         for defect in (*change.after.defects, *change.defects) if change.after else ():
             if not defect.quantity:
+                message, fix = apart(defect.message, "change it so that this holds, or leave it as it was")
                 yield Finding(
                     change.ref,
                     defect.field,
-                    defect.message,
+                    message,
+                    fix=fix,
                     action=Action.WARN if defect.warning else None,
                 )

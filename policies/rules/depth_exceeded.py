@@ -38,7 +38,8 @@ def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
                 profiles=BOTH if depth > most and moved(before, queue) else STRICT_ONLY,
             )
         elif endless and moved(before, queue):
-            yield Finding(queue.ref, "spec.parent", "the way up does not end", profiles=COMPAT_ONLY)
+            message, fix = "the way up does not end", "name a parent whose own parents lead to root"
+            yield Finding(queue.ref, "spec.parent", message, fix=fix, profiles=COMPAT_ONLY)
 
 
 def _fix(depth: int, surplus: int) -> str:

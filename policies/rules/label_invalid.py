@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from policies.cures import apart
 from policies.dialects.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR, WORKLOAD, ClusterQueue
 from policies.dialects.kueue_flavor import ResourceFlavor
 from policies.dialects.kueue_workload import Workload
@@ -39,4 +40,5 @@ def label_invalid(proposal: Proposal) -> Iterator[Finding]:
 
 def _findings(thing: ClusterQueue | ResourceFlavor | Workload, faults: Iterable[Defect]) -> Iterator[Finding]:
     for fault in faults:
-        yield Finding(thing.ref, fault.field, fault.message, subject=fault.message)
+        message, fix = apart(fault.message, "write what Kubernetes takes for labels, or remove it")
+        yield Finding(thing.ref, fault.field, message, fix=fix, subject=fault.message)

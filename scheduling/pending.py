@@ -8,7 +8,7 @@ are set aside, not the workloads in them. Source: Kueue v0.19, pkg/cache/queue/c
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -60,7 +60,7 @@ class Entry:
     """
 
     workload: Workload
-    shape: str
+    shape: Hashable
     timestamp: int
     progress: Any = None
 
@@ -79,7 +79,7 @@ class Entry:
 
 
 class _GroupId(NamedTuple):
-    shape: str
+    shape: Hashable
     namespace: str
     queue: str
     priority: int
@@ -123,7 +123,8 @@ class PendingQueue:
         self.sticky: str | None = None
         self._active: dict[str, Entry] = {}
         self._groups: dict[_GroupId, _Group] = {}
-        self._blocked_shapes: set[str] = set()
+        self._shapes: dict[Hashable, dict[_GroupId, _Group]] = {}
+        self._blocked_shapes: set[Hashable] = set()
         self._parked: dict[str, dict[str, Entry]] = {}
         self._heads: list[tuple[Order, _GroupId]] = []
         self._flushed_since_pop = False
@@ -202,14 +203,14 @@ class PendingQueue:
             self._unpark(entry)
         return entry
 
-    def block(self, shape: str) -> int:
+    def block(self, shape: Hashable) -> int:
         """Set all workloads of a shape aside, also those that come before the next flush; how many there are now."""
         if not shape:
             return 0
         self._blocked_shapes.add(shape)
         moved = 0
-        for group in self._groups.values():
-            if group.id.shape == shape and not group.blocked:
+        for group in self._shapes.get(shape, {}).values():
+            if not group.blocked:
                 group.blocked = True
                 moved += len(group.entries)
         return moved
@@ -220,13 +221,14 @@ class PendingQueue:
         `serves` is asked for each namespace. Returns how many workloads are back.
         """
         self._flushed_since_pop = True
-        moved = 0
-        for group in self._groups.values():
-            if group.blocked and serves(group.id.namespace):
-                group.blocked = False
-                moved += len(group.entries)
-                self._offer(group)
-        self._blocked_shapes = {group.id.shape for group in self._groups.values() if group.blocked}
+        moved, still = 0, set()
+        for shape in self._blocked_shapes:
+            for group in self._shapes.get(shape, {}).values():
+                if not group.blocked or serves(group.id.namespace):
+                    moved += self._unblock(group)
+                else:
+                    still.add(shape)
+        self._blocked_shapes = still
         for namespace in [namespace for namespace in self._parked if serves(namespace)]:
             for entry in [*self._parked[namespace].values()]:
                 if backoff_is_over(entry.workload, now):
@@ -242,6 +244,10 @@ class PendingQueue:
 
     def __len__(self) -> int:
         return len(self._active) + sum(map(len, self._parked.values()))
+
+    def has_set_aside(self) -> bool:
+        """Whether a flush has anything to do."""
+        return bool(self._parked or self._blocked_shapes)
 
     def is_active(self, key: str) -> bool:
         """Whether it is waiting for its turn, not set aside."""
@@ -283,9 +289,17 @@ class PendingQueue:
         if group is None:
             blocked = self.strategy != STRICT_FIFO and entry.shape in self._blocked_shapes
             group = self._groups[id_] = _Group(id_, blocked)
+            self._shapes.setdefault(id_.shape, {})[id_] = group
         group.entries[entry.key] = self._active[entry.key] = entry
         heapq.heappush(group.heap, entry.order)
         self._offer(group)
+
+    def _unblock(self, group: _Group) -> int:
+        if not group.blocked:
+            return 0
+        group.blocked = False
+        self._offer(group)
+        return len(group.entries)
 
     def _offer(self, group: _Group) -> None:
         first = group.head()
@@ -299,7 +313,9 @@ class PendingQueue:
         if group.entries:
             self._offer(group)
         else:
-            del self._groups[group.id]
+            del self._groups[group.id], self._shapes[group.id.shape][group.id]
+            if not self._shapes[group.id.shape]:
+                del self._shapes[group.id.shape]
 
     def _park(self, entry: Entry) -> None:
         self._parked.setdefault(entry.workload.namespace, {})[entry.key] = entry

@@ -1,4 +1,4 @@
-"""What the engine knows of a ClusterQueue and of a Cohort by their spec.
+"""What the engine knows of ClusterQueues, Cohorts, LocalQueues and AdmissionChecks.
 
 Read from manifests of any served version. A field that is absent means what Kueue takes it for where no API server has
 filled in defaults: no preemption, `MayStopSearch` when borrowing, `TryNextFlavor` when preempting.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from policies.dialects.kueue import AdmissionCheckUse, QuotaNode, read_cluster_queue, read_cohort
 from policies.dialects.kueue_state import NEVER
-from policies.dialects.reading import Manifest, mapping, text
+from policies.dialects.reading import Manifest, Reader, listing, mapping, text
 from policies.pools import Terms
 from scheduling.amounts import FlavorResource
 from scheduling.selectors import LabelSelector, read_label_selector
@@ -143,4 +143,49 @@ def _fungibility(spec: Mapping[str, object]) -> Fungibility:
         _OLD_FUNGIBILITY.get(borrow or "", borrow) or MAY_STOP_SEARCH,
         _OLD_FUNGIBILITY.get(preempt or "", preempt) or TRY_NEXT_FLAVOR,
         text(spec.get("preference")) or BORROWING_OVER_PREEMPTION,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LocalQueueSettings:
+    """`cluster_queue` is empty where it names none. `weight` in units of 1e-9, for admission fair sharing."""
+
+    namespace: str
+    name: str
+    cluster_queue: str
+    stop_policy: str = "None"
+    weight: int = _UNIT_WEIGHT
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSettings:
+    """An AdmissionCheck. `active`: its controller says that it works."""
+
+    name: str
+    controller: str
+    active: bool
+
+
+def read_local_queue_settings(manifest: Manifest) -> LocalQueueSettings:
+    meta, spec = mapping(manifest.get("metadata")), mapping(manifest.get("spec"))
+    weight = Reader(manifest).quantity(mapping(spec.get("fairSharing")).get("weight"), "spec.fairSharing.weight")
+    return LocalQueueSettings(
+        text(meta.get("namespace")) or "",
+        text(meta.get("name")) or "",
+        text(spec.get("clusterQueue")) or "",
+        text(spec.get("stopPolicy")) or "None",
+        _UNIT_WEIGHT if weight is None else weight.nano,
+    )
+
+
+def read_check_settings(manifest: Manifest) -> CheckSettings:
+    conditions = map(mapping, listing(mapping(manifest.get("status")).get("conditions")))
+    return CheckSettings(
+        text(mapping(manifest.get("metadata")).get("name")) or "",
+        text(mapping(manifest.get("spec")).get("controllerName")) or "",
+        any(condition.get("type") == "Active" and condition.get("status") == "True" for condition in conditions),
     )

@@ -52,15 +52,11 @@ class Reservation:
 
 @dataclass(slots=True, eq=False)
 class Queue:
-    """A ClusterQueue with its place in the tree. `inactive` says why it admits nothing, empty where it does.
-
-    `generation` counts changes of its spec or tree and releases of quota: what was found out before may not hold now.
-    """
+    """A ClusterQueue with its place in the tree. `generation`: see `State.generation`."""
 
     settings: QueueSettings
     node: QuotaNode
     reservations: dict[str, Reservation] = field(default_factory=dict)
-    inactive: str = ""
     generation: int = 0
 
     @property
@@ -78,6 +74,8 @@ class State:
         self.flavors: dict[str, Flavor] = {}
         self.reservations: dict[str, Reservation] = {}
         self.away: set[str] = set()
+        self._changes = 0
+        self._changed_trees: dict[QuotaNode, int] = {}
 
     def put_queue(self, settings: QueueSettings) -> Queue:
         """Add a ClusterQueue or change it; the workloads that hold quota in it stay."""
@@ -86,7 +84,7 @@ class State:
         if queue is None:
             queue = self.queues[settings.name] = Queue(settings, self.tree.queues[settings.name])
         queue.settings = settings
-        queue.generation += 1
+        self.touch(queue)
         return queue
 
     def put_cohort(self, settings: CohortSettings) -> None:
@@ -97,6 +95,20 @@ class State:
         for key in self.queues.pop(name).reservations:
             del self.reservations[key]
         self.tree.drop_queue(name)
+
+    def touch(self, queue: Queue) -> None:
+        """What was found out about the ClusterQueue may not hold any more."""
+        self._changes += 1
+        queue.generation = self._changes
+
+    def touch_tree(self, root: QuotaNode) -> None:
+        """What was found out about any ClusterQueue of the tree may not hold any more."""
+        self._changes += 1
+        self._changed_trees[root] = self._changes
+
+    def generation(self, queue: Queue) -> int:
+        """Grows when the ClusterQueue or its tree is touched."""
+        return max(queue.generation, self._changed_trees.get(queue.node.root, 0))
 
     def reserve(self, reservation: Reservation) -> None:
         """Count a workload's usage; in place of what it held before."""

@@ -25,13 +25,17 @@ subtracted again. The sum is read back as UNLIMITED from 2^63-1 on."""
 
 
 class QuotaTree:
-    """All trees of a cluster. Every change keeps every sum; `simulation` takes usage back at its end."""
+    """All trees of a cluster. Every change keeps every sum; `simulation` takes usage back at its end.
+
+    `version` grows with every change of an edge.
+    """
 
     def __init__(self) -> None:
         self.queues: dict[str, QuotaNode] = {}
         self.cohorts: dict[str, QuotaNode] = {}
         self._log: list[tuple[QuotaNode, FlavorResource, int]] = []
         self._simulations = 0
+        self.version = 0
 
     def put_queue(
         self, name: str, cohort: str | None, terms: Mapping[FlavorResource, Terms], weight: int = 10**9
@@ -117,6 +121,7 @@ class QuotaTree:
 
     def _hang(self, node: QuotaNode, parent: QuotaNode | None) -> None:
         """Move the node and all below it under `parent`; closes and opens cycles."""
+        self.version += 1
         freed = _loop(node) if node.on_cycle else []
         old = node.parent
         self._detach(node)

@@ -6,6 +6,7 @@ from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, POD, Namespace, Pod
 from policies.dialects.yunikorn_config import Application, Partition
 from policies.dialects.yunikorn_config.placement import Configured, Placement, placed
+from policies.dialects.yunikorn_config.structure import name_fits
 from policies.objects import Ref
 from policies.proposal import Proposal
 from policies.rule import STRICT_ONLY, Finding, NotEvaluated, rule
@@ -83,7 +84,9 @@ def _is_tag(name: str) -> bool:
 def _may_be_dynamic(queues: Partition, asked: str) -> bool:
     """Whether the queue that the pod names may be one that a rule made for another application."""
     creating = any(link.create for rule in queues.rules for link in rule.chain())
-    return bool(asked) and creating and queues.queue(asked if asked.startswith("root.") else f"root.{asked}") is None
+    path = asked if asked.startswith("root.") else f"root.{asked}"
+    possible = bool(asked) and all(map(name_fits, path.split(".")))  # no rule makes a queue of another name
+    return possible and creating and queues.queue(path) is None
 
 
 def _finding(pod: Pod, placement: Placement, asked: str, user: str) -> Finding:

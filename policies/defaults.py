@@ -8,13 +8,13 @@ from policies import fields, kueue_defaults
 from policies.configuration import Configuration, YuniKornSettings
 from policies.dialects import core, group_kind, kueue, kueue_jobs, volcano, yunikorn
 from policies.dialects.reading import Manifest, mapping, metadata, text, texts
-from policies.dialects.yunikorn_config import configmap
+from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.forest import Forest
 from policies.objects import GroupKind, Ref
 from policies.proposal import Operation, User
 from policies.rule import Profile
 from policies.volcano_defaults import complete_job, complete_pod
-from policies.yunikorn_admission import WORKLOAD_GROUPS, Filters, Request, mutated_pod, mutated_workload
+from policies.yunikorn_admission import Filters, Request, mutated_pod, mutated_workload
 
 Patch = list[dict[str, Any]]
 NOBODY = User()
@@ -101,11 +101,10 @@ def _yunikorn_work(
     """What YuniKorn's admission controller does, as far as it is switched on. Pods of Volcano's groups are not its."""
     if not settings.admission.active or not (kind == core.POD or kind.group in WORKLOAD_GROUPS):
         return []
-    filters = Filters.read({key: setting for key, (_, setting) in configmap.merged(forest, settings.namespace).items()})
-    name = text(metadata(manifest).get("namespace")) or "default"
-    namespace = forest.get(Ref(*core.NAMESPACE, "", name))
-    known = namespace if isinstance(namespace, core.Namespace) else None
-    request = Request.of(manifest, user, known)
+    filters = Filters.of(forest, settings.namespace)
+    namespace = text(metadata(manifest).get("namespace")) or "default"
+    priority_class = text(mapping(manifest.get("spec")).get("priorityClassName")) or ""
+    request = Request.of(namespace, user, forest, priority_class)
     if kind == core.POD:
         return mutated_pod(manifest, request, filters, settings.admission)
     return mutated_workload(kind.kind, manifest, request, filters, settings.admission)

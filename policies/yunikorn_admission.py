@@ -15,22 +15,17 @@ from typing import Any
 from policies import fields
 from policies.configuration import AdmissionSettings
 from policies.dialects import yunikorn
-from policies.dialects.core import APP_ID, YUNIKORN, Namespace
+from policies.dialects.core import APP_ID, NAMESPACE, Namespace
+from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, PriorityClass
 from policies.dialects.reading import Manifest, mapping, metadata, text, texts
 from policies.dialects.yunikorn_config import patterns
-from policies.dialects.yunikorn_config.configmap import Setting
+from policies.dialects.yunikorn_config.configmap import Setting, merged
+from policies.dialects.yunikorn_work import TEMPLATES, inside
+from policies.forest import Forest
+from policies.objects import Ref
 from policies.proposal import User
 
 Patch = list[dict[str, Any]]
-
-ALLOW_PREEMPTION = YUNIKORN + "allow-preemption"
-TEMPLATES: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"), ("spec", "template")),
-    "CronJob": ("spec", "jobTemplate", "spec", "template"),
-}
-"""The workloads that YuniKorn writes the user into, and where their pods are described."""
-
-WORKLOAD_GROUPS = frozenset(["apps", "batch"])
 
 _FILTERING = "admissionController.filtering."
 _ACCESS = "admissionController.accessControl."
@@ -79,6 +74,11 @@ class Filters:
             trust_controllers=flag(_ACCESS + "trustControllers", default.trust_controllers),
             unique_ids=flag(_FILTERING + "generateUniqueAppId", default.unique_ids),
         )
+
+    @classmethod
+    def of(cls, forest: Forest, namespace: str) -> Filters:
+        """As the ConfigMaps in YuniKorn's own namespace have them, as far as the forest holds these."""
+        return cls.read({key: setting for key, (_, setting) in merged(forest, namespace).items()})
 
     def processes(self, namespace: str, flag: bool | None) -> bool:
         """Whether pods of the namespace are YuniKorn's; `flag` is what its annotation says."""
@@ -131,12 +131,20 @@ class Request:
     preemption: bool = True
 
     @classmethod
-    def of(cls, manifest: Manifest, user: User, namespace: Namespace | None) -> Request:
+    def of(cls, namespace: str, user: User, forest: Forest, priority_class: str = "") -> Request:
+        """As far as the forest knows the Namespace and the PriorityClass; YuniKorn too takes those it does not see
+        for ones without annotations.
+        """
+        known, priority = (
+            forest.get(Ref(*NAMESPACE, "", namespace)),
+            forest.get(Ref(*PRIORITY_CLASS, "", priority_class)),
+        )
         return cls(
-            namespace=text(metadata(manifest).get("namespace")) or "default",
+            namespace=namespace,
             user=user,
-            enabled=yunikorn.enabled(namespace) if namespace else None,
-            generates=yunikorn.generates_app_id(namespace) if namespace else None,
+            enabled=yunikorn.enabled(known) if isinstance(known, Namespace) else None,
+            generates=yunikorn.generates_app_id(known) if isinstance(known, Namespace) else None,
+            preemption=priority.preemption if isinstance(priority, PriorityClass) else True,
         )
 
 
@@ -197,9 +205,9 @@ def mutated_workload(
     path = TEMPLATES.get(kind)
     if path is None or not switches.user_info or filters.bypass_auth:
         return []
-    template = _inside(manifest, path)
-    notes = texts(metadata(template).get("annotations"))
-    if not template or not concerns_workload(kind, manifest, request, filters) or yunikorn.USER_INFO in notes:
+    template = inside(manifest, path)
+    found, notes = (texts(metadata(template).get(key)) for key in ("labels", "annotations"))
+    if not template or not concerns_workload(kind, found, request, filters) or yunikorn.USER_INFO in notes:
         return []
     wanted = {**notes, yunikorn.USER_INFO: user_info(request.user)}
     if "metadata" not in template:
@@ -207,11 +215,14 @@ def mutated_workload(
     return [_add(wanted, *path, "metadata", "annotations")]
 
 
-def concerns_workload(kind: str, manifest: Manifest, request: Request, filters: Filters) -> bool:
-    """Whether YuniKorn looks at the workload. A ReplicaSet that a controller makes would be made anew for ever."""
+def concerns_workload(kind: str, labels: Mapping[str, str], request: Request, filters: Filters) -> bool:
+    """Whether YuniKorn looks at the workload, by the labels of its pods.
+
+    A ReplicaSet that a controller makes would be made anew for ever.
+    """
     if kind not in TEMPLATES or (kind == "ReplicaSet" and filters.is_system(request.user)):
         return False
-    return _concerns(texts(metadata(_inside(manifest, TEMPLATES[kind])).get("labels")), request, filters)
+    return _concerns(labels, request, filters)
 
 
 def _concerns(found: Mapping[str, str], request: Request, filters: Filters) -> bool:
@@ -219,12 +230,6 @@ def _concerns(found: Mapping[str, str], request: Request, filters: Filters) -> b
     return filters.processes(request.namespace, request.enabled) and (
         has_id or filters.labels(request.namespace, request.generates)
     )
-
-
-def _inside(manifest: Manifest, path: tuple[str, ...]) -> Mapping[str, Any]:
-    for step in path:
-        manifest = mapping(manifest.get(step))
-    return manifest
 
 
 def user_info(user: User) -> str:
@@ -250,13 +255,13 @@ def refused_user_info(written: str | None, user: User, filters: Filters) -> str 
     return None if yunikorn.read_user_info(written) else f"{written!r} is no JSON object with user and groups"
 
 
-def refused_pod_update(before: Manifest, after: Manifest, request: Request, filters: Filters) -> str | None:
-    """Why a pod may not be changed so: whose pod it is stays as it was."""
-    found = texts(metadata(after).get("labels"))
-    if found.get("app") == yunikorn.SCHEDULER or not _concerns(found, request, filters):
+def refused_pod_update(
+    labels: Mapping[str, str], before: str | None, written: str | None, request: Request, filters: Filters
+) -> str | None:
+    """Why a pod may not be changed so: whose pod it is stays as it was. `labels` are those it is to have."""
+    if labels.get("app") == yunikorn.SCHEDULER or not _concerns(labels, request, filters):
         return None
-    old, new = (texts(metadata(pod).get("annotations")).get(yunikorn.USER_INFO, "") for pod in (before, after))
-    return None if old == new else "on whose behalf a pod runs cannot be changed"
+    return None if (before or "") == (written or "") else "on whose behalf a pod runs cannot be changed"
 
 
 def judge(
@@ -268,23 +273,18 @@ def judge(
     filters: Filters,
 ) -> str | None:
     """Why YuniKorn refuses the request; None where it does not."""
-    if kind == "Pod" and (after is None or (update and before is None)):
-        return "the object cannot be read"
-    if update:
-        return refused_pod_update(before or {}, after or {}, request, filters) if kind == "Pod" else None
     if kind == "Pod":
-        notes = texts(metadata(after or {}).get("annotations"))
-        return refused_user_info(notes.get(yunikorn.USER_INFO), request.user, filters)
-    if kind not in TEMPLATES or (kind == "ReplicaSet" and filters.is_system(request.user)):
+        if after is None or (update and before is None):
+            return "the object cannot be read"
+        old, new = (texts(metadata(pod or {}).get("annotations")).get(yunikorn.USER_INFO) for pod in (before, after))
+        if update:
+            return refused_pod_update(texts(metadata(after).get("labels")), old, new, request, filters)
+        return refused_user_info(new, request.user, filters)
+    if update or kind not in TEMPLATES or (kind == "ReplicaSet" and filters.is_system(request.user)):
         return None
     if after is None:
         return "the object cannot be read"
-    if not concerns_workload(kind, after, request, filters):
+    meta = metadata(inside(after, TEMPLATES[kind]))
+    if not concerns_workload(kind, texts(meta.get("labels")), request, filters):
         return None
-    notes = texts(metadata(_inside(after, TEMPLATES[kind])).get("annotations"))
-    return refused_user_info(notes.get(yunikorn.USER_INFO), request.user, filters)
-
-
-def says_true(annotations: Mapping[str, str], key: str) -> bool:
-    """How YuniKorn reads a switch that is on by default, such as allow-preemption of a PriorityClass."""
-    return annotations.get(key) != "false"
+    return refused_user_info(texts(meta.get("annotations")).get(yunikorn.USER_INFO), request.user, filters)

@@ -20,10 +20,10 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 from cluster.store import World
 from policies.defaults import patch
 from policies.dialects import core, kueue, kueue_jobs, volcano
+from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.forest import Forest
 from policies.proposal import Proposal
 from policies.verdict import Verdict
-from policies.yunikorn_admission import WORKLOAD_GROUPS
 from webhook import answer, conversion, decision
 from webhook.metrics import Metrics
 from webhook.review import BadReview, Review, parse

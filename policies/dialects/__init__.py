@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from policies.dialects import core, kueue, kueue_checks, kueue_jobs, volcano, yunikorn_shares
+from policies.dialects import core, kueue, kueue_checks, kueue_jobs, volcano, yunikorn_shares, yunikorn_work
 from policies.dialects.kueue_flavor import read_resource_flavor
 from policies.dialects.kueue_workload import read_workload
+from policies.dialects.priority_class import PRIORITY_CLASS, read_priority_class
 from policies.dialects.reading import Manifest, exemptions
 from policies.dialects.yunikorn_config import configmap
 from policies.objects import GroupKind, KubeObject
@@ -21,6 +22,8 @@ READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
     kueue.LOCAL_QUEUE: kueue.read_local_queue,
     kueue.WORKLOAD: read_workload,
     kueue.RESOURCE_FLAVOR: read_resource_flavor,
+    PRIORITY_CLASS: read_priority_class,
+    **yunikorn_work.READERS,
     **kueue_checks.READERS,
     **kueue_jobs.READERS,
     volcano.QUEUE: volcano.read_queue,

@@ -73,15 +73,15 @@ def read_namespace(manifest: Manifest) -> Namespace:
     return Namespace(
         ref=identity(manifest, NAMESPACE, namespaced=False),
         api_version="v1",
-        annotations=_ours(reader.texts(meta.get("annotations"), "metadata.annotations")),
-        labels=_ours(reader.texts(meta.get("labels"), "metadata.labels")),
+        annotations=ours(reader.texts(meta.get("annotations"), "metadata.annotations")),
+        labels=ours(reader.texts(meta.get("labels"), "metadata.labels")),
         defects=reader.defects(),
     )
 
 
 def read_pod(manifest: Manifest) -> Pod:
     meta, spec, reader = metadata(manifest), mapping(manifest.get("spec")), Reader(manifest)
-    annotations = _ours(reader.texts(meta.get("annotations"), "metadata.annotations"))
+    annotations = ours(reader.texts(meta.get("annotations"), "metadata.annotations"))
     scheduler = text(spec.get("schedulerName")) or "default-scheduler"
     queue = annotations.get(VOLCANO_QUEUE) if scheduler == VOLCANO_SCHEDULER else None
     return Pod(
@@ -90,11 +90,12 @@ def read_pod(manifest: Manifest) -> Pod:
         queue=Ref("scheduling.volcano.sh", "Queue", "", queue) if queue else None,
         queue_field=f"metadata.annotations[{VOLCANO_QUEUE}]",
         annotations=annotations,
-        labels=_ours(reader.texts(meta.get("labels"), "metadata.labels")),
+        labels=ours(reader.texts(meta.get("labels"), "metadata.labels")),
         scheduler_name=scheduler,
         defects=reader.defects(),
     )
 
 
-def _ours(pairs: Mapping[str, str]) -> dict[str, str]:
+def ours(pairs: Mapping[str, str]) -> dict[str, str]:
+    """Those that the three projects read."""
     return {key: value for key, value in pairs.items() if key.startswith(_OURS) or key in _BARE_LABELS}

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, identity, mapping, metadata, texts
+from policies.dialects.yunikorn_work import KINDS as YUNIKORNS
+from policies.dialects.yunikorn_work import NO_TEMPLATE, PodTemplate, pod_template
 from policies.objects import GroupKind, KubeObject
 
 QUEUE_NAME = f"{PREFIX}queue-name"
@@ -57,7 +59,7 @@ class QueuedJob(KubeObject):
     """A job of one of these kinds. `labels` and `annotations` are those of Kueue, as written.
 
     `running`: it is not suspended, or has pods that are ready where it cannot be. `pods` are the annotations that the
-    pods of a batch Job get. The numbers are of a batch Job; None where they are absent.
+    pods of a batch Job get. The numbers are of a batch Job; None where they are absent. `template` is for YuniKorn.
     """
 
     abilities: Abilities
@@ -68,6 +70,7 @@ class QueuedJob(KubeObject):
     parallelism: int | None = None
     completions: int | None = None
     indexed: bool = False
+    template: PodTemplate = NO_TEMPLATE
 
 
 def _reader(kind: GroupKind, abilities: Abilities) -> Callable[[Manifest], QueuedJob]:
@@ -85,6 +88,7 @@ def _reader(kind: GroupKind, abilities: Abilities) -> Callable[[Manifest], Queue
             parallelism=_whole(spec.get("parallelism")),
             completions=_whole(spec.get("completions")),
             indexed=spec.get("completionMode") == "Indexed",
+            template=pod_template(kind.kind, manifest) if kind in YUNIKORNS else NO_TEMPLATE,
         )
 
     return read

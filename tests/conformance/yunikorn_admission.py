@@ -11,8 +11,10 @@ from policies import yunikorn_admission
 from policies.configuration import AdmissionSettings
 from policies.dialects import yunikorn
 from policies.dialects.core import read_namespace
+from policies.dialects.priority_class import says_true
+from policies.dialects.yunikorn_work import TEMPLATES
 from policies.proposal import User
-from policies.yunikorn_admission import TEMPLATES, Filters, Request
+from policies.yunikorn_admission import Filters, Request
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 
 NAMES = frozenset(
@@ -106,7 +108,7 @@ def _flags(case: Data) -> str | None:
 
 def _annotation(case: Data) -> str | None:
     annotations = case["given"]["annotations"] or {}
-    return mismatch(case["expect"]["value"], yunikorn_admission.says_true(annotations, case["given"]["annotation"]))
+    return mismatch(case["expect"]["value"], says_true(annotations, case["given"]["annotation"]))
 
 
 def _unasked(case: Data) -> str | None:

@@ -8,12 +8,13 @@ import pytest
 
 from policies.configuration import AdmissionSettings, Configuration, YuniKornSettings
 from policies.defaults import patch
-from policies.dialects.yunikorn import APP_ID, ENABLE, QUEUE, USER_INFO
+from policies.dialects.core import APP_ID
+from policies.dialects.priority_class import ALLOW_PREEMPTION
+from policies.dialects.yunikorn import ENABLE, QUEUE, USER_INFO
 from policies.dialects.yunikorn_config.configmap import Setting
 from policies.forest import Forest
 from policies.proposal import Operation, User
 from policies.yunikorn_admission import (
-    ALLOW_PREEMPTION,
     Filters,
     Request,
     judge,
@@ -186,3 +187,19 @@ def test_the_configuration_names_the_switches() -> None:
 
     assert read.yunikorn.namespace == "yk"
     assert read.yunikorn.admission == AdmissionSettings("always", True, True, True)
+
+
+@pytest.mark.parametrize(("written", "expected"), [("false", "false"), ("False", "true"), (None, "true")])
+def test_the_priority_class_decides_on_preemption_where_the_pod_says_nothing(
+    written: str | None, expected: str
+) -> None:
+    notes = {} if written is None else {ALLOW_PREEMPTION: written}
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    forest = world({**kind, "metadata": {"name": "high", "annotations": notes}, "value": 10})
+    settings = AdmissionSettings(preemption=True)
+    configuration = Configuration(yunikorn=YuniKornSettings(admission=settings))
+
+    submitted = pod() | {"spec": {"priorityClassName": "high"}}
+    (operation,) = patch(submitted, forest, configuration, Operation.CREATE, ANNA)
+
+    assert operation["value"][ALLOW_PREEMPTION] == expected

@@ -5,6 +5,7 @@
       apply: [manifests]                             # and, or instead,
       delete: [{apiVersion, kind, metadata}]
       profile: compat                                # strict where nothing is said
+      user: {name: anna, groups: [dev]}              # who asks; not known where nothing is said
       now: 2026-12-31                                # the day in UTC; long ago where nothing is said
       configuration: {yunikorn: {version: "2.0"}}    # a Configuration without apiVersion, kind and profile
       findings: [{object: Queue eng, field: spec.parent, severity: error, says: a piece of the message or the fix}]
@@ -25,7 +26,7 @@ import pytest
 import yaml
 
 from policies.configuration import API_VERSION, KIND, Configuration
-from policies.proposal import Change, Circumstances, Proposal, propose
+from policies.proposal import Change, Circumstances, Proposal, User, propose
 from policies.rule import Profile, Severity, registry
 from policies.sentence import statement
 from policies.verdict import Judged, evaluate
@@ -68,8 +69,13 @@ def proposed(case: Case, *, backwards: bool = False) -> Proposal:
         delete=[typed(manifest).ref for manifest in case.get("delete", [])[::step]],
         configuration=Configuration.read({**settings, **case.get("configuration", {})}),
     )
-    day = case.get("now")
-    return replace(proposal, circumstances=Circumstances(now=datetime.combine(day, time(), UTC))) if day else proposal
+    return replace(proposal, circumstances=_circumstances(case))
+
+
+def _circumstances(case: Case) -> Circumstances:
+    day, user = case.get("now"), case.get("user", {})
+    who = User(user.get("name", ""), tuple(user.get("groups", ())))
+    return Circumstances(now=datetime.combine(day, time(), UTC), user=who) if day else Circumstances(user=who)
 
 
 def judged(rule: str, proposal: Proposal) -> list[Judged]:

@@ -1,0 +1,37 @@
+"""Kubernetes' PriorityClass, for what YuniKorn reads there: whether pods of the class may be preempted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from policies.dialects.core import YUNIKORN, ours
+from policies.dialects.reading import Manifest, identity, metadata, texts
+from policies.objects import GroupKind, KubeObject
+
+PRIORITY_CLASS = GroupKind("scheduling.k8s.io", "PriorityClass")
+ALLOW_PREEMPTION = YUNIKORN + "allow-preemption"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriorityClass(KubeObject):
+    """`annotations` are those of the three projects, as written."""
+
+    annotations: Mapping[str, str]
+
+    @property
+    def preemption(self) -> bool:
+        return says_true(self.annotations, ALLOW_PREEMPTION)
+
+
+def read_priority_class(manifest: Manifest) -> PriorityClass:
+    return PriorityClass(
+        ref=identity(manifest, PRIORITY_CLASS, namespaced=False),
+        api_version=str(manifest.get("apiVersion")),
+        annotations=ours(texts(metadata(manifest).get("annotations"))),
+    )
+
+
+def says_true(annotations: Mapping[str, str], key: str) -> bool:
+    """How YuniKorn reads a switch that is on by default: nothing but `false` turns it off."""
+    return annotations.get(key) != "false"

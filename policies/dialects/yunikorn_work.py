@@ -1,0 +1,75 @@
+"""Workloads that make pods, as far as YuniKorn's admission controller looks at them: what their pods will carry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from policies import fields
+from policies.dialects.core import ours
+from policies.dialects.reading import Manifest, identity, mapping, metadata, text, texts
+from policies.objects import GroupKind, KubeObject
+
+TEMPLATES: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"), ("spec", "template")),
+    "CronJob": ("spec", "jobTemplate", "spec", "template"),
+}
+"""The workloads that YuniKorn writes the user into, and where their pods are described."""
+
+WORKLOAD_GROUPS = frozenset(["apps", "batch"])
+
+KINDS = tuple(GroupKind("batch" if kind.endswith("Job") else "apps", kind) for kind in TEMPLATES)
+
+
+@dataclass(frozen=True, slots=True)
+class PodTemplate:
+    """`labels` and `annotations` are those that the three projects read, as written; `at` is the template's path."""
+
+    at: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    scheduler_name: str = "default-scheduler"
+
+
+NO_TEMPLATE = PodTemplate()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work(KubeObject):
+    """A workload of a kind that nobody else reads here."""
+
+    template: PodTemplate
+
+
+def pod_template(kind: str, manifest: Manifest) -> PodTemplate:
+    """What the pods of the workload will carry; nothing for other kinds."""
+    path = TEMPLATES.get(kind)
+    if path is None:
+        return NO_TEMPLATE
+    template = inside(manifest, path)
+    return PodTemplate(
+        fields.join("", *path),
+        ours(texts(metadata(template).get("labels"))),
+        ours(texts(metadata(template).get("annotations"))),
+        text(mapping(template.get("spec")).get("schedulerName")) or NO_TEMPLATE.scheduler_name,
+    )
+
+
+def inside(manifest: Manifest, path: tuple[str, ...]) -> Mapping[str, object]:
+    for step in path:
+        manifest = mapping(manifest.get(step))
+    return manifest
+
+
+def _reader(kind: GroupKind) -> Callable[[Manifest], Work]:
+    def read(manifest: Manifest) -> Work:
+        return Work(
+            ref=identity(manifest, kind, namespaced=True),
+            api_version=str(manifest.get("apiVersion")),
+            template=pod_template(kind.kind, manifest),
+        )
+
+    return read
+
+
+READERS = {kind: _reader(kind) for kind in KINDS}

@@ -184,10 +184,14 @@ class Workload:
         """The effective priority; beyond 32 bits where the boost leads there."""
         return self.base + self.boost
 
+    def holding(self, condition: str) -> Condition | None:
+        """The condition where it is True."""
+        found = self.conditions.get(condition)
+        return found if found is not None and found.status == "True" else None
+
     def holds(self, condition: str) -> bool:
         """Whether the condition is True."""
-        found = self.conditions.get(condition)
-        return found is not None and found.status == "True"
+        return self.holding(condition) is not None
 
     @property
     def reserved(self) -> bool:

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import sys
 
-from tests.conformance import kueue, volcano, volcano_mutations, yunikorn, yunikorn_admission, yunikorn_config
+from tests.conformance import (
+    kueue,
+    kueue_amounts,
+    kueue_status,
+    kueue_workload,
+    volcano,
+    volcano_mutations,
+    yunikorn,
+    yunikorn_admission,
+    yunikorn_config,
+)
 from tests.conformance.suite import ENVIRONMENT, Suite, folder
 
-PROJECTS = (kueue, volcano, volcano_mutations, yunikorn, yunikorn_admission, yunikorn_config)
+PROJECTS = (
+    kueue,
+    kueue_amounts,
+    kueue_workload,
+    kueue_status,
+    volcano,
+    volcano_mutations,
+    yunikorn,
+    yunikorn_admission,
+    yunikorn_config,
+)
 
 
 def main() -> int:

@@ -1,0 +1,91 @@
+"""The states of a workload's admission checks.
+
+Source: Kueue v0.19, pkg/workload (admission checks), pkg/util/admissioncheck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from scheduling.queue_settings import QueueSettings
+from scheduling.times import SECOND
+from scheduling.workload import Admission, CheckState, Workload
+
+PENDING = "Pending"
+READY = "Ready"
+RETRY = "Retry"
+REJECTED = "Rejected"
+
+
+def required_checks(workload: Workload, queue: QueueSettings) -> frozenset[str]:
+    """The checks that it must pass: without admission those of all flavors, with it those of a flavor it was given."""
+    if workload.admission is not None:
+        return checks_of(workload.admission, queue)
+    every = _flavors(queue)
+    return frozenset(check.name for check in queue.checks if every <= (set(check.on_flavors) or every))
+
+
+def checks_of(admission: Admission, queue: QueueSettings) -> frozenset[str]:
+    """The checks of at least one flavor of the admission; a check that names no flavor is for all of the queue's."""
+    given = {flavor for entry in admission.assignments for flavor in entry.flavors.values()}
+    every = _flavors(queue)
+    return frozenset(check.name for check in queue.checks if given & (set(check.on_flavors) or every))
+
+
+def _flavors(queue: QueueSettings) -> set[str]:
+    return {flavor for group in queue.groups for flavor in group.flavors}
+
+
+def sync_checks(workload: Workload, required: Iterable[str], now: int) -> Workload:
+    """One state for each required check: the one it has, else Pending from now on; others go."""
+    wanted = set(required)
+    kept = tuple(check for check in workload.checks if check.name in wanted)
+    missing = sorted(wanted - {check.name for check in kept})
+    checks = (*kept, *(CheckState(name, PENDING, since=now) for name in missing))
+    return workload if checks == workload.checks else replace(workload, checks=checks)
+
+
+def set_check(checks: tuple[CheckState, ...], new: CheckState, now: int) -> tuple[CheckState, ...]:
+    """One state replaced or added. Its last transition moves only where the state changes: to what it says, or now."""
+    before = next((check for check in checks if check.name == new.name), None)
+    if before is None:
+        return (*checks, replace(new, since=new.since or now))
+    since = (new.since or now) if before.state != new.state else before.since
+    changed = replace(new, since=since, retries=before.retries)
+    return tuple(changed if check is before else check for check in checks)
+
+
+def reset_checks(workload: Workload, now: int) -> Workload:
+    """All Pending again, as every eviction does; what asked for another try counts one try more."""
+    checks = tuple(_reset(check, now) for check in workload.checks)
+    return workload if checks == workload.checks else replace(workload, checks=checks)
+
+
+def _reset(check: CheckState, now: int) -> CheckState:
+    if check.state == PENDING:
+        return check
+    retries = (check.retries or 0) + 1 if check.state == RETRY else None
+    message = f"Reset to Pending after eviction. Previously: {check.state}"
+    return CheckState(check.name, PENDING, message, now, check.requeue_after, retries)
+
+
+def retry_at(checks: Iterable[CheckState]) -> int:
+    """The latest moment before which some check wants no other try; 0 where none says."""
+    moments = (
+        check.since + check.requeue_after * SECOND
+        for check in checks
+        if check.state == RETRY and check.requeue_after is not None and check.since
+    )
+    return max(moments, default=0)
+
+
+def nominated_elsewhere(check: CheckState | None, workload: Workload, *, elastic: bool) -> bool:
+    """Whether no worker cluster is to be nominated for it now.
+
+    Only while its check is Pending; and not while a cluster that it is leaving is still named, but for a slice of an
+    elastic job, which names the cluster of the slice before on purpose.
+    """
+    if check is None or check.state != PENDING:
+        return True
+    return not elastic and bool(workload.cluster)

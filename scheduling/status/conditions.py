@@ -1,0 +1,35 @@
+"""Setting conditions the way Kubernetes does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scheduling.workload import Condition, Workload
+
+_LONGEST = 32 * 1024
+"""Bytes of a condition's message that its schema takes."""
+
+
+def with_condition(workload: Workload, kind: str, status: str, reason: str, message: str, now: int) -> Workload:
+    """The condition replaced; its last transition moves only where the status changes."""
+    before = workload.conditions.get(kind)
+    since = before.since if before is not None and before.status == status else now
+    condition = Condition(status, reason, shortened(message), since, workload.generation)
+    if condition == before:
+        return workload
+    return replace(workload, conditions={**workload.conditions, kind: condition})
+
+
+def ended(workload: Workload, kind: str, reason: str, now: int) -> Workload:
+    """A condition that holds, made False; its message is kept as what it was before."""
+    before = workload.holding(kind)
+    if before is None:
+        return workload
+    return with_condition(workload, kind, "False", reason, f"Previously: {before.message}", now)
+
+
+def shortened(message: str) -> str:
+    encoded = message.encode()
+    if len(encoded) <= _LONGEST:
+        return message
+    return encoded[: _LONGEST - 3].decode(errors="ignore") + "..."

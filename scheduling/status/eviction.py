@@ -1,0 +1,114 @@
+"""Eviction: what is written, and what a workload's conditions say about one.
+
+Source: Kueue v0.19, pkg/workload/evict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from scheduling.status.checks import reset_checks
+from scheduling.status.conditions import with_condition
+from scheduling.workload import (
+    ADMISSION_CHECK,
+    BLOCKED_ON_GATES,
+    DEACTIVATED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    PODS_READY_TIMEOUT,
+    PREEMPTED,
+    Condition,
+    Eviction,
+    Gate,
+    Workload,
+)
+
+CLOSED = "Closed"
+
+
+def evict(workload: Workload, reason: str, message: str, now: int, *, cause: str = "") -> Workload:
+    """It has to give way. Its quota stays held until its job has stopped.
+
+    `cause` is why it was deactivated, where that is the reason.
+    """
+    told = f"{reason}DueTo{cause}" if reason == DEACTIVATED and cause else reason
+    evicted = with_condition(workload, EVICTED, "True", told, message, now)
+    evicted = replace(reset_checks(evicted, now), cluster="", nominated=(), unhealthy_nodes=())
+    if workload.holds(BLOCKED_ON_GATES):
+        evicted = with_condition(evicted, BLOCKED_ON_GATES, "False", told, message, now)
+    return replace(
+        evicted,
+        gate_states={name: Gate(CLOSED, now) for name in workload.gate_states},
+        evictions=_counted(workload.evictions, reason, cause),
+    )
+
+
+def preempt(workload: Workload, reason: str, message: str, now: int) -> Workload:
+    """Evicted to make room for another; `reason` is one of Preempted, such as InClusterQueue."""
+    evicted = evict(workload, PREEMPTED, message, now)
+    return with_condition(evicted, PREEMPTED, "True", reason, message, now)
+
+
+def target_for_deactivation(workload: Workload, reason: str, message: str, now: int) -> Workload:
+    """Its spec.active is to be set to false, for this reason."""
+    return with_condition(workload, DEACTIVATION_TARGET, "True", reason, message, now)
+
+
+def evicted_by_deactivation(workload: Workload) -> bool:
+    found = workload.holding(EVICTED)
+    return found is not None and found.reason.startswith(DEACTIVATED)
+
+
+def evicted_by_timeout(workload: Workload) -> Condition | None:
+    """The condition, where its pods were not ready in time."""
+    return _evicted(workload, PODS_READY_TIMEOUT)
+
+
+def evicted_by_check(workload: Workload) -> Condition | None:
+    """The condition, where an admission check asked for another try."""
+    return _evicted(workload, ADMISSION_CHECK)
+
+
+def _evicted(workload: Workload, reason: str) -> Condition | None:
+    found = workload.holding(EVICTED)
+    return found if found is not None and found.reason == reason else None
+
+
+class PendingAgain(NamedTuple):
+    """A workload that gave its quota back: where, why it was evicted, and how long that took in nanoseconds."""
+
+    cluster_queue: str
+    reason: str
+    latency: int
+
+
+def pending_again(before: Workload, after: Workload, now: int) -> PendingAgain | None:
+    """None where the change is not that of an evicted workload losing its quota."""
+    evicted, admission = after.holding(EVICTED), before.admission
+    if evicted is None or admission is None or not admission.cluster_queue:
+        return None
+    if not lost_quota(state(before), state(after)):
+        return None
+    return PendingAgain(admission.cluster_queue, evicted.reason, now - evicted.since)
+
+
+def state(workload: Workload) -> str:
+    """finished, admitted, quotaReserved or pending."""
+    if workload.finished:
+        return "finished"
+    if workload.admitted:
+        return "admitted"
+    return "quotaReserved" if workload.reserved else "pending"
+
+
+def lost_quota(before: str, after: str) -> bool:
+    """Whether it went from holding quota, by its state, back to pending."""
+    return before in ("quotaReserved", "admitted") and after == "pending"
+
+
+def _counted(evictions: tuple[Eviction, ...], reason: str, cause: str) -> tuple[Eviction, ...]:
+    known = next((entry for entry in evictions if (entry.reason, entry.cause) == (reason, cause)), None)
+    if known is None:
+        return (*evictions, Eviction(reason, cause, 1))
+    return tuple(replace(entry, count=entry.count + 1) if entry is known else entry for entry in evictions)

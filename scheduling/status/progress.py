@@ -1,0 +1,49 @@
+"""What a job reports of its pods: done in part, or altogether.
+
+Source: Kueue v0.19, pkg/workload (reclaimable pods, resource requests, finish).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from scheduling.requests import PodSetRequests
+from scheduling.status.conditions import with_condition
+from scheduling.workload import FINISHED, PodSet, Workload
+
+
+def finish(workload: Workload, reason: str, message: str, now: int) -> Workload:
+    """It is over; what finished once stays so for the reason that it had."""
+    return workload if workload.finished else with_condition(workload, FINISHED, "True", reason, message, now)
+
+
+def with_reclaimable(workload: Workload, done: Mapping[str, int]) -> Workload:
+    return workload if dict(workload.reclaimable) == dict(done) else replace(workload, reclaimable=dict(done))
+
+
+def limited_to_sizes(workload: Workload, done: Mapping[str, int]) -> dict[str, int]:
+    """No more pods done than their set has, as happens where an elastic job shrinks; unknown sets stay."""
+    sizes = pod_set_counts(workload)
+    return {name: min(count, sizes.get(name, count)) for name, count in done.items()}
+
+
+def pod_set_counts(workload: Workload) -> dict[str, int]:
+    return {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
+
+
+def with_pod_set_counts(workload: Workload, counts: Mapping[str, int]) -> Workload:
+    """With other numbers of pods where `counts` names the set."""
+    sized = tuple(_sized(pod_set, counts.get(pod_set.name)) for pod_set in workload.pod_sets)
+    return workload if sized == workload.pod_sets else replace(workload, pod_sets=sized)
+
+
+def _sized(pod_set: PodSet, count: int | None) -> PodSet:
+    return pod_set if count is None else replace(pod_set, count=count)
+
+
+def with_resource_requests(workload: Workload, requests: Iterable[PodSetRequests]) -> Workload:
+    """Its status tells what it asks for while nothing is reserved."""
+    told = {entry.name: dict(entry.requests) for entry in requests}
+    same = list(told.items()) == [(name, dict(amounts)) for name, amounts in workload.resource_requests.items()]
+    return workload if same else replace(workload, resource_requests=told)

@@ -1,0 +1,68 @@
+"""When an evicted workload may queue again.
+
+Source: Kueue v0.19, pkg/workload (requeue state), pkg/util/wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from scheduling.status.conditions import with_condition
+from scheduling.times import SECOND
+from scheduling.workload import REQUEUED, RequeueState, Workload
+
+_JITTER_PARTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Waits of `base`, twice that, four times that, ... seconds, none above `most`."""
+
+    base: int = 60
+    most: int = 3600
+
+    def wait(self, attempt: int, jitter: float = 0.0) -> int:
+        """Nanoseconds to wait after so many failures, 0 after none.
+
+        `jitter`, from 0 to 1, lengthens it by at most a ten-thousandth. The first wait is `base` even above `most`.
+        """
+        if attempt <= 0:
+            return 0
+        seconds = self.base if attempt == 1 else min(self.most, self.base << min(attempt - 1, 62))
+        exact = seconds * SECOND
+        return exact + int(exact * jitter) // _JITTER_PARTS
+
+
+def requeue_at(workload: Workload, moment: int, *, counted: bool) -> Workload:
+    """It does not return before `moment`; a later one that is set already stays. `counted`: this is one more time."""
+    before = workload.requeue or RequeueState()
+    count = (before.count or 0) + 1 if counted else before.count
+    after = RequeueState(count, max(before.at, moment))
+    return workload if after == workload.requeue else replace(workload, requeue=after)
+
+
+def back_off(workload: Workload, backoff: Backoff, now: int, jitter: float = 0.0) -> Workload:
+    """It waits longer each time it is requeued."""
+    attempt = ((workload.requeue.count if workload.requeue else None) or 0) + 1
+    return requeue_at(workload, now + backoff.wait(attempt, jitter), counted=True)
+
+
+def backoff_over(workload: Workload, now: int) -> bool:
+    """Whether nothing keeps it out of its queue: no requeue time to come, and no Requeued=False."""
+    requeued = workload.conditions.get(REQUEUED)
+    if requeued is not None and requeued.status == "False":
+        return False
+    return workload.requeue is None or workload.requeue.at <= now
+
+
+def end_backoff(workload: Workload, now: int) -> Workload:
+    """Its requeue time has passed: it is cleared and the workload says that it queues again."""
+    state = workload.requeue
+    if state is None or not state.at or state.at > now:
+        return workload
+    cleared = replace(workload, requeue=replace(state, at=0))
+    return requeued(cleared, "BackoffFinished", "The workload backoff was finished", now, status=True)
+
+
+def requeued(workload: Workload, reason: str, message: str, now: int, *, status: bool) -> Workload:
+    return with_condition(workload, REQUEUED, "True" if status else "False", reason, message, now)

@@ -1,0 +1,223 @@
+"""Kueue's tables of a Workload's status: conditions, checks, requeuing, eviction, second pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from scheduling import times
+from scheduling.queue_settings import read_queue_settings
+from scheduling.reading import admission, check, conditions, read_workload, reclaimable
+from scheduling.second_pass import needs_second_pass
+from scheduling.status.checks import checks_of, nominated_elsewhere, required_checks, retry_at, set_check
+from scheduling.status.conditions import with_condition
+from scheduling.status.eviction import evicted_by_deactivation, evicted_by_timeout, lost_quota, pending_again
+from scheduling.status.progress import finish, limited_to_sizes, with_reclaimable
+from scheduling.status.requeue import requeue_at
+from scheduling.status.reservation import sync_admitted
+from scheduling.workload import CheckState, Condition, Workload
+from tests.conformance.kueue_amounts import Check, suite
+from tests.conformance.suite import Data, Suite, mismatch
+
+_GATES = frozenset({"UnadmittedWorkloadsObservability", "TopologyAwareScheduling"})
+_UNTOLD = "2025-01-01T00:00:00Z"
+_GENERATION = 1
+"""Of a workload of which a case shows the status alone."""
+
+
+def suites(folder: Path) -> Iterator[Suite]:
+    for name, each in _CHECKS.items():
+        path = folder / "kueue" / "workload" / f"{name}.json"
+        if path.is_file():
+            yield suite(path, each, _GATES, _fails_to_write)
+
+
+def _fails_to_write(case: Data) -> str:
+    """No step here writes, so none can fail to."""
+    given, expected = case["given"], case["expect"]
+    arguments, result = given.get("args") or {}, expected.get("result")
+    failed = expected.get("error") or arguments.get("patchErr") or given.get("patchErr") or given.get("err")
+    if failed or (isinstance(result, dict) and result.get("err")):
+        return "the API server refuses the write"
+    return "" if given.get("origStates", []) is not None else "there is no list to write to"
+
+
+def _now(case: Data) -> int:
+    return times.parse(case["given"].get("now") or _UNTOLD)
+
+
+def _status(**parts: Any) -> Workload:
+    return Workload(namespace="ns", name="w", generation=_GENERATION, **parts)
+
+
+def _told(found: dict[str, Condition], *, messages: bool = True) -> dict[str, object]:
+    """Conditions without their times."""
+    return {
+        kind: (entry.status, entry.reason, entry.message if messages else "", entry.generation)
+        for kind, entry in found.items()
+    }
+
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+
+def _admitted(case: Data) -> str | None:
+    given, expected = case["given"], case["expect"]
+    before = _status(
+        conditions=conditions(given.get("conditions")),
+        admission=admission(given.get("admission")),
+        checks=tuple(map(check, given.get("checkStates") or [])),
+        past_seconds=given["pastAdmittedTime"],
+    )
+    detailed = case.get("featureGates", {}).get("UnadmittedWorkloadsObservability", False)
+    after = sync_admitted(before, _now(case), detailed=detailed)
+    past = after.past_seconds if expected["admittedTime"] else 0  # the table compares it where it says some
+    return (
+        mismatch(expected["change"], after is not before)
+        or mismatch(
+            _told(conditions(expected["conditions"]), messages=False), _told(dict(after.conditions), messages=False)
+        )
+        or mismatch(expected["admittedTime"], past)
+    )
+
+
+def _set_condition(case: Data) -> str | None:
+    given = case["given"]
+    before = _status(conditions=conditions((given.get("oldStatus") or {}).get("conditions")))
+    found = with_condition(
+        before, given["condType"], given["condStatus"], given["reason"], given["message"], _now(case)
+    )
+    wanted = conditions((case["expect"].get("status") or {}).get("conditions"))
+    return mismatch(_told(wanted), _told(dict(found.conditions)))
+
+
+def _finished(case: Data) -> str | None:
+    arguments, expected = case["given"]["args"], case["expect"]["result"]
+    found = finish(read_workload(arguments["wl"]), arguments["reason"], arguments["message"], _now(case))
+    wanted = read_workload(expected["wl"])
+    return mismatch(wanted, replace(found, resource_version=wanted.resource_version))
+
+
+def _asks(predicate: Callable[[Workload], object]) -> Check:
+    def ask(case: Data) -> str | None:
+        return mismatch(case["expect"]["result"], predicate(read_workload(case["given"]["workload"])))
+
+    return ask
+
+
+# -- checks ------------------------------------------------------------------------------------------------------------
+
+
+def _checks(case: Data, *, of_admission: bool) -> str | None:
+    workload = read_workload(case["given"]["workload"])
+    queue = read_queue_settings(case["given"]["clusterQueue"])
+    if of_admission:
+        assert workload.admission is not None
+        found = checks_of(workload.admission, queue)
+    else:
+        found = required_checks(workload, queue)
+    return mismatch(sorted(case["expect"]["admissionChecks"] or []), sorted(found))
+
+
+def _retry(case: Data) -> str | None:
+    found = retry_at(map(check, case["given"].get("checkStates") or []))
+    return mismatch(times.parse(case["expect"]["retryTime"]), found)
+
+
+def _check_set(case: Data) -> str | None:
+    given = case["given"]
+    states = tuple(map(check, given.get("origStates") or []))
+    found = set_check(states, check(given["state"]), _now(case))
+    wanted = tuple(map(check, case["expect"]["states"] or []))
+    return mismatch(wanted, tuple(_as_told(mine, other) for mine, other in zip(found, wanted, strict=True)))
+
+
+def _as_told(found: CheckState, wanted: CheckState) -> CheckState:
+    """Without a transition that the table does not tell."""
+    return found if wanted.since else replace(found, since=0)
+
+
+def _skipped(case: Data) -> str | None:
+    state, workload = case["given"].get("acs"), read_workload(case["given"]["workload"])
+    found = nominated_elsewhere(check(state) if state else None, workload, elastic=bool(case["given"]["isElastic"]))
+    return mismatch(case["expect"]["result"], found)
+
+
+# -- requeuing, eviction, pods that are done ---------------------------------------------------------------------------
+
+
+def _requeued(case: Data) -> str | None:
+    given, expected = case["given"], case["expect"]
+    before = read_workload(given["workload"])
+    after = requeue_at(before, times.parse(given["waitUntil"]), counted=given["incrementCount"])
+    assert after.requeue is not None
+    return mismatch(expected["updated"], after is not before) or mismatch(
+        (expected.get("count"), times.parse(expected.get("requeueAt"))), (after.requeue.count, after.requeue.at)
+    )
+
+
+def _timed_out(case: Data) -> str | None:
+    found = evicted_by_timeout(read_workload(case["given"]["workload"]))
+    wanted = case["expect"]["condition"]
+    return mismatch(case["expect"]["evictedByTimeout"], found is not None) or mismatch(
+        next(iter(conditions([wanted]).values())) if wanted else None, found
+    )
+
+
+def _latency(case: Data) -> str | None:
+    given, expected = case["given"], case["expect"]
+    before, after = given.get("oldWorkload"), given.get("newWorkload")
+    found = pending_again(read_workload(before), read_workload(after), _now(case)) if before and after else None
+    wanted = (expected["ok"], expected["clusterQueue"], expected["reason"], _nanoseconds(expected["latency"]))
+    return mismatch(wanted, (True, *found) if found else (False, "", "", 0))
+
+
+def _nanoseconds(duration: str) -> int:
+    return int(float(duration.removeprefix("PT").removesuffix("S")) * times.SECOND)
+
+
+def _transition(case: Data) -> str | None:
+    return mismatch(case["expect"]["result"], lost_quota(case["given"]["prev"], case["given"]["new"]))
+
+
+def _same_pods(case: Data) -> str | None:
+    before = _status(reclaimable=reclaimable(case["given"].get("a")))
+    same = with_reclaimable(before, reclaimable(case["given"].get("b"))) is before
+    return mismatch(case["expect"]["result"], same)
+
+
+def _limited(case: Data) -> str | None:
+    workload = read_workload(case["given"]["workload"])
+    found = limited_to_sizes(workload, reclaimable(case["given"].get("reclaimablePods")))
+    return mismatch(reclaimable(case["expect"]["result"]), found)
+
+
+def _reclaimable_set(case: Data) -> str | None:
+    before = _status(reclaimable=reclaimable((case["given"].get("oldStatus") or {}).get("reclaimablePods")))
+    found = with_reclaimable(before, reclaimable(case["given"].get("reclaimablePods")))
+    return mismatch(reclaimable(case["expect"]["status"].get("reclaimablePods")), dict(found.reclaimable))
+
+
+_CHECKS: dict[str, Check] = {
+    "TestSyncAdmittedCondition": _admitted,
+    "TestSetConditionAndUpdate": _set_condition,
+    "TestFinish": _finished,
+    "TestIsOnHold": _asks(lambda workload: workload.on_hold),
+    "TestIsEvictedByDeactivation": _asks(evicted_by_deactivation),
+    "TestNeedsSecondPass": _asks(needs_second_pass),
+    "TestFilterChecksForAdmission": partial(_checks, of_admission=True),
+    "TestAdmissionChecksForWorkload": partial(_checks, of_admission=False),
+    "TestGetMaxRetryTime": _retry,
+    "TestSetCheckState": _check_set,
+    "TestShouldSkipClusterNomination": _skipped,
+    "TestSetRequeueState": _requeued,
+    "TestIsEvictedByPodsReadyTimeout": _timed_out,
+    "TestEvictionPendingLatency": _latency,
+    "TestFromQuotaReservedOrAdmittedToPending": _transition,
+    "TestReclaimablePodsAreEqual": _same_pods,
+    "TestLimitReclaimablePodsToPodSetSizes": _limited,
+    "TestUpdateReclaimablePods": _reclaimable_set,
+}

@@ -1,0 +1,213 @@
+"""Kueue's tables of a Workload: what it asks for, and where it stands in its queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from policies.dialects.reading import mapping
+from policies.limit_ranges import Violation, summarize, violations
+from policies.pod_defaults import Surroundings, completed, exceeded_limits
+from policies.quantity import BadQuantity, Quantity
+from policies.requests import Transformation, readable
+from scheduling import times
+from scheduling.order import Ordering, priority_changed, shape
+from scheduling.reading import read_workload
+from scheduling.requests import Counting, PodSetRequests, total_requests, usage
+from scheduling.status.progress import pod_set_counts, with_pod_set_counts, with_resource_requests
+from tests.conformance.kueue_amounts import Check, suite
+from tests.conformance.suite import Data, Suite, mismatch
+
+_GATES = frozenset({"SchedulingEquivalenceHashing", "ReclaimablePods", "PrioritySortingWithinCohort"})
+
+
+def suites(folder: Path) -> Iterator[Suite]:
+    for name, check in _CHECKS.items():
+        path = folder / "kueue" / "workload" / f"{name}.json"
+        if path.is_file():
+            yield suite(path, check, _GATES, _claims_devices)
+
+
+def _claims_devices(case: Data) -> str:
+    """A workload with ResourceClaims is never admitted here, so nobody counts them."""
+    options = case["given"].get("updateOptions") or case["given"].get("infoOptions") or {}
+    claims = any(options.get(key) for key in ("preprocessedDRAResources", "preserveTotalRequests"))
+    return "ResourceClaims are not counted" if claims else ""
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+
+def _counting(options: Data, gates: Data) -> Counting:
+    transformations = options.get("resourceTransformations") or {}
+    return Counting(
+        excluded_prefixes=tuple(options.get("excludedResourcePrefixes") or ()),
+        transformations={name: _transformation(entry) for name, entry in transformations.items()},
+        reclaimable_pods=gates.get("ReclaimablePods", True),
+    )
+
+
+def _transformation(entry: Data) -> Transformation:
+    return Transformation(
+        readable(entry.get("outputs")), entry.get("multiplyBy") or "", entry.get("strategy") == "Replace"
+    )
+
+
+def _new_info(case: Data) -> str | None:
+    given, expected = case["given"], case["expect"]["info"]
+    workload = read_workload(given["workload"])
+    totals = total_requests(workload, _counting(given.get("infoOptions") or {}, case.get("featureGates", {})))
+    queue = workload.admission.cluster_queue if workload.admission else ""
+    return mismatch(expected.get("clusterQueue") or "", queue) or _same_requests(expected.get("totalRequests"), totals)
+
+
+def _rebuilt(case: Data) -> str | None:
+    given = case["given"]
+    totals = total_requests(read_workload(given["updated"]), _counting(given.get("updateOptions") or {}, {}))
+    return _same_requests(case["expect"]["requests"], totals)
+
+
+def _same_requests(expected: list[Data] | None, totals: tuple[PodSetRequests, ...]) -> str | None:
+    wanted = [
+        (entry["name"], entry["count"], entry.get("flavors") or {}, entry.get("requests") or {})
+        for entry in expected or []
+    ]
+    return mismatch(wanted, [(entry.name, entry.count, dict(entry.flavors), dict(entry.requests)) for entry in totals])
+
+
+def _info(content: Data) -> list[PodSetRequests]:
+    return [
+        PodSetRequests(
+            entry.get("name") or "main",
+            entry.get("count") or 0,
+            entry.get("requests") or {},
+            {},
+            entry.get("flavors") or {},
+        )
+        for entry in content.get("totalRequests") or []
+    ]
+
+
+def _usage(case: Data) -> str | None:
+    found = usage(_info(case["given"].get("info") or {}))
+    return mismatch(case["expect"]["result"] or {}, {str(pair): amount for pair, amount in found.items()})
+
+
+def _propagated(case: Data) -> str | None:
+    workload = read_workload(case["given"]["workload"])
+    changed = with_resource_requests(workload, _info(case["given"].get("info") or {})) is not workload
+    return mismatch(case["expect"]["result"], changed)
+
+
+# -- what surrounds it -------------------------------------------------------------------------------------------------
+
+
+def _around(given: Data) -> Surroundings:
+    ranges = [item for key, items in given.items() if key.lower().startswith("limitrange") for item in _items(items)]
+    classes = [item for key, items in given.items() if key.lower().startswith("runtimeclass") for item in _items(items)]
+    overheads = {each["metadata"]["name"]: readable(mapping(each.get("overhead")).get("podFixed")) for each in classes}
+    return Surroundings(summarize(ranges), overheads)
+
+
+def _items(value: object) -> list[Data]:
+    """The objects of a list, or of what is one object or a List."""
+    if isinstance(value, dict):
+        return value["items"] if isinstance(value.get("items"), list) else [value]
+    return value if isinstance(value, list) else []
+
+
+def _adjusted(case: Data) -> str | None:
+    around = _around(case["given"])
+    specs = [
+        completed(entry["template"]["spec"], around) for entry in case["given"]["workload"]["spec"].get("podSets", [])
+    ]
+    wanted = [entry["template"]["spec"] for entry in case["expect"]["workload"]["spec"].get("podSets", [])]
+    return mismatch(_exact(wanted), _exact(specs))
+
+
+def _exact(value: object) -> object:
+    """With quantities by their value, and without what is empty."""
+    if isinstance(value, dict):
+        return {key: _exact(item) for key, item in value.items() if item not in ({}, [], None)}
+    if isinstance(value, list):
+        return [_exact(item) for item in value]
+    try:
+        return Quantity.parse(value)
+    except BadQuantity:
+        return value
+
+
+def _exceeded(case: Data) -> str | None:
+    return _misfits(case["given"]["workloadInfo"]["obj"], case, Surroundings())
+
+
+def _out_of_range(case: Data) -> str | None:
+    return _misfits(case["given"]["workload"], case, _around(case["given"]))
+
+
+def _misfits(manifest: Data, case: Data, around: Surroundings) -> str | None:
+    found: list[Violation] = []
+    for at, entry in enumerate(manifest["spec"].get("podSets") or []):
+        spec, path = entry["template"]["spec"], f"spec.podSets[{at}].template.spec"
+        if "workloadInfo" in case["given"]:
+            found += exceeded_limits(spec, path)
+        found += violations(around.limit_ranges, spec, path)
+    wanted = [(error["field"], error["detail"]) for error in case["expect"]["error"] or []]
+    return mismatch(sorted(wanted), sorted((violation.field, violation.message) for violation in found))
+
+
+# -- order and likeness ------------------------------------------------------------------------------------------------
+
+
+def _timestamp(case: Data) -> str | None:
+    workload, by_priority = (
+        read_workload(case["given"]["workload"]),
+        case.get("featureGates", {}).get("PrioritySortingWithinCohort", True),
+    )
+    found = {
+        setting: times.written(Ordering(setting == "Eviction", by_priority).since(workload))
+        for setting in case["expect"]["result"]
+    }
+    return mismatch(case["expect"]["result"], found)
+
+
+def _same_shape(case: Data) -> str | None:
+    boosted = case.get("featureGates", {}).get("PriorityBoost", False)
+    first, second = (shape(read_workload(case["given"][key], boosted=boosted)) for key in ("wl1", "wl2"))
+    return mismatch(case["expect"]["same"], first == second)
+
+
+def _priority_changed(case: Data) -> str | None:
+    boosted = case.get("featureGates", {}).get("PriorityBoost", False)
+    before, after = (read_workload(case["given"][key], boosted=boosted) for key in ("oldWorkload", "newWorkload"))
+    return mismatch(case["expect"]["changed"], priority_changed(before, after))
+
+
+# -- counts ------------------------------------------------------------------------------------------------------------
+
+
+def _extracted(case: Data) -> str | None:
+    workload = read_workload(case["given"]["args"]["workload"])
+    return mismatch(case["expect"]["result"] or {}, pod_set_counts(workload))
+
+
+def _applied(case: Data) -> str | None:
+    arguments = case["given"]["args"]
+    found = with_pod_set_counts(read_workload(arguments["wl"]), arguments.get("counts") or {})
+    return mismatch(read_workload(case["expect"]["result"]), found)
+
+
+_CHECKS: dict[str, Check] = {
+    "TestNewInfo": _new_info,
+    "TestUpdateWithRebuild": _rebuilt,
+    "TestFlavorResourceUsage": _usage,
+    "TestPropagateResourceRequests": _propagated,
+    "TestAdjustResources": _adjusted,
+    "TestValidateResources": _exceeded,
+    "TestValidateLimitRange": _out_of_range,
+    "TestGetQueueOrderTimestamp": _timestamp,
+    "TestSchedulingHash": _same_shape,
+    "TestWorkloadPriorityClassChanged": _priority_changed,
+    "TestExtractPodSetCountsFromWorkload": _extracted,
+    "TestApplyPodSetCounts": _applied,
+}

@@ -1,0 +1,87 @@
+"""Which admission checks apply, and how their states move."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from scheduling import times
+from scheduling.queue_settings import QueueSettings, read_queue_settings
+from scheduling.status.checks import nominated_elsewhere, required_checks, retry_at, set_check, sync_checks
+from scheduling.workload import Admission, Assignment, CheckState
+from tests.scheduling.manifests import workload
+
+NOW = 1000 * times.SECOND
+
+
+def queue(**on_flavors: list[str]) -> QueueSettings:
+    checks = [{"name": name, "onFlavors": flavors} for name, flavors in on_flavors.items()]
+    flavors = [{"name": name, "resources": [{"name": "cpu", "nominalQuota": "1"}]} for name in ("a", "b")]
+    spec: dict[str, Any] = {
+        "admissionChecksStrategy": {"admissionChecks": checks},
+        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
+    }
+    meta = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "cq"}}
+    return read_queue_settings({**meta, "spec": spec})
+
+
+QUEUE = queue(all=[], both=["a", "b"], one=["a"], other=["b"], none=["c"])
+
+
+def test_before_admission_only_checks_of_every_flavor_are_listed() -> None:
+    assert required_checks(workload(), QUEUE) == {"all", "both"}
+
+
+def test_after_admission_those_of_a_given_flavor_are() -> None:
+    given = replace(workload(), admission=Admission("cq", (Assignment("main", {"cpu": "a"}, {}),)))
+
+    assert required_checks(given, QUEUE) == {"all", "both", "one"}
+
+
+def test_states_follow_the_checks_that_are_required() -> None:
+    kept = CheckState("kept", "Ready", "m", 5)
+    work = replace(workload(), checks=(CheckState("gone", "Ready"), kept))
+
+    synced = sync_checks(work, ["new", "kept"], NOW)
+
+    assert synced.checks == (kept, CheckState("new", "Pending", since=NOW))
+    assert sync_checks(synced, ["kept", "new"], NOW + 1) is synced
+
+
+def test_a_state_moves_in_time_only_where_it_changes() -> None:
+    before = (CheckState("a", "Pending", "m", 5, retries=2), CheckState("b", "Ready"))
+
+    assert set_check(before, CheckState("a", "Pending", "n", 7), NOW)[0] == CheckState(
+        "a", "Pending", "n", 5, retries=2
+    )
+    assert set_check(before, CheckState("a", "Ready", "n", 7), NOW)[0].since == 7
+    assert set_check(before, CheckState("a", "Ready", "n"), NOW)[0].since == NOW
+    assert set_check(before, CheckState("c", "Ready"), NOW)[2] == CheckState("c", "Ready", since=NOW)
+
+
+def test_the_latest_time_that_a_check_asks_for_counts() -> None:
+    asked = CheckState("a", "Retry", since=NOW, requeue_after=60)
+
+    assert retry_at([]) == 0
+    assert retry_at([asked, replace(asked, requeue_after=90)]) == NOW + 90 * times.SECOND
+    assert retry_at([replace(asked, since=0), replace(asked, state="Ready"), replace(asked, requeue_after=None)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("state", "cluster", "elastic", "skipped"),
+    [
+        (None, "", False, True),
+        ("Ready", "", True, True),
+        ("Pending", "", False, False),
+        ("Pending", "worker", False, True),
+        ("Pending", "worker", True, False),
+    ],
+)
+def test_clusters_are_nominated_while_a_check_is_pending_and_none_is_left_behind(
+    state: str | None, cluster: str, elastic: bool, skipped: bool
+) -> None:
+    check = CheckState("a", state) if state else None
+
+    assert nominated_elsewhere(check, replace(workload(), cluster=cluster), elastic=elastic) is skipped

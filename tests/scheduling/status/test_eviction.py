@@ -1,0 +1,149 @@
+"""Eviction, what it resets, and when the workload comes back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scheduling import times
+from scheduling.status.eviction import (
+    PendingAgain,
+    evict,
+    evicted_by_check,
+    evicted_by_deactivation,
+    evicted_by_timeout,
+    pending_again,
+    preempt,
+    target_for_deactivation,
+)
+from scheduling.status.requeue import Backoff, back_off, backoff_over, end_backoff, requeue_at
+from scheduling.workload import CheckState, Condition, Eviction, Gate, RequeueState
+from tests.scheduling.manifests import CREATED, condition, workload
+
+THEN = times.parse(CREATED)
+NOW = THEN + 60 * times.SECOND
+
+
+def test_an_eviction_keeps_the_quota_and_resets_the_rest() -> None:
+    running = replace(
+        workload(status={"conditions": [condition("QuotaReserved"), condition("BlockedOnPreemptionGates")]}),
+        cluster="worker",
+        nominated=("worker",),
+        unhealthy_nodes=("n",),
+        gate_states={"g": Gate("Open", THEN)},
+        checks=(
+            CheckState("a", "Ready", "m", THEN),
+            CheckState("b", "Retry", "m", THEN, 30, 2),
+            CheckState("c", "Pending", "m", THEN),
+        ),
+    )
+
+    gone = evict(running, "Preempted", "make room", NOW)
+
+    assert (gone.reserved, gone.evicted) == (True, True)
+    assert (gone.cluster, gone.nominated, gone.unhealthy_nodes) == ("", (), ())
+    assert gone.gate_states == {"g": Gate("Closed", NOW)}
+    assert gone.conditions["BlockedOnPreemptionGates"] == Condition("False", "Preempted", "make room", NOW)
+    reset = "Reset to Pending after eviction. Previously: "
+    assert gone.checks == (
+        CheckState("a", "Pending", reset + "Ready", NOW),
+        CheckState("b", "Pending", reset + "Retry", NOW, 30, 3),
+        CheckState("c", "Pending", "m", THEN),
+    )
+
+
+def test_evictions_are_counted_by_reason_and_cause() -> None:
+    once = evict(workload(), "Deactivated", "m", NOW, cause="AdmissionCheck")
+    twice = evict(evict(once, "Preempted", "m", NOW), "Deactivated", "m", NOW, cause="AdmissionCheck")
+
+    assert once.conditions["Evicted"].reason == "DeactivatedDueToAdmissionCheck"
+    assert twice.evictions == (Eviction("Deactivated", "AdmissionCheck", 2), Eviction("Preempted", "", 1))
+
+
+def test_a_preemption_tells_both() -> None:
+    gone = preempt(workload(), "InCohortReclamation", "for w", NOW)
+
+    assert gone.conditions["Evicted"] == Condition("True", "Preempted", "for w", NOW)
+    assert gone.conditions["Preempted"] == Condition("True", "InCohortReclamation", "for w", NOW)
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "found"),
+    [
+        ("Deactivated", "True", (True, False, False)),
+        ("DeactivatedDueToAdmissionCheck", "True", (True, False, False)),
+        ("PodsReadyTimeout", "True", (False, True, False)),
+        ("AdmissionCheck", "True", (False, False, True)),
+        ("PodsReadyTimeout", "False", (False, False, False)),
+        ("Deactivated", "False", (False, False, False)),
+    ],
+)
+def test_what_evicted_it_is_told_by_the_condition(reason: str, status: str, found: tuple[bool, bool, bool]) -> None:
+    gone = workload(status={"conditions": [condition("Evicted", status, reason)]})
+
+    assert (
+        evicted_by_deactivation(gone),
+        evicted_by_timeout(gone) is not None,
+        evicted_by_check(gone) is not None,
+    ) == found
+
+
+def test_a_target_for_deactivation_is_a_condition() -> None:
+    marked = target_for_deactivation(workload(), "RequeuingLimitExceeded", "too often", NOW)
+
+    assert marked.conditions["DeactivationTarget"] == Condition("True", "RequeuingLimitExceeded", "too often", NOW)
+
+
+def test_the_way_from_eviction_back_to_pending_is_measured() -> None:
+    status = {"conditions": [condition("Admitted")], "admission": {"clusterQueue": "cq"}}
+    before = workload(status=status)
+    after = workload(status={"conditions": [condition("Evicted", reason="Preempted")]})
+
+    assert pending_again(before, after, NOW) == PendingAgain("cq", "Preempted", 60 * times.SECOND)
+    assert pending_again(after, after, NOW) is None
+    assert pending_again(before, workload(), NOW) is None
+    assert pending_again(workload(status={**status, "admission": {}}), after, NOW) is None
+    assert pending_again(before, workload(status={"conditions": [condition("Finished")]}), NOW) is None
+
+
+def test_waits_double_up_to_the_most() -> None:
+    waits = [Backoff(60, 300).wait(attempt) // times.SECOND for attempt in (0, 1, 2, 3, 4, 1000)]
+
+    assert waits == [0, 60, 120, 240, 300, 300]
+    assert Backoff(60, 30).wait(1) == 60 * times.SECOND
+    assert Backoff(60, 300).wait(1, jitter=0.5) == 60_003 * times.MILLISECOND
+
+
+def test_each_requeue_waits_longer() -> None:
+    once = back_off(workload(), Backoff(), NOW)
+    twice = back_off(once, Backoff(), NOW)
+
+    assert once.requeue == RequeueState(1, NOW + 60 * times.SECOND)
+    assert twice.requeue == RequeueState(2, NOW + 120 * times.SECOND)
+
+
+def test_a_later_requeue_time_stays() -> None:
+    later = requeue_at(workload(), NOW + 5, counted=False)
+
+    assert later.requeue == RequeueState(None, NOW + 5)
+    assert requeue_at(later, NOW, counted=False) is later
+    assert requeue_at(later, NOW, counted=True).requeue == RequeueState(1, NOW + 5)
+
+
+def test_a_backoff_is_over_when_its_time_has_come() -> None:
+    waiting = requeue_at(workload(), NOW, counted=True)
+
+    assert [backoff_over(waiting, NOW + late) for late in (-1, 0)] == [False, True]
+    assert end_backoff(waiting, NOW - 1) is waiting
+    ended = end_backoff(waiting, NOW)
+    assert ended.requeue == RequeueState(1, 0)
+    assert ended.conditions["Requeued"][:2] == ("True", "BackoffFinished")
+    assert end_backoff(ended, NOW) is ended
+
+
+def test_a_workload_that_says_it_is_not_requeued_stays_out() -> None:
+    stopped = workload(status={"conditions": [condition("Requeued", "False")]})
+
+    assert not backoff_over(stopped, NOW)
+    assert backoff_over(workload(status={"conditions": [condition("Requeued")]}), NOW)

@@ -1,0 +1,48 @@
+"""Workloads as they enter a queue, and those whose pods could never be created."""
+
+from __future__ import annotations
+
+from policies.limit_ranges import summarize
+from policies.pod_defaults import Surroundings
+from scheduling.admissibility import adjusted, misfit
+from scheduling.requests import total_requests
+from tests.scheduling.manifests import container, pod_set, workload
+
+TEMPLATE = "spec.podSets[0].template.spec"
+
+
+def around(**fields: dict[str, str]) -> Surroundings:
+    return Surroundings(summarize([{"spec": {"limits": [{"type": "Container", **fields}]}}]))
+
+
+def test_defaults_of_the_namespace_count() -> None:
+    bare = workload(pod_set(count=2))
+
+    (entry,) = total_requests(adjusted(bare, around(defaultRequest={"cpu": "1"})))
+
+    assert entry.requests == {"cpu": 2000}
+
+
+def test_a_workload_that_says_everything_stays_the_very_same() -> None:
+    said = workload(pod_set(cpu="1"))
+
+    assert adjusted(said, Surroundings()) is said
+
+
+def test_one_reason_stands_alone_and_several_stand_in_brackets() -> None:
+    over = container(cpu="2", limits={"cpu": "1"})
+    reason = '{at}.containers[{index}]: Invalid value: ["cpu"]: requests must not exceed its limits'
+
+    one = misfit(workload(pod_set(spec={"containers": [over]})))
+    two = misfit(workload(pod_set(spec={"containers": [over, over]})))
+
+    first, second = (reason.format(at=TEMPLATE, index=index) for index in (0, 1))
+    assert one == f"resources validation failed: {first}"
+    assert two == f"resources validation failed: [{first}, {second}]"
+
+
+def test_limit_ranges_are_told_where_requests_keep_to_limits() -> None:
+    told = misfit(workload(pod_set(cpu="2")), around(max={"cpu": "1"}))
+
+    assert told.startswith(f"resources didn't satisfy LimitRange constraints: {TEMPLATE}.containers[0]: ")
+    assert misfit(workload(pod_set(cpu="1")), around(max={"cpu": "1"})) == ""

@@ -1,0 +1,97 @@
+"""Since when a workload waits, and which ones are alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduling import times
+from scheduling.order import Ordering, priority_changed, shape
+from scheduling.reading import read_workload
+from tests.scheduling.manifests import CREATED, condition, manifest, pod_set, workload
+
+LATER = "2025-01-01T01:00:00Z"
+TIMEOUT, CHECK, PREEMPTED = "PodsReadyTimeout", "AdmissionCheck", "Preempted"
+
+
+def since(kind: str, reason: str, status: str = "True", ordering: Ordering | None = None) -> int:
+    entry = condition(kind, status, reason, LATER)
+    return (ordering or Ordering()).since(workload(status={"conditions": [entry]})) - times.parse(CREATED)
+
+
+HOUR = 3600 * times.SECOND
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "status", "ordering", "later"),
+    [
+        ("Evicted", TIMEOUT, "True", Ordering(), HOUR),
+        ("Evicted", TIMEOUT, "False", Ordering(), 0),
+        ("Evicted", TIMEOUT, "True", Ordering(by_eviction=False), 0),
+        ("Evicted", CHECK, "True", Ordering(by_eviction=False), HOUR),
+        ("Evicted", PREEMPTED, "True", Ordering(), 0),
+        ("Preempted", "InCohortReclaimWhileBorrowing", "True", Ordering(), 0),
+        ("Preempted", "InCohortReclaimWhileBorrowing", "True", Ordering(by_priority=False), HOUR + times.MILLISECOND),
+        ("Preempted", "InClusterQueue", "True", Ordering(by_priority=False), 0),
+    ],
+)
+def test_only_some_evictions_send_to_the_end(
+    kind: str, reason: str, status: str, ordering: Ordering, later: int
+) -> None:
+    assert since(kind, reason, status, ordering) == later
+
+
+def test_without_an_eviction_the_creation_counts() -> None:
+    assert Ordering().since(workload()) == times.parse(CREATED)
+
+
+BASE: dict[str, Any] = {"spec": {"priority": 1}}
+
+
+def test_workloads_that_differ_in_name_queue_and_age_alone_are_alike() -> None:
+    one = workload(pod_set(cpu="1"), name="a", creationTimestamp=CREATED, **BASE)
+    other = workload(pod_set(cpu="1000m"), name="b", namespace="other", creationTimestamp=LATER, **BASE)
+
+    assert shape(one) == shape(other)
+
+
+@pytest.mark.parametrize(
+    "different",
+    [
+        workload(pod_set(cpu="2"), **BASE),
+        workload(pod_set(count=2, cpu="1"), **BASE),
+        workload({**pod_set(cpu="1"), "minCount": 1}, **BASE),
+        workload({**pod_set(cpu="1"), "topologyRequest": {"required": "rack"}}, **BASE),
+        workload(pod_set(cpu="1", spec={"nodeSelector": {"a": "b"}}), **BASE),
+        workload(pod_set(cpu="1"), pod_set("more", cpu="1"), **BASE),
+        workload(pod_set(cpu="1"), spec={"priority": 2}),
+        workload(pod_set(cpu="1"), annotations={"kueue.x-k8s.io/workload-allowed-resource-flavors": "a"}, **BASE),
+    ],
+)
+def test_what_decisions_look_at_tells_workloads_apart(different: Any) -> None:
+    assert shape(workload(pod_set(cpu="1"), **BASE)) != shape(different)
+
+
+def test_pods_that_are_done_make_another_shape() -> None:
+    fewer = workload(pod_set(count=3, cpu="1"), status={"reclaimablePods": [{"name": "main", "count": 1}]})
+
+    assert shape(fewer) == shape(workload(pod_set(count=2, cpu="1")))
+
+
+def with_class(name: str | None, kind: str = "WorkloadPriorityClass", priority: int = 0) -> Any:
+    group = "kueue.x-k8s.io" if kind == "WorkloadPriorityClass" else "scheduling.k8s.io"
+    reference = {"priorityClassRef": {"group": group, "kind": kind, "name": name}} if name else {}
+    return read_workload(manifest(spec={"priority": priority, **reference}))
+
+
+def test_only_a_workload_priority_class_changes_a_priority() -> None:
+    pods = "PriorityClass"
+
+    assert priority_changed(with_class(None), with_class("a"))
+    assert priority_changed(with_class("a"), with_class("b"))
+    assert priority_changed(with_class("a"), with_class("a", priority=5))
+    assert not priority_changed(with_class("a"), with_class("a"))
+    assert not priority_changed(with_class("a"), with_class(None))
+    assert not priority_changed(with_class("a", pods), with_class("b", pods))
+    assert not priority_changed(with_class("a", pods), with_class("a"))

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 VALIDATING: Mapping[str, frozenset[str]] = {
     "/v1/validate/kueue": frozenset({kueue.GROUP, core.POD.group, *(kind.group for kind in kueue_jobs.KINDS)}),
     "/v1/validate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
-    "/v1/validate/yunikorn": frozenset({core.NAMESPACE.group}),
+    "/v1/validate/yunikorn": frozenset({core.NAMESPACE.group}) | WORKLOAD_GROUPS,
 }
 MUTATING: Mapping[str, frozenset[str]] = {
     "/v1/mutate/kueue": frozenset({kueue.GROUP, kueue_jobs.BATCH_JOB.group}),

@@ -157,3 +157,73 @@ def test_of_updates_of_a_pod_only_those_that_yunikorn_reads_are_asked_about(guar
     kubectl("annotate", "pod", "running", "-n", "dev", "yunikorn.apache.org/queue=root.a")
     assert guard.asked() == before + 2
     kubectl("delete", "pod", "--all", "-n", "dev", "--force", "--grace-period=0")
+
+
+def workload(kind: str, **annotations: str) -> Manifest:
+    """Of as many pods as none, on behalf of whoever the annotations say."""
+    labels, containers = {"app": "a"}, [{"name": "main", "image": "busybox"}]
+    template: Manifest = {
+        "metadata": {"labels": labels, "annotations": annotations},
+        "spec": {"containers": containers},
+    }
+    spec: Manifest = {"template": template}
+    if kind.endswith("Job"):
+        template["spec"]["restartPolicy"] = "Never"
+        job = {"jobTemplate": {"spec": spec}, "schedule": "0 3 * * *"}
+        spec = job if kind == "CronJob" else spec
+    else:
+        spec |= {"selector": {"matchLabels": labels}}
+    api = "batch/v1" if kind.endswith("Job") else "apps/v1"
+    return {"apiVersion": api, "kind": kind, "metadata": {"name": "w", "namespace": "dev"}, "spec": spec}
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"])
+def test_a_workload_on_behalf_of_another_is_refused_and_others_never_come(guard: Guard, kind: str) -> None:
+    before = guard.asked()
+
+    assert not applied(guard, workload(kind, note="x"), dry=True)
+    assert guard.asked() == before
+    said = applied(guard, workload(kind, **{"yunikorn.apache.org/user.info": '{"user": "sue"}'}), dry=True)
+    assert "[user-info-untrusted]" in said
+    assert "w: the annotation" in said
+
+
+def test_a_change_of_the_user_of_a_workload_is_asked_about_and_nothing_else_of_it(guard: Guard) -> None:
+    kubectl = guard.control_plane.kubectl
+    kubectl("apply", "-f", "-", input=as_input([workload("Deployment")]))
+    before = guard.asked()
+
+    kubectl("scale", "deployment", "w", "-n", "dev", "--replicas=2")
+    assert not applied(guard, workload("Deployment", note="y"))
+    assert guard.asked() == before
+    said = applied(guard, workload("Deployment", **{"yunikorn.apache.org/user.info": '{"user": "sue"}'}))
+    assert "[user-info-untrusted]" in said
+
+
+def test_a_pod_of_another_scheduler_on_behalf_of_another_is_refused(guard: Guard) -> None:
+    plain = pod("for-sue", "dev", "default-scheduler")
+    plain["metadata"]["annotations"] = {"yunikorn.apache.org/user.info": '{"user": "sue"}'}
+
+    assert "[user-info-untrusted]" in applied(guard, plain)
+
+
+def test_pods_beside_yunikorn_are_warned_of(guard: Guard) -> None:
+    kubectl = guard.control_plane.kubectl
+    kubectl("annotate", "namespace", "prod", 'yunikorn.apache.org/namespace.quota={"cpu": "4"}', "--overwrite")
+    hidden, beside = pod("hidden", "prod", "default-scheduler", app="yunikorn"), pod("beside", "prod", "another")
+    template = workload("Deployment")
+    template["metadata"]["namespace"] = "prod"
+    for labels in (template["spec"]["template"]["metadata"]["labels"], template["spec"]["selector"]["matchLabels"]):
+        labels["app"] = "yunikorn"
+
+    def said(thing: Manifest) -> str:
+        return kubectl("apply", "--dry-run=server", "-f", "-", input=yaml.safe_dump(thing)).stderr
+
+    for thing in (hidden, template):
+        eventually(lambda thing=thing: "[yunikorn-bypassed]" in said(thing), lambda: "nobody is told")
+    before = guard.asked()
+    assert not said(beside)
+    assert guard.asked() == before
+    kubectl("label", "namespace", "prod", "yunikorn.quotree.dev/admission=enabled")
+    eventually(lambda: "[yunikorn-bypassed]" in said(beside), lambda: "a pod of another scheduler is not seen")
+    kubectl("label", "namespace", "prod", "yunikorn.quotree.dev/admission-")

@@ -1,0 +1,58 @@
+"""A status that is written reads back."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from scheduling import times
+from scheduling.reading import read_workload
+from scheduling.status.writing import written_status
+from scheduling.workload import (
+    Admission,
+    Assignment,
+    CheckState,
+    Condition,
+    Eviction,
+    Gate,
+    RequeueState,
+    Workload,
+)
+from tests.scheduling.manifests import manifest, workload
+
+NOW = 1_700_000_000 * times.SECOND
+FULL = replace(
+    workload(),
+    conditions={"QuotaReserved": Condition("True", "R", "m", NOW, 2), "Evicted": Condition("False")},
+    admission=Admission(
+        "cq",
+        (
+            Assignment("main", {"cpu": "spot"}, {"cpu": 1500, "memory": 3072}, 0, {"levels": ["a"]}),
+            Assignment("bare", {}, {}, None, None, "Pending"),
+        ),
+    ),
+    requeue=RequeueState(3, NOW),
+    reclaimable={"main": 1},
+    checks=(CheckState("a", "Retry", "m", NOW, 60, 2, ({"name": "main"},)), CheckState("b", "Pending")),
+    resource_requests={"main": {"cpu": 1}},
+    past_seconds=5,
+    evictions=(Eviction("Preempted", "", 2),),
+    nominated=("a", "b"),
+    cluster="worker",
+    unhealthy_nodes=("n",),
+    gate_states={"g": Gate("Open", NOW)},
+)
+
+
+def test_a_full_status_reads_back_as_it_was() -> None:
+    assert read_workload(manifest(status=written_status(FULL))) == FULL
+
+
+def test_the_example_leaves_no_field_of_the_status_empty() -> None:
+    status = [entry.name for entry in fields(Workload)]
+    after_the_spec = status[status.index("conditions") :]
+
+    assert [name for name in after_the_spec if not getattr(FULL, name)] == []
+
+
+def test_an_empty_status_is_empty() -> None:
+    assert written_status(workload()) == {}

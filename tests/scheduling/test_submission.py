@@ -1,0 +1,218 @@
+"""The Workloads that stand for jobs, Pods and groups of Pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.dialects.kueue_jobs import BATCH_JOB
+from scheduling.pod_sets import topology_request
+from scheduling.priority import PriorityClasses, UnknownPriorityClass
+from scheduling.reading import read_workload
+from scheduling.requests import total_requests
+from scheduling.submission import (
+    IncompleteGroup,
+    reclaimable_of_job,
+    workload_name,
+    workload_of_group,
+    workload_of_job,
+    workload_of_pod,
+)
+
+K = "kueue.x-k8s.io/"
+CLASSES = PriorityClasses({"gold": 100}, {"pods": 7})
+TEMPLATE: dict[str, Any] = {"spec": {"containers": [{"resources": {"requests": {"cpu": "1"}}}]}}
+
+
+def job(
+    kind: str = "Job", version: str = "batch/v1", queue: str = "q", notes: dict[str, str] | None = None, **spec: Any
+) -> dict[str, Any]:
+    meta = {"name": "j", "namespace": "ns", "uid": "u", "labels": {f"{K}queue-name": queue}, "annotations": notes or {}}
+    return {"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec}
+
+
+def batch(template: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    return job(template=template or TEMPLATE, **spec)
+
+
+def composed(manifest: dict[str, Any]) -> dict[str, Any]:
+    made = workload_of_job(manifest, CLASSES)
+    assert made is not None
+    return made
+
+
+def sizes(manifest: dict[str, Any]) -> dict[str, int]:
+    return {entry["name"]: entry["count"] for entry in composed(manifest)["spec"]["podSets"]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "count"),
+    [
+        ({}, 1),
+        ({"parallelism": 3}, 3),
+        ({"completions": 3}, 1),
+        ({"parallelism": 3, "completions": 2}, 2),
+        ({"parallelism": 3, "completions": 5}, 3),
+        ({"parallelism": 0}, 0),
+    ],
+)
+def test_a_job_runs_as_many_pods_as_it_may_and_needs(spec: dict[str, int], count: int) -> None:
+    assert sizes(batch(**spec)) == {"main": count}
+
+
+def test_a_workload_names_queue_owner_and_what_the_job_may_shrink_to() -> None:
+    made = composed(batch(parallelism=3) | {"metadata": job(notes={f"{K}job-min-parallelism": "2"})["metadata"]})
+
+    assert made["spec"]["queueName"] == "q"
+    assert made["spec"]["podSets"][0]["minCount"] == 2
+    assert made["metadata"]["labels"] == {f"{K}job-uid": "u"}
+    (owner,) = made["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["uid"], owner["controller"]) == ("Job", "j", "u", True)
+    assert [entry.requests for entry in total_requests(read_workload(made))] == [{"cpu": 3000}]
+
+
+def test_its_name_is_the_one_that_kueue_gives() -> None:
+    made = composed(batch())["metadata"]["name"]
+
+    assert made == workload_name(BATCH_JOB, "j", "u")
+    assert made.startswith("job-j-")
+    assert len(made) == len("job-j-") + 5
+
+
+def test_the_priority_is_that_of_the_label_or_of_the_pods() -> None:
+    of_pods = batch({"spec": {**TEMPLATE["spec"], "priorityClassName": "pods"}})
+    labelled = batch()
+    labelled["metadata"]["labels"][f"{K}priority-class"] = "gold"
+
+    assert composed(of_pods)["spec"]["priority"] == 7
+    assert composed(labelled)["spec"]["priority"] == 100
+    assert composed(labelled)["spec"]["priorityClassRef"]["kind"] == "WorkloadPriorityClass"
+    assert composed(batch())["spec"]["priority"] == 0
+    labelled["metadata"]["labels"][f"{K}priority-class"] = "silver"
+    with pytest.raises(UnknownPriorityClass):
+        composed(labelled)
+
+
+def test_the_longest_execution_is_taken_from_the_label() -> None:
+    limited = batch()
+    limited["metadata"]["labels"][f"{K}max-exec-time-seconds"] = "60"
+
+    assert composed(limited)["spec"]["maximumExecutionTimeSeconds"] == 60
+
+
+def test_a_job_without_a_queue_and_a_kind_that_is_not_known_have_none() -> None:
+    assert workload_of_job(batch(queue=""), CLASSES) is None
+    assert workload_of_job(job("Wonder", "example.com/v1"), CLASSES) is None
+
+
+def test_a_job_set_has_a_pod_set_for_each_replicated_job() -> None:
+    jobs = [
+        {"name": "leader", "template": {"spec": {"template": TEMPLATE}}},
+        {"name": "workers", "replicas": 2, "template": {"spec": {"parallelism": 3, "template": TEMPLATE}}},
+    ]
+
+    assert sizes(job("JobSet", "jobset.x-k8s.io/v1alpha2", replicatedJobs=jobs)) == {"leader": 1, "workers": 6}
+
+
+def test_replica_types_come_in_their_order_and_only_those_that_are_there() -> None:
+    specs = {"Worker": {"replicas": 4, "template": TEMPLATE}, "Master": {"template": TEMPLATE}}
+
+    made = job("PyTorchJob", "kubeflow.org/v1", pytorchReplicaSpecs=specs)
+
+    assert list(sizes(made).items()) == [("master", 1), ("worker", 4)]
+    assert sizes(job("MPIJob", "kubeflow.org/v2beta1", mpiReplicaSpecs={"Worker": {"template": TEMPLATE}})) == {
+        "worker": 1
+    }
+
+
+def test_a_ray_cluster_has_a_head_and_its_groups() -> None:
+    groups = [{"groupName": "GPU", "replicas": 2, "numOfHosts": 3, "template": TEMPLATE}]
+    made = job("RayCluster", "ray.io/v1", headGroupSpec={"template": TEMPLATE}, workerGroupSpecs=groups)
+
+    assert sizes(made) == {"head": 1, "gpu": 6}
+
+
+def test_a_wish_for_a_topology_is_carried_along() -> None:
+    wish = {f"{K}podset-required-topology": "rack", f"{K}podset-slice-size": "2", "other": "x"}
+    made = composed(batch({"metadata": {"annotations": wish}, **TEMPLATE}))
+
+    assert made["spec"]["podSets"][0]["topologyRequest"] == {
+        "required": "rack",
+        "podSetSliceSize": 2,
+        "podIndexLabel": "batch.kubernetes.io/job-completion-index",
+    }
+    assert topology_request({f"{K}podset-unconstrained-topology": "true"}) == {"unconstrained": True}
+    assert topology_request({}, "label") == {}
+
+
+@pytest.mark.parametrize(
+    ("parallelism", "completions", "succeeded", "done"),
+    [(3, 5, 2, {}), (3, 5, 3, {"main": 1}), (3, 5, 5, {"main": 3}), (3, 2, 0, {}), (1, 5, 5, {}), (3, None, 3, {})],
+)
+def test_pods_that_need_no_other_in_their_place_are_reclaimable(
+    parallelism: int, completions: int | None, succeeded: int, done: dict[str, int]
+) -> None:
+    manifest = batch(parallelism=parallelism, completions=completions) | {"status": {"succeeded": succeeded}}
+
+    assert reclaimable_of_job(manifest) == done
+
+
+def pod(
+    name: str = "p", cpu: str = "1", group: str = "", size: str = "", notes: dict[str, str] | None = None
+) -> dict[str, Any]:
+    labels = {f"{K}queue-name": "q", **({f"{K}pod-group-name": group} if group else {})}
+    annotations = {**(notes or {}), **({f"{K}pod-group-total-count": size} if size else {})}
+    gates = [{"name": f"{K}admission"}, {"name": "other"}]
+    spec = {"containers": [{"resources": {"requests": {"cpu": cpu}}}], "schedulingGates": gates}
+    meta = {"name": name, "namespace": "ns", "uid": name, "labels": labels, "annotations": annotations}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+
+def test_a_pod_is_a_workload_of_one() -> None:
+    made = workload_of_pod(pod(), CLASSES)
+    assert made is not None
+
+    (entry,) = made["spec"]["podSets"]
+    assert (entry["name"], entry["count"]) == ("main", 1)
+    assert entry["template"]["spec"]["schedulingGates"] == [{"name": "other"}]
+    assert workload_of_pod(pod(group="g"), CLASSES) is None
+
+
+def test_a_group_has_a_pod_set_for_each_role() -> None:
+    made = workload_of_group([pod("a", "2", "g", "3"), pod("b", "1", "g", "3"), pod("c", "1", "g", "3")], CLASSES)
+
+    assert made["metadata"]["name"] == "g"
+    assert sorted(entry["count"] for entry in made["spec"]["podSets"]) == [1, 2]
+    assert [owner["name"] for owner in made["metadata"]["ownerReferences"]] == ["a", "b", "c"]
+    assert sum(entry.requests["cpu"] for entry in total_requests(read_workload(made))) == 4000
+
+
+def test_pods_that_name_one_role_are_of_one_pod_set() -> None:
+    named = {f"{K}role-hash": "abc"}
+    made = workload_of_group([pod(name, cpu, "g", "2", named) for name, cpu in (("a", "1"), ("b", "2"))], CLASSES)
+
+    assert [(entry["name"], entry["count"]) for entry in made["spec"]["podSets"]] == [("abc", 2)]
+
+
+def test_pods_beyond_the_size_do_not_count() -> None:
+    made = workload_of_group([pod(name, "1", "g", "2") for name in "cab"], CLASSES)
+
+    assert [owner["name"] for owner in made["metadata"]["ownerReferences"]] == ["a", "b"]
+
+
+def test_a_group_waits_for_its_pods_unless_it_is_admitted_fast() -> None:
+    fast = {f"{K}pod-group-fast-admission": "true"}
+
+    with pytest.raises(IncompleteGroup, match="Pod group g has 1 of 3 Pods; create the others"):
+        workload_of_group([pod("a", "1", "g", "3")], CLASSES)
+    made = workload_of_group([pod("a", "1", "g", "3", fast)], CLASSES)
+    assert [entry["count"] for entry in made["spec"]["podSets"]] == [3]
+
+
+@pytest.mark.parametrize("size", ["", "x", "0", "-1"])
+def test_a_group_that_does_not_say_its_size_is_told(size: str) -> None:
+    with pytest.raises(IncompleteGroup, match="pod-group-total-count"):
+        workload_of_group([pod("a", "1", "g", size)], CLASSES)
+    with pytest.raises(IncompleteGroup):
+        workload_of_group([], CLASSES)

@@ -7,6 +7,7 @@ import sys
 from tests.conformance import (
     kueue,
     kueue_amounts,
+    kueue_flavors,
     kueue_status,
     kueue_workload,
     volcano,
@@ -20,6 +21,7 @@ from tests.conformance.suite import ENVIRONMENT, Suite, folder
 PROJECTS = (
     kueue,
     kueue_amounts,
+    kueue_flavors,
     kueue_workload,
     kueue_status,
     volcano,

@@ -1,0 +1,152 @@
+"""Which flavors the pods of a template may run on (docs/adr/2026-11-21-labels-of-a-flavor.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduling.node_affinity import placement
+from scheduling.resource_flavor import Flavor, Taint, Toleration
+from scheduling.template import template
+
+LABELS = {"zone": "a", "cores": "16"}
+SPOT = Taint("spot", "yes", "NoSchedule")
+
+
+def affinity(*terms: dict[str, Any]) -> dict[str, Any]:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}
+    return {"affinity": {"nodeAffinity": required}}
+
+
+def term(*conditions: tuple[str, str, list[str]]) -> dict[str, Any]:
+    return {"matchExpressions": [{"key": key, "operator": op, "values": values} for key, op, values in conditions]}
+
+
+def may_run(spec: dict[str, Any], labels: dict[str, str] | None = None) -> bool:
+    return placement(template(spec)).may_run_on(LABELS if labels is None else labels)
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ({}, True),
+        ({"zone": "a"}, True),
+        ({"zone": "b"}, False),
+        ({"rack": "7"}, True),
+        ({"zone": "a", "rack": "7"}, True),
+        ({"zone": "b", "rack": "7"}, False),
+    ],
+)
+def test_a_node_selector_counts_for_labels_that_the_flavor_defines(selector: dict[str, str], expected: bool) -> None:
+    assert may_run({"nodeSelector": selector}) is expected
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "expected"),
+    [
+        ("In", ["a", "b"], True),
+        ("In", ["b"], False),
+        ("In", [], False),
+        ("NotIn", ["b"], True),
+        ("NotIn", ["a"], False),
+        ("Exists", [], True),
+        ("DoesNotExist", [], False),
+        ("Sometimes", ["a"], False),
+    ],
+)
+def test_operators_on_a_label_of_the_flavor(operator: str, values: list[str], expected: bool) -> None:
+    assert may_run(affinity(term(("zone", operator, values)))) is expected
+
+
+@pytest.mark.parametrize("operator", ["In", "Exists", "DoesNotExist", "Gt"])
+def test_any_condition_on_another_label_may_hold(operator: str) -> None:
+    assert may_run(affinity(term(("rack", operator, ["1"]))))
+
+
+@pytest.mark.parametrize(
+    ("operator", "bound", "expected"),
+    [
+        ("Gt", "15", True),
+        ("Gt", "16", False),
+        ("Lt", "17", True),
+        ("Lt", "16", False),
+        ("Gt", "-1", True),
+        ("Gt", "many", False),
+        ("Gt", "9" * 30, False),
+        ("Lt", str(2**63), False),
+    ],
+)
+def test_numbers_are_compared_as_integers_of_64_bits(operator: str, bound: str, expected: bool) -> None:
+    assert may_run(affinity(term(("cores", operator, [bound])))) is expected
+
+
+def test_a_label_that_is_no_number_is_not_greater_than_one() -> None:
+    assert not may_run(affinity(term(("zone", "Gt", ["1"]))))
+
+
+def test_a_comparison_needs_exactly_one_number() -> None:
+    assert not may_run(affinity(term(("cores", "Gt", ["1", "2"]))))
+
+
+def test_all_conditions_of_a_term_must_hold() -> None:
+    assert not may_run(affinity(term(("zone", "In", ["a"]), ("cores", "Gt", ["64"]))))
+
+
+def test_one_term_of_several_is_enough() -> None:
+    assert may_run(affinity(term(("zone", "In", ["b"])), term(("cores", "Gt", ["8"]))))
+
+
+def test_a_term_about_other_labels_alone_leaves_the_flavor_possible() -> None:
+    assert may_run(affinity(term(("zone", "In", ["b"])), term(("rack", "In", ["7"]))))
+
+
+def test_a_term_about_fields_alone_leaves_the_flavor_possible() -> None:
+    fields = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+
+    assert may_run(affinity(term(("zone", "In", ["b"])), fields))
+
+
+def test_an_empty_term_holds_for_no_node() -> None:
+    assert not may_run(affinity({}))
+    assert may_run(affinity({}, term(("zone", "In", ["a"]))))
+
+
+def test_selector_and_affinity_must_both_hold() -> None:
+    assert not may_run({"nodeSelector": {"zone": "b"}, **affinity(term(("cores", "Gt", ["8"])))})
+
+
+def test_a_preference_excludes_nothing() -> None:
+    preferred = [{"weight": 1, "preference": term(("zone", "In", ["b"]))}]
+
+    assert may_run({"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}})
+
+
+def test_a_flavor_without_labels_is_excluded_by_nothing() -> None:
+    assert may_run({"nodeSelector": {"zone": "b"}, **affinity(term(("zone", "DoesNotExist", [])))}, {})
+
+
+@pytest.mark.parametrize(
+    ("effect", "repels"), [("NoSchedule", True), ("NoExecute", True), ("PreferNoSchedule", False), ("", False)]
+)
+def test_a_taint_repels_by_its_effect(effect: str, repels: bool) -> None:
+    taint = Taint("spot", "yes", effect)
+
+    found = placement(template({})).untolerated(Flavor("f", {}, taints=(taint,)))
+
+    assert found == (taint if repels else None)
+
+
+def test_the_tolerations_of_the_flavor_are_the_pods_too() -> None:
+    flavor = Flavor("f", {}, (SPOT,), tolerations=(Toleration("spot", "Exists"),))
+
+    assert placement(template({})).untolerated(flavor) is None
+
+
+def test_a_pod_tolerates_by_its_own_tolerations() -> None:
+    tolerant = template({"tolerations": [{"key": "spot", "operator": "Equal", "value": "yes"}]})
+
+    assert placement(tolerant).untolerated(Flavor("f", {}, (SPOT,))) is None
+    assert placement(tolerant).untolerated(Flavor("f", {}, (SPOT, Taint("gpu", "", "NoExecute")))) == Taint(
+        "gpu", "", "NoExecute"
+    )

@@ -16,7 +16,8 @@ def queue_state_unsettable(proposal: Proposal) -> Iterator[Finding]:
     Why it is refused: a queue is opened and closed; that it is closing, since work is still in it, is for Volcano to
     find out, and a state that Volcano does not know stops the queue. A queue that *is* Closing or Unknown may be edited
     all the same, which Volcano's own webhook refuses. On an object that is created the API server drops the state, so
-    there it is a warning.
+    there it is a warning. In a cluster, whoever writes the status as a person is asked; ServiceAccounts are not, since
+    Volcano's controller is one.
     Example: `status: {state: Closing}` is written into a queue that is Open.
     Fix: write `Closed` or `Open`, or use `vcctl queue operate`.
     """

@@ -38,10 +38,12 @@ def join(shares: Iterable[Share]) -> Share:
 Children = Trie[Ref, Share, Share]
 Attachments = Trie[Ref, Attached, None]
 Users = Trie[Ref, Ref, None]
+Stakes = Trie[Ref, Children, None]
 _EMPTY: Trie[Any, Any, None] = Trie(no_total)
 NO_CHILDREN: Children = Trie(join)
 NONE_ATTACHED: Attachments = Trie(no_total)
 NO_USERS: Users = Trie(no_total)
+NO_STAKES: Stakes = Trie(no_total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Forest:
     _objects: Trie[Ref, KubeObject, None] = _EMPTY
     _attached: Trie[Ref, Attachments, None] = _EMPTY
     _users: Trie[Ref, Users, None] = _EMPTY
-    _stakes: Trie[Ref, Children, None] = _EMPTY
+    _stakes: Trie[GroupKind, Stakes, None] = _EMPTY
 
     def node(self, ref: Ref) -> Node | None:
         place = self._places.get(ref)
@@ -155,13 +157,13 @@ class Forest:
     def count_users(self, ref: Ref) -> int:
         return len(self._users.get(ref) or NO_USERS)
 
-    def staked(self) -> Iterator[Ref]:
-        """The names under which objects share quota by `stake`, in no order; each has one object at least."""
-        return (name for name, _ in self._stakes.items())
+    def staked(self, kind: GroupKind) -> Iterator[Ref]:
+        """The names of this kind that objects share by `stake`, in no order; each has one object at least."""
+        return (name for name, _ in (self._stakes.get(kind) or NO_STAKES).items())
 
     def stakes(self, name: Ref) -> Children:
-        """The objects that share quota under this name, each with what it adds; `total` is all of it."""
-        return self._stakes.get(name) or NO_CHILDREN
+        """The objects that share this name, each with what it adds; `total` is all of it."""
+        return (self._stakes.get(name.group_kind) or NO_STAKES).get(name) or NO_CHILDREN
 
     def knowing(self, kinds: Iterable[GroupKind]) -> Forest:
         return replace(self, known=self.known | frozenset(kinds))
@@ -237,10 +239,17 @@ class _Draft:
         if old == new:
             return
         if old is not None:
-            rest = (self.stakes.get(old[0]) or NO_CHILDREN).drop(ref)
-            self.stakes = self.stakes.put(old[0], rest) if len(rest) else self.stakes.drop(old[0])
+            self._share(old[0], self._sharing(old[0]).drop(ref))
         if new is not None:
-            self.stakes = self.stakes.put(new[0], (self.stakes.get(new[0]) or NO_CHILDREN).put(ref, new[1]))
+            self._share(new[0], self._sharing(new[0]).put(ref, new[1]))
+
+    def _sharing(self, name: Ref) -> Children:
+        return (self.stakes.get(name.group_kind) or NO_STAKES).get(name) or NO_CHILDREN
+
+    def _share(self, name: Ref, sharing: Children) -> None:
+        names = self.stakes.get(name.group_kind) or NO_STAKES
+        names = names.put(name, sharing) if len(sharing) else names.drop(name)
+        self.stakes = self.stakes.put(name.group_kind, names)
 
     def place(self, ref: Ref, node: Node | None) -> None:
         old = self.places.get(ref)

@@ -52,7 +52,7 @@ class KubeObject:
         return frozenset()
 
     def stake(self) -> tuple[Ref, Share] | None:
-        """The name that it shares quota under with others, and what it adds to their total; None for most objects."""
+        """The name that it shares with others, and what it adds to their total; None for most objects."""
         return None
 
 

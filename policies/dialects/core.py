@@ -18,7 +18,9 @@ VOLCANO_QUEUE = "scheduling.volcano.sh/queue-name"
 VOLCANO_SCHEDULER = "volcano"
 YUNIKORN = "yunikorn.apache.org/"
 APP_ID = YUNIKORN + "app-id"
+YUNIKORN_QUEUE = YUNIKORN + "queue"
 APPLICATION = GroupKind("yunikorn.apache.org", "Application")
+SUBMISSION = GroupKind("yunikorn.apache.org", "Submission")
 UNFINISHED = "-uniqueautogen"
 """How an id ends that the scheduler completes by the uid of the pod."""
 
@@ -66,6 +68,19 @@ class Pod(Attached):
 
     def uses(self) -> frozenset[Ref]:
         return frozenset([self.application]) if self.application else frozenset()
+
+    def stake(self) -> tuple[Ref, Share] | None:
+        """Pods that YuniKorn treats alike count together: those of one namespace that ask for the same queue."""
+        if self.scheduler_name != "yunikorn":
+            return None
+        return Ref(*SUBMISSION, self.ref.namespace, self.yunikorn_queue or ""), Share(nominal={"pods": 1})
+
+    @property
+    def yunikorn_queue(self) -> str | None:
+        """The queue of YuniKorn that the pod asks for; None leaves it to the placement rules."""
+        return (
+            self.labels.get(YUNIKORN_QUEUE) or self.annotations.get(YUNIKORN_QUEUE) or self.labels.get("queue") or None
+        )
 
 
 def read_namespace(manifest: Manifest) -> Namespace:

@@ -336,7 +336,7 @@ def generated_application_id(namespace: str, *, unique: bool = False, uid: str =
 
 def queue_of(pod: Pod) -> str | None:
     """The queue that the pod asks for; None leaves it to the placement rules."""
-    return pod.labels.get(QUEUE) or pod.annotations.get(QUEUE) or pod.labels.get("queue") or None
+    return pod.yunikorn_queue
 
 
 def user_of(pod: Pod) -> tuple[str, list[str] | None]:

@@ -13,13 +13,14 @@ from heapq import nsmallest
 
 from policies.dialects.core import NAMESPACE
 from policies.dialects.yunikorn_config import Application, Partition, Queue
-from policies.dialects.yunikorn_config.model import amounts
+from policies.dialects.yunikorn_config.model import ROOT, amounts
 from policies.dialects.yunikorn_config.placement import Placement, placed
 from policies.dialects.yunikorn_config.quotas import promised_below
 from policies.dialects.yunikorn_config.resources import Amounts, least, minus, plus
+from policies.dialects.yunikorn_shares import PARENT_QUEUE, group
 from policies.forest import Forest
 from policies.objects import Ref, Share
-from policies.rules._yunikorn_tree import config, opened, unfiltered
+from policies.rules._yunikorn_tree import config, unfiltered
 
 _ANYONE = "@namespace@"
 """Stands for a namespace that no queue is declared for; no namespace has such a name, but a queue may."""
@@ -36,6 +37,22 @@ class Declared:
     queues: Mapping[str, Queue]
     promised: Mapping[str, Amounts]
     most: Mapping[str, Amounts]
+
+    def exists(self, path: str) -> bool:
+        return path.lower() == ROOT or path.lower() in self.queues
+
+    def is_leaf(self, path: str) -> bool:
+        queue = self.partition.root if path.lower() == ROOT else self.queues.get(path.lower())
+        return queue is not None and queue.is_leaf
+
+    def may_submit(self, path: str, application: Application) -> bool:
+        """All may, since nobody asks for himself here."""
+        del path, application
+        return True
+
+    def placement(self, application: Application) -> Placement:
+        """For those whom the filters of the rules let pass."""
+        return placed([unfiltered(rule) for rule in self.partition.rules], self, application)
 
     def above(self, path: str) -> list[Queue]:
         """The declared queues on the path, the nearest first, root left out."""
@@ -82,22 +99,23 @@ def _group(text: str, parent_queue: str) -> _Group:
     """The parent is empty where these namespaces get no queues of their own."""
     known = declared(text)
     assert known is not None
-    placement = _placed(known.partition, _ANYONE, parent_queue)
+    application = _application(_ANYONE, parent_queue)
+    placement = known.placement(application)
     parent, _, name = placement.queue.rpartition(".")
     if not placement.created or name != _ANYONE or placement.rule is None:
         return _Group("", frozenset())
     special: set[str] = set()
     for rule in known.partition.rules[: placement.rule + 1]:
-        forced = replace(known.partition, rules=(replace(rule, create=True),))
-        above = _placed(forced, _ANYONE, parent_queue).queue.rpartition(".")[0]
-        queue = known.partition.queue(above) if above else None
+        above = placed([replace(unfiltered(rule), create=True)], known, application).queue.rpartition(".")[0]
+        queue = known.partition.root if above == ROOT else known.queues.get(above.lower())
         special |= {child.name.lower() for child in queue.queues} if queue else set()
     return _Group(parent.lower(), frozenset(special))
 
 
-def _placed(partition: Partition, namespace: str, parent_queue: str) -> Placement:
-    tags = {"namespace": namespace} | ({"namespace.parentqueue": parent_queue} if parent_queue else {})
-    return placed([unfiltered(rule) for rule in partition.rules], opened(partition), Application(tags=tags))
+def _application(namespace: str, parent_queue: str) -> Application:
+    return Application(
+        tags={"namespace": namespace} | ({"namespace.parentqueue": parent_queue} if parent_queue else {})
+    )
 
 
 def _is_in(text: str, group: _Group, parent_queue: str, name: str) -> bool:
@@ -106,29 +124,29 @@ def _is_in(text: str, group: _Group, parent_queue: str, name: str) -> bool:
         return True
     known = declared(text)
     assert known is not None
-    placement = _placed(known.partition, name, parent_queue)
+    placement = known.placement(_application(name, parent_queue))
     return placement.created and placement.queue.lower() == f"{group.parent}.{name}"
 
 
 def parent_of(text: str, parent_queue: str, namespace: str) -> str:
     """The path of the queue below which the namespace gets its own; empty where it gets none."""
-    group = _group(text, parent_queue)
-    return group.parent if group.parent and _is_in(text, group, parent_queue, namespace) else ""
+    found = _group(text, parent_queue)
+    return found.parent if found.parent and _is_in(text, found, parent_queue, namespace) else ""
 
 
 def groups(forest: Forest, text: str) -> Iterator[tuple[str, str, Amounts]]:
     """(what `parentqueue` says, the path of that queue, what its namespaces are guaranteed) of each such text."""
-    for key in forest.staked():
-        group = _group(text, key.name)
-        if not group.parent:
+    for key in forest.staked(PARENT_QUEUE):
+        found = _group(text, key.name)
+        if not found.parent:
             continue
         stakes, sums = forest.stakes(key), forest.stakes(key).total.nominal
-        names = group.special if len(group.special) < len(stakes) else {ref.name for ref, _ in stakes.items()}
-        for name in names & group.special:
+        names = found.special if len(found.special) < len(stakes) else {ref.name for ref, _ in stakes.items()}
+        for name in names & found.special:
             share = stakes.get(Ref(*NAMESPACE, "", name))
-            if share is not None and not _is_in(text, group, key.name, name):
+            if share is not None and not _is_in(text, found, key.name, name):
                 sums = minus(sums, share.nominal)
-        yield key.name, group.parent, sums
+        yield key.name, found.parent, sums
 
 
 def guaranteed_below(forest: Forest, text: str) -> dict[str, Amounts]:
@@ -153,10 +171,10 @@ def highest_quotas(forest: Forest, text: str) -> Iterator[tuple[str, Amounts]]:
 
     Namespaces that a queue is declared for may be among them: what is found here is to be looked at one by one.
     """
-    for key in forest.staked():
-        group = _group(text, key.name)
-        if group.parent:
-            yield group.parent, forest.stakes(key).total.limit
+    for key in forest.staked(PARENT_QUEUE):
+        found = _group(text, key.name)
+        if found.parent:
+            yield found.parent, forest.stakes(key).total.limit
 
 
 def members(forest: Forest, text: str, queue: Queue) -> Iterator[tuple[Ref, Share]]:
@@ -164,10 +182,9 @@ def members(forest: Forest, text: str, queue: Queue) -> Iterator[tuple[Ref, Shar
     path = queue.path.lower()
     for parent_queue, parent, _ in groups(forest, text):
         if parent == path or parent.startswith(f"{path}."):
-            key = next(key for key in forest.staked() if key.name == parent_queue)
-            group = _group(text, parent_queue)
-            for ref, share in forest.stakes(key).items():
-                if _is_in(text, group, parent_queue, ref.name):
+            found = _group(text, parent_queue)
+            for ref, share in forest.stakes(group(parent_queue)).items():
+                if _is_in(text, found, parent_queue, ref.name):
                     yield ref, share
 
 

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.dialects.yunikorn_shares import group
+from policies.dialects.yunikorn_shares import PARENT_QUEUE, group
 from policies.forest import NO_CHILDREN
 from policies.rules._namespace_shares import guaranteed_below
 from policies.trie import Trie
@@ -105,9 +105,9 @@ def test_a_name_that_nobody_shares_quota_under_any_more_is_forgotten() -> None:
     forest = world(namespace("n3", "a", 1))
     (only,) = forest.objects()
 
-    assert [group("a")] == list(forest.staked())
+    assert [group("a")] == list(forest.staked(PARENT_QUEUE))
     assert forest.stakes(group("a")).total.nominal == {"vcore": 1000}
-    assert list(forest.drop(only.ref).staked()) == []
+    assert list(forest.drop(only.ref).staked(PARENT_QUEUE)) == []
     assert NO_CHILDREN is forest.drop(only.ref).stakes(group("a"))
 
 

@@ -12,8 +12,9 @@ from scheduling import times
 from scheduling.queue_settings import read_queue_settings
 from scheduling.reading import admission, check, conditions, read_workload, reclaimable
 from scheduling.second_pass import needs_second_pass
-from scheduling.status.checks import checks_of, nominated_elsewhere, required_checks, retry_at, set_check
+from scheduling.status.checks import checks_of, nominated_elsewhere, required_checks, retry_at, set_check, sync_checks
 from scheduling.status.conditions import with_condition
+from scheduling.status.deadlines import WaitForPodsReady, pods_ready_deadline
 from scheduling.status.eviction import evicted_by_deactivation, evicted_by_timeout, lost_quota, pending_again
 from scheduling.status.progress import finish, limited_to_sizes, with_reclaimable
 from scheduling.status.requeue import requeue_at
@@ -30,7 +31,8 @@ _GENERATION = 1
 
 def suites(folder: Path) -> Iterator[Suite]:
     for name, each in _CHECKS.items():
-        path = folder / "kueue" / "workload" / f"{name}.json"
+        path = folder / "kueue" / (name if "/" in name else f"workload/{name}")
+        path = path.with_suffix(".json")
         if path.is_file():
             yield suite(path, each, _GATES, _fails_to_write)
 
@@ -146,6 +148,26 @@ def _skipped(case: Data) -> str | None:
     return mismatch(case["expect"]["result"], found)
 
 
+def _checks_synced(case: Data) -> str | None:
+    given, expected = case["given"], case["expect"]
+    before = _status(checks=tuple(map(check, given.get("states") or [])))
+    after = sync_checks(before, given.get("list") or [], _now(case))
+    return mismatch(expected["change"], after is not before) or _same_states(expected["states"], after)
+
+
+def _checks_of_queue(case: Data) -> str | None:
+    workload = read_workload(case["given"]["workload"])
+    queue = read_queue_settings(case["given"]["clusterQueue"])
+    after = sync_checks(workload, required_checks(workload, queue), _now(case))
+    return _same_states(case["expect"]["admissionChecks"], after)
+
+
+def _same_states(expected: list[Data] | None, after: Workload) -> str | None:
+    wanted = sorted((check(entry) for entry in expected or []), key=lambda state: state.name)
+    found = sorted(after.checks, key=lambda state: state.name)
+    return mismatch([replace(state, since=0) for state in wanted], [replace(state, since=0) for state in found])
+
+
 # -- requeuing, eviction, pods that are done ---------------------------------------------------------------------------
 
 
@@ -156,6 +178,23 @@ def _requeued(case: Data) -> str | None:
     assert after.requeue is not None
     return mismatch(expected["updated"], after is not before) or mismatch(
         (expected.get("count"), times.parse(expected.get("requeueAt"))), (after.requeue.count, after.requeue.at)
+    )
+
+
+def _not_ready(case: Data) -> str | None:
+    settings, now = case["given"].get("waitForPodsReady"), _now(case)
+    workload = read_workload(case["given"]["workload"])
+    found = pods_ready_deadline(workload, _waiting(settings)) if settings else None
+    left = max(0, found.at - now) if found else 0
+    wanted = (case["expect"]["underlyingCause"], _nanoseconds(case["expect"]["recheckAfter"]))
+    return mismatch(wanted, (found.cause if found else "", left))
+
+
+def _waiting(settings: Data) -> WaitForPodsReady:
+    recovery = settings.get("recoveryTimeout")
+    return WaitForPodsReady(
+        timeout=_nanoseconds(settings["timeout"]) // times.SECOND,
+        recovery=_nanoseconds(recovery) // times.SECOND if recovery else None,
     )
 
 
@@ -220,4 +259,7 @@ _CHECKS: dict[str, Check] = {
     "TestReclaimablePodsAreEqual": _same_pods,
     "TestLimitReclaimablePodsToPodSetSizes": _limited,
     "TestUpdateReclaimablePods": _reclaimable_set,
+    "controller-core/TestAdmittedNotReadyWorkload": _not_ready,
+    "controller-core/TestSyncCheckStates": _checks_synced,
+    "controller-core/TestReconcileSyncAdmissionChecks": _checks_of_queue,
 }

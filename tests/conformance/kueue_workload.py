@@ -14,6 +14,7 @@ from scheduling import times
 from scheduling.order import Ordering, priority_changed, shape
 from scheduling.reading import read_workload
 from scheduling.requests import Counting, PodSetRequests, total_requests, usage
+from scheduling.scan_progress import Progress
 from scheduling.status.progress import pod_set_counts, with_pod_set_counts, with_resource_requests
 from tests.conformance.kueue_amounts import Check, suite
 from tests.conformance.suite import Data, Suite, mismatch
@@ -183,6 +184,12 @@ def _priority_changed(case: Data) -> str | None:
     return mismatch(case["expect"]["changed"], priority_changed(before, after))
 
 
+def _flavors_left(case: Data) -> str | None:
+    state = case["given"].get("state") or {}
+    progress = Progress(tuple(places or {} for places in state.get("lastTriedFlavorIdx") or []))
+    return mismatch(case["expect"]["pendingFlavors"], progress.pending)
+
+
 # -- counts ------------------------------------------------------------------------------------------------------------
 
 
@@ -207,6 +214,7 @@ _CHECKS: dict[str, Check] = {
     "TestValidateLimitRange": _out_of_range,
     "TestGetQueueOrderTimestamp": _timestamp,
     "TestSchedulingHash": _same_shape,
+    "TestAssignmentClusterQueueState": _flavors_left,
     "TestWorkloadPriorityClassChanged": _priority_changed,
     "TestExtractPodSetCountsFromWorkload": _extracted,
     "TestApplyPodSetCounts": _applied,

@@ -1,0 +1,171 @@
+"""Time alone: pods that are not ready, too long a run, checks that want another try."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scheduling import times
+from scheduling.status.deadlines import (
+    Deadline,
+    WaitForPodsReady,
+    act_on_checks,
+    deactivate,
+    end_execution,
+    end_wait,
+    execution_deadline,
+    pods_ready,
+    pods_ready_deadline,
+    reactivate,
+    release,
+)
+from scheduling.status.requeue import Backoff
+from scheduling.workload import CheckState, Condition, RequeueState, Workload
+from tests.scheduling.manifests import CREATED, condition, workload
+
+S = times.SECOND
+THEN = times.parse(CREATED)
+WAITING = WaitForPodsReady(timeout=300, recovery=100, backoff=Backoff(60, 3600))
+
+
+def admitted(*more: dict[str, str], past: int | None = None, maximum: int | None = None) -> Workload:
+    held = workload(status={"conditions": [condition("QuotaReserved"), condition("Admitted"), *more]})
+    return replace(held, past_seconds=past, maximum_seconds=maximum)
+
+
+def not_ready(reason: str, since: str = "2025-01-01T00:01:00Z") -> dict[str, str]:
+    return condition("PodsReady", "False", reason, since)
+
+
+def test_pods_must_be_ready_some_time_after_the_admission() -> None:
+    assert pods_ready_deadline(admitted(), WAITING) == Deadline(THEN + 300 * S, "WaitForStart")
+    assert pods_ready_deadline(admitted(not_ready("WaitForStart")), WAITING) == (THEN + 300 * S, "WaitForStart")
+
+
+def test_pods_that_were_lost_must_be_back_some_time_after_the_loss() -> None:
+    lost = admitted(not_ready("WaitForRecovery"))
+
+    assert pods_ready_deadline(lost, WAITING) == Deadline(THEN + 160 * S, "WaitForRecovery")
+    assert pods_ready_deadline(lost, replace(WAITING, recovery=None)) is None
+
+
+def test_nothing_is_waited_for_without_an_admission_or_once_pods_are_ready() -> None:
+    assert pods_ready_deadline(workload(), WAITING) is None
+    assert pods_ready_deadline(admitted(condition("PodsReady")), WAITING) is None
+
+
+def test_pods_that_take_too_long_send_the_workload_back_for_longer_each_time() -> None:
+    running = replace(admitted(), requeue=RequeueState(1))
+
+    assert end_wait(running, WAITING, THEN + 300 * S - 1) is running
+    gone = end_wait(running, WAITING, THEN + 300 * S)
+    assert gone.conditions["Evicted"][:3] == ("True", "PodsReadyTimeout", "Exceeded the PodsReady timeout ns/w")
+    assert gone.requeue == RequeueState(2, THEN + 420 * S)
+    assert (gone.evictions[0].reason, gone.evictions[0].cause) == ("PodsReadyTimeout", "WaitForStart")
+    assert end_wait(gone, WAITING, THEN + 999 * S) is gone
+
+
+def test_a_workload_that_was_sent_back_too_often_is_deactivated() -> None:
+    running = replace(admitted(), requeue=RequeueState(2))
+
+    kept = end_wait(running, replace(WAITING, limit=3), THEN + 300 * S)
+    ended = end_wait(running, replace(WAITING, limit=2), THEN + 300 * S)
+
+    assert kept.evicted
+    assert not ended.evicted
+    assert ended.conditions["DeactivationTarget"].reason == "RequeuingLimitExceeded"
+
+
+def test_a_run_ends_when_all_admissions_together_took_long_enough() -> None:
+    running = admitted(past=40, maximum=100)
+
+    assert execution_deadline(running) == THEN + 60 * S
+    assert execution_deadline(admitted()) is None
+    assert end_execution(running, THEN + 60 * S - 1) is running
+    ended = end_execution(running, THEN + 60 * S)
+    assert ended.conditions["DeactivationTarget"].reason == "MaximumExecutionTimeExceeded"
+    assert ended.past_seconds is None
+    assert end_execution(ended, THEN + 999 * S) is ended
+
+
+def test_a_deactivated_workload_tells_why_and_forgets_its_backoff() -> None:
+    target = end_execution(replace(admitted(maximum=0), requeue=RequeueState(1, 5)), THEN)
+
+    stopped = deactivate(target, THEN)
+
+    assert (stopped.active, stopped.counts, stopped.requeue) == (False, False, None)
+    assert "DeactivationTarget" not in stopped.conditions
+    assert stopped.conditions["Evicted"][1:3] == (
+        "DeactivatedDueToMaximumExecutionTimeExceeded",
+        "The workload is deactivated due to exceeding the maximum execution time",
+    )
+    plain = deactivate(admitted(), THEN).conditions["Evicted"]
+    assert (plain.reason, plain.message) == ("Deactivated", "The workload is deactivated")
+
+
+def test_a_workload_that_is_active_again_queues_again() -> None:
+    again = reactivate(deactivate(admitted(), THEN), THEN)
+
+    assert again.active
+    assert again.conditions["Requeued"][:2] == ("True", "Reactivated")
+
+
+def checked(**states: str) -> Workload:
+    made = tuple(CheckState(name, state, since=THEN, requeue_after=60) for name, state in states.items())
+    return replace(admitted(), checks=made)
+
+
+def test_a_rejected_check_ends_the_workload() -> None:
+    ended = act_on_checks(checked(a="Rejected", b="Retry", c="Rejected"), THEN)
+
+    assert ended.conditions["DeactivationTarget"] == Condition(
+        "True", "AdmissionCheck", "Admission check(s): a,c, were rejected", THEN
+    )
+
+
+def test_a_check_that_wants_another_try_sends_back_until_its_time() -> None:
+    gone = act_on_checks(checked(a="Retry", b="Ready"), THEN)
+
+    assert gone.conditions["Evicted"].reason == "AdmissionCheck"
+    assert gone.requeue == RequeueState(None, THEN + 60 * S)
+    assert [check.state for check in gone.checks] == ["Pending", "Pending"]
+    assert act_on_checks(gone, THEN) is gone
+    assert act_on_checks(checked(a="Retry"), THEN + 60 * S).requeue is None
+
+
+def test_checks_that_are_ready_demand_nothing() -> None:
+    fine = checked(a="Ready", b="Pending")
+
+    assert act_on_checks(fine, THEN) is fine
+
+
+@pytest.mark.parametrize(
+    ("reason", "back"), [("Preempted", "True"), ("NodeFailures", "True"), ("PodsReadyTimeout", "False")]
+)
+def test_quota_is_free_once_the_job_has_stopped(reason: str, back: str) -> None:
+    gone = admitted({**condition("Evicted", reason=reason), "message": "m"})
+
+    free = release(gone, THEN + 5)
+
+    assert (free.reserved, free.admitted) == (False, False)
+    assert free.conditions["QuotaReserved"][:3] == ("False", "PendingEvaluation", "m")
+    assert free.conditions["Requeued"][:3] == (back, reason, "m")
+    assert release(gone, THEN, detailed=False).conditions["QuotaReserved"].reason == "Pending"
+
+
+def test_nothing_is_released_that_was_not_evicted_or_holds_nothing() -> None:
+    running, waiting = admitted(), workload(status={"conditions": [condition("Evicted", reason="Preempted")]})
+
+    assert release(running, THEN) is running
+    assert release(waiting, THEN) is waiting
+
+
+def test_pods_start_get_lost_and_recover() -> None:
+    steps = [workload()]
+    for ready in (False, True, False, True, True):
+        steps.append(pods_ready(steps[-1], ready, THEN))
+
+    told = [step.conditions["PodsReady"].reason for step in steps[1:]]
+    assert told == ["WaitForStart", "Started", "WaitForRecovery", "Recovered", "Recovered"]
+    assert steps[-1] is steps[-2]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +19,7 @@ from cluster.stream import Manifest
 from policies.dialects.core import POD
 from policies.objects import Ref
 from tests.apiserver import build
-from tests.apiserver.guard import Guard, as_input, eventually
+from tests.apiserver.guard import QUOTREE, Guard, as_input, eventually
 from tests.apiserver.harness import ControlPlane
 
 QUEUES = """
@@ -99,6 +101,23 @@ def test_a_new_tree_counts_for_the_next_namespace(guard: Guard) -> None:
     both = "          - {name: sooner, parent: true}\n          - {name: later, parent: true}\n"
     assert not applied(guard, config_map("yunikorn-configs", both))
     eventually(lambda: not applied(guard, late, dry=True), lambda: "a parent queue that is there is not seen")
+
+
+def test_the_command_line_knows_the_tree_of_the_live_cluster(guard: Guard, tmp_path: Path) -> None:
+    assert not applied(guard, config_map("yunikorn-configs", "          - {name: sooner, parent: true}\n"))
+    lost = {"name": "lost", "annotations": {"yunikorn.apache.org/parentqueue": "root.nowhere"}}
+    file = tmp_path / "namespace.yaml"
+    file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Namespace", "metadata": lost}))
+
+    done = subprocess.run(
+        [*(str(QUOTREE), "validate", str(file)), f"--kubeconfig={guard.control_plane.kubeconfig}", "--against=cluster"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1, done.stderr
+    assert "error[parent-queue-missing]" in done.stdout
 
 
 def test_pods_count_while_yunikorn_runs_them_and_others_never_come(guard: Guard, cluster: Cluster) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
 from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text, texts
 from policies.dialects.volcano_job import NO_SPEC, JobSpec, contradictory_tiers, read_spec
@@ -33,6 +33,25 @@ def queue_ref(name: str) -> Ref:
 ROOT = queue_ref("root")
 
 
+_INDEXED = 16
+"""Levels of a path of hierarchical DRF that queues are found by; beyond them paths have to be compared."""
+
+
+def shortened(path: str) -> list[str]:
+    """The path cut off after its first level, its second and so on, at most _INDEXED of them; `a`, `a/b`, `a/b/c`."""
+    return list(accumulate(path.split("/", _INDEXED)[:_INDEXED], "{}/{}".format))
+
+
+def path_end(path: str) -> Ref:
+    """What queues use whose path this is, or which begin so and go on beyond what is indexed."""
+    return Ref(GROUP, "PathEnd", "", path)
+
+
+def path_way(path: str) -> Ref:
+    """What queues use whose path leads on below this one."""
+    return Ref(GROUP, "PathWay", "", path)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue(Node):
     """A Volcano queue. A resource that one of the three amounts does not name is unset there.
@@ -58,6 +77,14 @@ class Queue(Node):
     def is_open(self) -> bool:
         """A queue whose state nobody has written yet counts as open."""
         return self.state in ("", "Open")
+
+    def uses(self) -> frozenset[Ref]:
+        """Where its path in the tree of hierarchical DRF ends, and what that leads through."""
+        if not self.hierarchy:
+            return frozenset()
+        *inner, last = shortened(self.hierarchy)
+        ends = path_end(last)
+        return frozenset([ends, *map(path_way, inner if last == self.hierarchy else (*inner, last))])
 
     def limits(self) -> Iterator[tuple[str, Quantity]]:
         """The capabilities that limit anything: Volcano reads a capability of 0 as none, and looks one level higher."""

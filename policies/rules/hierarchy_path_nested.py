@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 
 from policies import fields
-from policies.dialects.volcano import HIERARCHY, QUEUE, Queue
+from policies.dialects.volcano import HIERARCHY, QUEUE, Queue, path_end, path_way, shortened
 from policies.forest import Forest
 from policies.objects import Ref
 from policies.proposal import Proposal
@@ -22,59 +21,35 @@ def hierarchy_path_nested(proposal: Proposal) -> Iterator[Finding]:
     Example: queue `eng` has `volcano.sh/hierarchy: root/eng`, and a queue with `root/eng/ml` is created.
     Fix: give the upper queue a leaf of its own, such as `root/eng/rest`.
     """
-    changed = [queue for _, queue in proposal.changed(Queue) if queue.hierarchy]
-    if not changed:
-        return
-    above, below = _relatives(changed, proposal.after)
-    for queue in changed:
-        for other in sorted(above.get(queue.ref, ()), key=lambda other: other.ref):
-            yield _finding(queue, other, "lies below", f"below {other.name}", STRICT_ONLY)
-        if queue.ref in below:
-            yield _finding(queue, below[queue.ref], "lies above", "above", BOTH)
-
-
-@dataclass(slots=True)
-class _Level:
-    """One place in the tree that the changed paths make: `queues` have this path, those of `deeper` lie below it."""
-
-    queues: list[Queue] = field(default_factory=list)
-    deeper: list[Queue] = field(default_factory=list)
-    inner: dict[str, _Level] = field(default_factory=dict)
-
-
-def _relatives(changed: Iterable[Queue], forest: Forest) -> tuple[Mapping[Ref, list[Queue]], Mapping[Ref, Queue]]:
-    """For each changed queue: those whose paths lie above its own, and the first by name of those that lie below.
-
-    Looks at every queue, as Volcano does: asked only where a changed queue has such a path.
-    """
-    top = _levels(changed)
-    above: dict[Ref, list[Queue]] = {}
-    below: dict[Ref, Queue] = {}
-    for other in forest.nodes():
-        if not isinstance(other, Queue) or not other.hierarchy:
+    for _, queue in proposal.changed(Queue):
+        if not queue.hierarchy:
             continue
-        level = top
-        for name in other.hierarchy.split("/"):
-            for queue in level.queues:
-                below[queue.ref] = min(below.get(queue.ref, other), other, key=lambda queue: queue.ref)
-            if name not in level.inner:
-                break
-            level = level.inner[name]
-        else:
-            for queue in level.deeper:
-                above.setdefault(queue.ref, []).append(other)
-    return above, below
+        for other in _above(queue, proposal.after):
+            yield _finding(queue, other, "lies below", f"below {other.name}", STRICT_ONLY)
+        lower = _below(queue, proposal.after)
+        if lower is not None:
+            yield _finding(queue, lower, "lies above", "above", BOTH)
 
 
-def _levels(queues: Iterable[Queue]) -> _Level:
-    top = _Level()
-    for queue in queues:
-        level = top
-        for name in (queue.hierarchy or "").split("/"):
-            level.deeper.append(queue)
-            level = level.inner.setdefault(name, _Level())
-        level.queues.append(queue)
-    return top
+def _above(queue: Queue, forest: Forest) -> list[Queue]:
+    """The queues that its path leads through, by name: no queue is looked at that ends elsewhere."""
+    path = queue.hierarchy or ""
+    ends = (ref for place in shortened(path) for ref in forest.users(path_end(place)))
+    return [other for other in _queues(ends, forest) if path.startswith(f"{other.hierarchy}/")]
+
+
+def _below(queue: Queue, forest: Forest) -> Queue | None:
+    """The first by name of the queues whose paths lead through this one's."""
+    path = queue.hierarchy or ""
+    ways = forest.users(path_way(shortened(path)[-1]))
+    return next((other for other in _queues(ways, forest) if (other.hierarchy or "").startswith(f"{path}/")), None)
+
+
+def _queues(refs: Iterable[Ref], forest: Forest) -> Iterator[Queue]:
+    for ref in sorted(refs):
+        other = forest.node(ref)
+        if isinstance(other, Queue) and other.hierarchy:
+            yield other
 
 
 def _finding(queue: Queue, other: Queue, where: str, subject: str, profiles: frozenset[Profile]) -> Finding:

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from policies.dialects.volcano import path_end, path_way
 from policies.rule import COMPAT_ONLY, Profile
 from tests.builders import change, found, queue, world
 
@@ -49,3 +50,20 @@ def test_only_the_queue_that_lies_above_is_refused_by_volcano() -> None:
 
     assert upper == [frozenset(Profile)]
     assert lower == [frozenset(Profile) - COMPAT_ONLY]
+
+
+def test_paths_deeper_than_what_is_indexed_are_compared_to_their_end() -> None:
+    deep = "/".join(["root", *(f"l{level}" for level in range(30))])
+    stored = world(hdrf("up", deep), hdrf("beside", deep + "x"), hdrf("down", f"{deep}/a/b"))
+
+    told = {(f.object.name, f.subject) for f in found(RULE, change(stored, hdrf("new", f"{deep}/a")))}
+
+    assert told == {("new", "below up"), ("new", "above")}
+
+
+def test_queues_are_found_by_the_way_to_them() -> None:
+    stored = world(*(hdrf(f"q{number}", f"root/t{number}/leaf") for number in range(50)))
+
+    assert [ref.name for ref in stored.users(path_way("root/t7"))] == ["q7"]
+    assert [ref.name for ref in stored.users(path_end("root/t7/leaf"))] == ["q7"]
+    assert not stored.count_users(path_end("root/t7"))

@@ -23,7 +23,10 @@ _RESOURCES = ("requests", "limits")
 
 @dataclass(frozen=True, slots=True)
 class PodTemplate:
-    """`spec` is the pod's spec as plain data without what decisions ignore; `digest` tells templates apart."""
+    """`spec` is the pod's spec as plain data without what decisions ignore.
+
+    `digest` tells templates apart. It is not shortened: two templates made to collide would count as one.
+    """
 
     digest: str
     spec: Mapping[str, Any] = field(compare=False, repr=False)
@@ -54,7 +57,7 @@ def template(spec: object) -> PodTemplate:
 
 @lru_cache(maxsize=4096)
 def _interned(text: str) -> PodTemplate:
-    return PodTemplate(sha256(text.encode()).hexdigest()[:16], json.loads(text))
+    return PodTemplate(sha256(text.encode()).hexdigest(), json.loads(text))
 
 
 def _reduced(spec: Mapping[str, Any]) -> dict[str, Any]:

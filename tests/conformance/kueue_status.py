@@ -237,7 +237,7 @@ def _limited(case: Data) -> str | None:
 def _reclaimable_set(case: Data) -> str | None:
     before = _status(reclaimable=reclaimable((case["given"].get("oldStatus") or {}).get("reclaimablePods")))
     found = with_reclaimable(before, reclaimable(case["given"].get("reclaimablePods")))
-    return mismatch(reclaimable(case["expect"]["status"].get("reclaimablePods")), dict(found.reclaimable))
+    return mismatch(reclaimable((case["expect"]["status"] or {}).get("reclaimablePods")), dict(found.reclaimable))
 
 
 _CHECKS: dict[str, Check] = {

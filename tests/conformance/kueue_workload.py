@@ -104,10 +104,17 @@ def _propagated(case: Data) -> str | None:
 
 
 def _around(given: Data) -> Surroundings:
+    """The LimitRanges of the workload's namespace, and the RuntimeClasses."""
+    home = _namespace(given["workload"])
     ranges = [item for key, items in given.items() if key.lower().startswith("limitrange") for item in _items(items)]
+    ranges = [item for item in ranges if _namespace(item) == home]
     classes = [item for key, items in given.items() if key.lower().startswith("runtimeclass") for item in _items(items)]
     overheads = {each["metadata"]["name"]: readable(mapping(each.get("overhead")).get("podFixed")) for each in classes}
     return Surroundings(summarize(ranges), overheads)
+
+
+def _namespace(manifest: Data) -> str:
+    return (manifest.get("metadata") or {}).get("namespace") or ""
 
 
 def _items(value: object) -> list[Data]:

@@ -303,10 +303,6 @@ def _progress(state: Data | None) -> Progress:
     )
 
 
-def _pending(case: Data) -> str | None:
-    return mismatch(case["expect"]["pendingFlavors"], _progress(case["given"].get("state")).pending)
-
-
 def _outdated(case: Data) -> str | None:
     given = case["given"]
     preserve = case.get("featureGates", {}).get("FlavorFungibilityPreserveScanProgress", True)
@@ -329,6 +325,5 @@ _CHECKS: dict[str, Check] = {
     "flavorassigner/TestAssignment_TotalRequestsFor": _needed,
     "flavorassigner/TestIsPreferred": _preferred,
     "flavorassigner/TestSearch": _reduced,
-    "workload/TestAssignmentClusterQueueState": _pending,
     "scheduler/TestLastAssignmentOutdated": _outdated,
 }

@@ -8,7 +8,8 @@ from scheduling.amounts import FlavorResource
 from scheduling.assignment import Assignment, needed
 from scheduling.flavors import assign
 from scheduling.modes import Outcome
-from scheduling.reasons import NotNominated
+from scheduling.reasons import HeldByPredecessor, NotNominated
+from scheduling.requests import PodSetRequests
 from scheduling.scan_progress import Progress, progress_of
 from scheduling.state import Options, State
 from tests.scheduling.drawn_flavors import ask, chosen, state
@@ -104,3 +105,28 @@ def test_nominated_flavors_are_kept_to() -> None:
 
 def test_an_assignment_can_be_put_off() -> None:
     assert ask(state("[q]  one/cpu=4")).deferred().outcome == Outcome.DEFERRED_FIT
+
+
+# -- growing out of another workload -----------------------------------------------------------------------------------
+
+
+def held(flavor: str, cpu: int) -> list[PodSetRequests]:
+    return [PodSetRequests("main", 1, {"cpu": cpu}, {"cpu": cpu}, {"cpu": flavor})]
+
+
+def test_a_workload_that_grows_out_of_another_needs_only_the_difference() -> None:
+    world = state("[q]  one/cpu=4 one/cpu:4 two/cpu=4 two/cpu:3")
+
+    found = assign(world, world.queues["q"], workload(pod_set(cpu="3")), predecessor=held("two", 2000))
+
+    assert chosen(found) == {"cpu": "two"}
+    assert found.usage == {FlavorResource("two", "cpu"): 1000}
+
+
+def test_it_keeps_to_the_flavor_that_it_has() -> None:
+    world = state("[q]  one/cpu=4 two/cpu=2")
+
+    found = assign(world, world.queues["q"], workload(pod_set(cpu="5")), predecessor=held("two", 2000))
+
+    assert found.outcome == Outcome.NO_FIT
+    assert HeldByPredecessor("one", "two") in found.pod_sets[0].reasons

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from scheduling.amounts import FlavorResource
+from scheduling.eligibility import topology_only
 from scheduling.flavors import assign
 from scheduling.messages import assignment_text
 from scheduling.modes import Grade, Mode, Outcome
@@ -17,7 +18,8 @@ from scheduling.queue_settings import (
     Fungibility,
     PreemptionPolicy,
 )
-from scheduling.reasons import BeyondMaximum, NotAllowed, Short, Undeclared, Unselected
+from scheduling.reasons import BeyondMaximum, NotAllowed, Short, Undeclared, Unselected, WithoutTopology
+from scheduling.requests import PodSetRequests
 from scheduling.resource_flavor import Flavor
 from scheduling.state import Options, State
 from scheduling.workload import ALLOWED_FLAVORS
@@ -264,6 +266,25 @@ def test_a_flavor_with_a_topology_serves_only_who_asks_for_one() -> None:
 
     assert chosen(ask(world)) == {"cpu": "one"}
     assert chosen(assign(world, world.queues["q"], spread)) == {"cpu": "placed"}
+
+
+def test_who_asks_for_a_topology_gets_a_flavor_without_one_for_derived_resources_alone() -> None:
+    world = state("[q]  one/cpu=4 placed/gpu=4", Flavor("placed", {}, topology="racks"))
+    spread = workload({**pod_set(gpu="1"), "topologyRequest": {"required": "rack"}})
+    derived = [PodSetRequests("main", 1, {"cpu": 1000, "gpu": 1}, {"cpu": 1000, "gpu": 1})]
+
+    asked_for = workload({**pod_set(cpu="1", gpu="1"), "topologyRequest": {"required": "rack"}})
+
+    assert chosen(assign(world, world.queues["q"], spread, requests=derived)) == {"cpu": "one", "gpu": "placed"}
+    refused = assign(world, world.queues["q"], asked_for)
+    assert WithoutTopology("one") in refused.pod_sets[0].reasons
+
+
+def test_where_every_flavor_has_a_topology_nobody_has_to_ask() -> None:
+    world = state("[q]  placed/cpu=4", Flavor("placed", {}, topology="racks"))
+
+    assert chosen(ask(world)) == {"cpu": "placed"}
+    assert topology_only(world, world.queues["q"].settings)
 
 
 # -- resources the ClusterQueue does not cover -------------------------------------------------------------------------

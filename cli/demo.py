@@ -8,7 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
-from cli.demo_offline import accepted, refused
+from cli.demo_offline import accepted, refused, warned
 from cli.demo_webhook import NotServed, Webhook, play
 
 EXAMPLES = Path(os.path.relpath(Path(__file__).parents[1] / "examples"))
@@ -32,7 +32,7 @@ def main() -> int:
 
 def _run(once: bool) -> int:
     print(f"1. {EXAMPLES.name}/ judged offline, as by `quotree validate`\n")
-    surprises = accepted(EXAMPLES) + refused(EXAMPLES)
+    surprises = accepted(EXAMPLES) + refused(EXAMPLES) + warned(EXAMPLES)
     print("\n2. The webhook over TLS, with examples/accepted as its world\n")
     with Webhook(EXAMPLES / "accepted") as webhook:
         surprises += play(webhook, EXAMPLES / "reviews")

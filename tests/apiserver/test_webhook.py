@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,29 +12,17 @@ import yaml
 from tests.apiserver import build
 from tests.apiserver.guard import ROOT, Guard, as_input, documents, eventually
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.organisation import ACCEPTED, CONFIGURATION, EXAMPLES, Example, accept, examples, key
 
-EXAMPLES = ROOT / "examples"
-REFUSED = sorted((EXAMPLES / "refused").iterdir())
 Manifest = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def guard(programs: build.Programs) -> Iterator[Guard]:
     """A guarded control plane that holds the accepted organisation; tests leave it as it is."""
-    with ControlPlane() as control_plane, Guard(control_plane) as running:
-        accept_organisation(control_plane)
+    with ControlPlane() as control_plane, Guard(control_plane, CONFIGURATION) as running:
+        accept(control_plane)
         yield running
-
-
-def accept_organisation(control_plane: ControlPlane) -> None:
-    things = documents(EXAMPLES / "accepted")
-    kubectl = control_plane.kubectl
-    for first in (True, False):
-        batch = [thing for thing in things if (thing["kind"] == "Namespace") is first]
-        kubectl("apply", "-f", "-", input=as_input(batch))
-    for thing in things:
-        if thing["kind"] == "Queue" and "status" in thing:
-            kubectl("apply", "--server-side", "--subresource=status", "-f", "-", input=yaml.safe_dump(thing))
 
 
 def stored(guard: Guard, kind: str, name: str, namespace: str = "") -> Manifest:
@@ -45,12 +33,11 @@ def stored(guard: Guard, kind: str, name: str, namespace: str = "") -> Manifest:
 
 def everything(guard: Guard) -> dict[tuple[str, str, str], str]:
     """The resource version of each object that an example could touch."""
-    kinds = "queues,podgroups,jobs.batch.volcano.sh,pods,cohorts,clusterqueues,localqueues,namespaces,configmaps"
-    listed = yaml.safe_load(guard.control_plane.kubectl("get", kinds, "-A", "-o", "yaml").stdout)["items"]
+    kinds = "queues,podgroups,jobs.batch.volcano.sh,pods,jobs.batch,namespaces,configmaps"
+    kinds += ",cohorts,clusterqueues,localqueues,resourceflavors,admissionchecks,workloads"
+    listed = json.loads(guard.control_plane.kubectl("get", kinds, "-A", "-o", "json").stdout)["items"]
     return {
-        (thing["kind"], thing["metadata"].get("namespace", ""), thing["metadata"]["name"]): thing["metadata"][
-            "resourceVersion"
-        ]
+        key(thing): thing["metadata"]["resourceVersion"]
         for thing in listed
         if thing["kind"] != "ConfigMap" or thing["metadata"]["name"].startswith("yunikorn")
     }
@@ -75,7 +62,7 @@ def test_the_accepted_organisation_is_stored_with_what_the_webhook_fills_in(guar
     assert archive["weight"] == 1
     assert group["queue"] == "speech"
     assert (job["maxRetry"], job["tasks"][0]["minAvailable"], job["tasks"][0]["maxRetry"]) == (3, 4, 3)
-    assert len(everything(guard)) >= len(documents(EXAMPLES / "accepted")) - 2  # but for the two flavors
+    assert {key(thing) for thing in ACCEPTED} <= set(everything(guard))
 
 
 def test_warnings_reach_the_person_at_the_terminal(guard: Guard) -> None:
@@ -94,38 +81,35 @@ def test_warnings_reach_the_person_at_the_terminal(guard: Guard) -> None:
 # -- what is refused --
 
 
-@pytest.mark.parametrize("example", REFUSED, ids=lambda path: path.name)
-def test_each_refused_example_is_refused_and_changes_nothing(guard: Guard, example: Path) -> None:
-    expected = yaml.safe_load((example / "expect.yaml").read_text())["spec"]
-    if expected["verb"] == "delete":
-        command = ["delete", "-f", str(example / "delete.yaml")]
-    else:
-        command = ["apply", "-f", str(example / "change.yaml")]
+@pytest.mark.parametrize("example", examples("refused"), ids=lambda example: example.name)
+def test_each_refused_example_is_refused_and_changes_nothing(guard: Guard, example: Example) -> None:
     before = everything(guard)
 
     dry = eventually(
-        lambda: refusal(guard, *command, "--dry-run=server"), lambda: f"{example.name} passes a dry run", seconds=10
+        lambda: refusal(guard, *example.command, "--dry-run=server"),
+        lambda: f"{example.name} passes a dry run",
+        seconds=10,
     )
-    real = refusal(guard, *command)
+    real = refusal(guard, *example.command)
 
     for said in (dry, real):
-        for rule in expected["rules"]:
-            assert (f"[{rule}]" in said) == (expected["layer"] == "webhook"), said
+        for rule in example.rules:
+            assert (f"[{rule}]" in said) == (example.layer == "webhook"), said
+        for piece in example.says:
+            assert piece in said, said
     assert everything(guard) == before
 
 
 def test_every_verb_and_every_dialect_is_among_the_refused() -> None:
-    accepted = {(thing["kind"], thing["metadata"]["name"]): thing for thing in documents(EXAMPLES / "accepted")}
+    accepted = {key(thing) for thing in ACCEPTED}
     seen = set()
-    for example in REFUSED:
+    for example in examples("refused"):
         dialect = example.name.partition("-")[0]
-        expected = yaml.safe_load((example / "expect.yaml").read_text())["spec"]
-        if expected["verb"] == "delete":
+        if example.verb == "delete":
             seen.add((dialect, "delete"))
             continue
-        for thing in documents(example / "change.yaml"):
-            exists = (thing["kind"], thing["metadata"]["name"]) in accepted
-            seen.add((dialect, "update" if exists else "create"))
+        for thing in documents(example.file):
+            seen.add((dialect, "update" if key(thing) in accepted else "create"))
 
     assert seen == {
         *(("volcano", verb) for verb in ("create", "update", "delete")),

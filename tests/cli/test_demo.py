@@ -43,8 +43,8 @@ def test_once_it_plays_everything_and_ends_with_0(tmp_path: Path) -> None:
         out, err = process.communicate(timeout=120)
 
     assert (process.returncode, err) == (0, "")
-    for folder in (ROOT / "examples" / "refused").iterdir():
-        assert f"refused/{folder.name}: " in out
+    for folder in (*(ROOT / "examples" / "refused").iterdir(), *(ROOT / "examples" / "warned").iterdir()):
+        assert f"{folder.parent.name}/{folder.name}: " in out
     for review in (ROOT / "examples" / "reviews").glob("*.json"):
         assert f"{review.name}: " in out
     assert "Everything turned out as the examples say." in out
@@ -94,6 +94,45 @@ def test_an_example_that_is_not_refused_is_1(
     assert demo._run(once=True) == 1
     wanted = "NOT AS EXPECTED: refused/volcano-cycle: expected parent-missing, found parent-cycle"
     assert wanted in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("instead_of", "written", "surprise"),
+    [
+        (
+            "[local-queue-to-stopped]",
+            "[flavor-missing]",
+            "expected warnings of flavor-missing alone, found local-queue",
+        ),
+        ("to None", "to Never", "does not say 'set spec.stopPolicy of paused to Never'"),
+    ],
+)
+def test_an_example_that_announces_another_warning_or_cure_is_1(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    instead_of: str,
+    written: str,
+    surprise: str,
+) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    expect = tmp_path / "examples" / "warned" / "kueue-local-queue-to-paused" / "expect.yaml"
+    expect.write_text(expect.read_text().replace(instead_of, written))
+    monkeypatch.setattr(demo, "EXAMPLES", tmp_path / "examples")
+
+    assert demo._run(once=True) == 1
+    assert f"NOT AS EXPECTED: warned/kueue-local-queue-to-paused: {surprise}" in capsys.readouterr().err
+
+
+def test_an_example_of_a_warning_that_is_refused_is_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.move(tmp_path / "examples" / "refused" / "volcano-cycle", tmp_path / "examples" / "warned" / "volcano-cycle")
+    monkeypatch.setattr(demo, "EXAMPLES", tmp_path / "examples")
+
+    assert demo._run(once=True) == 1
+    assert "NOT AS EXPECTED: warned/volcano-cycle: expected warnings of parent-cycle" in capsys.readouterr().err
 
 
 def test_a_webhook_that_does_not_start_says_why_and_leaves_nothing(

@@ -1,0 +1,73 @@
+"""The organisation of examples/ on a control plane, and its examples."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+
+from tests.apiserver.guard import ROOT, as_input, documents
+from tests.apiserver.harness import ControlPlane
+
+EXAMPLES = ROOT / "examples"
+ACCEPTED = documents(EXAMPLES / "accepted")
+CONFIGURATION = (EXAMPLES / ".quotree.yaml").read_text()
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A change to the organisation. `layer` is what answers it: webhook, or schema for the API server itself."""
+
+    folder: Path
+    verb: str
+    layer: str
+    rules: tuple[str, ...]
+    says: tuple[str, ...]
+
+    @classmethod
+    def of(cls, folder: Path) -> Self:
+        spec = yaml.safe_load((folder / "expect.yaml").read_text())["spec"]
+        layer, says = spec.get("layer", "webhook"), tuple(spec.get("says", ()))
+        return cls(folder, spec["verb"], layer, tuple(spec["rules"]), says)
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def file(self) -> Path:
+        return self.folder / ("delete.yaml" if self.verb == "delete" else "change.yaml")
+
+    @property
+    def command(self) -> list[str]:
+        """The arguments of kubectl."""
+        if self.verb == "status":
+            return ["apply", "--server-side", "--subresource=status", "-f", str(self.file)]
+        return [self.verb, "-f", str(self.file)]
+
+
+def examples(kind: str) -> list[Example]:
+    """Those that are `refused`, or `warned`."""
+    return [Example.of(folder) for folder in sorted((EXAMPLES / kind).iterdir()) if folder.is_dir()]
+
+
+def accept(control_plane: ControlPlane) -> None:
+    """Store the organisation, with what its controllers have written of it."""
+    kubectl = control_plane.kubectl
+    for first in (True, False):
+        batch = [thing for thing in ACCEPTED if (thing["kind"] == "Namespace") is first]
+        kubectl("apply", "-f", "-", input=as_input(batch))
+    told = [thing for thing in ACCEPTED if "status" in thing]
+    kubectl("apply", "--server-side", "--subresource=status", "-f", "-", input=as_input(told))
+
+
+def without_breaks(said: str) -> str:
+    """What kubectl printed, with warnings of several lines on one."""
+    return re.sub(r" \[[a-z-]+\]\nWarning: \.\.\.", "", said)
+
+
+def key(thing: dict[str, Any]) -> tuple[str, str, str]:
+    return thing["kind"], thing["metadata"].get("namespace", ""), thing["metadata"]["name"]

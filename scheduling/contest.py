@@ -98,10 +98,11 @@ class Contest:
             key = self._key(child)
             if key is None:
                 heapq.heappop(heap)
-            elif key == before:
-                return child
-            else:
+                continue
+            if key != before:
                 heapq.heapreplace(heap, (key, child))
+            if heap[0][1] is child:
+                return child
         return None
 
     def _key(self, node: QuotaNode) -> _Key | None:

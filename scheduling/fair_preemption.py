@@ -126,16 +126,22 @@ class _Hunt:
         if not (share < before if initial else share <= before):  # nobody's leaving raises their share
             retry += contest.drop(node)
             return False
+        tree = self._search.state.tree
         while contest.has_more(node):
             victim = contest.pop(node)
-            if initial or share <= self._rank_without(theirs, victim):
-                return self._take(victim, PreemptionReason.IN_COHORT_FAIR_SHARING)
+            tree.remove(node, victim.usage)
+            if initial or share <= self._rank(theirs):
+                return self._gone(victim, PreemptionReason.IN_COHORT_FAIR_SHARING)
+            tree.add(node, victim.usage)
             retry.append(victim)
         return False
 
     def _take(self, victim: Reservation, reason: PreemptionReason) -> bool:
         """Remove the workload; whether the preemptor fits now."""
         self._search.state.tree.remove(victim.queue.node, victim.usage)
+        return self._gone(victim, reason)
+
+    def _gone(self, victim: Reservation, reason: PreemptionReason) -> bool:
         self._targets.append(Target(victim, reason))
         if not self._shortfall.release(victim.usage):
             return False
@@ -153,12 +159,6 @@ class _Hunt:
 
     def _rank(self, node: QuotaNode) -> tuple[bool, Fraction]:
         return self._shares.of(node).rank
-
-    def _rank_without(self, node: QuotaNode, victim: Reservation) -> tuple[bool, Fraction]:
-        tree = self._search.state.tree
-        with tree.simulation():
-            tree.remove(victim.queue.node, victim.usage)
-            return self._rank(node)
 
 
 def _entitled(search: Search, path: list[QuotaNode]) -> int | None:

@@ -115,11 +115,19 @@ class PendingQueue:
     """The queue of one ClusterQueue. `strategy` may change while workloads wait.
 
     `usage_of`: under admission fair sharing, what the LocalQueue of this name (`namespace/name`) used so far.
+    `keep_progress`: a workload that changes and asks for the same goes on with its search for flavors (Kueue's gate
+    FlavorFungibilityPreserveScanProgress).
     """
 
-    def __init__(self, strategy: str = BEST_EFFORT_FIFO, usage_of: Callable[[str], Fraction] | None = None) -> None:
+    def __init__(
+        self,
+        strategy: str = BEST_EFFORT_FIFO,
+        usage_of: Callable[[str], Fraction] | None = None,
+        keep_progress: bool = True,
+    ) -> None:
         self.strategy = strategy
         self.usage_of = usage_of
+        self.keep_progress = keep_progress
         self.sticky: str | None = None
         self._active: dict[str, Entry] = {}
         self._groups: dict[_GroupId, _Group] = {}
@@ -134,8 +142,8 @@ class PendingQueue:
     def push(self, entry: Entry, now: int) -> None:
         """A workload that is new or has changed. One set aside stays there unless what may have held it up changed."""
         old = self.get(entry.key)
-        if old is not None and entry.progress is None and old.shape == entry.shape:
-            entry.progress = old.progress
+        if old is not None:
+            self._carry(old, entry)
         parked = self._parked_at(entry.key)
         if parked is not None and not _may_help(parked.workload, entry.workload):
             self._parked[entry.workload.namespace][entry.key] = entry
@@ -172,7 +180,9 @@ class PendingQueue:
 
     def requeue(self, entry: Entry, reason: Requeue, now: int) -> bool:
         """Give back an entry that was popped and tried. Whether it is active again; else it was set aside."""
-        if self.get(entry.key) is not None:
+        there = self.get(entry.key)
+        if there is not None:
+            self._carry(entry, there)
             return entry.key in self._active
         if reason == Requeue.PENDING_PREEMPTION:
             self.sticky = entry.key
@@ -282,6 +292,11 @@ class PendingQueue:
         if self.strategy == STRICT_FIFO:
             return reason != Requeue.NAMESPACE_MISMATCH
         return reason in _AT_ONCE
+
+    def _carry(self, old: Entry, new: Entry) -> None:
+        """Let the search for flavors go on where it was."""
+        if self.keep_progress and new.progress is None and new.shape == old.shape:
+            new.progress = old.progress
 
     def _activate(self, entry: Entry) -> None:
         id_ = entry.group

@@ -96,7 +96,8 @@ def read_cohort_settings(manifest: Manifest) -> CohortSettings:
     return CohortSettings(cohort.name, cohort.parent.name if cohort.parent else None, _terms(cohort), _weight(cohort))
 
 
-def read_queue_settings(manifest: Manifest) -> QueueSettings:
+def read_queue_settings(manifest: Manifest, *, stored: bool = True) -> QueueSettings:
+    """`stored` False: as Kueue takes an object that no API server has filled in, where some empty policies count."""
     queue, spec = read_cluster_queue(manifest), mapping(manifest.get("spec"))
     scope = mapping(spec.get("admissionScope"))
     return QueueSettings(
@@ -111,7 +112,7 @@ def read_queue_settings(manifest: Manifest) -> QueueSettings:
         strategy=queue.queueing_strategy,
         selector=read_label_selector(spec.get("namespaceSelector")),
         stop_policy=queue.stop_policy,
-        preemption=_preemption(mapping(spec.get("preemption"))),
+        preemption=_preemption(spec.get("preemption"), NEVER if stored else ""),
         fungibility=_fungibility(mapping(spec.get("flavorFungibility"))),
         checks=queue.checks,
         usage_based=scope.get("admissionMode") == "UsageBasedAdmissionFairSharing",
@@ -126,13 +127,16 @@ def _weight(node: QuotaNode) -> int:
     return _UNIT_WEIGHT if node.weight is None else node.weight.nano
 
 
-def _preemption(spec: Mapping[str, object]) -> PreemptionPolicy:
+def _preemption(value: object, absent: str) -> PreemptionPolicy:
+    if value is None:
+        return PreemptionPolicy()
+    spec = mapping(value)
     borrow = mapping(spec.get("borrowWithinCohort"))
     threshold = borrow.get("maxPriorityThreshold")
     return PreemptionPolicy(
-        text(spec.get("withinClusterQueue")) or NEVER,
-        text(spec.get("reclaimWithinCohort")) or NEVER,
-        text(borrow.get("policy")) or NEVER,
+        text(spec.get("withinClusterQueue")) or absent,
+        text(spec.get("reclaimWithinCohort")) or absent,
+        text(borrow.get("policy")) or (NEVER if spec.get("borrowWithinCohort") is None else absent),
         threshold if isinstance(threshold, int) else None,
     )
 

@@ -159,6 +159,8 @@ class Queues:
             self._sort_by_root()
         moved = 0
         for root in roots:
+            if root.on_cycle:
+                continue  # nothing is admitted there before the cycle is undone
             for name in sorted(self._set_aside.get(root, ())):
                 moved += self._flush_queue(root, name, now)
         return moved

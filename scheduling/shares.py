@@ -33,15 +33,15 @@ class Share:
     @property
     def rank(self) -> tuple[bool, Fraction]:
         """What shares are compared by. Who borrows with weight 0 comes after all who have a weight."""
-        if not self.ratio:
-            return False, _NOTHING
-        if not self.weight:
+        if not self.weight and self.ratio:
             return True, self.ratio
         return False, self.weighted
 
     @property
     def weighted(self) -> Fraction:
-        """The share itself. Raises ZeroDivisionError for weight 0."""
+        """The share itself; nothing of nothing is 0 by any weight. Raises ZeroDivisionError for weight 0 else."""
+        if self.weight == _UNIT_WEIGHT or not self.ratio:
+            return self.ratio
         return self.ratio * _UNIT_WEIGHT / self.weight
 
     @property
@@ -66,12 +66,12 @@ class Shares:
         if node.up is None:
             return Share(weight=node.weight)
         borrowed = _borrowed(node)
-        resource, ratio = "", _NOTHING
+        resource, most, of = "", 0, 1
         for name in sorted(borrowed):  # of equal ones the first by name
             lendable = self.lendable(node.up, name)
-            if lendable > 0 and Fraction(borrowed[name] * 1000, lendable) > ratio:
-                resource, ratio = name, Fraction(borrowed[name] * 1000, lendable)
-        return Share(bool(borrowed), resource, ratio, node.weight)
+            if lendable > 0 and borrowed[name] * of > most * lendable:
+                resource, most, of = name, borrowed[name], lendable
+        return Share(bool(borrowed), resource, Fraction(most * 1000, of) if most else _NOTHING, node.weight)
 
     def lendable(self, cohort: QuotaNode, resource: str) -> int:
         """The most that the children of the cohort could ever use of the resource, over all flavors of the tree."""

@@ -24,13 +24,16 @@ class Options:
     """How the engine decides, whatever the objects say; Kueue's Configuration has the same under the same names.
 
     `fair_sharing`: shares of the tree decide instead of borrowing levels. `ignore_undeclared`: a resource that the
-    ClusterQueue does not cover needs no quota (quotaCheckStrategy IgnoreUndeclared). `compat`: do as Kueue does
-    also where it is known to be wrong (docs/adr).
+    ClusterQueue does not cover needs no quota (quotaCheckStrategy IgnoreUndeclared). `partial_admission`,
+    `recompute_on_overlap`: Kueue's gates PartialAdmission and RecomputeAssignmentUponPreemptionTargetsOverlap.
+    `compat`: do as Kueue does also where it is known to be wrong (docs/adr).
     """
 
     fair_sharing: bool = False
     strategies: tuple[str, ...] = (LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, LESS_THAN_INITIAL_SHARE)
     ignore_undeclared: bool = False
+    partial_admission: bool = True
+    recompute_on_overlap: bool = True
     compat: bool = False
 
 
@@ -52,11 +55,15 @@ class Reservation:
 
 @dataclass(slots=True, eq=False)
 class Queue:
-    """A ClusterQueue with its place in the tree. `generation`: see `State.generation`."""
+    """A ClusterQueue with its place in the tree. `generation`: see `State.generation`.
+
+    `inactive` says why it admits nothing, empty where it does. It goes on lending, and nobody is preempted in it.
+    """
 
     settings: QueueSettings
     node: QuotaNode
     reservations: dict[str, Reservation] = field(default_factory=dict)
+    inactive: str = ""
     generation: int = 0
 
     @property

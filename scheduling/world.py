@@ -6,14 +6,17 @@ are alike. An event costs the depth of the tree, and the queues that it concerns
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from fractions import Fraction
 
 from policies.limit_ranges import Summary
 from policies.pod_defaults import Surroundings
 from policies.quantity import Amounts
 from scheduling.admissibility import adjusted
-from scheduling.amounts import Usage
+from scheduling.amounts import Usage, total
+from scheduling.candidates import Precedence
+from scheduling.consumption import Consumption
+from scheduling.decisions import Wait
 from scheduling.node import QuotaNode, queues_below
 from scheduling.order import Ordering, shape
 from scheduling.pending import Entry
@@ -29,7 +32,8 @@ _BARE = Surroundings()
 
 
 class World:
-    """`ordering` and `counting` are Kueue's configuration of the queue order and of requests.
+    """`ordering` and `counting` are Kueue's configuration of the queue order and of requests; `consumption` is there
+    with admission fair sharing.
 
     `now` of each method is the moment of the event in nanoseconds.
     """
@@ -39,12 +43,14 @@ class World:
         options: Options | None = None,
         ordering: Ordering | None = None,
         counting: Counting = DEFAULT,
-        usage_of: Callable[[str], Fraction] | None = None,
+        consumption: Consumption | None = None,
     ) -> None:
         self.state = State(options)
         self.ordering = ordering or Ordering()
+        self.consumption = consumption
+        self.precedence = Precedence(self.ordering, self._consumed_by if consumption else None)
         self.counting = counting
-        self.queues = Queues(self.state.tree, self._entry, usage_of)
+        self.queues = Queues(self.state.tree, self._entry, consumption.usage if consumption else None)
         self.workloads: dict[str, Workload] = {}
         self.checks: dict[str, CheckSettings] = {}
         self.readiness: dict[str, Readiness] = {}
@@ -53,6 +59,7 @@ class World:
         self.terminating: set[str] = set()
         self.marked: dict[str, str] = {}
         self.assumed: set[str] = set()
+        self._found: dict[Hashable, Wait] = {}
         self._flavor_users: dict[str, dict[str, None]] = {}
         self._check_users: dict[str, dict[str, None]] = {}
         self._reserved_in: dict[str, dict[str, Workload]] = {}
@@ -163,6 +170,8 @@ class World:
             self._judge_all(self._check_users.get(name, ()))
 
     def put_local_queue(self, settings: LocalQueueSettings, now: int) -> None:
+        if self.consumption is not None:
+            self.consumption.put_weight(settings.key, settings.weight)
         self.queues.put_local_queue(settings, now)
 
     def drop_local_queue(self, key: str) -> None:
@@ -201,6 +210,7 @@ class World:
             self.queues.drop(workload.key)
 
     def drop_workload(self, key: str) -> None:
+        self._found.pop(key, None)
         if self.workloads.pop(key, None) is not None:
             self.queues.drop(key)
             self._gives_back(key)
@@ -208,8 +218,12 @@ class World:
     def assume(self, workload: Workload, queue: Queue, used: Usage) -> None:
         """Quota was given to it, though its object does not say so yet; until the object does, or `forget`."""
         self.assumed.add(workload.key)
+        self._found.pop(workload.key, None)
         self.queues.drop(workload.key)
         self.state.reserve(Reservation(workload, queue, used))
+        if self.consumption is not None and queue.settings.usage_based:
+            totals = total(entry.requests for entry in total_requests(workload, self.counting))
+            self.consumption.punish(f"{workload.namespace}/{workload.queue}", workload.key, totals)
 
     def forget(self, key: str, now: int) -> None:
         """What was assumed did not come about: the quota is free, and the workload waits again."""
@@ -245,6 +259,7 @@ class World:
             del self._reserved_in[name][key]
         reservation = self.state.release(key)
         if reservation is not None:
+            self._pardon(reservation.workload)
             self._released(reservation.queue.name)
 
     def _released(self, queue: str) -> None:
@@ -252,10 +267,41 @@ class World:
             self.state.touch(self.state.queues[queue])
             self.queues.wake(queue)
 
+    # --- what was found out
+
+    def note(self, entry: Entry, wait: Wait) -> None:
+        """Remember why a head waits: for itself, and for all that are alike and set aside with it."""
+        self._found[entry.key] = wait
+        if wait.set_aside:
+            self._found[wait.queue, entry.shape] = wait
+
+    def found_out(self, key: str) -> Wait | None:
+        """Why the workload waits by the last cycle that tried it, or one alike; None where none has."""
+        workload = self.workloads[key]
+        name = self.queues.queue_of(workload)
+        entry = self.queues.pending[name].get(key) if name is not None else None
+        if entry is None or name is None:
+            return None
+        return self._found.get(key) or self._found.get((name, entry.shape))
+
+    def _pardon(self, workload: Workload) -> None:
+        if self.consumption is not None:
+            self.consumption.pardon(f"{workload.namespace}/{workload.queue}", workload.key)
+
+    def _consumed_by(self, reservation: Reservation) -> Fraction | None:
+        """What the LocalQueue of a candidate used, where its ClusterQueue goes by that."""
+        if self.consumption is None or not reservation.queue.settings.usage_based:
+            return None
+        return self.consumption.usage(f"{reservation.workload.namespace}/{reservation.workload.queue}")
+
     # --- what follows
 
+    def around(self, namespace: str) -> Surroundings:
+        """What completes pod templates there."""
+        return self.surroundings.get(namespace, _BARE)
+
     def _entry(self, workload: Workload) -> Entry:
-        complete = adjusted(workload, self.surroundings.get(workload.namespace, _BARE))
+        complete = adjusted(workload, self.around(workload.namespace))
         return Entry(complete, shape(complete, self.counting), self.ordering.since(workload))
 
     def _index(self, settings: QueueSettings | None, old: QueueSettings | None) -> None:
@@ -282,6 +328,15 @@ class World:
         cycle = self.state.tree.broken(queue.node)
         found = readiness(queue.settings, self.state.flavors, self.checks, cycle, queue.name in self.terminating)
         self.readiness[queue.name] = found
+        queue.inactive = "" if found.active else found.message
+
+    def queues_with_flavor(self, flavor: str) -> list[str]:
+        """The ClusterQueues that have quota of the flavor."""
+        return [*self._flavor_users.get(flavor, ())]
+
+    def queues_with_check(self, check: str) -> list[str]:
+        """The ClusterQueues whose workloads must pass the check."""
+        return [*self._check_users.get(check, ())]
 
     def can_admit(self, queue: str) -> Readiness:
         return self.readiness.get(queue, NOT_FOUND)

@@ -7,8 +7,11 @@ import sys
 from tests.conformance import (
     kueue,
     kueue_amounts,
+    kueue_cache,
     kueue_flavors,
     kueue_preemption,
+    kueue_queue,
+    kueue_scheduler,
     kueue_status,
     kueue_workload,
     volcano,
@@ -22,8 +25,11 @@ from tests.conformance.suite import ENVIRONMENT, Suite, folder
 PROJECTS = (
     kueue,
     kueue_amounts,
+    kueue_cache,
     kueue_flavors,
     kueue_preemption,
+    kueue_queue,
+    kueue_scheduler,
     kueue_workload,
     kueue_status,
     volcano,

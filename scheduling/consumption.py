@@ -1,0 +1,105 @@
+"""Admission fair sharing: what LocalQueues used of late, which decides whose workload is next in a ClusterQueue.
+
+What was used fades by half in each half-life. A workload that has just got quota counts at once, by a penalty, until
+its usage shows. Amounts are exact decimals of cores or whole units, rounded down to 9 places as a status holds them.
+Source: Kueue v0.19, pkg/util/admissionfairsharing; KEP-4136.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import ROUND_DOWN, Context, Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+Consumed: TypeAlias = Mapping[str, Decimal]
+"""By resource."""
+NEVER_NEXT = Fraction(2**200)
+"""The usage of a LocalQueue without weight: above whatever another one can have used."""
+_PLACES = Decimal("1e-9")
+_EXACT = Context(prec=60, rounding=ROUND_DOWN)
+_HALF = Decimal("0.5")
+_MILLI = Decimal("0.001")
+
+
+@dataclass(frozen=True, slots=True)
+class Fading:
+    """The configuration `admissionFairSharing`; times in nanoseconds. `weights` are by resource, 1 where not named."""
+
+    half_life: int = 0
+    sampling: int = 5 * 60 * 10**9
+    weights: Mapping[str, Fraction] = field(default_factory=dict)
+
+    def part(self, elapsed: int) -> Decimal:
+        """Which part of what was used so far has faded after so long: 0 to 1; 0 without a half-life."""
+        if not self.half_life:
+            return Decimal(0)
+        left = _EXACT.power(_HALF, _EXACT.divide(Decimal(elapsed), Decimal(self.half_life)))
+        return _EXACT.subtract(Decimal(1), left)
+
+    def sampled(self, consumed: Consumed, in_use: Consumed, elapsed: int) -> dict[str, Decimal]:
+        """What counts as consumed now, when `in_use` was in use since the last sample."""
+        if not self.half_life:
+            return {}
+        new = self.part(elapsed)
+        old = _EXACT.subtract(Decimal(1), new)
+        return {
+            resource: _kept(old * consumed.get(resource, Decimal(0)) + new * in_use.get(resource, Decimal(0)))
+            for resource in sorted({*consumed, *in_use})
+        }
+
+    def penalty(self, requests: Mapping[str, int]) -> dict[str, Decimal]:
+        """What a workload counts from its reservation on, by what it asks for in milli-CPU and whole units."""
+        part = self.part(self.sampling)
+        return {resource: _kept(part * in_units(resource, amount)) for resource, amount in requests.items()}
+
+
+class Consumption:
+    """What every LocalQueue consumed, by its name `namespace/name`, with the penalties that are still to show."""
+
+    def __init__(self, fading: Fading) -> None:
+        self.fading = fading
+        self._consumed: dict[str, Consumed] = {}
+        self._weights: dict[str, int] = {}
+        self._penalties: dict[str, dict[str, Consumed]] = {}
+
+    def put(self, queue: str, consumed: Consumed) -> None:
+        self._consumed[queue] = consumed
+
+    def put_weight(self, queue: str, weight: int) -> None:
+        """fairSharing.weight in units of 1e-9."""
+        self._weights[queue] = weight
+
+    def drop(self, queue: str) -> None:
+        self._consumed.pop(queue, None)
+        self._weights.pop(queue, None)
+        self._penalties.pop(queue, None)
+
+    def punish(self, queue: str, workload: str, requests: Mapping[str, int]) -> None:
+        """Count a workload that has just got quota."""
+        self._penalties.setdefault(queue, {})[workload] = self.fading.penalty(requests)
+
+    def pardon(self, queue: str, workload: str) -> Consumed:
+        """Its usage shows by now, or it will never be admitted; what it counted."""
+        return self._penalties.get(queue, {}).pop(workload, {})
+
+    def usage(self, queue: str) -> Fraction:
+        """What the LocalQueue used by its weight; less goes first."""
+        weight = self._weights.get(queue, 10**9)
+        if weight <= 0:
+            return NEVER_NEXT
+        total = Fraction(0)
+        for consumed in (self._consumed.get(queue, {}), *self._penalties.get(queue, {}).values()):
+            for resource, amount in consumed.items():
+                total += self.fading.weights.get(resource, Fraction(1)) * Fraction(amount)
+        return total * 10**9 / weight
+
+
+def in_units(resource: str, amount: int) -> Decimal:
+    """An amount as Kueue counts it, in cores or whole units."""
+    return Decimal(amount) * _MILLI if resource == "cpu" else Decimal(amount)
+
+
+def _kept(amount: Decimal) -> Decimal:
+    return amount.quantize(_PLACES, rounding=ROUND_DOWN, context=_EXACT)

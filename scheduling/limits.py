@@ -1,0 +1,23 @@
+"""What this engine does not decide. Such workloads are never admitted by ignoring what they ask for."""
+
+from __future__ import annotations
+
+from scheduling.workload import Workload
+
+
+def beyond(workload: Workload) -> str:
+    """What the workload asks for that the engine cannot decide, and what to do; empty where there is nothing."""
+    for pod_set in workload.pod_sets:
+        if pod_set.topology is not None:
+            return (
+                f"pod set {pod_set.name} asks for a topology, which Quotree does not place yet; "
+                "remove its topologyRequest, or let Kueue admit it"
+            )
+        if pod_set.template.claims_devices:
+            return (
+                f"pod set {pod_set.name} claims devices by ResourceClaim, which Quotree does not count yet; "
+                "ask for them as an extended resource, or let Kueue admit it"
+            )
+    if workload.elastic:
+        return "it is a slice of an elastic job, which Quotree does not resize yet; let Kueue admit it"
+    return ""

@@ -1,0 +1,332 @@
+"""Kueue's tables of the scheduler: whole cycles, the order of entries, what is reserved and where heads go back to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from scheduling import times
+from scheduling.amounts import FlavorResource
+from scheduling.assignment import Assignment
+from scheduling.consumption import Consumption, Fading
+from scheduling.cycle import to_reserve
+from scheduling.decisions import Decision, Preempt, Reserve, Wait
+from scheduling.engine import Engine
+from scheduling.modes import Outcome
+from scheduling.nominee import Nominee, classic_order
+from scheduling.order import Ordering
+from scheduling.outcome import reserved, waiting
+from scheduling.pending import Entry, Requeue
+from scheduling.queue_settings import (
+    read_check_settings,
+    read_cohort_settings,
+    read_local_queue_settings,
+    read_queue_settings,
+)
+from scheduling.reading import read_workload
+from scheduling.resource_flavor import read_flavor
+from scheduling.state import Options
+from scheduling.status.eviction import preempt
+from scheduling.workload import Admission, Workload
+from scheduling.world import World
+from tests.conformance.suite import Case, Data, Suite, mismatch, table
+
+_GATES = {
+    "PartialAdmission",
+    "PrioritySortingWithinCohort",
+    "RecomputeAssignmentUponPreemptionTargetsOverlap",
+    "TopologyAwareScheduling",
+    "TASRecomputeAssignmentWithinSchedulingCycle",
+    "FlavorFungibilityPreserveScanProgress",
+    "AdmissionFairSharing",
+}
+"""What the engine has; of topologies only that nothing without one is treated otherwise."""
+_OFF = {"PrioritizePreemptorWorkloads": "a waiting preemptor is not put before others"}
+_TOPOLOGY = "topologies are not placed"
+
+
+def suites(folder: Path) -> Iterator[Suite]:
+    for name, check in _CHECKS.items():
+        path = folder / "kueue" / "scheduler" / f"{name}.json"
+        if path.is_file():
+            suite = Suite(f"kueue/{name}")
+            for case in table(path):
+                reason = _out(case)
+                if reason:
+                    suite.leave_out(reason)
+                else:
+                    suite.cases.append(Case(case["name"], partial(check, case)))
+            yield suite
+
+
+def _out(case: Data) -> str:
+    """Why the case is left out, empty where it is not."""
+    for gate, on in (case.get("featureGates") or {}).items():
+        if on and gate not in _GATES:
+            return _OFF.get(gate) or f"{gate} is not built"
+    if any(flavor.get("spec", {}).get("topologyName") for flavor in case["given"].get("resourceFlavors") or ()):
+        return _TOPOLOGY
+    return ""
+
+
+# --- a world of a case
+
+
+def world_of(case: Data) -> World:
+    """The world that the case starts with."""
+    given, gates = case["given"], case.get("featureGates") or {}
+    config = case.get("config") or {}
+    fair = config.get("fairSharing")
+    strategies = tuple((fair or {}).get("preemptionStrategies") or ()) or Options().strategies
+    options = Options(
+        fair_sharing=fair is not None,
+        strategies=strategies,
+        partial_admission=gates.get("PartialAdmission", True),
+        recompute_on_overlap=gates.get("RecomputeAssignmentUponPreemptionTargetsOverlap", False),
+        compat=True,
+    )
+    ordering = Ordering(by_priority=gates.get("PrioritySortingWithinCohort", True))
+    world = World(options, ordering, consumption=_consumption(case))
+    now = now_of(case)
+    for flavor in given.get("resourceFlavors") or ():
+        world.put_flavor(read_flavor(flavor))
+    for check in given.get("admissionChecks") or ():
+        world.put_check(read_check_settings(check))
+    for queue in given.get("clusterQueues") or ():
+        world.put_queue(read_queue_settings(queue, stored=False), now)
+    for cohort in given.get("cohorts") or ():
+        world.put_cohort(read_cohort_settings(cohort), now)
+    for namespace in given.get("namespaces") or ():
+        meta = namespace["metadata"]
+        world.put_namespace(meta["name"], meta.get("labels") or {})
+    for local in given.get("localQueues") or ():
+        world.put_local_queue(read_local_queue_settings(local), now)
+    for workload in given.get("workloads") or ():
+        world.put_workload(read_workload(workload), now)
+    return world
+
+
+def _consumption(case: Data) -> Consumption | None:
+    settings = (case.get("config") or {}).get("admissionFairSharing")
+    if settings is None or not (case.get("featureGates") or {}).get("AdmissionFairSharing", True):
+        return None
+    weights = {name: Fraction(str(weight)) for name, weight in (settings.get("resourceWeights") or {}).items()}
+    half_life, sampling = seconds(settings["usageHalfLifeTime"]), seconds(settings["usageSamplingInterval"])
+    consumption = Consumption(Fading(half_life * times.SECOND, sampling * times.SECOND, weights))
+    for name, consumed in (case["given"].get("initialUsage") or {}).items():
+        amounts = {resource: Decimal(str(amount)) for resource, amount in consumed.items()}
+        consumption.put(f"default/{name}", amounts)
+    return consumption
+
+
+def seconds(duration: str) -> int:
+    """Of a Go duration such as 10s or 1h30m0s."""
+    found = re.findall(r"(\d+)(h|m|s)", duration)
+    return sum(int(count) * {"h": 3600, "m": 60, "s": 1}[unit] for count, unit in found)
+
+
+def now_of(case: Data) -> int:
+    return times.parse(case["given"].get("now") or "2025-01-01T00:00:00Z")
+
+
+# --- whole cycles
+
+
+def _cycle(case: Data) -> str | None:
+    world = world_of(case)
+    decisions = Engine(world).step(now_of(case))
+    if case["given"].get("statusPatchError"):
+        for decision in decisions:
+            if isinstance(decision, Reserve):
+                world.forget(decision.workload.key, now_of(case))
+        decisions = [decision for decision in decisions if not isinstance(decision, Reserve)]
+    return (
+        _same_assignments(case, world, decisions)
+        or _same_left(case, world)
+        or _same_statuses(case, world, decisions)
+        or _same_conditions(case, world, decisions)
+        or _same_skips(case, decisions)
+    )
+
+
+def _same_assignments(case: Data, world: World, decisions: list[Decision]) -> str | None:
+    expected = {
+        key: read_workload({"metadata": {}, "status": {"admission": admission}}).admission
+        for key, admission in (case["expect"].get("assignments") or {}).items()
+    }
+    return mismatch(_admissions(expected), _admissions(_assigned(world, decisions)))
+
+
+def _assigned(world: World, decisions: list[Decision]) -> dict[str, Admission | None]:
+    after = carried_out(world, decisions, 0)
+    return {key: after[key].admission for key in world.state.reservations}
+
+
+def _admissions(found: Mapping[str, Admission | None]) -> dict[str, object]:
+    return {
+        key: admission
+        and (
+            admission.cluster_queue,
+            [(entry.name, entry.count, dict(entry.flavors), dict(entry.usage)) for entry in admission.assignments],
+        )
+        for key, admission in found.items()
+    }
+
+
+def carried_out(world: World, decisions: list[Decision], now: int, detailed: bool = True) -> dict[str, Workload]:
+    """Every workload as it is once the decisions are written."""
+    after = dict(world.workloads)
+    for decision in decisions:
+        if isinstance(decision, Reserve):
+            queue = world.state.queues[decision.queue].settings
+            key = decision.workload.key
+            after[key] = reserved(after[key], decision, queue, now, detailed=detailed)
+        elif isinstance(decision, Preempt):
+            victim = decision.target.reservation.workload
+            after[victim.key] = preempt(victim, decision.target.reason, decision.message, now)
+        else:
+            key = decision.workload.key
+            after[key] = waiting(after[key], decision, now, world.counting, detailed=detailed)
+    return after
+
+
+def _same_left(case: Data, world: World) -> str | None:
+    active, aside = {}, {}
+    for name, queue in world.queues.pending.items():
+        if found := sorted(entry.key for entry in queue.active()):
+            active[name] = found
+        if found := sorted(entry.key for entry in queue.inadmissible()):
+            aside[name] = found
+    expect = case["expect"]
+    return mismatch(_sorted(expect.get("left")), active) or mismatch(_sorted(expect.get("inadmissibleLeft")), aside)
+
+
+def _sorted(lists: Mapping[str, list[str]] | None) -> dict[str, list[str]]:
+    return {name: sorted(keys) for name, keys in (lists or {}).items() if keys}
+
+
+def _same_statuses(case: Data, world: World, decisions: list[Decision]) -> str | None:
+    after = carried_out(world, decisions, now_of(case), detailed=False)
+    return _same_workloads(case["expect"].get("workloads") or (), after)
+
+
+def _same_workloads(manifests: Iterable[Data], after: Mapping[str, Workload]) -> str | None:
+    for workload in map(read_workload, manifests):
+        wrong = mismatch(_status(workload), _status(after[workload.key]))
+        if wrong:
+            return f"{workload.key}: {wrong}"
+    return None
+
+
+def _status(workload: Workload) -> dict[str, Any]:
+    return {
+        "conditions": _conditions(workload),
+        "admission": _admissions({"": workload.admission}),
+        "requests": {name: dict(found) for name, found in workload.resource_requests.items()},
+        "checks": sorted((check.name, check.state, check.retries) for check in workload.checks),
+        "active": workload.active,
+        "evictions": workload.evictions,
+    }
+
+
+def _conditions(workload: Workload) -> dict[str, tuple[str, str, str]]:
+    return {kind: (found.status, found.reason, found.message) for kind, found in workload.conditions.items()}
+
+
+def _same_conditions(case: Data, world: World, decisions: list[Decision]) -> str | None:
+    after = carried_out(world, decisions, now_of(case))
+    for key, conditions in (case["expect"].get("conditionsWithObservability") or {}).items():
+        expected = read_workload({"metadata": {}, "status": {"conditions": conditions}})
+        wrong = mismatch(_conditions(expected), _conditions(after[key]))
+        if wrong:
+            return f"{key}: {wrong}"
+    return None
+
+
+def _same_skips(case: Data, decisions: list[Decision]) -> str | None:
+    expected = case["expect"].get("skippedPreemptions")
+    if expected is None:
+        return None
+    skipped: dict[str, int] = {}
+    for decision in decisions:
+        if isinstance(decision, Wait) and decision.requeue == Requeue.FAILED_AFTER_NOMINATION and decision.victims:
+            skipped[decision.queue] = skipped.get(decision.queue, 0) + 1
+    return mismatch({name: count for name, count in expected.items() if count}, skipped)
+
+
+def _two_cycles(case: Data) -> str | None:
+    """The search for flavors goes on where it ended, unless what it found out is void."""
+    world, now, expect = world_of(case), now_of(case), case["expect"]
+    for local in case["given"].get("localQueues") or ():
+        world.put_namespace(local["metadata"]["namespace"], {})
+    engine = Engine(world)
+    first = engine.step(now)
+    wrong = _same_workloads(expect.get("workloadsAfterFirstCycle") or (), carried_out(world, first, now, False))
+    for gone in case["given"].get("deleteWorkloads") or ():
+        world.drop_workload(gone)
+    second = engine.step(now)
+    expected = {
+        key: read_workload({"metadata": {}, "status": {"admission": admission}}).admission
+        for key, admission in (expect.get("admissionsOnSecondSchedule") or {}).items()
+    }
+    return wrong or mismatch(_admissions(expected), _admissions(_assigned(world, [*first, *second])))
+
+
+def _many_cycles(case: Data) -> str | None:
+    """As many cycles as there are workloads, ordered by what LocalQueues used."""
+    world = world_of(case)
+    world.put_namespace("default", {})
+    engine, decisions = Engine(world), []
+    for _ in case["given"]["workloads"]:
+        decisions += engine.step(now_of(case))
+    return _same_statuses(case, world, decisions) or _same_conditions(case, world, decisions)
+
+
+# --- parts of a cycle
+
+
+def _entry_order(case: Data) -> str | None:
+    given, gates = case["given"], case.get("featureGates") or {}
+    by_eviction = (given.get("workloadOrdering") or {}).get("PodsReadyRequeuingTimestamp", "Eviction") == "Eviction"
+    ordering = Ordering(by_eviction, gates.get("PrioritySortingWithinCohort", True))
+    nominees = []
+    for found in given["entries"]:
+        workload = read_workload(found["workload"])
+        assignment = Assignment((), {}, found.get("borrowing", 0), Outcome.FIT)
+        nominees.append(Nominee(Entry(workload, "", ordering.since(workload)), None, assignment))  # type: ignore[arg-type]
+    order = [nominee.workload.name for nominee in classic_order(nominees, ordering.by_priority)]
+    return mismatch(case["expect"]["order"], order)
+
+
+def _to_reserve(case: Data) -> str | None:
+    given = case["given"]
+    world = World(Options(compat=True))
+    settings = read_queue_settings(given["clusterQueue"])
+    world.put_queue(settings, 0)
+    queue = world.state.queues[settings.name]
+    world.state.tree.add(queue.node, _usage(given.get("clusterQueueUsage")))
+    mode = {"Preempt": Outcome.PREEMPT, "Fit": Outcome.FIT}.get(given["assignmentMode"], Outcome.NO_FIT)
+    assignment = Assignment((), _usage(given["assignmentUsage"]), given.get("borrowing", 0), mode)
+    expected = _usage(case["expect"]["reserved"])
+    return mismatch(expected, assignment.usage if mode == Outcome.FIT else to_reserve(queue, assignment, compat=True))
+
+
+def _usage(amounts: Mapping[str, int] | None) -> dict[FlavorResource, int]:
+    return {FlavorResource.parse(pair): amount for pair, amount in (amounts or {}).items()}
+
+
+_CHECKS = {
+    "TestSchedule": _cycle,
+    "TestScheduleForFairSharing": _cycle,
+    "TestScheduleRecomputePreemptionTargets": _cycle,
+    "TestScheduleConcurrentAdmission": _cycle,
+    "TestLastSchedulingContext": _two_cycles,
+    "TestScheduleForAFS": _many_cycles,
+    "TestEntryOrdering": _entry_order,
+    "TestResourcesToReserve": _to_reserve,
+}

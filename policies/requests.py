@@ -29,7 +29,7 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, Quantity]:
     """What one pod needs at its worst moment.
 
     Sidecars (init containers that restart) run on beside the containers, so they add up; a plain init container runs
-    beside the sidecars declared before it. Requests of the pod as a whole win over these; overhead comes on top.
+    beside the sidecars declared before it. What the pod says as a whole comes over these, overhead on top.
     """
     sidecars: dict[str, Quantity] = {}
     starting: dict[str, Quantity] = {}
@@ -41,12 +41,22 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, Quantity]:
     running = sidecars
     for container in map(mapping, listing(spec.get("containers"))):
         running = add(running, container_requests(container))
-    whole = {
-        resource: quantity
-        for resource, quantity in container_requests(spec).items()
-        if resource in _OF_THE_POD or resource.startswith("hugepages-")
-    }
-    return add({**maximum(running, starting), **whole}, readable(spec.get("overhead")))
+    return add(of_the_pod(spec, maximum(running, starting)), readable(spec.get("overhead")))
+
+
+def of_the_pod(spec: Mapping[str, Any], together: Amounts) -> dict[str, Quantity]:
+    """What the containers request together, and what the pod as a whole says about cpu, memory and huge pages.
+
+    Its requests win; its limit counts where neither it nor any container requests the resource, as in the API server.
+    """
+    resources = mapping(spec.get("resources"))
+    limits, requests = _of_pods(resources.get("limits")), _of_pods(resources.get("requests"))
+    return {**limits, **together, **requests}
+
+
+def _of_pods(values: object) -> dict[str, Quantity]:
+    quantities = readable(values)
+    return {name: quantities[name] for name in quantities if name in _OF_THE_POD or name.startswith("hugepages-")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,20 @@ def test_a_limit_stands_for_a_request_that_is_missing() -> None:
     }
 
 
+def test_a_limit_of_its_own_counts_before_a_default_request() -> None:
+    around = Surroundings(summarize([limit_range(default={"cpu": "4"}, defaultRequest={"cpu": "3"})]))
+
+    assert completed({"containers": [container(None, {"cpu": "6"})]}, around)["containers"] == [
+        container({"cpu": "6"}, {"cpu": "6"})
+    ]
+
+
+def test_a_limit_of_the_pod_is_a_request_only_of_what_no_container_requests() -> None:
+    spec = {"containers": [container({"cpu": "1"})], "resources": {"limits": {"cpu": "2", "memory": "1Gi"}}}
+
+    assert completed(spec, Surroundings())["resources"]["requests"] == {"memory": "1Gi"}
+
+
 def test_pod_defaults_count_only_for_a_pod_that_asks_as_a_whole() -> None:
     around = Surroundings(summarize([limit_range("Pod", defaultRequest={"cpu": "3"})]))
 

@@ -49,10 +49,17 @@ def test_sidecars_run_beside_the_containers_and_beside_what_starts_after_them() 
 
 
 def test_requests_of_the_pod_win_for_cpu_and_memory_alone() -> None:
-    whole = {"requests": {"cpu": "1", "nvidia.com/gpu": "9"}, "limits": {"memory": "2Gi"}}
+    whole = {"requests": {"cpu": "1", "nvidia.com/gpu": "9"}}
     spec = {"containers": [container(cpu="3", memory="1Gi")], "resources": whole}
 
-    assert texts(spec) == {"cpu": "1", "memory": "2Gi"}
+    assert texts(spec) == {"cpu": "1", "memory": "1Gi"}
+
+
+def test_a_limit_of_the_pod_counts_where_nothing_requests_the_resource() -> None:
+    whole = {"limits": {"cpu": "4", "memory": "2Gi", "nvidia.com/gpu": "9"}}
+    spec = {"containers": [container(memory="1Gi")], "resources": whole}
+
+    assert texts(spec) == {"cpu": "4", "memory": "1Gi"}
 
 
 def test_overhead_comes_on_top_of_all() -> None:

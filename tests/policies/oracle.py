@@ -6,11 +6,13 @@ wrong is a mapping from (what, object, detail) to by how much; a world is sound 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, NamedTuple
+
+from tests.policies import queue_oracle
+from tests.policies.queue_oracle import PARENT, Team, Tree, json_object
 
 Manifest = dict[str, Any]
 
@@ -29,6 +31,7 @@ Faults = dict[Fault, Fraction]
 NONE = Fraction(0)
 DEPTH = 5
 YUNIKORN = "yunikorn.apache.org/namespace."
+CONFIGS = Key("ConfigMap", "yunikorn", "yunikorn-configs")
 _BUILT_IN = ("root", "default")
 _UNITS = {
     "": Fraction(1),
@@ -54,7 +57,7 @@ def applied(world: World, edit: Edit) -> World:
 def faults(world: World) -> Faults:
     """Everything that is wrong in this world."""
     found: Faults = {}
-    for check in (_volcano, _work, _kueue, _namespaces):
+    for check in (_volcano, _work, _kueue, _namespaces, _queue_texts):
         for what, key, detail, excess in check(world):
             found[what, key, detail] = max(excess, found.get((what, key, detail), NONE))
     return found
@@ -252,32 +255,67 @@ def _quota(key: Key, node: Manifest, flavor: str, quota: Manifest) -> Iterator[R
 def _namespaces(world: World) -> Iterator[Row]:
     for key, namespace in _of_kind(world, "Namespace"):
         notes = namespace["metadata"].get("annotations", {})
-        read: dict[str, dict[str, Fraction]] = {}
         for which in ("quota", "guaranteed"):
-            read[which] = {}
-            text = notes.get(YUNIKORN + which)
-            values = _object(text) if text else {}
+            values = json_object(notes.get(YUNIKORN + which) or "{}")
             if values is None:
                 yield "no JSON object", key, which, NONE
-                continue
-            for name, value in values.items():
-                if (number := amount(value)) is None:
+            for name, value in (values or {}).items():
+                if amount(value) is None:
                     yield "no amount", key, f"{which} {name}", NONE
-                else:
-                    read[which][name] = number
-            if any(amount(value) is None for value in values.values()) or not any(read[which].values()):
-                read[which] = {}  # one bad value voids the whole, and nothing but zeros is no quota
-        for name, value in read["guaranteed"].items():
-            if name in read["quota"] and value > read["quota"][name]:
-                yield "guaranteed > quota", key, name, value - read["quota"][name]
+        quota, guaranteed = (_granted(notes, which) for which in ("quota", "guaranteed"))
+        for name, value in guaranteed.items():
+            if name in quota and value > quota[name]:
+                yield "guaranteed > quota", key, name, value - quota[name]
 
 
-def _object(text: str) -> dict[str, object] | None:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+def _granted(notes: Mapping[str, str], which: str) -> dict[str, Fraction]:
+    """One bad value voids the whole, and nothing but zeros is no quota."""
+    values = {name: amount(value) for name, value in (json_object(notes.get(YUNIKORN + which) or "{}") or {}).items()}
+    read = {name: value for name, value in values.items() if value is not None}
+    return read if len(read) == len(values) and any(read.values()) else {}
+
+
+def queues_of(world: World) -> Tree | None:
+    config = world.get(CONFIGS)
+    return queue_oracle.read(config["data"]["queues.yaml"], amount) if config else None
+
+
+def _team(namespace: Manifest) -> Team:
+    notes = namespace["metadata"].get("annotations", {})
+    quota, guaranteed = (
+        {"vcore" if name == "cpu" else name: value for name, value in _granted(notes, which).items()}
+        for which in ("quota", "guaranteed")
+    )
+    return Team(namespace["metadata"]["name"], notes.get(PARENT, ""), quota, guaranteed)
+
+
+def _queue_texts(world: World) -> Iterator[Row]:
+    root = queues_of(world)
+    if root is None:
+        return
+    teams = [_team(namespace) for _, namespace in _of_kind(world, "Namespace")]
+    for what, where, excess in (*queue_oracle.queue_faults(root, amount), *queue_oracle.team_faults(root, teams)):
+        yield what, CONFIGS, where, excess
+
+
+def _lost(before: World, after: World, key: Key) -> str:
+    """Why the Namespace's queue cannot be made where it asks for one, unless that was so before."""
+    stood, root = queues_of(before), queues_of(after)
+    team = _team(after[key])
+    fault = queue_oracle.parent_fault(root, team) if root else ""
+    kept = key in before and _team(before[key]).parent == team.parent
+    return "" if kept and stood and queue_oracle.parent_fault(stood, team) == fault else fault
+
+
+def disturbs(before: World, edit: Edit) -> bool:
+    """Whether a queue goes, or becomes a leaf, that Namespaces name as the parent of theirs."""
+    after = applied(before, edit)
+    stood, root = queues_of(before), queues_of(after)
+    teams = [_team(namespace) for _, namespace in _of_kind(after, "Namespace")]
+    if stood is None or root is None:
+        return False
+    faults = [(queue_oracle.parent_fault(stood, team), queue_oracle.parent_fault(root, team)) for team in teams]
+    return any(now and not was for was, now in faults)
 
 
 # -- steps -------------------------------------------------------------------------------------------------------------
@@ -288,6 +326,8 @@ def _missteps(before: World, after: World, edit: Edit) -> Iterator[str]:
         old = before.get(key)
         if new is None:
             yield from _deleted(key, after)
+        elif key.kind == "Namespace" and (fault := _lost(before, after, key)):
+            yield f"{key}: {fault}"
         elif key.kind in ("Job", "PodGroup"):
             yield from _submitted(old, new, after)
         elif key.kind == "LocalQueue":
@@ -300,6 +340,8 @@ def _missteps(before: World, after: World, edit: Edit) -> Iterator[str]:
 
 
 def _deleted(key: Key, after: World) -> Iterator[str]:
+    if key == CONFIGS:
+        yield "all queues are deleted"
     if key.kind == "Queue" and (key.name in _BUILT_IN or _inner(after, key.name)):
         yield f"{key} is needed"
     if key.kind == "Cohort" and any(

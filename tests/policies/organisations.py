@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from tests.builders import cluster_queue, cohort, job, local_queue, pod_group, queue
-from tests.policies.oracle import YUNIKORN, Edit, Manifest, World, applied, faults, key_of
+from tests.policies.oracle import CONFIGS, YUNIKORN, Edit, Manifest, World, applied, disturbs, faults, key_of
+from tests.policies.queue_oracle import PARENT
 from tests.policies.rules.kueue_quotas import holding
 
 MOST = 12
@@ -111,20 +114,62 @@ def _namespace(draw: st.DrawFn) -> Manifest:
         if values:
             text = json.dumps(values)
             notes[YUNIKORN + which] = text[:-1] if draw(_slips) and draw(_slips) else text
+    parent = draw(st.sampled_from([None, "a", *["root.a"] * 5, "root.b", "root.a.b", "ghost"]))
+    if parent:
+        notes[PARENT] = parent
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
-        "metadata": {"name": draw(st.sampled_from(["n1", "n2"])), "annotations": notes},
+        "metadata": {"name": draw(st.sampled_from(["n1", "n2", "n3"])), "annotations": notes},
     }
 
 
+@st.composite
+def _yunikorn_queue(draw: st.DrawFn, depth: int = 2) -> dict[str, Any]:
+    spec: dict[str, Any] = {"name": draw(st.sampled_from([*"aaaaabbbc", "A", "x.y"]))}
+    for resource in draw(st.lists(st.sampled_from(["vcore", "memory"]), max_size=2, unique=True)):
+        guaranteed, most = sorted(draw(st.tuples(_numbers, _numbers)), reverse=draw(_slips))
+        for which, number in (("guaranteed", guaranteed), ("max", most)):
+            if draw(st.booleans()):
+                text = draw(_text("memory" if resource == "memory" else "cpu", number))
+                spec.setdefault("resources", {}).setdefault(which, {})[resource] = "-1" if draw(_rare) else text
+    if draw(_slips):
+        spec["maxapplications"] = draw(st.sampled_from([1, 2, 4]))
+    if draw(st.booleans()):
+        spec["parent"] = True
+    if depth:
+        below = draw(st.lists(_yunikorn_queue(depth - 1), max_size=2))
+        spec |= {"queues": below} if below else {}
+    return spec
+
+
+_RULES = [
+    {"name": "tag", "value": "namespace", "create": True, "parent": {"name": "tag", "value": "namespace.parentqueue"}},
+    {"name": "tag", "value": "namespace", "create": True},
+]
+
+
+def queue_text(*queues: Manifest) -> Manifest:
+    """The ConfigMap with these queues below root; Namespaces get theirs below the queue that they name."""
+    partition = {"name": "default", "placementrules": _RULES, "queues": [{"name": "root", "queues": [*queues]}]}
+    return {
+        "apiVersion": "v1",
+        "kind": CONFIGS.kind,
+        "metadata": {"namespace": CONFIGS.namespace, "name": CONFIGS.name},
+        "data": {"queues.yaml": json.dumps({"partitions": [partition]})},
+    }
+
+
+_rare = st.sampled_from([False] * 40 + [True])
+_queue_text = st.lists(_yunikorn_queue(), max_size=3).map(lambda queues: queue_text(*queues))
 _local_queue = st.builds(local_queue, st.sampled_from(["l1", "l2"]), names)
 _volcano = _volcano_queue() | _volcano_queue() | _work
+_yunikorn = _namespace() | _namespace() | _queue_text
 _kueue = _quota_node() | _quota_node() | _local_queue
 
 
 def _objects(draw: st.DrawFn) -> st.SearchStrategy[Manifest]:
-    return draw(st.sampled_from([_volcano, _volcano, _kueue, _namespace()]))
+    return draw(st.sampled_from([_volcano, _volcano, _kueue, _kueue, _yunikorn]))
 
 
 @st.composite
@@ -156,6 +201,8 @@ def _edits(draw: st.DrawFn, world: World, objects: st.SearchStrategy[Manifest]) 
 def _altered(draw: st.DrawFn, manifest: Manifest, objects: st.SearchStrategy[Manifest]) -> Manifest:
     """The object with one field of its spec, or all its annotations, as another object has it, or without it."""
     other = draw(objects)
+    if manifest["kind"] == CONFIGS.kind:
+        return _with_another_queue(manifest, draw(_yunikorn_queue()), draw(st.integers(0, 8)))
     if manifest["kind"] == "Namespace":
         notes = other["metadata"].get("annotations", {}) if draw(st.booleans()) else {}
         return {**manifest, "metadata": {**manifest["metadata"], "annotations": notes}}
@@ -168,9 +215,34 @@ def _altered(draw: st.DrawFn, manifest: Manifest, objects: st.SearchStrategy[Man
     return {**manifest, "spec": {**spec, **({field: other_spec[field]} if field in other_spec else {})}}
 
 
+def _with_another_queue(manifest: Manifest, queue: dict[str, Any], number: int) -> Manifest:
+    """One of the queues, wherever it lies, becomes another one, keeps its name and what is below it; or it is gone."""
+    config = json.loads(manifest["data"]["queues.yaml"])
+    root = config["partitions"][0]["queues"][0]
+    places = [(above, index) for above in _walk(root) for index in range(len(above.get("queues", [])))]
+    if not places:
+        return queue_text(queue)
+    above, index = places[number % len(places)]
+    old = above["queues"][index]
+    kept = {key: old[key] for key in ("name", "queues") if key in old}
+    above["queues"][index : index + 1] = [] if number == 8 else [{**queue, **kept}]
+    return {**manifest, "data": {"queues.yaml": json.dumps(config)}}
+
+
+def _walk(queue: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield queue
+    for child in queue.get("queues", []):
+        yield from _walk(child)
+
+
 @st.composite
 def changes(draw: st.DrawFn, *, sound: bool) -> tuple[World, Edit]:
-    """A world and an edit of it."""
+    """A world and an edit of it.
+
+    Queues of YuniKorn that Namespaces use are left as they are: whether one may go is a matter of its own.
+    """
     objects = _objects(draw)
     world = draw(_worlds(objects, sound))
-    return world, draw(_edits(world, objects))
+    edit = draw(_edits(world, objects))
+    assume(not disturbs(world, edit))
+    return world, edit

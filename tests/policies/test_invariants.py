@@ -15,7 +15,7 @@ from policies.verdict import Judged, Verdict, evaluate
 from tests.builders import COMPAT, cluster_queue, cohort, pod_group, queue, typed, world
 from tests.conftest import times
 from tests.policies.oracle import Edit, Manifest, World, applied, describe, faults, key_of, missteps, worse
-from tests.policies.organisations import changes
+from tests.policies.organisations import changes, queue_text
 from tests.policies.rules.kueue_quotas import flavor, group, holding
 from tests.policies.yunikorn_objects import namespace_manifest
 
@@ -137,6 +137,23 @@ def of(*manifests: Manifest) -> World:
     return {key_of(manifest): manifest for manifest in manifests}
 
 
+def resourceful(name: str, *below: Manifest, **amounts: str) -> Manifest:
+    """A queue of YuniKorn with these amounts of vcore."""
+    resources = {which: {"vcore": text} for which, text in amounts.items()}
+    return {"name": name, "resources": resources, "queues": list(below)}
+
+
+def parental(name: str, *below: Manifest, **amounts: str) -> Manifest:
+    return {**resourceful(name, *below, **amounts), "parent": True}
+
+
+def team(key: str, cpu: str) -> Manifest:
+    return namespace_manifest({"parentqueue": "root.a", key: f'{{"cpu":"{cpu}"}}'})
+
+
+TWO = [resourceful("x", guaranteed="2"), resourceful("y", guaranteed="2")]
+
+
 @pytest.mark.parametrize(
     ("what", "broken"),
     [
@@ -160,6 +177,23 @@ def of(*manifests: Manifest) -> World:
             of(namespace_manifest({"namespace.quota": '{"cpu":"1"}', "namespace.guaranteed": '{"cpu":"2"}'})),
         ),
         ("no JSON object", of(namespace_manifest({"namespace.quota": "4"}))),
+        ("named twice", of(queue_text({"name": "a"}, {"name": "A"}))),
+        ("no name", of(queue_text({"name": "x.y"}))),
+        ("no amount", of(queue_text(resourceful("a", max="1x")))),
+        ("shut by zeros", of(queue_text(resourceful("a", max="0")))),
+        ("queue guaranteed > max", of(queue_text(resourceful("a", guaranteed="2", max="1")))),
+        ("max > max above", of(queue_text(resourceful("a", resourceful("b", max="2"), max="1")))),
+        ("children > max", of(queue_text(resourceful("a", *TWO, max="3")))),
+        ("children > guaranteed", of(queue_text(resourceful("a", *TWO, guaranteed="3")))),
+        (
+            "applications > above",
+            of(queue_text({"name": "a", "maxapplications": 2, "queues": [{"name": "b", "maxapplications": 3}]})),
+        ),
+        ("namespace quota > max", of(queue_text(parental("a", max="1")), team("namespace.quota", "2"))),
+        (
+            "with namespaces children > guaranteed",
+            of(queue_text(parental("a", *TWO, guaranteed="4")), team("namespace.guaranteed", "1m")),
+        ),
     ],
 )
 def test_the_oracle_sees_what_is_wrong(what: str, broken: World) -> None:

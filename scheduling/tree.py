@@ -71,17 +71,18 @@ class QuotaTree:
         for pair, amount in usage.items():
             here: QuotaNode | None = node
             while here is not None and amount:
-                above = amount - here.local_free(pair)
-                self._write(here, pair, here.used(pair) + amount)
-                here, amount = here.up, max(0, above)
+                used, kept = here.usage.get(pair, 0), here.local_free(pair) if pair in here.local else 0
+                self._write(here, pair, used, used + amount)
+                here, amount = here.up, max(0, amount - kept)
 
     def remove(self, node: QuotaNode, usage: Usage) -> None:
         """Take back what `add` counted."""
         for pair, amount in usage.items():
             here: QuotaNode | None = node
             while here is not None and amount:
-                taken = here.taken(pair)
-                self._write(here, pair, here.used(pair) - amount)
+                used = here.usage.get(pair, 0)
+                taken = max(0, used - here.local.get(pair, 0))
+                self._write(here, pair, used, used - amount)
                 here, amount = here.up, min(amount, taken)
 
     @contextmanager
@@ -95,7 +96,7 @@ class QuotaTree:
             self._simulations -= 1
             while len(self._log) > mark:
                 node, pair, before = self._log.pop()
-                self._set_usage(node, pair, before)
+                self._set_usage(node, pair, node.usage[pair], before)
 
     def broken(self, node: QuotaNode) -> list[QuotaNode]:
         """The cycle that the node lies on or hangs under, from where the way up enters it; else nothing."""
@@ -187,13 +188,13 @@ class QuotaTree:
 
     # --- usage
 
-    def _write(self, node: QuotaNode, pair: FlavorResource, amount: int) -> None:
+    def _write(self, node: QuotaNode, pair: FlavorResource, before: int, amount: int) -> None:
         if self._simulations:
-            self._log.append((node, pair, node.used(pair)))
-        self._set_usage(node, pair, amount)
+            self._log.append((node, pair, before))
+        self._set_usage(node, pair, before, amount)
 
-    def _set_usage(self, node: QuotaNode, pair: FlavorResource, amount: int) -> None:
-        before, quota = node.usage.get(pair, 0), node.subtree.get(pair, 0)
+    def _set_usage(self, node: QuotaNode, pair: FlavorResource, before: int, amount: int) -> None:
+        quota = node.subtree.get(pair, 0)
         node.usage[pair] = amount
         if (before > quota) != (amount > quota):
             self._note_borrower(node, pair)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from policies.dialects import core, kueue, kueue_checks, kueue_jobs, volcano, yunikorn_shares, yunikorn_work
+from policies.dialects import (
+    core,
+    kueue,
+    kueue_checks,
+    kueue_jobs,
+    volcano,
+    yunikorn_pods,
+    yunikorn_shares,
+    yunikorn_work,
+)
 from policies.dialects.kueue_flavor import read_resource_flavor
 from policies.dialects.kueue_workload import read_workload
 from policies.dialects.priority_class import PRIORITY_CLASS, read_priority_class
@@ -15,7 +24,7 @@ from policies.objects import GroupKind, KubeObject
 
 READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
     core.NAMESPACE: yunikorn_shares.read_namespace,
-    core.POD: core.read_pod,
+    core.POD: yunikorn_pods.read_pod,
     configmap.CONFIG_MAP: configmap.read_config_map,
     kueue.COHORT: kueue.read_cohort,
     kueue.CLUSTER_QUEUE: kueue.read_cluster_queue,

@@ -6,7 +6,7 @@ Volcano and YuniKorn both write into their annotations and labels; each dialect 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text
 from policies.objects import Attached, GroupKind, KubeObject, Ref, Share
@@ -47,12 +47,14 @@ class Namespace(KubeObject):
 class Pod(Attached):
     """`queue` is the Volcano queue that the annotation names, for pods of Volcano's scheduler.
 
-    `annotations` and `labels` are those that the three projects read, as written.
+    `annotations` and `labels` are those that the three projects read, as written. `asks` is what YuniKorn counts for
+    it, in its units; empty for pods of others, and where only its queue is known.
     """
 
     annotations: Mapping[str, str]
     labels: Mapping[str, str]
     scheduler_name: str
+    asks: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def application(self) -> Ref | None:

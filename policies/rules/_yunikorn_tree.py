@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from policies.dialects import yunikorn
-from policies.dialects.core import Namespace
+from policies.dialects.core import Namespace, Pod
 from policies.dialects.yunikorn_config import Config, Partition, PlacementRule, read_config
 from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import Filter
@@ -36,6 +36,14 @@ def partition(proposal: Proposal) -> Partition | NotEvaluated:
 def config(text: str) -> Config:
     """Read once for as long as the text stays: it may hold thousands of queues, and every Pod asks."""
     return read_config(text)
+
+
+def submitter(proposal: Proposal, pod: Pod) -> tuple[str, tuple[str, ...]]:
+    """Whom the annotation names, else who asks, which YuniKorn's admission controller would write there."""
+    if pod.annotations.get(yunikorn.USER_INFO):
+        name, groups = yunikorn.user_of(pod)
+        return name, tuple(groups or ())
+    return proposal.circumstances.user.name, proposal.circumstances.user.groups
 
 
 def tags(namespace: Namespace) -> dict[str, str]:

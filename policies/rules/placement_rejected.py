@@ -10,7 +10,7 @@ from policies.dialects.yunikorn_config.structure import name_fits
 from policies.objects import Ref
 from policies.proposal import Proposal
 from policies.rule import STRICT_ONLY, Finding, NotEvaluated, rule
-from policies.rules._yunikorn_tree import partition, tags
+from policies.rules._yunikorn_tree import partition, submitter, tags
 
 _DEFAULTED = frozenset(["", "namespace"])
 
@@ -41,7 +41,7 @@ def placement_rejected(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _judged(proposal: Proposal, pod: Pod, queues: Partition) -> Iterator[Finding | NotEvaluated]:
-    user, groups = _user(proposal, pod)
+    user, groups = submitter(proposal, pod)
     if not user:
         yield NotEvaluated("who submits the Pod is not known")
         return
@@ -60,14 +60,6 @@ def _judged(proposal: Proposal, pod: Pod, queues: Partition) -> Iterator[Finding
         yield NotEvaluated(f"whether a placement rule has created {asked} is not known")
     else:
         yield _finding(pod, placement, asked, user)
-
-
-def _user(proposal: Proposal, pod: Pod) -> tuple[str, tuple[str, ...]]:
-    """Whom the annotation names, else who asks, which YuniKorn's admission controller would write there."""
-    if pod.annotations.get(yunikorn.USER_INFO):
-        name, groups = yunikorn.user_of(pod)
-        return name, tuple(groups or ())
-    return proposal.circumstances.user.name, proposal.circumstances.user.groups
 
 
 def _reads_annotations(queues: Partition) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from policies.dialects import yunikorn
+from policies.dialects import yunikorn, yunikorn_pods
 from policies.dialects.core import Namespace, Pod, read_namespace, read_pod
 from policies.dialects.yunikorn_config import configmap
 from policies.forest import Forest
@@ -128,9 +128,10 @@ SUITES: dict[str, tuple[str, dict[str, Answer], str]] = {
         "wants",
         {
             "cpuMemoryPair": lambda given: {"resource": yunikorn.cpu_memory_pair(given["cpu"], given["memory"])},
+            "pod": lambda given: {"resource": yunikorn_pods.requests(given["pod"])},
             "resourceMap": lambda given: {"resource": yunikorn.resource(given["resources"] or {})},
         },
-        "requests of a whole pod come with the quota of running work",
+        _NOT_YET,
     ),
     "shim-pod-metadata": (
         "wants",
@@ -141,7 +142,7 @@ SUITES: dict[str, tuple[str, dict[str, Answer], str]] = {
             "user": _user,
             "queuesYaml": _queues_yaml,
         },
-        _NOT_YET,
+        "gangs: task groups and their placeholders are the scheduler's own; no rule reads them",
     ),
     "core-app-tags": (
         "op",

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from policies import yunikorn_admission
-from policies.configuration import AdmissionSettings
-from policies.dialects import yunikorn
+from policies.configuration import AdmissionSettings, Configuration, YuniKornSettings
+from policies.dialects import read, yunikorn
 from policies.dialects.core import read_namespace
 from policies.dialects.priority_class import says_true
 from policies.dialects.yunikorn_work import TEMPLATES
-from policies.proposal import User
+from policies.forest import Forest
+from policies.proposal import Change, User, propose
+from policies.rule import Profile
+from policies.verdict import evaluate
 from policies.yunikorn_admission import Filters, Request
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 
@@ -55,9 +58,15 @@ def suites(folder: Path) -> Iterator[Suite]:
 
 def _answer(suite: str, given: Data) -> tuple[Callable[[Data], str | None] | None, str]:
     if suite == "shim-configmap-validate":
-        if given.get("schedulerAnswer") is None:
+        answer = given.get("schedulerAnswer")
+        if answer is None:
             return _unasked, ""
-        return None, "what the scheduler answers; the queues are judged here without it"
+        if answer.get("status") == 200 and not (answer.get("body") or {}).get("allowed"):
+            return (
+                None,
+                "the refusal is a made-up answer of the scheduler to queues that are fine; here it is not asked",
+            )
+        return _judged_without_scheduler, ""
     if suite == "shim-namespace-flags":
         return _annotation if "annotation" in given else _flags, ""
     answers: dict[str, Callable[[Data], str | None]] = {
@@ -114,6 +123,14 @@ def _annotation(case: Data) -> str | None:
 def _unasked(case: Data) -> str | None:
     """Where the scheduler is not asked, the ConfigMap is accepted: it is none of those that hold queues."""
     return mismatch(case["expect"]["error"], None)
+
+
+def _judged_without_scheduler(case: Data) -> str | None:
+    """The scheduler agrees, or cannot be asked, which counts as agreement."""
+    manifest = copy.deepcopy(case["given"]["configMap"])
+    manifest["metadata"].setdefault("namespace", YuniKornSettings().namespace)
+    verdict = evaluate(propose(Forest(), [Change(None, read(manifest))], Configuration(profile=Profile.COMPAT)))
+    return mismatch(case["expect"]["error"] is None, verdict.allowed)
 
 
 # -- users -------------------------------------------------------------------------------------------------------------

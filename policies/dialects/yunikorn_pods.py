@@ -1,0 +1,88 @@
+"""What YuniKorn counts for a Pod, in its own units.
+
+Requests alone count, never limits. Each container is rounded up by itself. While a pod is resized, the larger of what
+it has and what it is to have counts; a resize that cannot be done does not.
+Source: YuniKorn 1.9, k8shim `pkg/common/resource.go`; Kubernetes KEP-753, KEP-1287, KEP-2837.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from policies.dialects import core, yunikorn
+from policies.dialects.core import Pod
+from policies.dialects.reading import Manifest, listing, mapping
+from policies.dialects.yunikorn import Resource
+from policies.dialects.yunikorn_config.resources import Amounts, largest, plus
+from policies.quantity import BadQuantity, Quantity
+
+PODS = "pods"
+_OF_THE_POD = ("vcore", "memory")
+"""Besides huge pages, what requests of the pod as a whole override."""
+
+
+def read_pod(manifest: Manifest) -> Pod:
+    pod = core.read_pod(manifest)
+    if pod.scheduler_name != yunikorn.SCHEDULER or not mapping(manifest.get("spec")).get("containers"):
+        return pod
+    return replace(pod, asks=requests(manifest))
+
+
+def requests(manifest: Manifest) -> Resource:
+    """One of `pods`, and what the pod needs at its worst moment; quantities that cannot be read are left out.
+
+    Sidecars run on beside the containers, and beside the init containers that come after them.
+    """
+    spec, infeasible = mapping(manifest.get("spec")), _is_infeasible(mapping(manifest.get("status")))
+    running: Amounts = {}
+    starting: Amounts = {}
+    for container, status in _with_status(manifest, "initContainers", "initContainerStatuses"):
+        step = plus(running, _container(container, status, infeasible))
+        if container.get("restartPolicy") == "Always":
+            running = step
+        starting = largest(starting, step)
+    for container, status in _with_status(manifest, "containers", "containerStatuses"):
+        running = plus(running, _container(container, status, infeasible))
+    whole = {
+        name: amount
+        for name, amount in _amounts(mapping(spec.get("resources")).get("requests")).items()
+        if name in _OF_THE_POD or name.startswith("hugepages-")
+    }
+    found = {**largest(running, starting), **whole}
+    return {PODS: 1, **plus(found, _amounts(spec.get("overhead")))}
+
+
+def _with_status(manifest: Manifest, key: str, statuses: str) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    known = {
+        str(status.get("name")): status
+        for status in map(mapping, listing(mapping(manifest.get("status")).get(statuses)))
+    }
+    for container in map(mapping, listing(mapping(manifest.get("spec")).get(key))):
+        yield container, known.get(str(container.get("name")), {})
+
+
+def _container(container: Mapping[str, Any], status: Mapping[str, Any], infeasible: bool) -> Amounts:
+    has = largest(
+        _amounts(mapping(status.get("resources")).get("requests")), _amounts(status.get("allocatedResources"))
+    )
+    wanted = _amounts(mapping(container.get("resources")).get("requests"))
+    return has if infeasible and has else largest(wanted, has)
+
+
+def _is_infeasible(status: Mapping[str, Any]) -> bool:
+    """By the condition, and by the field that stood for it before Kubernetes 1.33."""
+    conditions = map(mapping, listing(status.get("conditions")))
+    pending = (condition for condition in conditions if condition.get("type") == "PodResizePending")
+    return status.get("resize") == "Infeasible" or any(each.get("reason") == "Infeasible" for each in pending)
+
+
+def _amounts(values: object) -> Resource:
+    found: Resource = {}
+    for name, value in mapping(values).items():
+        try:
+            found[yunikorn.type_of(name)] = yunikorn.amount(name, Quantity.parse(value))
+        except BadQuantity:
+            continue
+    return found

@@ -1,0 +1,75 @@
+"""What YuniKorn counts for a pod: requests, the steps of starting, and a pod that is being resized."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.dialects.yunikorn_pods import read_pod, requests
+
+Manifest = dict[str, Any]
+
+
+def container(name: str = "main", restart: str | None = None, **amounts: str) -> Manifest:
+    always = {"restartPolicy": restart} if restart else {}
+    return {"name": name, "resources": {"requests": amounts, "limits": {"cpu": "99"}}, **always}
+
+
+def pod(*containers: Manifest, status: Manifest | None = None, **spec: Any) -> Manifest:
+    return {"spec": {"containers": list(containers), **spec}, "status": status or {}}
+
+
+def status(resize: str = "", **amounts: str) -> Manifest:
+    return {"resize": resize, "containerStatuses": [{"name": "main", "resources": {"requests": amounts}}]}
+
+
+def test_a_pod_without_requests_counts_as_one_pod() -> None:
+    assert requests(pod(container())) == {"pods": 1}
+
+
+def test_each_container_is_rounded_up_by_itself() -> None:
+    assert requests(pod(container(cpu="100u"), container("b", cpu="100u"))) == {"pods": 1, "vcore": 2}
+
+
+def test_a_sidecar_runs_beside_the_init_containers_after_it_and_beside_the_containers() -> None:
+    starting = [container("s", "Always", cpu="1"), container("i", cpu="3"), container("t", "Always", memory="1Ki")]
+
+    assert requests(pod(container(cpu="2"), initContainers=starting)) == {"pods": 1, "vcore": 4000, "memory": 1024}
+
+
+def test_what_the_pod_requests_as_a_whole_wins_and_overhead_comes_on_top() -> None:
+    whole = {"requests": {"cpu": "4", "memory": "1G", "example.com/gpu": "8"}}
+    found = requests(pod(container(cpu="1", **{"example.com/gpu": "1"}), resources=whole, overhead={"cpu": "500m"}))
+
+    assert found == {"pods": 1, "vcore": 4500, "memory": 10**9, "example.com/gpu": 1}
+
+
+def test_while_a_pod_is_resized_the_larger_counts() -> None:
+    assert requests(pod(container(cpu="1"), status=status("InProgress", cpu="2")))["vcore"] == 2000
+    assert requests(pod(container(cpu="3"), status=status("InProgress", cpu="2")))["vcore"] == 3000
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        status("Infeasible", cpu="2"),
+        status(cpu="2") | {"conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]},
+    ],
+)
+def test_a_resize_that_cannot_be_done_does_not_count(told: Manifest) -> None:
+    assert requests(pod(container(cpu="3"), status=told))["vcore"] == 2000
+
+
+@pytest.mark.parametrize(
+    "spec", [None, [], {"containers": 1}, {"containers": [None]}, {"containers": [{"resources": 1}]}]
+)
+def test_what_cannot_be_read_counts_for_nothing(spec: object) -> None:
+    assert requests({"spec": spec, "status": 1}) == {"pods": 1}
+
+
+def test_only_pods_of_yunikorn_are_counted() -> None:
+    spec = {"containers": [container(cpu="1")]}
+
+    assert read_pod({"metadata": {"name": "p"}, "spec": spec}).asks == {}
+    assert read_pod({"metadata": {"name": "p"}, "spec": {**spec, "schedulerName": "yunikorn"}}).asks["vcore"] == 1000

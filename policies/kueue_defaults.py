@@ -7,7 +7,7 @@ from typing import Any
 from policies import fields
 from policies.configuration import KueueSettings
 from policies.dialects.kueue import LocalQueue, local_queue_ref
-from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME
+from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, managed_owner
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.forest import Forest
@@ -47,7 +47,7 @@ def queued_job(kind: GroupKind, manifest: Manifest, forest: Forest, settings: Ku
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     switch = KINDS[kind].suspend
-    if not settings.manage_jobs or not isinstance(meta, dict) or not isinstance(spec, dict) or _is_owned(manifest):
+    if not settings.manage_jobs or not isinstance(meta, dict) or not isinstance(spec, dict) or managed_owner(meta):
         return []
     operations: Patch = []
     if not text(mapping(meta.get("labels")).get(QUEUE_NAME)):
@@ -72,15 +72,6 @@ def _suspended(manifest: Manifest, switch: tuple[str, ...]) -> Patch:
     if mapping(held).get(switch[-1]) is True:
         return []
     return [*operations, _add(True, *switch)]
-
-
-def _is_owned(manifest: Manifest) -> bool:
-    owners = map(mapping, listing(metadata(manifest).get("ownerReferences")))
-    return any(owner.get("controller") is True and _kind(owner) in KINDS for owner in owners)
-
-
-def _kind(owner: Manifest) -> GroupKind:
-    return GroupKind(str(owner.get("apiVersion", "")).rpartition("/")[0], str(owner.get("kind", "")))
 
 
 def _add(value: object, *path: str) -> dict[str, Any]:

@@ -111,7 +111,12 @@ def counted(requests: Amounts, pods: int) -> dict[str, int]:
 
 def pod_set_requests(pod_set: PodSet, pods: int) -> dict[str, int]:
     """What so many pods of the set request."""
-    return counted(pod_requests(mapping(mapping(pod_set.content.get("template")).get("spec"))), pods)
+    return template_requests(mapping(pod_set.content.get("template")), pods)
+
+
+def template_requests(template: Mapping[str, Any], pods: int) -> dict[str, int]:
+    """What so many pods of the template request."""
+    return counted(pod_requests(mapping(template.get("spec"))), pods)
 
 
 def fewest_pods(workload: Workload, pod_set: PodSet) -> int:

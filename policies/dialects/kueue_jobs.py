@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from policies.dialects.kueue_kinds import PREFIX
-from policies.dialects.reading import Manifest, identity, mapping, metadata, texts
+from policies.dialects.kueue_templates import JobPods, job_pods
+from policies.dialects.reading import Manifest, identity, listing, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import KINDS as YUNIKORNS
 from policies.dialects.yunikorn_work import NO_TEMPLATE, PodTemplate, pod_template
 from policies.objects import GroupKind, KubeObject
@@ -60,6 +61,8 @@ class QueuedJob(KubeObject):
 
     `running`: it is not suspended, or has pods that are ready where it cannot be. `pods` are the annotations that the
     pods of a batch Job get. The numbers are of a batch Job; None where they are absent. `template` is for YuniKorn.
+    `pod_sets` are the pods of any kind of job whose templates can be read. `owner` is the job of one of these kinds
+    that it belongs to, which Kueue manages instead.
     """
 
     abilities: Abilities
@@ -71,6 +74,8 @@ class QueuedJob(KubeObject):
     completions: int | None = None
     indexed: bool = False
     template: PodTemplate = NO_TEMPLATE
+    pod_sets: tuple[JobPods, ...] = ()
+    owner: str = ""
 
 
 def _reader(kind: GroupKind, abilities: Abilities) -> Callable[[Manifest], QueuedJob]:
@@ -89,9 +94,20 @@ def _reader(kind: GroupKind, abilities: Abilities) -> Callable[[Manifest], Queue
             completions=_whole(spec.get("completions")),
             indexed=spec.get("completionMode") == "Indexed",
             template=pod_template(kind.kind, manifest) if kind in YUNIKORNS else NO_TEMPLATE,
+            pod_sets=job_pods(kind.kind, manifest),
+            owner=managed_owner(meta),
         )
 
     return read
+
+
+def managed_owner(meta: Mapping[str, Any]) -> str:
+    """Kind and name of the controller that it belongs to, if that is a job of one of these kinds; else empty."""
+    for owner in map(mapping, listing(meta.get("ownerReferences"))):
+        kind = GroupKind(str(owner.get("apiVersion", "")).rpartition("/")[0], str(owner.get("kind", "")))
+        if owner.get("controller") is True and kind in KINDS:
+            return f"{kind.kind} {text(owner.get('name')) or ''}".strip()
+    return ""
 
 
 READERS = {kind: _reader(kind, abilities) for kind, abilities in KINDS.items()}

@@ -13,7 +13,6 @@ from cluster.client import Cluster
 from cluster.errors import ClusterError, NotFound
 from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import Resource
-from cluster.sources import FOLLOWED as FOLLOWED
 from cluster.sources import Source, Unreadable, sources
 from policies.forest import Forest
 from policies.objects import GroupKind, KubeObject, Ref

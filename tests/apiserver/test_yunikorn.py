@@ -12,10 +12,12 @@ import yaml
 
 from cluster.client import Cluster
 from cluster.errors import Forbidden
+from cluster.reflector import Pacing
 from cluster.resource import CONFIG_MAPS
 from cluster.sources import sources
 from cluster.store import Store, load
 from cluster.stream import Manifest
+from policies.configuration import YuniKornSettings
 from policies.dialects.core import POD
 from policies.objects import Ref
 from tests.apiserver import build
@@ -87,6 +89,32 @@ def test_the_role_opens_the_two_config_maps_and_no_other(guard: Guard, cluster: 
 
 def test_everything_that_is_followed_may_be_read_under_the_service_account(cluster: Cluster) -> None:
     assert load(cluster).known == {source.kind for source in sources()}
+
+
+def test_without_the_role_nothing_is_ready_until_it_is_back_or_yunikorn_is_not_followed(
+    guard: Guard, cluster: Cluster
+) -> None:
+    kubectl = guard.control_plane.kubectl
+    binding = yaml.safe_load(kubectl("get", "clusterrolebinding", "quotree-webhook-yunikorn", "-o", "yaml").stdout)
+    binding["metadata"] = {"name": "quotree-webhook-yunikorn"}
+    kubectl("delete", "clusterrolebinding", "quotree-webhook-yunikorn")
+    pacing = Pacing(first=0.1, longest=0.5)
+    following, without = Store(pacing), Store(pacing, sources(YuniKornSettings(follow=False)))
+    try:
+        for store in (following, without):
+            store.start(cluster)
+        eventually(
+            lambda: [lack.count("is forbidden") for lack in following.ready()] == [1, 1, 1],
+            lambda: str(following.ready()),
+        )
+        eventually(lambda: not without.ready(), lambda: str(without.ready()))
+        assert POD not in following.forest().known
+        kubectl("apply", "-f", "-", input=yaml.safe_dump(binding))
+        eventually(lambda: not following.ready(), lambda: str(following.ready()))
+    finally:
+        kubectl("apply", "-f", "-", input=yaml.safe_dump(binding))
+        for store in (following, without):
+            store.close()
 
 
 def test_a_new_tree_counts_for_the_next_namespace(guard: Guard) -> None:

@@ -43,6 +43,7 @@ LEFT_OUT: Mapping[str, str] = {
     "partial-admission-invalid": "concerns work, which goes on while the webhook is down",
     "pod-amount-invalid": "concerns work, which goes on while the webhook is down",
     "pod-set-update-invalid": "is about status, which Kueue writes",
+    "preemption-setting-ignored": "concerns work, which goes on while the webhook is down",
     "priority-boost-invalid": "a gated feature, and the gate is in the configuration",
     "quota-annotation-invalid": "CEL cannot read the JSON in an annotation, nor see a key that stands there twice",
     "quota-without-effect": "CEL cannot read the JSON in an annotation",

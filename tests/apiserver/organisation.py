@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,12 +10,15 @@ from typing import Any, Self
 
 import yaml
 
-from tests.apiserver.guard import ROOT, as_input, documents
+from tests.apiserver.guard import ROOT, as_input, documents, eventually
 from tests.apiserver.harness import ControlPlane
+
+Manifest = dict[str, Any]
 
 EXAMPLES = ROOT / "examples"
 ACCEPTED = documents(EXAMPLES / "accepted")
 CONFIGURATION = (EXAMPLES / ".quotree.yaml").read_text()
+NO_FINALIZERS = json.dumps({"metadata": {"finalizers": None}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +68,27 @@ def accept(control_plane: ControlPlane) -> None:
     kubectl("apply", "--server-side", "--subresource=status", "-f", "-", input=as_input(told))
 
 
+def put_back(control_plane: ControlPlane, changed: list[Manifest]) -> None:
+    """The organisation as it was, but for what the webhook fills in on creation alone."""
+    kubectl, accepted = control_plane.kubectl, {key(thing): thing for thing in ACCEPTED}
+    known = as_input([accepted[key(thing)] for thing in changed if key(thing) in accepted])
+    new = [thing for thing in changed if key(thing) not in accepted]
+    held = [thing for thing in new if thing["kind"] == "ClusterQueue"]  # until Kueue, which is not here, lets them go
+    if held:
+        kubectl("patch", "--type=merge", "-p", NO_FINALIZERS, "-f", "-", input=as_input(held))
+    if new:
+        kubectl("delete", "--wait=false", "-f", "-", input=as_input(new))
+    if len(new) < len(changed):
+        eventually(
+            lambda: not kubectl("apply", "-f", "-", input=known, check=False).returncode,
+            lambda: f"cannot be put back: {known}",
+        )
+
+
 def without_breaks(said: str) -> str:
     """What kubectl printed, with warnings of several lines on one."""
     return re.sub(r" \[[a-z-]+\]\nWarning: \.\.\.", "", said)
 
 
-def key(thing: dict[str, Any]) -> tuple[str, str, str]:
+def key(thing: Manifest) -> tuple[str, str, str]:
     return thing["kind"], thing["metadata"].get("namespace", ""), thing["metadata"]["name"]

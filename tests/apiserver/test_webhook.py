@@ -12,7 +12,17 @@ import yaml
 from tests.apiserver import build
 from tests.apiserver.guard import ROOT, Guard, as_input, documents, eventually
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.organisation import ACCEPTED, CONFIGURATION, EXAMPLES, Example, accept, examples, key
+from tests.apiserver.organisation import (
+    ACCEPTED,
+    CONFIGURATION,
+    EXAMPLES,
+    Example,
+    accept,
+    examples,
+    key,
+    put_back,
+    without_breaks,
+)
 
 Manifest = dict[str, Any]
 
@@ -163,6 +173,29 @@ def test_a_repair_passes_in_a_tree_that_was_broken_behind_the_webhook(guard: Gua
 def cohort(name: str, parent: str | None = None) -> Manifest:
     spec = {} if parent is None else {"parentName": parent}
     return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "metadata": {"name": name}, "spec": spec}
+
+
+# -- what is warned of --
+
+
+@pytest.mark.parametrize("example", examples("warned"), ids=lambda example: example.name)
+def test_each_warned_example_is_stored_and_its_cure_is_shown(guard: Guard, example: Example) -> None:
+    kubectl = guard.control_plane.kubectl
+
+    def warned() -> bool:
+        said = kubectl(*example.command, "--dry-run=server").stderr
+        return all(f"[{rule}]" in said for rule in example.rules)
+
+    eventually(warned, lambda: f"{example.name} is not warned of", seconds=10)
+    done = kubectl(*example.command)
+    try:
+        for rule in example.rules:
+            assert f"[{rule}]" in done.stderr
+        for piece in example.says:
+            assert piece in without_breaks(done.stderr)
+        assert any(line.endswith((" created", " configured")) for line in done.stdout.splitlines()), done.stdout
+    finally:
+        put_back(guard.control_plane, documents(example.file))
 
 
 # -- what never reaches the webhook --

@@ -9,21 +9,35 @@ from policies.dialects.core import Namespace
 from policies.dialects.yunikorn_config import Partition, PlacementRule
 from policies.dialects.yunikorn_config.placement import Application, Rejected, candidate
 from policies.dialects.yunikorn_config.placement_checks import FIXED, TAG
-from policies.rules._yunikorn_tree import opened, tags, unfiltered
+from policies.proposal import Proposal
+from policies.rule import NotEvaluated
+from policies.rules._yunikorn_tree import opened, partition, tags, unfiltered
 
 _TAG = "namespace.parentqueue"
 
 
-def parents(partition: Partition, namespace: Namespace) -> list[tuple[str, str]]:
+Candidates = list[tuple[str, str]]
+
+
+def named_parents(proposal: Proposal) -> Iterator[tuple[Namespace, Candidates] | NotEvaluated]:
+    """Each changed Namespace that names a parent queue, with what becomes of it; or word that no queues are known."""
+    named = [namespace for _, namespace in proposal.changed(Namespace) if yunikorn.parent_queue(namespace)]
+    queues = partition(proposal) if named else None
+    if isinstance(queues, NotEvaluated):
+        yield queues
+    elif queues is not None:
+        for namespace in named:
+            yield namespace, _parents(queues, namespace)
+
+
+def _parents(known: Partition, namespace: Namespace) -> Candidates:
     """For each rule that puts queues below the named one: its path, and why it cannot be used; empty where it can.
 
     The path is empty where the rule gives none.
     """
-    if yunikorn.parent_queue(namespace) is None:
-        return []
-    queues, application = opened(partition), Application(tags=tags(namespace))
+    queues, application = opened(known), Application(tags=tags(namespace))
     found = []
-    for rule in _naming(partition):
+    for rule in _naming(known):
         try:
             path = candidate(unfiltered(rule), queues, application)
         except Rejected as error:

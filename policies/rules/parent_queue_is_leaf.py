@@ -3,11 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects import yunikorn
-from policies.dialects.core import NAMESPACE, Namespace
+from policies.dialects.core import NAMESPACE
 from policies.proposal import Proposal
 from policies.rule import STRICT_ONLY, Finding, NotEvaluated, rule
-from policies.rules._parent_queue import parents
-from policies.rules._yunikorn_tree import partition
+from policies.rules._parent_queue import named_parents
 
 
 @rule(
@@ -23,13 +22,11 @@ def parent_queue_is_leaf(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     Example: `yunikorn.apache.org/parentqueue: root.batch` where `root.batch` has neither children nor `parent: true`.
     Fix: name a queue that has `parent: true`, or give that flag to this one.
     """
-    named = [namespace for _, namespace in proposal.changed(Namespace) if yunikorn.parent_queue(namespace)]
-    queues = partition(proposal) if named else None
-    if queues is None or isinstance(queues, NotEvaluated):
-        yield from [queues] if queues else []
-        return
-    for namespace in named:
-        found = parents(queues, namespace)
+    for judged in named_parents(proposal):
+        if isinstance(judged, NotEvaluated):
+            yield judged
+            continue
+        namespace, found = judged
         leaves = [path for path, fault in found if path and fault]
         if leaves and not any(path and not fault for path, fault in found):
             yield Finding(

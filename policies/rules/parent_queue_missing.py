@@ -3,11 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects import yunikorn
-from policies.dialects.core import NAMESPACE, Namespace
+from policies.dialects.core import NAMESPACE
 from policies.proposal import Proposal
 from policies.rule import STRICT_ONLY, Finding, NotEvaluated, rule
-from policies.rules._parent_queue import parents
-from policies.rules._yunikorn_tree import partition
+from policies.rules._parent_queue import named_parents
 
 
 @rule(
@@ -25,13 +24,11 @@ def parent_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     Example: `yunikorn.apache.org/parentqueue: root.produktion` where the queue is called `root.production`.
     Fix: name a queue of queues.yaml that has `parent: true`, or let the placement rule create it.
     """
-    named = [namespace for _, namespace in proposal.changed(Namespace) if yunikorn.parent_queue(namespace)]
-    queues = partition(proposal) if named else None
-    if queues is None or isinstance(queues, NotEvaluated):
-        yield from [queues] if queues else []
-        return
-    for namespace in named:
-        found = parents(queues, namespace)
+    for judged in named_parents(proposal):
+        if isinstance(judged, NotEvaluated):
+            yield judged
+            continue
+        namespace, found = judged
         if found and not any(path for path, _ in found):
             name = yunikorn.parent_queue(namespace)
             yield Finding(

@@ -56,12 +56,12 @@ def read(text: str, amount: Amount) -> Tree | None:
 
 def _read(spec: dict[str, Any], above: Tree | None, amount: Amount) -> Tree:
     held = spec.get("resources", {})
-    amounts = [
+    guaranteed, maximum = (
         {name: value for name, text in held.get(which, {}).items() if (value := amount(text)) is not None}
         for which in ("guaranteed", "max")
-    ]
+    )
     path = f"{above.path}.{spec['name'].lower()}" if above else "root"
-    tree = Tree(path, spec, *amounts, above)
+    tree = Tree(path, spec, guaranteed, maximum, above)
     tree.children = [_read(child, tree, amount) for child in spec.get("queues", [])]
     return tree
 

@@ -84,11 +84,10 @@ class Contest:
     def _enter(self, node: QuotaNode) -> None:
         """Let the node, and the cohorts above it, be found from the root."""
         while node.up is not None:
-            heap = self._heaps.get(node.up)
-            if heap is not None:
-                heap.append((_unseen(node), node))
+            known = node.up in self._heaps
+            heapq.heappush(self._heaps.setdefault(node.up, []), (_unseen(node), node))
+            if known:
                 return
-            self._heaps[node.up] = [(_unseen(node), node)]
             node = node.up
 
     def _highest(self, cohort: QuotaNode) -> QuotaNode | None:

@@ -50,6 +50,18 @@ def changed_in_trees(proposal: Proposal) -> Iterator[tuple[QuotaNode | None, Quo
             yield before, node
 
 
+def written_in_trees(proposal: Proposal) -> Iterator[tuple[QuotaNode, str, FlavorQuotas, ResourceQuota] | NotEvaluated]:
+    """Each quota that was written, or came below another parent, with its pair; or word that the tree is not known."""
+    for before, node in changed_in_trees(proposal):
+        if missing := untold(proposal):
+            yield missing
+            return
+        stood = before.terms() if before is not None and before.parent == node.parent else {}
+        for pair, flavor, quota in listed(node):
+            if stood.get(pair) != quota.terms():
+                yield node, pair, flavor, quota
+
+
 def untold(proposal: Proposal) -> NotEvaluated | None:
     """What to answer where not all of the tree is known."""
     unknown = proposal.unknown(*KINDS)

@@ -6,7 +6,7 @@ from policies import quota as arithmetic
 from policies.pools import UNLIMITED
 from policies.proposal import Proposal
 from policies.rule import STRICT_ONLY, Action, Cause, Finding, NotEvaluated, rule
-from policies.rules._kueue_quota import KINDS, amount, changed_in_trees, flavor_of, listed, said, untold
+from policies.rules._kueue_quota import KINDS, amount, flavor_of, said, written_in_trees
 
 
 @rule(
@@ -23,30 +23,29 @@ def borrowing_limit_unreachable(proposal: Proposal) -> Iterator[Finding | NotEva
     Example: `borrowingLimit: 100` where all others in the cohort lend 20 cpu together.
     Fix: lower the limit to what is on offer, or remove it if no limit is meant.
     """
-    for before, node in changed_in_trees(proposal):
-        if missing := untold(proposal):
-            yield missing
-            return
-        stood = before.terms() if before is not None and before.parent == node.parent else {}
-        for pair, flavor, quota in listed(node):
-            limit = quota.terms().borrowing
-            if not limit or limit == UNLIMITED or stood.get(pair) == quota.terms():
-                continue
-            offer = arithmetic.on_offer(proposal.after, node.ref, pair)
-            if limit > offer:
-                assert node.parent is not None
-                most = arithmetic.potential(proposal.after, node.parent, pair)
-                yield Finding(
-                    node.ref,
-                    quota.field("borrowingLimit"),
-                    f"may borrow {said(pair, limit)} of flavor {flavor.name}, but the rest of the tree could lend at "
-                    f"most {amount(pair, offer)}",
-                    fix=f"lower the limit to {amount(pair, offer)}, or remove it if no limit is meant",
-                    subject=pair,
-                    excess=limit - offer,
-                    causes=(Cause(most.node, f"spec.resourceGroups {most.limit}", _why(most, flavor_of(pair), pair)),),
-                    profiles=STRICT_ONLY,
-                )
+    for written in written_in_trees(proposal):
+        if isinstance(written, NotEvaluated):
+            yield written
+            continue
+        node, pair, flavor, quota = written
+        limit = quota.terms().borrowing
+        if not limit or limit == UNLIMITED:
+            continue
+        offer = arithmetic.on_offer(proposal.after, node.ref, pair)
+        if limit > offer:
+            assert node.parent is not None
+            most = arithmetic.potential(proposal.after, node.parent, pair)
+            yield Finding(
+                node.ref,
+                quota.field("borrowingLimit"),
+                f"may borrow {said(pair, limit)} of flavor {flavor.name}, but the rest of the tree could lend at "
+                f"most {amount(pair, offer)}",
+                fix=f"lower the limit to {amount(pair, offer)}, or remove it if no limit is meant",
+                subject=pair,
+                excess=limit - offer,
+                causes=(Cause(most.node, f"spec.resourceGroups {most.limit}", _why(most, flavor_of(pair), pair)),),
+                profiles=STRICT_ONLY,
+            )
 
 
 def _why(most: arithmetic.Potential, flavor: str, pair: str) -> str:

@@ -8,7 +8,7 @@ from policies.objects import Ref
 from policies.pools import NO_POOL
 from policies.proposal import Proposal
 from policies.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
-from policies.rules._kueue_quota import KINDS, changed_in_trees, listed, said, untold
+from policies.rules._kueue_quota import KINDS, said, written_in_trees
 
 
 @rule(
@@ -25,24 +25,23 @@ def lending_limit_idle(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     Example: `lendingLimit: 4` in flavor `a100` where no other queue of the cohort lists `a100`.
     Fix: remove the limit, or list the flavor and resource, with nominalQuota 0, in the queues that are to borrow.
     """
-    for before, node in changed_in_trees(proposal):
-        if missing := untold(proposal):
-            yield missing
-            return
-        stood = before.terms() if before is not None and before.parent == node.parent else {}
-        for pair, flavor, quota in listed(node):
-            limit = quota.terms().lending
-            if limit is None or stood.get(pair) == quota.terms() or _takers(proposal.after, node.ref, pair):
-                continue
-            yield Finding(
-                node.ref,
-                quota.field("lendingLimit"),
-                f"may lend {said(pair, limit)} of flavor {flavor.name}, but no other queue of its tree lists that",
-                fix=f"remove lendingLimit, or list {quota.name} in flavor {flavor.name} with nominalQuota 0 in the "
-                "queues that are to borrow it",
-                subject=pair,
-                profiles=STRICT_ONLY,
-            )
+    for written in written_in_trees(proposal):
+        if isinstance(written, NotEvaluated):
+            yield written
+            continue
+        node, pair, flavor, quota = written
+        limit = quota.terms().lending
+        if limit is None or _takers(proposal.after, node.ref, pair):
+            continue
+        yield Finding(
+            node.ref,
+            quota.field("lendingLimit"),
+            f"may lend {said(pair, limit)} of flavor {flavor.name}, but no other queue of its tree lists that",
+            fix=f"remove lendingLimit, or list {quota.name} in flavor {flavor.name} with nominalQuota 0 in the "
+            "queues that are to borrow it",
+            subject=pair,
+            profiles=STRICT_ONLY,
+        )
 
 
 def _takers(forest: Forest, ref: Ref, pair: str) -> int:

@@ -1,6 +1,7 @@
-"""The pod sets of a job, whatever its kind: where its manifest keeps pod templates, and how many pods each makes.
+"""Pod sets of a Workload, and where a job of any kind keeps them: paths of pod templates and of numbers of pods.
 
-Source: Kueue v0.19, pkg/controller/jobs and pkg/util/podset.
+The kinds that Kueue knows itself are in `policies.dialects.kueue_templates`.
+Source: Kueue v0.19, pkg/controller/jobframework and pkg/util/podset.
 """
 
 from __future__ import annotations

@@ -7,17 +7,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from policies.dialects.core import POD
-from policies.dialects.kueue_jobs import BATCH_JOB, MAX_SECONDS, MIN_PARALLELISM, POD_GROUP, POD_GROUP_SIZE, QUEUE_NAME
+from policies.dialects.kueue_jobs import (
+    BATCH_JOB,
+    KINDS,
+    MAX_SECONDS,
+    MIN_PARALLELISM,
+    POD_GROUP,
+    POD_GROUP_SIZE,
+    QUEUE_NAME,
+)
 from policies.dialects.kueue_jobs import PRIORITY_CLASS as PRIORITY_CLASS_LABEL
 from policies.dialects.kueue_kinds import GROUP, PREFIX
+from policies.dialects.kueue_templates import job_pods
 from policies.dialects.kueue_workload import ELASTIC, GATED_BY
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.errors import PolicyError
 from policies.objects import GroupKind
-from scheduling.job_kinds import KINDS
 from scheduling.pod_sets import PodSetPath, at, pod_set, pod_sets
 from scheduling.priority import PriorityClasses, priority_of
 from scheduling.template import template
@@ -26,6 +35,9 @@ from scheduling.workload import JOB_UID
 ROLE = f"{PREFIX}role-hash"
 FAST_ADMISSION = f"{PREFIX}pod-group-fast-admission"
 OF_GROUP = f"{PREFIX}is-group-workload"
+_COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+_BY_PODS = ("Deployment", "StatefulSet", "LeaderWorkerSet")
+_NO_OTHERS: Mapping[GroupKind, Sequence[PodSetPath]] = MappingProxyType({})
 _COPIED = (ELASTIC, GATED_BY)
 _PROVISIONING = "provreq.kueue.x-k8s.io/"
 _HASH = 5
@@ -37,22 +49,30 @@ class IncompleteGroup(PolicyError):
 
 
 def workload_of_job(
-    manifest: Manifest, classes: PriorityClasses, kinds: Mapping[GroupKind, tuple[PodSetPath, ...]] = KINDS
+    manifest: Manifest, classes: PriorityClasses, others: Mapping[GroupKind, Sequence[PodSetPath]] = _NO_OTHERS
 ) -> dict[str, Any] | None:
-    """The Workload's manifest; None for a kind that is not known here, and for a job that names no queue.
+    """The Workload's manifest; None for a job that names no queue, and where its manifest describes no pods.
 
-    Raises UnknownPriorityClass.
+    `others`: where kinds that are not known here keep their pod sets. A Deployment, a StatefulSet and a
+    LeaderWorkerSet have no Workload: their Pods have. Raises UnknownPriorityClass.
     """
     kind = kind_of(manifest)
-    if kind not in kinds or not queue_of(manifest):
+    made = pod_sets(manifest, others[kind]) if kind in others else _known(kind, manifest)
+    if not made or not queue_of(manifest):
         return None
-    made = pod_sets(manifest, kinds[kind])
     least = _number(texts(metadata(manifest).get("annotations")).get(MIN_PARALLELISM)) if kind == BATCH_JOB else None
-    if least is not None and made:
+    if least is not None:
         made[0]["minCount"] = least
     job_class = text(at(manifest, "spec.runPolicy.schedulingPolicy.priorityClass")) or ""
     name = workload_name(kind, text(metadata(manifest).get("name")) or "", text(metadata(manifest).get("uid")) or "")
     return _workload(name, [manifest], made, classes, job_class)
+
+
+def _known(kind: GroupKind, manifest: Manifest) -> list[dict[str, Any]]:
+    if kind not in KINDS or kind.kind in _BY_PODS:
+        return []
+    index = _COMPLETION_INDEX if kind.kind in ("Job", "JobSet") else ""
+    return [pod_set(pods.name, pods.count, pods.template, index) for pods in job_pods(kind.kind, manifest)]
 
 
 def workload_of_pod(manifest: Manifest, classes: PriorityClasses) -> dict[str, Any] | None:

@@ -14,6 +14,8 @@ from policies import fields
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, text, texts
 
+_ROLES = ("Launcher", "Chief", "Master", "PS", "Worker", "Evaluator")
+"""Of the jobs of Kubeflow."""
 HEAD = "head"
 """The pod set of a Ray cluster's head, in lower case."""
 
@@ -80,11 +82,17 @@ def _of_job_set(spec: Mapping[str, Any]) -> Iterator[JobPods]:
 
 def _of_roles(key: str) -> Callable[[Mapping[str, Any]], Iterator[JobPods]]:
     def read(spec: Mapping[str, Any]) -> Iterator[JobPods]:
-        for role, entry in mapping(spec.get(key)).items():
+        for role, entry in sorted(mapping(spec.get(key)).items(), key=_place):
             replicas = mapping(entry)
             yield from _pods(str(role).lower(), _whole(replicas.get("replicas")), replicas, key, str(role), "template")
 
     return read
+
+
+def _place(entry: tuple[str, object]) -> tuple[int, str]:
+    """Where a role comes in Kueue's list of pod sets, whatever the order in the manifest."""
+    role = str(entry[0])
+    return _ROLES.index(role) if role in _ROLES else len(_ROLES), role
 
 
 def _of_ray(kind: str) -> Callable[[Mapping[str, Any]], Iterator[JobPods]]:

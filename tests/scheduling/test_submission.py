@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from policies.dialects.kueue_jobs import BATCH_JOB
-from scheduling.pod_sets import topology_request
+from policies.objects import GroupKind
+from scheduling.pod_sets import Count, PodSetPath, topology_request
 from scheduling.priority import PriorityClasses, UnknownPriorityClass
 from scheduling.reading import read_workload
 from scheduling.requests import total_requests
@@ -99,6 +100,30 @@ def test_the_longest_execution_is_taken_from_the_label() -> None:
     limited["metadata"]["labels"][f"{K}max-exec-time-seconds"] = "60"
 
     assert composed(limited)["spec"]["maximumExecutionTimeSeconds"] == 60
+
+
+def test_a_kind_is_described_by_paths() -> None:
+    kind = GroupKind("example.com", "Wonder")
+    paths = (
+        PodSetPath("Boss", "spec.boss"),
+        PodSetPath("title", "pod", (Count("copies"), Count("each", at_most="most")), "spec.helpers", "index"),
+        PodSetPath("none", "spec.missing"),
+    )
+    helpers = [{"title": "Hands", "copies": 2, "each": 5, "most": 3, "pod": TEMPLATE}, {"title": "feet"}]
+
+    made = workload_of_job(job("Wonder", "example.com/v1", boss=TEMPLATE, helpers=helpers), CLASSES, {kind: paths})
+
+    assert made is not None
+    assert [(entry["name"], entry["count"]) for entry in made["spec"]["podSets"]] == [("boss", 1), ("hands", 6)]
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_what_is_admitted_pod_by_pod_has_none(kind: str) -> None:
+    assert workload_of_job(job(kind, "apps/v1", template=TEMPLATE), CLASSES) is None
+
+
+def test_a_job_whose_pods_are_described_elsewhere_is_not_taken_for_one_without_pods() -> None:
+    assert workload_of_job(job("TrainJob", "trainer.kubeflow.org/v1alpha1", runtimeRef={"name": "r"}), CLASSES) is None
 
 
 def test_a_job_without_a_queue_and_a_kind_that_is_not_known_have_none() -> None:

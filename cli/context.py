@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,9 +14,12 @@ from cli.given import Unreadable, gather
 from policies.configuration import YuniKornSettings
 from policies.dialects import core, kueue, volcano
 from policies.dialects.kueue_kinds import ADMISSION_CHECK
-from policies.dialects.reading import Manifest
+from policies.dialects.reading import Manifest, identity
 from policies.forest import Forest
 from policies.objects import Ref
+
+if TYPE_CHECKING:
+    from cluster.sources import Source
 
 DECLARED = (
     kueue.COHORT,
@@ -69,7 +72,7 @@ class AgainstType(click.ParamType[Against]):
 class Context:
     """The world before the change; `unreadable` is what of it could not be read.
 
-    `manifests` are those of the world where it is made of files.
+    `manifests` are those of the world where it is made of files; of a cluster those of the objects that were asked for.
     """
 
     against: Against
@@ -78,8 +81,16 @@ class Context:
     manifests: Mapping[Ref, Manifest] = field(default_factory=dict)
 
 
-def load(against: Against, kubeconfig: str | None = None, yunikorn: YuniKornSettings | None = None) -> Context:
-    """Raises OutOfReach where a cluster cannot be read. `yunikorn` says where in a cluster YuniKorn's objects are."""
+def load(
+    against: Against,
+    kubeconfig: str | None = None,
+    yunikorn: YuniKornSettings | None = None,
+    wanted: Container[Ref] = (),
+) -> Context:
+    """Raises OutOfReach where a cluster cannot be read. `yunikorn` says where in a cluster YuniKorn's objects are.
+
+    `wanted` are objects that will be compared with their manifests.
+    """
     if against.kind == "nothing":
         return Context(against, Forest(frozenset(DECLARED)))
     if against.kind == "files":
@@ -87,10 +98,19 @@ def load(against: Against, kubeconfig: str | None = None, yunikorn: YuniKornSett
         things = (placed.thing for placed in held.objects.values())
         manifests = {ref: placed.document.manifest for ref, placed in held.objects.items()}
         return Context(against, Forest.of(things, DECLARED), held.unreadable, manifests)
-    return Context(against, _of_cluster(against, kubeconfig, yunikorn or YuniKornSettings()))
+    kept: dict[Ref, dict[str, Any]] = {}
+    world = _of_cluster(against, kubeconfig, yunikorn or YuniKornSettings(), wanted, kept)
+    return Context(against, world, manifests=kept)
 
 
-def _of_cluster(against: Against, kubeconfig: str | None, yunikorn: YuniKornSettings) -> Forest:
+def _of_cluster(
+    against: Against,
+    kubeconfig: str | None,
+    yunikorn: YuniKornSettings,
+    wanted: Container[Ref],
+    manifests: dict[Ref, dict[str, Any]],
+) -> Forest:
+    """The world; of `wanted` the manifests are kept as well."""
     from cluster.client import Cluster  # here, since it takes long and only this needs it
     from cluster.errors import ClusterError
     from cluster.sources import sources
@@ -98,6 +118,19 @@ def _of_cluster(against: Against, kubeconfig: str | None, yunikorn: YuniKornSett
 
     try:
         with Cluster.connect(against.name or None, kubeconfig) as cluster:
-            return read_all(cluster, sources(yunikorn))
+            return read_all(cluster, [_recording(source, wanted, manifests) for source in sources(yunikorn)])
     except ClusterError as error:
         raise OutOfReach(f"cannot read {against}: {error}") from error
+
+
+def _recording(source: Source, wanted: Container[Ref], manifests: dict[Ref, dict[str, Any]]) -> Source:
+    """The source, which notes each wanted manifest as it passes by; nothing is asked of the cluster twice."""
+    trim, namespaced = source.trim, source.versions[0].namespaced
+
+    def note(manifest: dict[str, Any]) -> dict[str, Any]:
+        ref = identity(manifest, source.kind, namespaced)
+        if ref in wanted:
+            manifests[ref] = manifest
+        return trim(manifest) if trim else manifest
+
+    return replace(source, trim=note)

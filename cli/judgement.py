@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from cli.context import Context
 from cli.given import Given, Placed
+from cli.stored import as_stored, stored_context
 from policies.configuration import Configuration
 from policies.dialects import core, kueue, volcano
 from policies.objects import KubeObject
@@ -28,10 +29,13 @@ class Judgement:
 def judge(
     given: Given, context: Context, configuration: Configuration, *, prune: bool = False, delete: bool = False
 ) -> Judgement:
-    """What the rules say about the given objects in place of those that the context holds.
+    """What the rules say about the given objects, as they would be stored, in place of those that the context holds.
 
     `prune` deletes what the context holds beyond them, `delete` deletes them.
     """
+    if not delete:
+        context = stored_context(context, configuration)
+        given = as_stored(given, context, configuration)
     changes = [_change(context, placed, delete) for placed in given.objects.values()]
     if prune:
         changes += [Change(thing, None) for thing in _missing(given, context)]

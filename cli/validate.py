@@ -68,7 +68,7 @@ def validate(
     configuration = settings(config, every, profile)
     given = gather(every)
     try:
-        context = load(against, kubeconfig, configuration.yunikorn)
+        context = load(against, kubeconfig, configuration.yunikorn, given.objects)
         found = report(given, context, judge(given, context, configuration, prune=prune))
     except OutOfReach as error:
         found = unjudged(given, against, configuration, error.message)

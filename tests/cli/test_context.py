@@ -180,3 +180,36 @@ def test_a_field_that_must_stay_is_compared_with_the_files(tmp_path: Path) -> No
 
     assert result.exit_code == 1
     assert "error[bad-structure]: LocalQueue ns/door: a LocalQueue keeps its clusterQueue" in result.stdout
+
+
+def test_a_field_that_must_stay_is_compared_with_the_cluster(tmp_path: Path, api: FakeApi) -> None:
+    _holding(api, clusterqueues=[cluster_queue("ml"), cluster_queue("web")], localqueues=[local_queue("door", "ml")])
+    moved = write(tmp_path / "new.yaml", local_queue("door", "web"))
+
+    result = run("validate", moved, "--against", "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, api.url))
+
+    assert result.exit_code == 1
+    assert "error[bad-structure]: LocalQueue ns/door: a LocalQueue keeps its clusterQueue" in result.stdout
+
+
+def test_work_is_judged_in_the_queue_that_it_would_be_stored_with(tmp_path: Path) -> None:
+    house = namespace("ns")
+    house["metadata"]["annotations"] = {"scheduling.volcano.sh/queue-name": "eng"}
+    file = write(tmp_path / "a.yaml", queue("eng"), queue("ml", "eng"), house, pod_group("train", None))
+
+    (finding,) = (
+        it for it in report(run("validate", file, "-o", "json"))["findings"] if it["rule"] == "submit-to-parent"
+    )
+
+    assert finding["object"]["name"] == "train"
+    lines = file.read_text().splitlines()
+    assert lines[finding["line"] - 1] == "spec: {}"  # the place that the queue was filled into
+
+
+def test_what_would_be_filled_in_is_no_change_of_what_the_files_hold(tmp_path: Path) -> None:
+    bare = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "eng"}}
+    held = write(tmp_path / "held.yaml", bare, pod_group("train", None))
+
+    result = run("validate", write(tmp_path / "new.yaml", bare, pod_group("train", None)), "--against", f"files:{held}")
+
+    assert result.exit_code == 0, result.stdout

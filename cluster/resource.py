@@ -47,6 +47,7 @@ def _segment(name: str) -> str:
 NAMESPACES = Resource("", "v1", "namespaces", namespaced=False)
 CONFIG_MAPS = Resource("", "v1", "configmaps", namespaced=True)
 PODS = Resource("", "v1", "pods", namespaced=True)
+PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
 SECRETS = Resource("", "v1", "secrets", namespaced=True)
 VALIDATING_WEBHOOKS = Resource(
     "admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", namespaced=False

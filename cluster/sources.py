@@ -6,11 +6,12 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cluster.resource import CONFIG_MAPS, NAMESPACES, PODS, Resource
+from cluster.resource import CONFIG_MAPS, NAMESPACES, PODS, PRIORITY_CLASSES, Resource
 from cluster.stream import Manifest
 from policies.configuration import YuniKornSettings
 from policies.dialects import core, kueue, read, volcano, yunikorn
 from policies.dialects.kueue_kinds import ADMISSION_CHECK
+from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.reading import identity, mapping, metadata
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, refs
 from policies.objects import GroupKind, KubeObject, Ref
@@ -32,12 +33,13 @@ FOLLOWED: Mapping[GroupKind, tuple[Resource, ...]] = {
     volcano.POD_GROUP: (Resource(volcano.GROUP, "v1beta1", "podgroups", namespaced=True),),
     volcano.JOB: (Resource(volcano.JOB.group, "v1alpha1", "jobs", namespaced=True),),
     core.NAMESPACE: (NAMESPACES,),
+    PRIORITY_CLASS: (PRIORITY_CLASSES,),
     CONFIG_MAP: (CONFIG_MAPS,),
     core.POD: (PODS,),
 }
 """The kinds that rules read, each in the versions that its project serves or has served, the newest first."""
 
-_OF_YUNIKORN = (CONFIG_MAP, core.POD)
+_OF_YUNIKORN = (PRIORITY_CLASS, CONFIG_MAP, core.POD)
 
 AT_WORK = f"spec.schedulerName={yunikorn.SCHEDULER},status.phase!=Succeeded,status.phase!=Failed"
 """The Pods that count for YuniKorn. The API server picks them out; one that ends is told as a deletion."""
@@ -99,10 +101,11 @@ class Source:
 
 
 def sources(settings: YuniKornSettings | None = None) -> tuple[Source, ...]:
-    """Everything to be followed. Of YuniKorn: its two ConfigMaps and its Pods, where it is said to be there."""
+    """Everything to be followed. Where YuniKorn is said to be there: PriorityClasses, its two ConfigMaps, its Pods."""
     settings = settings or YuniKornSettings()
     found = [Source(kind, versions) for kind, versions in FOLLOWED.items() if kind not in _OF_YUNIKORN]
     if settings.follow:
+        found.append(Source(PRIORITY_CLASS, (PRIORITY_CLASSES,)))
         found += [Source(CONFIG_MAP, (CONFIG_MAPS,), ref.namespace, ref.name) for ref in refs(settings.namespace)]
         found.append(Source(core.POD, (PODS,), where=AT_WORK, trim=_pod))
     return tuple(found)

@@ -20,6 +20,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 from cluster.store import World
 from policies.defaults import patch
 from policies.dialects import core, kueue, kueue_jobs, volcano
+from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.forest import Forest
 from policies.proposal import Proposal
@@ -34,7 +35,7 @@ log = logging.getLogger(__name__)
 VALIDATING: Mapping[str, frozenset[str]] = {
     "/v1/validate/kueue": frozenset({kueue.GROUP, core.POD.group, *(kind.group for kind in kueue_jobs.KINDS)}),
     "/v1/validate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
-    "/v1/validate/yunikorn": frozenset({core.NAMESPACE.group}) | WORKLOAD_GROUPS,
+    "/v1/validate/yunikorn": frozenset({core.NAMESPACE.group, PRIORITY_CLASS.group}) | WORKLOAD_GROUPS,
 }
 MUTATING: Mapping[str, frozenset[str]] = {
     "/v1/mutate/kueue": frozenset({kueue.GROUP, kueue_jobs.BATCH_JOB.group}),

@@ -104,7 +104,7 @@ def test_without_the_role_nothing_is_ready_until_it_is_back_or_yunikorn_is_not_f
         for store in (following, without):
             store.start(cluster)
         eventually(
-            lambda: [lack.count("is forbidden") for lack in following.ready()] == [1, 1, 1],
+            lambda: [lack.count("is forbidden") for lack in following.ready()] == [1, 1, 1, 1],
             lambda: str(following.ready()),
         )
         eventually(lambda: not without.ready(), lambda: str(without.ready()))
@@ -274,3 +274,17 @@ def test_pods_beside_yunikorn_are_warned_of(guard: Guard) -> None:
     kubectl("label", "namespace", "prod", "yunikorn.quotree.dev/admission=enabled")
     eventually(lambda: "[yunikorn-bypassed]" in said(beside), lambda: "a pod of another scheduler is not seen")
     kubectl("label", "namespace", "prod", "yunikorn.quotree.dev/admission-")
+
+
+def test_a_priority_class_is_asked_about_where_yunikorn_reads_it(guard: Guard) -> None:
+    kubectl = guard.control_plane.kubectl
+    thing: Manifest = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 7}
+    thing["metadata"] = {"name": "batch", "annotations": {"somebody.example/note": "x"}}
+    before = guard.asked()
+    assert not applied(guard, thing)
+    assert guard.asked() == before
+
+    done = kubectl("annotate", "priorityclass", "batch", "yunikorn.apache.org/allow-preemption=never")
+
+    assert guard.asked() == before + 1
+    assert "[preemption-setting-ignored]" in done.stderr

@@ -38,7 +38,12 @@ def test_sources_are_called_by_kind_or_by_the_one_object_that_they_are() -> None
     names = [str(source) for source in sources(YuniKornSettings(namespace="batch"))]
 
     assert "Namespace" in names
-    assert names[-3:] == ["ConfigMap batch/yunikorn-defaults", "ConfigMap batch/yunikorn-configs", "Pod"]
+    assert names[-4:] == [
+        "PriorityClass",
+        "ConfigMap batch/yunikorn-defaults",
+        "ConfigMap batch/yunikorn-configs",
+        "Pod",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from cluster.sources import FOLLOWED, sources
 from cluster.store import Store, load
 from policies.configuration import YuniKornSettings
 from policies.dialects import core
+from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.objects import Ref
 from tests.builders import queue
@@ -115,8 +116,8 @@ def test_where_yunikorn_is_not_followed_nobody_asks_for_pods_or_config_maps(
     eventually(lambda: not following.ready())
     following.close()
 
-    assert following.forest().known == frozenset(FOLLOWED) - {CONFIG_MAP, core.POD}
-    assert not [seen for seen in quota_api.seen if seen.path.endswith(("pods", "configmaps"))]
+    assert following.forest().known == frozenset(FOLLOWED) - {CONFIG_MAP, core.POD, PRIORITY_CLASS}
+    assert not [seen for seen in quota_api.seen if seen.path.endswith(("pods", "configmaps", "priorityclasses"))]
 
 
 def test_the_namespace_of_yunikorn_may_be_another(quota_api: QuotaApi, quota_cluster: Cluster) -> None:

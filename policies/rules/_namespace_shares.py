@@ -18,7 +18,7 @@ from policies.dialects.yunikorn_config.placement import Placement, placed
 from policies.dialects.yunikorn_config.quotas import promised_below
 from policies.dialects.yunikorn_config.resources import Amounts, least, minus, plus
 from policies.dialects.yunikorn_shares import PARENT_QUEUE, group
-from policies.forest import Forest
+from policies.forest import Children, Forest
 from policies.objects import Ref, Share
 from policies.rules._yunikorn_tree import config, unfiltered
 
@@ -88,13 +88,16 @@ def _note_most(queue: Queue, above: Amounts, most: dict[str, Amounts]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Namespaces with the same `parentqueue`: below which queue they are, and for whom a queue may be declared."""
+    """Namespaces with the same `parentqueue`: below which queue they are.
+
+    `looked` are the queues below which the rules look for one that is declared for the namespace.
+    """
 
     parent: str
-    special: frozenset[str]
+    looked: tuple[str, ...] = ()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=16384)
 def _group(text: str, parent_queue: str) -> _Group:
     """The parent is empty where these namespaces get no queues of their own."""
     known = declared(text)
@@ -103,13 +106,11 @@ def _group(text: str, parent_queue: str) -> _Group:
     placement = known.placement(application)
     parent, _, name = placement.queue.rpartition(".")
     if not placement.created or name != _ANYONE or placement.rule is None:
-        return _Group("", frozenset())
-    special: set[str] = set()
-    for rule in known.partition.rules[: placement.rule + 1]:
-        above = placed([replace(unfiltered(rule), create=True)], known, application).queue.rpartition(".")[0]
-        queue = known.partition.root if above == ROOT else known.queues.get(above.lower())
-        special |= {child.name.lower() for child in queue.queues} if queue else set()
-    return _Group(parent.lower(), frozenset(special))
+        return _Group("")
+    rules = known.partition.rules[: placement.rule + 1]
+    forced = (placed([replace(unfiltered(rule), create=True)], known, application).queue for rule in rules)
+    looked = {path.rpartition(".")[0].lower() for path in forced if path.endswith(f".{_ANYONE}")}
+    return _Group(parent.lower(), tuple(sorted(looked)))
 
 
 def _application(namespace: str, parent_queue: str) -> Application:
@@ -120,10 +121,10 @@ def _application(namespace: str, parent_queue: str) -> Application:
 
 def _is_in(text: str, group: _Group, parent_queue: str, name: str) -> bool:
     """Whether the namespace gets a queue of its own below the group's parent; it does unless one is declared."""
-    if name not in group.special:
-        return True
     known = declared(text)
     assert known is not None
+    if not any(f"{path}.{name}" in known.queues for path in group.looked):
+        return True
     placement = known.placement(_application(name, parent_queue))
     return placement.created and placement.queue.lower() == f"{group.parent}.{name}"
 
@@ -138,15 +139,36 @@ def groups(forest: Forest, text: str) -> Iterator[tuple[str, str, Amounts]]:
     """(what `parentqueue` says, the path of that queue, what its namespaces are guaranteed) of each such text."""
     for key in forest.staked(PARENT_QUEUE):
         found = _group(text, key.name)
-        if not found.parent:
-            continue
-        stakes, sums = forest.stakes(key), forest.stakes(key).total.nominal
-        names = found.special if len(found.special) < len(stakes) else {ref.name for ref, _ in stakes.items()}
-        for name in names & found.special:
-            share = stakes.get(Ref(*NAMESPACE, "", name))
-            if share is not None and not _is_in(text, found, key.name, name):
-                sums = minus(sums, share.nominal)
-        yield key.name, found.parent, sums
+        if found.parent:
+            yield key.name, found.parent, _guaranteed(text, key.name, forest.stakes(key))
+
+
+@lru_cache(maxsize=4096)
+def _guaranteed(text: str, parent_queue: str, stakes: Children) -> Amounts:
+    """What these namespaces are guaranteed, without those that have a declared queue.
+
+    Kept for as long as nothing of the group changes, which leaves the very same object in the next snapshot.
+    """
+    found, sums = _group(text, parent_queue), stakes.total.nominal
+    for ref, share in _with_a_queue(text, found, stakes) if sums else ():
+        if not _is_in(text, found, parent_queue, ref.name):
+            sums = minus(sums, share.nominal)
+    return {name: amount for name, amount in sums.items() if amount}
+
+
+def _with_a_queue(text: str, group: _Group, stakes: Children) -> Iterator[tuple[Ref, Share]]:
+    """Those for whom a queue may be declared: found among the queues or among the namespaces, whichever are fewer."""
+    known = declared(text)
+    assert known is not None
+    above = [known.partition.root if path == ROOT else known.queues.get(path) for path in group.looked]
+    if sum(len(queue.queues) for queue in above if queue) > len(stakes):
+        yield from stakes.items()
+        return
+    for name in {child.name.lower() for queue in above if queue for child in queue.queues}:
+        ref = Ref(*NAMESPACE, "", name)
+        share = stakes.get(ref)
+        if share is not None:
+            yield ref, share
 
 
 def guaranteed_below(forest: Forest, text: str) -> dict[str, Amounts]:
@@ -157,9 +179,8 @@ def guaranteed_below(forest: Forest, text: str) -> dict[str, Amounts]:
     known = declared(text)
     assert known is not None
     found: dict[str, Amounts] = {}
-    for _, parent, sums in groups(forest, text):
-        rest = {name: amount for name, amount in sums.items() if amount}
-        for queue in known.above(parent):
+    for _, parent, rest in groups(forest, text):
+        for queue in known.above(parent) if rest else ():
             path = queue.path.lower()
             found[path] = plus(found.get(path), rest)
             rest = {name: amount for name, amount in rest.items() if name not in amounts(queue.guaranteed)}

@@ -43,14 +43,10 @@ class Precedence:
 
     def allows(self, policy: str, preemptor: Workload, candidate: Workload) -> bool:
         """Whether the policy lets the one preempt the other."""
-        if policy == ANY:
+        if not _gives_up(policy, candidate.priority, preemptor):
+            return False
+        if policy == ANY or candidate.priority < preemptor.priority:
             return True
-        if policy not in (LOWER_PRIORITY, LOWER_OR_NEWER):
-            return False
-        if candidate.priority != preemptor.priority:
-            return candidate.priority < preemptor.priority
-        if policy == LOWER_PRIORITY:
-            return False
         return self.ordering.since(candidate) > self.ordering.since(preemptor) + self.buffer
 
     def in_order(self, reservations: Iterable[Reservation], own: str, now: int = _NEVER_YET) -> Iterator[Reservation]:
@@ -105,12 +101,24 @@ def eligible(
 
     One that is away already (`State.without`) frees nothing a second time.
     """
-    for reservation in queue.reservations.values():
-        if reservation.key in state.away or reservation.key == preemptor.key:
+    for priority, reservations in queue.by_priority.items():
+        if not _gives_up(policy, priority, preemptor):
             continue
-        uses = any(reservation.usage.get(pair, 0) > 0 for pair in short)
-        if uses and by.allows(policy, preemptor, reservation.workload):
-            yield reservation
+        for key, reservation in reservations.items():
+            if key in state.away or key == preemptor.key:
+                continue
+            uses = any(reservation.usage.get(pair, 0) > 0 for pair in short)
+            if uses and by.allows(policy, preemptor, reservation.workload):
+                yield reservation
+
+
+def _gives_up(policy: str, priority: int, preemptor: Workload) -> bool:
+    """Whether the policy gives up anybody of that priority."""
+    if policy == LOWER_PRIORITY:
+        return priority < preemptor.priority
+    if policy == LOWER_OR_NEWER:
+        return priority <= preemptor.priority
+    return policy == ANY
 
 
 def borrowers_below(

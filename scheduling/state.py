@@ -58,17 +58,31 @@ class Queue:
     """A ClusterQueue with its place in the tree. `generation`: see `State.generation`.
 
     `inactive` says why it admits nothing, empty where it does. It goes on lending, and nobody is preempted in it.
+    `by_priority` are the same reservations: most searches for victims end at the priorities that there are.
     """
 
     settings: QueueSettings
     node: QuotaNode
     reservations: dict[str, Reservation] = field(default_factory=dict)
+    by_priority: dict[int, dict[str, Reservation]] = field(default_factory=dict)
     inactive: str = ""
     generation: int = 0
 
     @property
     def name(self) -> str:
         return self.settings.name
+
+    def hold(self, reservation: Reservation) -> None:
+        self.reservations[reservation.key] = reservation
+        self.by_priority.setdefault(reservation.workload.priority, {})[reservation.key] = reservation
+
+    def let_go(self, reservation: Reservation) -> None:
+        """Raises KeyError where it is not held."""
+        del self.reservations[reservation.key]
+        alike = self.by_priority[reservation.workload.priority]
+        del alike[reservation.key]
+        if not alike:
+            del self.by_priority[reservation.workload.priority]
 
 
 class State:
@@ -121,14 +135,14 @@ class State:
         """Count a workload's usage; in place of what it held before."""
         self.release(reservation.key)
         self.reservations[reservation.key] = reservation
-        reservation.queue.reservations[reservation.key] = reservation
+        reservation.queue.hold(reservation)
         self.tree.add(reservation.queue.node, reservation.usage)
 
     def release(self, key: str) -> Reservation | None:
         """What the workload held, which is free now; None where it held nothing."""
         reservation = self.reservations.pop(key, None)
         if reservation is not None:
-            del reservation.queue.reservations[key]
+            reservation.queue.let_go(reservation)
             self.tree.remove(reservation.queue.node, reservation.usage)
         return reservation
 

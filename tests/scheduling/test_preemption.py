@@ -40,6 +40,15 @@ def test_low_priority_goes_first_then_what_was_reserved_last() -> None:
     assert victims(state, "a", 7, "priority=1") == {}
 
 
+def test_a_changed_priority_counts_from_then_on() -> None:
+    state = draw(ALONE)
+    state.reserve(Reservation(work("low", "priority=1", "at=0"), state.queues["a"], {CPU: 2}))
+
+    assert list(victims(state, "a", 2, "priority=1")) == ["new"]
+    state.release("ns/new")
+    assert list(victims(state, "a", 4, "priority=1")) == ["old"]
+
+
 def test_equal_priority_stays() -> None:
     assert list(victims(draw(ALONE), "a", 2)) == ["low"]
     assert victims(draw(ALONE), "a", 3) == {}

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 SECOND = 10**9
 MILLISECOND = 10**6
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = 253_402_300_799
+"""Seconds to the end of the year 9999."""
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -30,5 +32,5 @@ def of(moment: datetime) -> int:
 
 
 def written(moment: int) -> str:
-    """As Kubernetes writes a time: whole seconds, UTC."""
-    return (_EPOCH + timedelta(seconds=moment // SECOND)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """As Kubernetes writes a time: whole seconds, UTC; the last one that can be written for what comes after it."""
+    return (_EPOCH + timedelta(seconds=min(moment // SECOND, _LAST))).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -121,3 +121,7 @@ def test_moments_read_and_write_as_kubernetes_does() -> None:
     assert times.written(moment) == "2024-12-31T23:00:00Z"
     assert moment % times.SECOND == times.SECOND // 2
     assert [times.parse(text) for text in (None, "", "soon", "2025-01-01T00:00:00", "0001-01-01T00:00:00Z")] == [0] * 5
+
+
+def test_a_moment_beyond_all_calendars_is_written_as_the_last_one() -> None:
+    assert times.written(10**30) == "9999-12-31T23:59:59Z"

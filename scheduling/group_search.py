@@ -73,7 +73,7 @@ class GroupSearch:
         start = start if start < len(flavors) else 0
         ended = self._look_through(flavors, range(start, len(flavors)))
         if ended is None and start and self._best.mode != Mode.FIT and not question.state.options.compat:
-            ended = self._look_through(flavors, range(start))
+            self._look_through(flavors, range(start))
         if self._best.mode == Mode.FIT:
             self.reasons.clear()
         tried = ALL_SEEN if ended is None or ended == len(flavors) - 1 else ended

@@ -34,6 +34,8 @@ class Requeue(StrEnum):
 
 _SAME_FOR_ALL_ALIKE = (Requeue.NO_FIT, Requeue.NO_CANDIDATES)
 """What was found out by the workload's shape alone."""
+_NOTHING_FOUND_OUT = (Requeue.FAILED_AFTER_NOMINATION, Requeue.PREEMPTION_FAILED)
+"""Others came first, or a write failed: the next try may go better by itself."""
 _AT_ONCE = (
     Requeue.FAILED_AFTER_NOMINATION,
     Requeue.PENDING_PREEMPTION,
@@ -117,6 +119,7 @@ class PendingQueue:
     `usage_of`: under admission fair sharing, what the LocalQueue of this name (`namespace/name`) used so far.
     `keep_progress`: a workload that changes and asks for the same goes on with its search for flavors (Kueue's gate
     FlavorFungibilityPreserveScanProgress).
+    `stuck`: the head was tried, and nothing it goes by has changed since.
     """
 
     def __init__(
@@ -129,6 +132,7 @@ class PendingQueue:
         self.usage_of = usage_of
         self.keep_progress = keep_progress
         self.sticky: str | None = None
+        self.stuck = False
         self._active: dict[str, Entry] = {}
         self._groups: dict[_GroupId, _Group] = {}
         self._shapes: dict[Hashable, dict[_GroupId, _Group]] = {}
@@ -148,9 +152,13 @@ class PendingQueue:
         if parked is not None and not _may_help(parked.workload, entry.workload):
             self._parked[entry.workload.namespace][entry.key] = entry
             return
-        active = entry.key in self._active
+        active = self._active.get(entry.key)
+        if active is not None and active.group == entry.group and active.order == entry.order:
+            self._active[entry.key] = self._groups[entry.group].entries[entry.key] = entry
+            self.stuck = self.stuck and not _may_help(active.workload, entry.workload)
+            return
         self.drop(entry.key, forget_sticky=False)
-        if active or backoff_is_over(entry.workload, now):
+        if active is not None or backoff_is_over(entry.workload, now):
             self._activate(entry)
         else:
             self._park(entry)
@@ -192,6 +200,7 @@ class PendingQueue:
         unfinished = entry.progress is not None and entry.progress.pending
         if self._at_once(reason) or unfinished or self._flushed_since_pop:
             self._activate(entry)
+            self.stuck = not (unfinished or self._flushed_since_pop or reason in _NOTHING_FOUND_OUT)
             return True
         if reason in _SAME_FOR_ALL_ALIKE and self.strategy != STRICT_FIFO and entry.shape:
             self.block(entry.shape)
@@ -231,6 +240,7 @@ class PendingQueue:
         `serves` is asked for each namespace. Returns how many workloads are back.
         """
         self._flushed_since_pop = True
+        self.stuck = False
         moved, still = 0, set()
         for shape in self._blocked_shapes:
             for group in self._shapes.get(shape, {}).values():
@@ -257,7 +267,7 @@ class PendingQueue:
 
     def has_set_aside(self) -> bool:
         """Whether a flush has anything to do."""
-        return bool(self._parked or self._blocked_shapes)
+        return bool(self.stuck or self._parked or self._blocked_shapes)
 
     def is_active(self, key: str) -> bool:
         """Whether it is waiting for its turn, not set aside."""
@@ -299,6 +309,7 @@ class PendingQueue:
             new.progress = old.progress
 
     def _activate(self, entry: Entry) -> None:
+        self.stuck = False
         id_ = entry.group
         group = self._groups.get(id_)
         if group is None:
@@ -322,6 +333,7 @@ class PendingQueue:
             heapq.heappush(self._heads, (first.order, group.id))
 
     def _remove_active(self, entry: Entry) -> None:
+        self.stuck = False
         del self._active[entry.key]
         group = self._groups[entry.group]
         del group.entries[entry.key]

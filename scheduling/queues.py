@@ -127,7 +127,8 @@ class Queues:
             if not may(name):
                 self._ready.discard(name)
                 continue
-            entry = self.pending[name].pop()
+            queue = self.pending[name]
+            entry = None if queue.stuck else queue.pop()
             if entry is None:
                 self._ready.discard(name)
             else:
@@ -168,8 +169,7 @@ class Queues:
     def _flush_queue(self, root: QuotaNode, name: str, now: int) -> int:
         queue = self.pending[name]
         moved = queue.flush(self.serves(name), now)
-        if moved:
-            self._ready.add(name)
+        self._ready.add(name)
         if not queue.has_set_aside():
             self._set_aside[root].discard(name)
         return moved

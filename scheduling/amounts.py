@@ -65,7 +65,8 @@ def quantity_of(resource: str, amount: int) -> Quantity:
     """The amount as a quantity; in powers of 1024 where it is a multiple of 1024, so that it prints short."""
     if resource == _CPU:
         return Quantity.of_nano(amount * _MILLI)
-    return Quantity.of_nano(amount * _UNIT, "DecimalSI" if amount % 1024 else "BinarySI")
+    short = amount % 1024 == 0 and amount != LEAST  # which a text with such a suffix cannot say
+    return Quantity.of_nano(amount * _UNIT, "BinarySI" if short else "DecimalSI")
 
 
 def approximate(resource: str, amount: int) -> float:

@@ -47,6 +47,7 @@ LEFT_OUT: Mapping[str, str] = {
     "priority-boost-invalid": "a gated feature, and the gate is in the configuration",
     "quota-annotation-invalid": "CEL cannot read the JSON in an annotation, nor see a key that stands there twice",
     "quota-without-effect": "CEL cannot read the JSON in an annotation",
+    "ray-cluster-invalid": "concerns work, which goes on while the webhook is down",
     "reclaimable-pods-invalid": "is about status, which Kueue writes",
     "reserved-workload-changed": "is about status, which Kueue writes",
     "topology-annotation-invalid": "concerns work, which goes on while the webhook is down",

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from policies.dialects.kueue_kinds import PREFIX
-from policies.dialects.kueue_templates import JobPods, job_pods
+from policies.dialects.kueue_ray import Ray, read_ray
+from policies.dialects.kueue_templates import RAY_KINDS, JobPods, job_pods
 from policies.dialects.reading import Manifest, identity, listing, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import KINDS as YUNIKORNS
 from policies.dialects.yunikorn_work import NO_TEMPLATE, PodTemplate, pod_template
@@ -28,6 +29,8 @@ POD_GROUP_SIZE = f"{PREFIX}pod-group-total-count"
 RETRIABLE = f"{PREFIX}retriable-in-group"
 
 BATCH_JOB = GroupKind("batch", "Job")
+STATEFUL_SET = GroupKind("apps", "StatefulSet")
+RAY = tuple(GroupKind("ray.io", kind) for kind in sorted(RAY_KINDS))
 
 
 class Abilities(NamedTuple):
@@ -47,7 +50,7 @@ KINDS: Mapping[GroupKind, Abilities] = {
     GroupKind("kubeflow.org", "MPIJob"): _OF_RUN_POLICY,
     GroupKind("kubeflow.org", "JAXJob"): _OF_RUN_POLICY._replace(prebuilt=False),
     GroupKind("trainer.kubeflow.org", "TrainJob"): Abilities(),
-    **{GroupKind("ray.io", kind): Abilities(elastic=True) for kind in ("RayJob", "RayCluster", "RayService")},
+    **{kind: Abilities(elastic=True) for kind in RAY},
     GroupKind("workload.codeflare.dev", "AppWrapper"): Abilities(),
     GroupKind("sparkoperator.k8s.io", "SparkApplication"): Abilities(prebuilt=False),
     **{GroupKind("apps", kind): _WITH_REPLICAS for kind in ("Deployment", "StatefulSet")},
@@ -62,7 +65,7 @@ class QueuedJob(KubeObject):
     `running`: it is not suspended, or has pods that are ready where it cannot be. `pods` are the annotations that the
     pods of a batch Job get. The numbers are of a batch Job; None where they are absent. `template` is for YuniKorn.
     `pod_sets` are the pods of any kind of job whose templates can be read. `owner` is the job of one of these kinds
-    that it belongs to, which Kueue manages instead.
+    that it belongs to, which Kueue manages instead. `replicas` are spec.replicas, `present` status.replicas.
     """
 
     abilities: Abilities
@@ -76,6 +79,9 @@ class QueuedJob(KubeObject):
     template: PodTemplate = NO_TEMPLATE
     pod_sets: tuple[JobPods, ...] = ()
     owner: str = ""
+    ray: Ray | None = None
+    replicas: int = 1
+    present: int = 0
 
 
 def _reader(kind: GroupKind, abilities: Abilities) -> Callable[[Manifest], QueuedJob]:
@@ -96,6 +102,9 @@ def _reader(kind: GroupKind, abilities: Abilities) -> Callable[[Manifest], Queue
             template=pod_template(kind.kind, manifest) if kind in YUNIKORNS else NO_TEMPLATE,
             pod_sets=job_pods(kind.kind, manifest),
             owner=managed_owner(meta),
+            ray=read_ray(kind.kind, manifest) if kind in RAY else None,
+            replicas=1 if (replicas := _whole(spec.get("replicas"))) is None else replicas,
+            present=_whole(mapping(manifest.get("status")).get("replicas")) or 0,
         )
 
     return read

@@ -48,6 +48,9 @@ def _changes(proposal: Proposal, before: QueuedJob, job: QueuedJob) -> Iterator[
     }
     if QUEUE_NAME in changed and job.running:
         yield QUEUE_NAME, f"the queue of a running job changes from {_shown(before, job, QUEUE_NAME)}", _SUSPEND
+    elif QUEUE_NAME in changed and not _value(job, QUEUE_NAME) and not job.abilities.suspend:
+        message = f"a {job.ref.kind} cannot be suspended, so it cannot leave its queue"
+        yield QUEUE_NAME, message, "name another queue, or delete it and create it anew"
     elif QUEUE_NAME in changed and not _value(job, QUEUE_NAME) and _has_default(proposal, job):
         message = "the queue cannot be taken away where a LocalQueue named default takes every job"
         yield QUEUE_NAME, message, "name another queue, or delete the job"

@@ -43,7 +43,7 @@ def stored(guard: Guard, kind: str, name: str, namespace: str = "") -> Manifest:
 
 def everything(guard: Guard) -> dict[tuple[str, str, str], str]:
     """The resource version of each object that an example could touch."""
-    kinds = "queues,podgroups,jobs.batch.volcano.sh,pods,jobs.batch,namespaces,configmaps"
+    kinds = "queues,podgroups,jobs.batch.volcano.sh,pods,jobs.batch,statefulsets,namespaces,configmaps"
     kinds += ",cohorts,clusterqueues,localqueues,resourceflavors,admissionchecks,workloads"
     listed = json.loads(guard.control_plane.kubectl("get", kinds, "-A", "-o", "json").stdout)["items"]
     return {

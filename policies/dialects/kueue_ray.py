@@ -1,0 +1,40 @@
+"""What a RayJob, RayCluster or RayService says of the cluster that it makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from policies import fields
+from policies.dialects.kueue_templates import RAY_KINDS, ray_cluster
+from policies.dialects.reading import Manifest, listing, mapping, text
+
+
+@dataclass(frozen=True, slots=True)
+class Ray:
+    """`at` is the path of the cluster, `groups` are the names of its worker groups.
+
+    `selects`: a RayJob runs in a cluster that exists. `shuts_down`: it deletes the cluster afterwards.
+    """
+
+    at: str
+    described: bool
+    groups: tuple[str, ...]
+    autoscaled: bool
+    selects: bool
+    shuts_down: bool
+
+
+def read_ray(kind: str, manifest: Manifest) -> Ray | None:
+    """None for other kinds."""
+    if kind not in RAY_KINDS:
+        return None
+    path, cluster = ray_cluster(kind, manifest)
+    spec = mapping(manifest.get("spec"))
+    return Ray(
+        at=fields.join("", *path),
+        described=kind != "RayJob" or spec.get(path[-1]) is not None,
+        groups=tuple(text(mapping(it).get("groupName")) or "" for it in listing(cluster.get("workerGroupSpecs"))),
+        autoscaled=cluster.get("enableInTreeAutoscaling") is True,
+        selects=kind == "RayJob" and bool(mapping(spec.get("clusterSelector"))),
+        shuts_down=kind != "RayJob" or spec.get("shutdownAfterJobFinishes") is True,
+    )

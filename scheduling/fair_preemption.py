@@ -167,7 +167,10 @@ def _entitled(search: Search, path: list[QuotaNode]) -> int | None:
     From there on what others have borrowed is taken back, not shared out. Kueue looks at the ClusterQueue alone
     (docs/adr/2026-11-21-a-cohort-within-its-quota-reclaims.md).
     """
-    for place, node in enumerate(path[:1] if search.compat else path):
+    options = search.state.options
+    if not options.nominal_first:
+        return None
+    for place, node in enumerate(path[:1] if options.compat else path):
         if not any(node.borrows(pair) for pair in search.short):
             return place
     return None

@@ -26,6 +26,7 @@ class Options:
     `fair_sharing`: shares of the tree decide instead of borrowing levels. `ignore_undeclared`: a resource that the
     ClusterQueue does not cover needs no quota (quotaCheckStrategy IgnoreUndeclared). `partial_admission`,
     `recompute_on_overlap`: Kueue's gates PartialAdmission and RecomputeAssignmentUponPreemptionTargetsOverlap.
+    `nominal_first`: own quota comes back without comparing shares (the gate FairSharingPreemptWithinNominal).
     `compat`: do as Kueue does also where it is known to be wrong (docs/adr).
     """
 
@@ -34,6 +35,7 @@ class Options:
     ignore_undeclared: bool = False
     partial_admission: bool = True
     recompute_on_overlap: bool = True
+    nominal_first: bool = True
     compat: bool = False
 
 

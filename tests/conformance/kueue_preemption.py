@@ -26,7 +26,8 @@ from tests.conformance.suite import Data, Suite, mismatch
 
 _BUFFER_GATE = "SchedulerTimestampPreemptionBuffer"
 _BUFFER = 300 * times.SECOND
-_GATES = frozenset({_BUFFER_GATE, "AdmissionFairSharing"})
+_NOMINAL_GATE = "FairSharingPreemptWithinNominal"
+_GATES = frozenset({_BUFFER_GATE, _NOMINAL_GATE, "AdmissionFairSharing"})
 
 
 def suites(folder: Path) -> Iterator[Suite]:
@@ -42,9 +43,12 @@ def suites(folder: Path) -> Iterator[Suite]:
 def _state(case: Data) -> State:
     given, fair = case["given"], (case.get("config") or {}).get("fairSharing")
     strategies = (fair or {}).get("preemptionStrategies")
-    options = Options(fair_sharing=fair is not None, compat=True)
-    if strategies:
-        options = Options(fair_sharing=True, compat=True, strategies=tuple(strategies))
+    options = Options(
+        fair_sharing=fair is not None,
+        strategies=tuple(strategies or Options().strategies),
+        nominal_first=case.get("featureGates", {}).get(_NOMINAL_GATE, True),
+        compat=True,
+    )
     state = State(options)
     for manifest in given.get("clusterQueues") or []:
         state.put_queue(read_queue_settings(manifest))

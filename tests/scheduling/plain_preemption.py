@@ -141,7 +141,8 @@ class Plain:
         candidates = self.candidates()
         self.state.tree.add(self.node, self.need)
         path = self.node.path()
-        entitled = [node for node in (path[:1] if self.compat else path) if not self.over(node)]
+        asked = path if self.state.options.nominal_first else []
+        entitled = [node for node in (asked[:1] if self.compat else asked) if not self.over(node)]
         found: _Found = []
         retry: list[Reservation] = []
         strategies = self.state.options.strategies

@@ -148,6 +148,12 @@ def test_a_team_within_its_quota_takes_it_back_without_comparing_shares() -> Non
     assert victims(draw(text, Options(fair_sharing=True, compat=True)), "a", 2) == {"b1": "InCohortReclamation"}
 
 
+def test_shares_alone_may_be_made_to_decide() -> None:
+    shares_alone = Options(fair_sharing=True, nominal_first=False)
+
+    assert victims(draw(THREE, shares_alone), "a", 1) == {"b5": "InCohortFairSharing"}
+
+
 def test_a_cohort_that_borrows_nothing_shields_its_queues() -> None:
     state = draw(
         """

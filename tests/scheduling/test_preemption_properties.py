@@ -50,7 +50,8 @@ class Case:
 def cases(draw: st.DrawFn, fair: bool | None = None) -> Case:
     """A tree of up to three levels of cohorts, much of it in use, some of it more than there is."""
     fair_sharing = draw(st.booleans()) if fair is None else fair
-    options = Options(fair_sharing, draw(st.sampled_from(_STRATEGIES)), compat=draw(st.booleans()))
+    nominal_first, compat = draw(st.booleans()), draw(st.booleans())
+    options = Options(fair_sharing, draw(st.sampled_from(_STRATEGIES)), nominal_first=nominal_first, compat=compat)
     state = State(options)
     cohorts = ["c0", *(f"c{i}" for i in range(1, draw(st.integers(1, 5))))]
     for i, name in enumerate(cohorts):

@@ -6,16 +6,20 @@ from typing import Any
 
 from policies import fields
 from policies.configuration import KueueSettings
-from policies.dialects.kueue import LocalQueue, local_queue_ref
+from policies.dialects.kueue import ClusterQueue, LocalQueue, local_queue_ref
+from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
 from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, managed_owner
-from policies.dialects.kueue_kinds import IN_USE
+from policies.dialects.kueue_kinds import IN_USE, admission_check_ref
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.forest import Forest
-from policies.objects import GroupKind
+from policies.objects import GroupKind, Ref
 
 Patch = list[dict[str, Any]]
 
 _DEFAULT = "default"
+_JOB_CONTROLLER = "kubernetes.io/job-controller"
+_STAY = (GroupKind("sparkoperator.k8s.io", "SparkApplication"),)
+"""Kinds that MultiKueue takes to no other cluster."""
 
 
 def finalizer(manifest: Manifest) -> Patch:
@@ -43,22 +47,29 @@ def min_counts(manifest: Manifest, settings: KueueSettings) -> Patch:
 def queued_job(kind: GroupKind, manifest: Manifest, forest: Forest, settings: KueueSettings) -> Patch:
     """A job that names a LocalQueue is suspended; one that names none goes to `default` where there is such a queue.
 
-    A job that belongs to another job is left to that one. Source: Kueue, defaults of its job framework.
+    A job that belongs to another job is left to that one; one whose queue sends work to other clusters, to MultiKueue.
+    Source: Kueue, defaults of its job framework.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     switch = KINDS[kind].suspend
     if not settings.manage_jobs or not isinstance(meta, dict) or not isinstance(spec, dict) or managed_owner(meta):
         return []
     operations: Patch = []
-    if not text(mapping(meta.get("labels")).get(QUEUE_NAME)):
-        namespace = text(meta.get("namespace")) or "default"
+    namespace = text(meta.get("namespace")) or _DEFAULT
+    queue = text(mapping(meta.get("labels")).get(QUEUE_NAME))
+    if not queue:
         default = forest.get(local_queue_ref(namespace, _DEFAULT))
         if not settings.enabled("LocalQueueDefaulting") or not isinstance(default, LocalQueue):
             return []
         if not isinstance(meta.get("labels"), dict):
             operations.append(_add({}, "metadata", "labels"))
         operations.append(_add(_DEFAULT, "metadata", "labels", QUEUE_NAME))
-    return operations + (_suspended(manifest, switch) if switch else [])
+    if not switch:
+        return operations
+    operations += _suspended(manifest, switch)
+    if kind in _STAY or not _goes_abroad(forest, local_queue_ref(namespace, queue or _DEFAULT)):
+        return operations
+    return operations + _managed_by(manifest, switch[:-1])
 
 
 def _suspended(manifest: Manifest, switch: tuple[str, ...]) -> Patch:
@@ -72,6 +83,23 @@ def _suspended(manifest: Manifest, switch: tuple[str, ...]) -> Patch:
     if mapping(held).get(switch[-1]) is True:
         return []
     return [*operations, _add(True, *switch)]
+
+
+def _goes_abroad(forest: Forest, local: Ref) -> bool:
+    """Whether the queue behind this LocalQueue sends its work to other clusters."""
+    door = forest.get(local)
+    queue = forest.node(door.queue) if isinstance(door, LocalQueue) and door.queue else None
+    uses = queue.checks if isinstance(queue, ClusterQueue) else ()
+    checks = (forest.get(admission_check_ref(use.name)) for use in uses)
+    return any(isinstance(check, AdmissionCheck) and check.controller == MULTIKUEUE for check in checks)
+
+
+def _managed_by(manifest: Manifest, path: tuple[str, ...]) -> Patch:
+    """Leaves the job to MultiKueue where nobody else is named; `path` is there by now."""
+    held: Any = manifest
+    for step in path:
+        held = mapping(mapping(held).get(step))
+    return [_add(MULTIKUEUE, *path, "managedBy")] if held.get("managedBy") in (None, _JOB_CONTROLLER) else []
 
 
 def _add(value: object, *path: str) -> dict[str, Any]:

@@ -102,3 +102,48 @@ def test_min_counts_go_without_partial_admission() -> None:
 
     assert patch(workload, Forest(), Configuration()) == []
     assert completed(workload, Forest(), without)["spec"]["podSets"] == [{"count": 3}, {"count": 1}]
+
+
+CHECK: dict[str, Any] = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "AdmissionCheck",
+    "metadata": {"name": "abroad"},
+}
+
+
+def checked(controller: str) -> Forest:
+    """A default queue whose work is checked by this controller."""
+    queue = cluster_queue("ml")
+    queue["spec"]["admissionChecksStrategy"] = {"admissionChecks": [{"name": "abroad"}]}
+    return world(local_queue("default", "ml"), queue, {**CHECK, "spec": {"controllerName": controller}})
+
+
+FAR = checked("kueue.x-k8s.io/multikueue")
+
+
+def test_a_job_that_goes_to_another_cluster_is_left_to_multikueue() -> None:
+    near, far = (completed(job(labels={QUEUE: "default"}), forest)["spec"] for forest in (DEFAULT, FAR))
+
+    assert near == {"suspend": True}
+    assert far == {"suspend": True, "managedBy": "kueue.x-k8s.io/multikueue"}
+    assert completed(job(), FAR)["spec"] == far
+    assert completed(job(), checked("example.com/budget"))["spec"] == near
+
+
+def test_that_of_a_kubeflow_job_lies_where_its_switch_is() -> None:
+    spec = completed(job("TFJob", "kubeflow.org/v1"), FAR)["spec"]
+
+    assert spec == {"runPolicy": {"suspend": True, "managedBy": "kueue.x-k8s.io/multikueue"}}
+
+
+@pytest.mark.parametrize(
+    ("named", "then"),
+    [("kubernetes.io/job-controller", "kueue.x-k8s.io/multikueue"), ("example.com/mine", "example.com/mine")],
+)
+def test_a_controller_that_somebody_named_stays(named: str, then: str) -> None:
+    assert completed(job(spec={"managedBy": named}), FAR)["spec"]["managedBy"] == then
+
+
+def test_what_stays_in_this_cluster_is_left_to_nobody_else() -> None:
+    assert completed(job("SparkApplication", "sparkoperator.k8s.io/v1beta2"), FAR)["spec"] == {"suspend": True}
+    assert completed(job("Deployment", "apps/v1"), FAR)["spec"] == {}

@@ -14,6 +14,7 @@ from scheduling.admissibility import misfit
 from scheduling.amounts import FlavorResource, Usage
 from scheduling.assignment import Assignment, needed
 from scheduling.decisions import Decision, Preempt, Reserve, Wait
+from scheduling.eligibility import topology_only
 from scheduling.fair_sharing import tournament
 from scheduling.flavors import assign
 from scheduling.limits import beyond
@@ -90,7 +91,8 @@ class _Cycle:
         if not world.queues.serves(name)(workload.namespace):
             message = "Workload namespace doesn't match ClusterQueue selector"
             return wait(MISCONFIGURED, message, Requeue.NAMESPACE_MISMATCH)
-        wrong = beyond(workload) or misfit(workload, world.around(workload.namespace))
+        in_topologies = topology_only(world.state, world.state.queues[name].settings)
+        wrong = beyond(workload, in_topologies) or misfit(workload, world.around(workload.namespace))
         return wait(MISCONFIGURED, wrong) if wrong else None
 
     def nominate(self, queue: Queue, entry: Entry) -> Nominee:

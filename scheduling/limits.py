@@ -5,8 +5,16 @@ from __future__ import annotations
 from scheduling.workload import Workload
 
 
-def beyond(workload: Workload) -> str:
-    """What the workload asks for that the engine cannot decide, and what to do; empty where there is nothing."""
+def beyond(workload: Workload, in_topologies: bool = False) -> str:
+    """What the workload asks for that the engine cannot decide, and what to do; empty where there is nothing.
+
+    `in_topologies`: every flavor of its ClusterQueue has a topology, so that Kueue would place every pod in one.
+    """
+    if in_topologies:
+        return (
+            "every flavor of the ClusterQueue has a topology, in which Quotree does not place pods yet; "
+            "add a flavor without topologyName, or let Kueue admit it"
+        )
     for pod_set in workload.pod_sets:
         if pod_set.topology is not None:
             return (

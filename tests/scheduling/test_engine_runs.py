@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from policies.pools import Terms
+from scheduling.amounts import FlavorResource, Usage
 from scheduling.assignment import needed
 from scheduling.decisions import Reserve
 from scheduling.flavors import assign
@@ -28,7 +30,7 @@ from scheduling.queue_settings import (
 from scheduling.requests import total_requests
 from scheduling.state import Options, State
 from scheduling.workload import Workload
-from tests.scheduling.cluster import FLAVORS, PAIRS, RESOURCE, Cluster, queue_settings
+from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
 
 _COHORTS = ("c0", "c1", "c2", "c3")
@@ -99,7 +101,7 @@ class Runs(RuleBasedStateMachine):
             spec = {"queueName": queue, "priority": priority}
             name = f"w{self.count % len(_WORK)}"
             self.cluster.drop(f"ns/{name}")
-            made = workload(pod_set(**{RESOURCE: str(amount)}), spec=spec, name=name, uid=f"u{self.count}")
+            made = workload(pod_set(gpu=str(amount)), spec=spec, name=name, uid=f"u{self.count}")
             self.cluster.put(replace(made, created=self.cluster.now))
         self.cycle()
 
@@ -179,19 +181,19 @@ TestRuns = Runs.TestCase
 TestFairRuns = FairRuns.TestCase
 
 
-def sums(state: State) -> dict[str, tuple[dict[object, int], dict[object, int]]]:
+def sums(state: State) -> dict[str, tuple[Usage, Usage]]:
     """S and U of every node that is under no cycle; nothing is as good as 0."""
     nodes = (*state.tree.queues.values(), *state.tree.cohorts.values())
     return {repr(node): (_some(node.subtree), _some(node.usage)) for node in nodes if not state.tree.broken(node)}
 
 
-def _some(amounts: dict[object, int]) -> dict[object, int]:  # type: ignore[misc]
+def _some(amounts: Mapping[FlavorResource, int]) -> dict[FlavorResource, int]:
     return {pair: amount for pair, amount in amounts.items() if amount}
 
 
-def debts(state: State) -> dict[tuple[str, object], int]:
+def debts(state: State) -> dict[tuple[str, FlavorResource], int]:
     """How far each node and pair is beyond what its borrowing limit allows, by KEP-79."""
-    found: dict[tuple[str, object], int] = {}
+    found: dict[tuple[str, FlavorResource], int] = {}
     for node in (*state.tree.queues.values(), *state.tree.cohorts.values()):
         for pair in PAIRS if not state.tree.broken(node) else ():
             terms = node.terms.get(pair)
@@ -201,9 +203,9 @@ def debts(state: State) -> dict[tuple[str, object], int]:
     return found
 
 
-def _left_to_locals(state: State, at: tuple[str, object]) -> bool:
+def _left_to_locals(state: State, at: tuple[str, FlavorResource]) -> bool:
     """Example E8: quota that a queue does not lend is left to it, although a node above is in debt."""
-    return any(node.local.get(at[1]) for node in _all(state))  # type: ignore[call-overload]
+    return any(node.local.get(at[1]) for node in _all(state))
 
 
 def _all(state: State) -> list[QuotaNode]:

@@ -1,0 +1,266 @@
+"""Whole cycles on small clusters: who gets quota beside whom, and what is said to those who wait."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from policies.pools import Terms
+from scheduling.amounts import FlavorResource
+from scheduling.assignment import Assignment
+from scheduling.cycle import NO_LONGER_FITS, OVERLAPPING, to_reserve
+from scheduling.decisions import Decision, Preempt, Reserve, Wait
+from scheduling.modes import Outcome
+from scheduling.queue_settings import ANY, LOWER_PRIORITY, CohortSettings, PreemptionPolicy
+from scheduling.resource_flavor import Flavor
+from scheduling.state import Options
+from scheduling.workload import Workload
+from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings
+from tests.scheduling.manifests import pod_set, workload
+
+ON_DEMAND = FLAVORS[0]
+
+
+def cluster(*queues: tuple[str, str | None, int], options: Options | None = None, **fields: Any) -> Cluster:
+    """ClusterQueues with so much of the flavor on-demand."""
+    made = Cluster(options or Options())
+    for name, cohort, nominal in queues:
+        made.put_queue(queue_settings(name, cohort, {ON_DEMAND: Terms(nominal)}, **fields))
+    return made
+
+
+def asks(name: str, queue: str, gpus: int, priority: int = 0, at: int = 0, **pod_spec: Any) -> Workload:
+    spec = {"queueName": queue, "priority": priority}
+    made = workload(pod_set(gpu=str(gpus), spec=pod_spec), spec=spec, name=name, uid=name)
+    return replace(made, created=at or made.created)
+
+
+def running(made: Cluster, *workloads: Workload) -> None:
+    """These are admitted first."""
+    for each in workloads:
+        made.put(each)
+        made.settle()
+    assert made.running() == sorted(each.key for each in workloads)
+    made.decided.clear()
+
+
+def told(decisions: list[Decision]) -> dict[str, str]:
+    """By workload what was decided: its queue, who must leave, or the reason of waiting."""
+    found = {}
+    for decision in decisions:
+        if isinstance(decision, Reserve):
+            found[decision.workload.name] = f"in {decision.queue}"
+        elif isinstance(decision, Preempt):
+            found[decision.target.reservation.workload.name] = f"leaves for {decision.preemptor.name}"
+        else:
+            found[decision.workload.name] = decision.reason
+    return found
+
+
+def waits(decisions: list[Decision]) -> dict[str, Wait]:
+    return {decision.workload.name: decision for decision in decisions if isinstance(decision, Wait)}
+
+
+def test_the_head_of_every_queue_is_tried_in_one_cycle() -> None:
+    made = cluster(("a", None, 2), ("b", None, 2))
+    for each in (asks("a1", "a", 1), asks("a2", "a", 1), asks("b1", "b", 1)):
+        made.put(each)
+
+    assert told(made.step()) == {"a1": "in a", "b1": "in b"}
+    assert told(made.step()) == {"a2": "in a"}
+    assert made.step() == []
+
+
+def test_what_one_head_gets_is_gone_for_the_next() -> None:
+    made = cluster(("a", "team", 2), ("b", "team", 2))
+    made.put(asks("a1", "a", 3, at=1))
+    made.put(asks("b1", "b", 3, at=2))
+
+    decisions = made.step()
+
+    assert told(decisions) == {"a1": "in a", "b1": "WaitingForQuota"}
+    assert waits(decisions)["b1"].message == NO_LONGER_FITS
+
+
+def test_who_borrows_less_goes_first_whatever_the_priority() -> None:
+    made = cluster(("a", "team", 2), ("b", "team", 2))
+    made.put(asks("borrows", "a", 3, priority=9))
+    made.put(asks("own", "b", 2))
+
+    assert told(made.step()) == {"own": "in b", "borrows": "WaitingForQuota"}
+
+
+def test_quota_lent_comes_back_by_preemption() -> None:
+    policy = PreemptionPolicy(LOWER_PRIORITY, ANY)
+    made = cluster(("a", "team", 2), ("b", "team", 2), preemption=policy)
+    running(made, asks("a1", "a", 2, at=1), asks("a2", "a", 2, at=2))
+    made.put(asks("b1", "b", 2))
+
+    decisions = made.step()
+
+    assert told(decisions) == {"a2": "leaves for b1", "b1": "WaitingForPreemptedWorkloads"}
+    assert waits(decisions)["b1"].message.endswith("2 more needed. Pending the preemption of 1 workload(s)")
+    assert made.step() == [], "nothing is tried again before the victim has left"
+    made.stop_victims()
+    assert told(made.step())["b1"] == "in b"
+
+
+def test_two_preemptors_do_not_count_on_the_same_victim() -> None:
+    policy = PreemptionPolicy(LOWER_PRIORITY, ANY)
+    options = Options(recompute_on_overlap=False)
+    made = cluster(("a", "team", 1), ("b", "team", 1), ("c", "team", 0), preemption=policy, options=options)
+    running(made, asks("both", "c", 2))
+    made.put(asks("a1", "a", 1, at=1))
+    made.put(asks("b1", "b", 1, at=2))
+
+    decisions = made.step()
+
+    assert told(decisions)["both"] == "leaves for a1"
+    assert waits(decisions)["b1"].message == OVERLAPPING
+
+
+def test_a_second_preemptor_waits_with_the_first_where_one_victim_is_enough() -> None:
+    policy = PreemptionPolicy(LOWER_PRIORITY, ANY)
+    made = cluster(("a", "team", 1), ("b", "team", 1), ("c", "team", 0), preemption=policy)
+    running(made, asks("both", "c", 2))
+    made.put(asks("a1", "a", 1, at=1))
+    made.put(asks("b1", "b", 1, at=2))
+    made.settle()
+
+    assert made.running() == ["ns/a1", "ns/b1"]
+
+
+def test_nothing_starts_beside_a_victim_for_which_there_is_no_room() -> None:
+    """Of four, the victim holds three. Kueue lets two more of one each start before it has left."""
+    used = {}
+    for compat in (False, True):
+        policy = PreemptionPolicy(LOWER_PRIORITY, ANY)
+        queues = (("a", "team", 2), ("b", "team", 1), ("c", "team", 0), ("d", "team", 1))
+        made = cluster(*queues, preemption=policy, options=Options(compat=compat))
+        running(made, asks("c1", "c", 3))
+        for at, each in enumerate((asks("a1", "a", 2), asks("b1", "b", 1), asks("d1", "d", 1))):
+            made.put(replace(each, created=at + 1))
+        made.step()
+        used[compat] = made.world.state.tree.cohorts["team"].used(PAIRS[0])
+
+    assert used == {False: 4, True: 5}
+
+
+def test_a_blocked_head_keeps_what_it_may_use_of_its_own() -> None:
+    """It may not reclaim, so others must not take in this cycle what it waits for."""
+    made = cluster(("a", "team", 3), ("b", "team", 0))
+    running(made, asks("a1", "a", 2))
+    made.put(asks("a2", "a", 3, at=1))
+    made.put(asks("b1", "b", 1, at=2))
+
+    assert told(made.step()) == {"a2": "WaitingForQuota", "b1": "WaitingForQuota"}
+
+
+def test_nothing_less_than_nothing_is_reserved_by_a_queue_over_its_limit() -> None:
+    made = cluster(("a", "team", 1))
+    queue = made.world.state.queues["a"]
+    made.put_queue(queue_settings("a", "team", {ON_DEMAND: Terms(1, 1)}))
+    made.world.state.tree.add(queue.node, {PAIRS[0]: 5})
+    wanted = Assignment((), {PAIRS[0]: 2}, 1, Outcome.PREEMPT)
+
+    assert to_reserve(queue, wanted) == {PAIRS[0]: 0}
+    assert to_reserve(queue, wanted, compat=True) == {PAIRS[0]: -3}
+
+
+def test_a_cycle_stops_what_is_new_and_keeps_what_runs_until_it_is_undone() -> None:
+    made = cluster(("a", "c0", 4))
+    running(made, asks("a1", "a", 1))
+    made.put_cohort(CohortSettings("c1", "c0", {}))
+    made.put_cohort(CohortSettings("c0", "c1", {}))
+    made.put(asks("a2", "a", 1))
+
+    assert made.step() == []
+    assert made.running() == ["ns/a1"]
+    ready = made.world.can_admit("a")
+    assert (ready.active, ready.reason) == (False, "CohortCycleDetected")
+    assert "c0 -> c1 -> c0" in ready.message
+
+    made.put_cohort(CohortSettings("c0", None, {}))
+
+    assert told(made.step()) == {"a2": "in a"}
+
+
+def test_a_tree_with_a_marked_node_admits_nothing_new_anywhere() -> None:
+    made = cluster(("a", "left", 2), ("b", "right", 2), ("c", None, 2))
+    for name in ("left", "right"):
+        made.put_cohort(CohortSettings(name, "top", {}))
+    made.world.mark("left", "its quota was edited by hand")
+    for name in ("a", "b", "c"):
+        made.put(asks(f"{name}1", name, 1))
+
+    assert told(made.step()) == {"c1": "in c"}
+
+    made.world.unmark("left", made.now)
+    assert told(made.step()) == {"a1": "in a", "b1": "in b"}
+
+
+def test_what_the_engine_cannot_decide_is_never_admitted_by_ignoring_it() -> None:
+    made = cluster(("a", None, 4))
+    topology = {**pod_set(gpu="1"), "topologyRequest": {"required": "rack"}}
+    made.put(workload(topology, spec={"queueName": "a"}, name="racked", uid="racked"))
+    made.put(asks("claims", "a", 1, resourceClaims=[{"name": "gpu"}]))
+
+    found = waits([*made.step(), *made.step()])
+
+    assert {name: wait.reason for name, wait in found.items()} == {"racked": "Misconfigured", "claims": "Misconfigured"}
+    assert "topology" in found["racked"].message
+    assert "ResourceClaim" in found["claims"].message
+    assert made.running() == []
+
+
+def test_a_queue_of_topologies_alone_admits_nothing_either() -> None:
+    made = cluster(("a", None, 4))
+    made.world.put_flavor(Flavor(ON_DEMAND, {}, topology="racks"))
+    made.put(asks("a1", "a", 1))
+
+    assert told(made.step()) == {"a1": "Misconfigured"}
+
+
+def test_fewer_pods_are_admitted_where_not_all_can_be_had() -> None:
+    made = cluster(("a", None, 3))
+    shrinking = {**pod_set(count=5, gpu="1"), "minCount": 2}
+    made.put(workload(shrinking, spec={"queueName": "a"}, name="some", uid="some"))
+
+    (decision,) = made.step()
+
+    assert isinstance(decision, Reserve)
+    assert decision.assignment.counts == (3,)
+    assert decision.assignment.usage == {FlavorResource(ON_DEMAND, "gpu"): 3}
+
+
+def test_without_partial_admission_it_waits_for_all() -> None:
+    made = cluster(("a", None, 3), options=Options(partial_admission=False))
+    shrinking = {**pod_set(count=5, gpu="1"), "minCount": 2}
+    made.put(workload(shrinking, spec={"queueName": "a"}, name="some", uid="some"))
+
+    assert told(made.step()) == {"some": "ExceedsMaxQuota"}
+
+
+def test_a_reservation_that_could_not_be_written_is_forgotten() -> None:
+    made = cluster(("a", None, 1))
+    made.put(asks("a1", "a", 1))
+    (decision,) = made.engine.step(made.now)
+    assert isinstance(decision, Reserve)
+    assert made.world.state.tree.queues["a"].used(PAIRS[0]) == 1
+
+    made.world.forget("ns/a1", made.now)
+
+    assert made.world.state.tree.queues["a"].used(PAIRS[0]) == 0
+    assert told(made.step()) == {"a1": "in a"}
+
+
+def test_a_watch_that_lags_behind_does_not_free_what_was_given() -> None:
+    made = cluster(("a", None, 1))
+    before = asks("a1", "a", 1)
+    made.put(before)
+    made.engine.step(made.now)
+
+    made.world.put_workload(before, made.now)
+    made.put(asks("a2", "a", 1))
+
+    assert told(made.engine.step(made.now)) == {"a2": "WaitingForQuota"}

@@ -1,0 +1,201 @@
+"""The queue of one ClusterQueue: what comes next, what is set aside with what, and what a flush costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from scheduling.pending import Entry, PendingQueue, Requeue, backoff_is_over
+from scheduling.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
+from scheduling.scan_progress import Progress
+from scheduling.workload import REQUEUED, Condition, RequeueState, Workload
+
+
+def entry(name: str, shape: str = "", priority: int = 0, at: int = 0, **fields: object) -> Entry:
+    made = Workload(namespace="ns", name=name, uid=name, base=priority, queue="q", **fields)  # type: ignore[arg-type]
+    return Entry(made, shape or name, at)
+
+
+def filled(*entries: Entry, strategy: str = BEST_EFFORT_FIFO) -> PendingQueue:
+    queue = PendingQueue(strategy)
+    for each in entries:
+        queue.push(each, now=0)
+    return queue
+
+
+def names(entries: list[Entry]) -> list[str]:
+    return [each.workload.name for each in entries]
+
+
+def popped(queue: PendingQueue) -> list[str]:
+    found = []
+    while (head := queue.pop()) is not None:
+        found.append(head.workload.name)
+    return found
+
+
+def test_higher_priority_goes_first_then_who_waits_longer() -> None:
+    assert popped(filled(entry("young", at=2), entry("old", at=1), entry("urgent", priority=1, at=3))) == [
+        "urgent",
+        "old",
+        "young",
+    ]
+
+
+def test_a_workload_that_changes_its_priority_changes_its_place() -> None:
+    queue = filled(entry("a", at=1), entry("b", at=2))
+
+    queue.push(entry("b", priority=1, at=2), now=0)
+
+    assert popped(queue) == ["b", "a"]
+
+
+def test_what_does_not_fit_is_set_aside_with_all_that_are_alike() -> None:
+    queue = filled(entry("a", "gpu", at=1), entry("b", "gpu", at=2), entry("c", "cpu", at=3))
+    head = queue.pop()
+    assert head is not None
+
+    assert not queue.requeue(head, Requeue.NO_FIT, now=0)
+
+    assert names(queue.inadmissible()) == ["a", "b"]
+    assert popped(queue) == ["c"]
+
+
+def test_what_comes_later_and_is_alike_is_set_aside_at_once() -> None:
+    queue = filled()
+    queue.block("gpu")
+
+    queue.push(entry("late", "gpu"), now=0)
+
+    assert queue.pop() is None
+
+
+def test_a_flush_brings_them_back_where_the_namespace_is_served() -> None:
+    queue = filled(entry("a", "gpu", at=1), entry("b", "gpu", at=2))
+    queue.block("gpu")
+
+    assert queue.flush(lambda namespace: namespace == "other", now=0) == 0
+    assert queue.flush(lambda namespace: namespace == "ns", now=0) == 2
+    assert popped(queue) == ["a", "b"]
+
+
+def test_a_flush_looks_at_groups_and_not_at_workloads() -> None:
+    """Its cost is counted in questions about namespaces: one for each group that is set aside."""
+    queue = filled(*(entry(f"w{i}", "gpu", at=i) for i in range(1000)), entry("other", "cpu"))
+    queue.block("gpu")
+    asked: list[str] = []
+
+    def serves(namespace: str) -> bool:
+        asked.append(namespace)
+        return True
+
+    assert queue.flush(serves, now=0) == 1000
+    assert asked == ["ns"]
+
+
+def test_a_mismatched_namespace_sets_aside_that_workload_alone() -> None:
+    queue = filled(entry("a", "gpu", at=1), entry("b", "gpu", at=2))
+    head = queue.pop()
+    assert head is not None
+
+    queue.requeue(head, Requeue.NAMESPACE_MISMATCH, now=0)
+
+    assert names(queue.inadmissible()) == ["a"]
+    assert popped(queue) == ["b"]
+
+
+def test_the_one_that_waits_for_its_victims_stays_at_the_head() -> None:
+    queue = filled(entry("low", at=1))
+    preemptor = queue.pop()
+    assert preemptor is not None
+    queue.requeue(preemptor, Requeue.PENDING_PREEMPTION, now=0)
+
+    queue.push(entry("urgent", priority=9), now=0)
+
+    assert names(queue.entries()) == ["low", "urgent"]
+    assert popped(queue) == ["low", "urgent"]
+
+
+@pytest.mark.parametrize("strategy", [BEST_EFFORT_FIFO, STRICT_FIFO])
+def test_a_head_that_nothing_can_help_is_stuck_until_a_flush(strategy: str) -> None:
+    queue = filled(entry("a"), strategy=strategy)
+    head = queue.pop()
+    assert head is not None
+
+    queue.requeue(head, Requeue.PENDING_PREEMPTION, now=0)
+    assert queue.stuck
+
+    queue.flush(lambda _: True, now=0)
+    assert not queue.stuck
+
+
+def test_what_a_cycle_writes_about_a_stuck_head_does_not_wake_it() -> None:
+    queue = filled(entry("a"), strategy=STRICT_FIFO)
+    head = queue.pop()
+    assert head is not None
+    queue.requeue(head, Requeue.NO_FIT, now=0)
+
+    told = replace(head.workload, conditions={"QuotaReserved": Condition("False", "WaitingForQuota")})
+    queue.push(Entry(told, head.shape, head.timestamp), now=0)
+
+    assert queue.stuck
+    assert queue.get("ns/a").workload is told  # type: ignore[union-attr]
+
+
+def test_strict_fifo_keeps_its_head_though_others_might_fit() -> None:
+    queue = filled(entry("a", "gpu", at=1), entry("b", "cpu", at=2), strategy=STRICT_FIFO)
+    head = queue.pop()
+    assert head is not None
+
+    assert queue.requeue(head, Requeue.NO_FIT, now=0)
+
+    assert names(queue.active()) == ["a", "b"]
+
+
+def test_flavors_that_were_not_looked_at_are_a_reason_to_try_at_once() -> None:
+    queue = filled(entry("a"))
+    head = queue.pop()
+    assert head is not None
+    head.progress = Progress(tried=({"cpu": 0},))
+
+    assert queue.requeue(head, Requeue.NO_FIT, now=0)
+    assert not queue.stuck
+
+
+def test_a_running_backoff_keeps_a_workload_out_also_over_a_flush() -> None:
+    queue = filled(entry("later", requeue=RequeueState(1, at=100)))
+
+    assert queue.pop() is None
+    assert queue.flush(lambda _: True, now=99) == 0
+    assert queue.flush(lambda _: True, now=100) == 1
+
+
+def test_requeued_false_keeps_a_workload_out_for_as_long_as_it_says_so() -> None:
+    stopped = entry("a", conditions={REQUEUED: Condition("False")}).workload
+
+    assert not backoff_is_over(stopped, now=10**18)
+    assert backoff_is_over(replace(stopped, conditions={REQUEUED: Condition("True")}), now=0)
+
+
+def test_the_least_used_local_queue_goes_first_where_usage_counts() -> None:
+    used = {"ns/much": Fraction(5), "ns/little": Fraction(1)}
+    queue = PendingQueue(usage_of=used.__getitem__)
+    for name, local, priority in (("a", "much", 9), ("b", "little", 0), ("c", "little", 1)):
+        made = Workload(namespace="ns", name=name, uid=name, base=priority, queue=local)
+        queue.push(Entry(made, name, 0), now=0)
+
+    assert names(queue.entries()) == ["c", "b", "a"]
+    assert popped(queue) == ["c", "b", "a"]
+
+
+def test_a_workload_that_is_dropped_leaves_nothing_behind() -> None:
+    queue = filled(entry("a", "gpu"), entry("b", "cpu", requeue=RequeueState(1, at=100)))
+    queue.block("gpu")
+
+    for key in ("ns/a", "ns/b"):
+        assert queue.drop(key) is not None
+
+    assert (len(queue), queue.count_active(), queue.entries()) == (0, 0, [])
+    assert queue.drop("ns/a") is None

@@ -66,6 +66,7 @@ class Volume:
 class JobSpec:
     """`policies` are lists that are each judged by themselves: the Job's own, then each task's.
 
+    `mpi` are the names of the master and the worker task that the plugin of this name looks for; empty without it.
     `fixed` holds, for each field that may not change once the Job is stored, a hash of its value.
     """
 
@@ -74,6 +75,7 @@ class JobSpec:
     policies: tuple[tuple[Policy, ...], ...] = ()
     volumes: tuple[Volume, ...] = ()
     plugins: tuple[str, ...] = ()
+    mpi: tuple[str, ...] = ()
     fixed: tuple[tuple[str, int], ...] = ()
 
 
@@ -89,8 +91,24 @@ def read_spec(spec: Mapping[str, Any]) -> JobSpec:
         policies=tuple(some for some in policies if some),
         volumes=tuple(_volumes(spec)),
         plugins=tuple(sorted(str(name) for name in mapping(spec.get("plugins")))),
+        mpi=_mpi(mapping(spec.get("plugins"))),
         fixed=tuple(_fixed(spec)),
     )
+
+
+def _mpi(plugins: Mapping[str, Any]) -> tuple[str, ...]:
+    """Written as flags, `--master=lead` or `--master lead`; the last of a name counts."""
+    if "mpi" not in plugins:
+        return ()
+    named = {"master": "master", "worker": "worker"}
+    flag = ""
+    for word in listing(plugins["mpi"]):
+        key, equals, value = str(word).lstrip("-").partition("=")
+        if flag:
+            named[flag], flag = str(word), ""
+        elif key in named and str(word).startswith("-"):
+            named[key], flag = (value, "") if equals else (named[key], key)
+    return named["master"], named["worker"]
 
 
 def whole(value: object) -> int | None:

@@ -29,7 +29,8 @@ def job_contradiction(proposal: Proposal) -> Iterator[Finding]:
     Why it is refused: Volcano would have to guess, or would find out while the Job runs. Judged are: that there are
     tasks, each with a name of its own; that a task is cut into parts without a rest; that each policy names events or
     one exit code, none twice, and actions that a user may ask for; that each volume has a path of its own and either
-    a claim or the name of one. A plugin that Volcano does not bring along is a warning, since yours may.
+    a claim or the name of one; that the plugin mpi finds its master and its worker among the tasks. A plugin that
+    Volcano does not bring along is a warning, since yours may.
     Example: two tasks named `worker`; `policies: [{event: PodFailed, exitCode: 3, action: RestartJob}]`.
     Fix: what the message says.
     """
@@ -119,6 +120,16 @@ def _volume(volume: Volume, seen: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def _plugins(job: Job, action: Action | None) -> Iterator[Finding]:
+    names = [task.name for task in job.spec.tasks]
+    for role, name in zip(("master", "worker"), job.spec.mpi, strict=False):
+        if name not in names:
+            yield Finding(
+                job.ref,
+                "spec.plugins.mpi",
+                f"the plugin mpi takes task {name} for its {role}, and there is none of that name",
+                fix=f"name a task {name}, or write --{role}= with the name of one: {', '.join(names) or 'none yet'}",
+                subject=role,
+            )
     for plugin in job.spec.plugins:
         if plugin not in PLUGINS:
             yield Finding(

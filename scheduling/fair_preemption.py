@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import NamedTuple
 
 from policies.dialects.kueue_state import NEVER
 from scheduling.contest import Contest
@@ -26,9 +27,10 @@ def fair_targets(search: Search) -> list[Target]:
     tree = search.state.tree
     with tree.simulation():
         tree.add(search.queue.node, search.need)
-        found = _Hunt(search, shortfall).targets(candidates)
+        hunt = _Hunt(search, shortfall)
+        found = hunt.targets(candidates)
         tree.remove(search.queue.node, search.need)
-        return search.minimal(found, borrowing=True) if found else []
+        return search.minimal(found, borrowing=True, spare=hunt.stays_fair) if found else []
 
 
 def _collect(search: Search) -> list[Reservation]:
@@ -62,6 +64,14 @@ def _borrowers(own: QuotaNode) -> Iterator[QuotaNode]:
                 stack.append(child)
 
 
+class _Limit(NamedTuple):
+    """What a victim was taken for: `node`, on the preemptor's side, has no higher share, or a lower one if `strict`."""
+
+    node: QuotaNode
+    rank: tuple[bool, Fraction]
+    strict: bool
+
+
 class _Hunt:
     """One search, on a tree in which the preemptor has what it needs already, so that its share counts that."""
 
@@ -73,6 +83,7 @@ class _Hunt:
         self._places = {node: place for place, node in enumerate(self._path)}
         self._entitled = _entitled(search, self._path)
         self._targets: list[Target] = []
+        self._limits: list[_Limit] = []
 
     def targets(self, candidates: list[Reservation]) -> list[Target]:
         """Those that were removed until the preemptor fits, or none."""
@@ -83,6 +94,24 @@ class _Hunt:
         if others and self._by_second(self._contest(retry)):
             return self._targets
         return []
+
+    def stays_fair(self) -> bool:
+        """Whether those who gave way for the sake of shares would still have to, by what the preemptor has now.
+
+        Workloads on the preemptor's side that gave way as well lowered its share, so they cannot always be spared when
+        the others make room enough. Kueue spares them (docs/adr/2026-11-21-who-lowered-the-share-is-not-spared.md).
+        """
+        search = self._search
+        if search.compat or not self._limits:
+            return True
+        tree = search.state.tree
+        with tree.simulation():
+            tree.add(self._path[0], search.need)
+            ranks = {limit.node: self._rank(limit.node) for limit in self._limits}
+        return all(
+            ranks[limit.node] < limit.rank if limit.strict else ranks[limit.node] <= limit.rank
+            for limit in self._limits
+        )
 
     def _contest(self, candidates: list[Reservation]) -> Contest:
         return Contest(self._path[0], candidates, self._shares, self._search.precedence)
@@ -101,9 +130,11 @@ class _Hunt:
         """One candidate of each ClusterQueue that has more than the preemptor would have, whatever it is left with."""
         while (node := contest.pick()) is not None:
             mine, theirs = self._sides(node)
-            if self._rank(mine) >= self._rank(theirs):
+            before = self._rank(theirs)
+            if self._rank(mine) >= before:
                 contest.drop(node)
                 continue
+            self._limits.append(_Limit(mine, before, strict=True))
             if self._take(contest.pop(node), PreemptionReason.IN_COHORT_FAIR_SHARING):
                 return True
             contest.drop(node)
@@ -126,19 +157,20 @@ class _Hunt:
         if not (share < before if initial else share <= before):  # nobody's leaving raises their share
             retry += contest.drop(node)
             return False
-        tree = self._search.state.tree
         while contest.has_more(node):
             victim = contest.pop(node)
-            tree.remove(node, victim.usage)
-            if initial or share <= self._rank(theirs):
+            self._search.take(victim)
+            limit = before if initial else self._rank(theirs)
+            if initial or share <= limit:
+                self._limits.append(_Limit(mine, limit, strict=initial))
                 return self._gone(victim, PreemptionReason.IN_COHORT_FAIR_SHARING)
-            tree.add(node, victim.usage)
+            self._search.give_back(victim)
             retry.append(victim)
         return False
 
     def _take(self, victim: Reservation, reason: PreemptionReason) -> bool:
         """Remove the workload; whether the preemptor fits now."""
-        self._search.state.tree.remove(victim.queue.node, victim.usage)
+        self._search.take(victim)
         return self._gone(victim, reason)
 
     def _gone(self, victim: Reservation, reason: PreemptionReason) -> bool:

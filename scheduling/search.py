@@ -7,7 +7,7 @@ Source: Kueue v0.19, pkg/scheduler/preemption/preemption.go.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 
 from scheduling.amounts import FlavorResource, Usage
@@ -15,6 +15,10 @@ from scheduling.candidates import Precedence, eligible
 from scheduling.state import Queue, Reservation, State
 from scheduling.targets import Target
 from scheduling.workload import Workload
+
+
+def _always() -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,21 +66,26 @@ class Search:
         return not any(node.borrows(pair, self.need[pair]) for pair in own)
 
     def take(self, reservation: Reservation) -> None:
-        """Remove from the tree what the workload has of what is asked for; of no more does `fits` depend."""
-        self.state.tree.remove(reservation.queue.node, self.part_of(reservation))
+        self.state.tree.remove(reservation.queue.node, self._part_of(reservation))
 
     def give_back(self, reservation: Reservation) -> None:
-        self.state.tree.add(reservation.queue.node, self.part_of(reservation))
+        self.state.tree.add(reservation.queue.node, self._part_of(reservation))
 
-    def part_of(self, reservation: Reservation) -> Usage:
+    def _part_of(self, reservation: Reservation) -> Usage:
+        """Shares depend on all that a workload has; else no more matters than what is asked for."""
+        if self.state.options.fair_sharing:
+            return reservation.usage
         return {pair: amount for pair, amount in reservation.usage.items() if pair in self.need}
 
-    def minimal(self, targets: list[Target], borrowing: bool) -> list[Target]:
-        """Those of the targets that must go, given that all of them do at present and the last one was needed."""
+    def minimal(self, targets: list[Target], borrowing: bool, spare: Callable[[], bool] = _always) -> list[Target]:
+        """Those of the targets that must go, given that all of them do at present and the last one was needed.
+
+        `spare`: whether, with the one in question back in the tree, it may stay as far as others are concerned.
+        """
         needed = targets[-1:]
         for target in reversed(targets[:-1]):
             self.give_back(target.reservation)
-            if not self.fits(borrowing):
+            if not (self.fits(borrowing) and spare()):
                 self.take(target.reservation)
                 needed.append(target)
         return needed[::-1]

@@ -6,6 +6,7 @@ Slow, and made from the same specification; the tests hold the real search again
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 
 from scheduling.amounts import FlavorResource, Usage
 from scheduling.candidates import Precedence, order_key
@@ -25,6 +26,7 @@ class Plain:
         self.need, self.short = need, short
         self.node = queue.node
         self.compat = state.options.compat
+        self.because: list[tuple[QuotaNode, tuple[bool, Fraction], bool]] = []
 
     def targets(self) -> dict[str, str]:
         with self.state.tree.simulation():
@@ -72,7 +74,7 @@ class Plain:
         kept = list(found)
         for entry in reversed(found[:-1]):
             self.state.tree.add(entry[0].queue.node, entry[0].usage)
-            if self.fits(borrowing):
+            if self.fits(borrowing) and self.stays_fair():
                 kept.remove(entry)
             else:
                 self.remove(entry[0])
@@ -176,7 +178,10 @@ class Plain:
                 with self.state.tree.simulation():
                     self.remove(each)
                     after = Shares().of(theirs).rank
-                if reason or (share < before if strategy == LESS_THAN_INITIAL_SHARE else share <= after):
+                initial = strategy == LESS_THAN_INITIAL_SHARE
+                if reason or (share < before if initial else share <= after):
+                    if not reason:
+                        self.because.append((mine, before if initial else after, initial))
                     found.append((each, reason or "InCohortFairSharing"))
                     self.remove(each)
                     if self.fits_besides():
@@ -191,12 +196,19 @@ class Plain:
             first = next(each for each in left if each.queue.node is node)
             mine, theirs = self.sides(node)
             if Shares().of(mine).rank < Shares().of(theirs).rank:
+                self.because.append((mine, Shares().of(theirs).rank, True))
                 found.append((first, "InCohortFairSharing"))
                 self.remove(first)
                 if self.fits_besides():
                     return True
             left = [each for each in left if each.queue.node is not node]
         return False
+
+    def stays_fair(self) -> bool:
+        with self.state.tree.simulation():
+            self.state.tree.add(self.node, self.need)
+            now = [(Shares().of(node).rank, limit, strict) for node, limit, strict in self.because]
+        return self.compat or all(rank < limit or (rank == limit and not strict) for rank, limit, strict in now)
 
     def fits_besides(self) -> bool:
         with self.state.tree.simulation():

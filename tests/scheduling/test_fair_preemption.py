@@ -148,6 +148,21 @@ def test_a_team_within_its_quota_takes_it_back_without_comparing_shares() -> Non
     assert victims(draw(text, Options(fair_sharing=True, compat=True)), "a", 2) == {"b1": "InCohortReclamation"}
 
 
+def test_who_lowered_our_share_is_not_spared_for_what_that_brought() -> None:
+    """Without a1 a would have borrowed 1 and b has borrowed 2; with a1 it would be 3, and b would lose to more."""
+    text = """
+        cohort root
+          queue a cpu=2 reclaim=Any within=LowerPriority
+            work a1 cpu=2 priority=-1
+          queue b cpu=2
+            work b1 cpu=4
+          queue c cpu=2
+    """
+
+    assert victims(draw(text, FAIR), "a", 3) == {"a1": "InClusterQueue", "b1": "InCohortFairSharing"}
+    assert victims(draw(text, Options(fair_sharing=True, compat=True)), "a", 3) == {"b1": "InCohortFairSharing"}
+
+
 def test_shares_alone_may_be_made_to_decide() -> None:
     shares_alone = Options(fair_sharing=True, nominal_first=False)
 

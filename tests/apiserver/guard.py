@@ -54,6 +54,7 @@ class Guard:
         kubectl = self.control_plane.kubectl
         crds = yaml.safe_load_all(kubectl("kustomize", str(ROOT / "manifests" / "crds")).stdout)
         kubectl("apply", "-f", "-", input=yaml.safe_dump_all(map(self._reachable, crds)))
+        kubectl("apply", "-f", str(Path(__file__).parent / "foreign_crds.yaml"))
         kubectl("wait", "--for=condition=Established", "crd", "--all")
         base = kubectl("kustomize", str(ROOT / "manifests" / "base")).stdout
         things = [self._reachable(thing) for thing in yaml.safe_load_all(base)]

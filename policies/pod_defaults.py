@@ -19,10 +19,15 @@ _LISTS = ("containers", "initContainers")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surroundings:
-    """What around a pod template completes it: the LimitRanges of its namespace, and overhead by RuntimeClass."""
+    """What around a pod template completes it: the LimitRanges of its namespace, and overhead by RuntimeClass.
+
+    `compat`: in the order of Kueue v0.19, not of the API server
+    (docs/adr/2026-11-21-requests-as-the-api-server-fills-them-in.md).
+    """
 
     limit_ranges: Summary = field(default_factory=dict)
     overheads: Mapping[str, Amounts] = field(default_factory=dict)
+    compat: bool = False
 
 
 def completed(spec: Mapping[str, Any], around: Surroundings) -> dict[str, Any]:
@@ -37,10 +42,12 @@ def completed(spec: Mapping[str, Any], around: Surroundings) -> dict[str, Any]:
         complete["overhead"] = _texts(overhead)
     for key in _LISTS:
         if items := listing(spec.get(key)):
-            complete[key] = [_container(mapping(item), around.limit_ranges.get(CONTAINER, NO_LIMITS)) for item in items]
+            limits = around.limit_ranges.get(CONTAINER, NO_LIMITS)
+            complete[key] = [_container(mapping(item), limits, around.compat) for item in items]
     if resources := mapping(spec.get("resources")):
-        by_containers = pod_requests({key: complete.get(key) for key in _LISTS})
-        complete["resources"] = _resources(resources, around.limit_ranges.get(POD, NO_LIMITS), by_containers)
+        by_containers = () if around.compat else pod_requests({key: complete.get(key) for key in _LISTS})
+        limits = around.limit_ranges.get(POD, NO_LIMITS)
+        complete["resources"] = _resources(resources, limits, by_containers, around.compat)
     return complete
 
 
@@ -52,15 +59,17 @@ def exceeded_limits(spec: Mapping[str, Any], at: str) -> Iterator[Violation]:
             yield Violation(path, over, "requests must not exceed its limits")
 
 
-def _container(container: Mapping[str, Any], defaults: Limits) -> dict[str, Any]:
-    resources = _resources(mapping(container.get("resources")), defaults)
+def _container(container: Mapping[str, Any], defaults: Limits, compat: bool) -> dict[str, Any]:
+    resources = _resources(mapping(container.get("resources")), defaults, (), compat)
     return {**container, **({"resources": resources} if resources else {})}
 
 
-def _resources(own: Mapping[str, Any], defaults: Limits, requested: Container[str] = ()) -> dict[str, Any]:
+def _resources(own: Mapping[str, Any], defaults: Limits, requested: Container[str], compat: bool) -> dict[str, Any]:
     """With defaults where it says nothing. A limit is no request of what is `requested` elsewhere."""
     limits = {**_texts(defaults.limits), **mapping(own.get("limits"))}
-    missing = {**_texts(defaults.limits), **_texts(defaults.requests), **mapping(own.get("limits"))}
+    default_requests, own_limits = _texts(defaults.requests), mapping(own.get("limits"))
+    first, last = (own_limits, default_requests) if compat else (default_requests, own_limits)
+    missing = {**_texts(defaults.limits), **first, **last}
     requests = {resource: value for resource, value in missing.items() if resource not in requested}
     filled = {"limits": limits, "requests": {**requests, **mapping(own.get("requests"))}}
     return {**own, **{key: values for key, values in filled.items() if values}}

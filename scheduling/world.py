@@ -189,7 +189,7 @@ class World:
 
     def put_limit_ranges(self, namespace: str, limits: Summary, now: int) -> None:
         """The LimitRanges of a namespace, merged."""
-        self.surroundings[namespace] = Surroundings(limits, self.overheads)
+        self.surroundings[namespace] = Surroundings(limits, self.overheads, self.state.options.compat)
         for local in self.queues.local_queues_in(namespace):
             for workload in [*self.queues.waiting_at(local.key)]:
                 self.queues.renew(workload, now)

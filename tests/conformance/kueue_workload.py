@@ -110,7 +110,7 @@ def _around(given: Data) -> Surroundings:
     ranges = [item for item in ranges if _namespace(item) == home]
     classes = [item for key, items in given.items() if key.lower().startswith("runtimeclass") for item in _items(items)]
     overheads = {each["metadata"]["name"]: readable(mapping(each.get("overhead")).get("podFixed")) for each in classes}
-    return Surroundings(summarize(ranges), overheads)
+    return Surroundings(summarize(ranges), overheads, compat=True)
 
 
 def _namespace(manifest: Data) -> str:

@@ -39,7 +39,7 @@ class _Candidates:
 
 
 def classic_targets(search: Search) -> list[Target]:
-    """Who must give way, in the order of D3; nobody where it is not possible. The tree stays as it is."""
+    """Who must give way, the first in turn first; nobody where it is not possible. The tree stays as it is."""
     candidates = _collect(search)
     lists = (candidates.by_quota, candidates.by_priority, candidates.own)
     if search.shortfall().beyond(candidate for each in lists for candidate in each):

@@ -214,7 +214,7 @@ E12 = """
 
 
 def test_a_team_takes_back_for_its_member_what_belongs_to_the_team() -> None:
-    """E12 of the specification: 4 is more than A has, but not more than M has."""
+    """E12 of the quota semantics: 4 is more than A has, but not more than M has."""
     state = draw(E12)
 
     assert victims(state, "a", 4) == {"c1": "InCohortReclamation", "c2": "InCohortReclamation"}

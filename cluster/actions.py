@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+from cluster.resource import Resource
 
 INSTALLED_BY = {"quotree.dev/installed-by": "quotree"}
 """The label of our CustomResourceDefinitions. Those of Kueue lack it, and are left alone."""
@@ -49,4 +51,48 @@ class SetConversionBundle:
     ca_bundle: bytes
 
 
-Action = ApplySecret | SetCaBundle | SetConversionBundle
+@dataclass(frozen=True)
+class Create:
+    """Make an object that does not exist yet; one of that name is never overwritten."""
+
+    resource: Resource
+    body: Mapping[str, Any] = field(repr=False)
+    manager: str
+
+    @property
+    def name(self) -> str:
+        return str(self.body["metadata"]["name"])
+
+    @property
+    def namespace(self) -> str | None:
+        namespace: str | None = self.body["metadata"].get("namespace")
+        return namespace
+
+
+@dataclass(frozen=True)
+class Patch:
+    """Merge `body` into an object that is still at `resource_version`; None of a field takes it away.
+
+    `subresource` is `status` or nothing. Lists are replaced as a whole, which the version makes safe.
+    """
+
+    resource: Resource
+    namespace: str | None
+    name: str
+    body: Mapping[str, Any] = field(repr=False)
+    resource_version: str
+    manager: str
+    subresource: str | None = None
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Take an object away that is still at `resource_version`."""
+
+    resource: Resource
+    namespace: str | None
+    name: str
+    resource_version: str
+
+
+Action = ApplySecret | SetCaBundle | SetConversionBundle | Create | Patch | Delete

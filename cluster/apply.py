@@ -1,9 +1,18 @@
-"""The only module that writes to a cluster: by server-side apply, under a field manager for each purpose."""
+"""The only module that writes to a cluster: under a field manager for each purpose, and never over a newer version."""
 
 import base64
 
-from cluster.actions import INSTALLED_BY, Action, ApplySecret, SetCaBundle, SetConversionBundle
-from cluster.client import Cluster
+from cluster.actions import (
+    INSTALLED_BY,
+    Action,
+    ApplySecret,
+    Create,
+    Delete,
+    Patch,
+    SetCaBundle,
+    SetConversionBundle,
+)
+from cluster.client import MERGE_PATCH, Cluster
 from cluster.resource import (
     CUSTOM_RESOURCE_DEFINITIONS,
     MUTATING_WEBHOOKS,
@@ -35,6 +44,20 @@ def perform(cluster: Cluster, action: Action) -> Manifest:
             return _set_ca_bundle(cluster, action)
         case SetConversionBundle():
             return _set_conversion_bundle(cluster, action)
+        case Create():
+            collection = action.resource.collection(action.namespace)
+            return cluster.create(collection, dict(action.body), field_manager=action.manager)
+        case Patch():
+            return _patch(cluster, action)
+        case Delete():
+            path = action.resource.item(action.name, action.namespace)
+            return cluster.delete(path, resource_version=action.resource_version)
+
+
+def _patch(cluster: Cluster, action: Patch) -> Manifest:
+    metadata = {**action.body.get("metadata", {}), "resourceVersion": action.resource_version}
+    path = action.resource.item(action.name, action.namespace, subresource=action.subresource)
+    return cluster.patch(path, {**action.body, "metadata": metadata}, MERGE_PATCH, field_manager=action.manager)
 
 
 def _apply_secret(cluster: Cluster, action: ApplySecret) -> Manifest:

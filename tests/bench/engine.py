@@ -1,0 +1,223 @@
+"""Rows about the scheduling engine alone, in processor time: no API server, nothing is written anywhere."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from scheduling.preemption import find_targets
+from scheduling.queue_settings import CohortSettings
+from scheduling.state import Options
+from scheduling.status.reservation import unreserve
+from tests.bench import starting
+from tests.bench.played import PAIRS, Played, forest, tree
+from tests.bench.stopwatch import Stopwatch
+
+_FAIR = Options(fair_sharing=True)
+
+
+def rows(folder: Path) -> None:
+    """Print all. Files go to `folder`."""
+    _start(folder, 10_000, 50_000)
+    _events()
+    _one_of_many(50_000)
+    _nothing_unblocked()
+    _flushes()
+    _searches(1_000)
+    _cycles(1_000)
+
+
+def _start(folder: Path, queues: int, workloads: int) -> None:
+    """From manifests in a file, in a process of its own, so that the peak of memory is the start's alone."""
+    path = folder / "objects.jsonl"
+    starting.write(path, queues, workloads)
+    command = [sys.executable, "-m", "tests.bench.starting", str(path)]
+    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    print(f"\n{'engine, start from manifests':40} {'ready s':>8} {'first cycle s':>14} {'peak MiB':>9}")
+    name = f"{queues} queues, {workloads} workloads"
+    print(f"{name:40} {told['ready']:8.1f} {told['cycle']:14.1f} {told['peak']:9.0f}", flush=True)
+
+
+def _events() -> None:
+    """Each event with the cycle that it leads to, and with what the cycle writes taken in again."""
+    print(f"\n{'engine, us per event':28} {'decisions/s':>12} {'submit':>8} {'finish':>8} {'quota':>8} {'move':>8}")
+    for depth in (2, 5):
+        for count in (100, 1_000, 10_000):
+            played = tree(count, depth)
+            rate = _decisions_per_second(played, count)
+            submit, finish = _submit_and_finish(played, count)
+            print(
+                f"{f'{count} queues, depth {depth}':28} {rate:12.0f} {submit:8.0f} {finish:8.0f}"
+                f" {_quota_edit(played):8.0f} {_move(played, depth):8.0f}",
+                flush=True,
+            )
+
+
+def _decisions_per_second(played: Played, count: int) -> float:
+    """Cycles over a head of every ClusterQueue; all of them are admitted."""
+    for _ in range(4):
+        for place in range(count):
+            played.submitted(f"q{place}", 1)
+    watch = Stopwatch()
+    with watch.lap():
+        decided = played.rest()
+    for key in played.running():
+        played.finish(key)
+        played.drop(key)
+    return decided / (watch.micros / 1e6)
+
+
+def _submit_and_finish(played: Played, count: int) -> tuple[float, float]:
+    submit, finish = Stopwatch(), Stopwatch()
+    for turn in range(200):
+        job = played.job(f"q{turn % count}", 1)
+        with submit.lap():
+            played.put(job)
+            played.rest()
+        with finish.lap():
+            played.finish(job.key)
+            played.rest()
+        played.drop(job.key)
+    return submit.micros, finish.micros
+
+
+def _quota_edit(played: Played) -> float:
+    watch = Stopwatch()
+    for turn in range(100):
+        with watch.lap():
+            played.queue("q7", played.queues["q7"].cohort, 5 + turn % 2)
+            played.rest()
+    return watch.micros
+
+
+def _move(played: Played, depth: int) -> float:
+    """The ClusterQueue to the root and back, or in deep trees its Cohort with all that hangs there."""
+    watch, home = Stopwatch(), played.queues["q7"].cohort or ""
+    above = played.cohorts[home].parent
+    for turn in range(100):
+        with watch.lap():
+            if depth == 2:
+                played.queue("q7", "other" if turn % 2 == 0 else home, 5)
+            else:
+                played.put_cohort(CohortSettings(home, "c" if turn % 2 == 0 else above, {}))
+            played.rest()
+    return watch.micros
+
+
+def _one_of_many(count: int) -> None:
+    """All wait, in 1 000 ClusterQueues that are full, and every shape was tried."""
+    played = forest(1_000, 10, quota=1)
+    for turn in range(count):
+        played.submitted(f"q{turn % 1_000}", 3 + turn // 10_000)
+    played.rest()
+    told, raised = Stopwatch(), Stopwatch()
+    for key in played.pending()[:100]:
+        with told.lap():
+            played.put(unreserve(played.workloads[key], "Pending", f"told at {played.now}", played.now))
+            played.rest()
+        with raised.lap():
+            played.put(replace(played.workloads[key], base=1))
+            played.rest()
+    print(f"\n{f'one of {count} that wait changes':40} {'ms with its cycle':>18}")
+    print(f"{'its status':40} {told.millis:18.3f}\n{'its priority':40} {raised.millis:18.3f}", flush=True)
+
+
+def _nothing_unblocked() -> None:
+    """Trees of 10 ClusterQueues; at each two jobs wait that are too big. A Cohort without anything below moves."""
+    print(f"\n{'us of an event that unblocks nothing':40} {'finish':>8} {'quota':>8} {'submit':>8} {'move':>8}")
+    for count in (10, 1_000, 10_000):
+        played = forest(count, 10, quota=5)
+        for place in range(count):
+            played.submitted(f"q{place}", 4)
+            played.submitted(f"q{place}", 40)
+            played.submitted(f"q{place}", 41)
+        played.rest()
+        finish, quota, submit, move = Stopwatch(), Stopwatch(), Stopwatch(), Stopwatch()
+        for turn in range(100):
+            job = played.submitted("q3", 1)
+            played.rest()
+            with finish.lap():
+                played.finish(job.key)
+                played.rest()
+            played.drop(job.key)
+            with quota.lap():
+                played.queue("q3", "c0", 6 + turn % 2)
+                played.rest()
+            with submit.lap():
+                played.submitted("q3", 40)
+                played.rest()
+            with move.lap():
+                played.put_cohort(CohortSettings("lonely", "above" if turn % 2 == 0 else None, {}))
+                played.rest()
+        print(
+            f"{f'{count} queues':40} {finish.micros:8.0f} {quota.micros:8.0f} {submit.micros:8.0f} {move.micros:8.0f}",
+            flush=True,
+        )
+
+
+def _flushes() -> None:
+    """One ClusterQueue at which so many shapes wait, each of so many workloads."""
+    print(f"\n{'flush of parked shapes':40} {'us':>10} {'us/shape':>10}")
+    for shapes, each in ((1, 10), (1, 1_000), (10, 10), (10, 1_000), (100, 10), (100, 100)):
+        played = forest(1, 1, quota=1)
+        for shape in range(shapes):
+            for _ in range(each):
+                played.submitted("q0", 10 + shape)
+        played.rest()
+        watch = Stopwatch()
+        for _ in range(10):
+            with watch.lap():
+                played.world.queues.wake("q0")
+                played.rest()
+        print(f"{f'{shapes} shapes of {each}':40} {watch.micros:10.0f} {watch.micros / shapes:10.0f}", flush=True)
+
+
+def _searches(count: int) -> None:
+    """`count` candidates of one unit each; so many of them have to leave."""
+    print(f"\n{f'preemption among {count} candidates, ms':40} {'1 leaves':>10} {'10 leave':>10} {'half leave':>10}")
+    for name, options, lenders in (
+        ("classic, in the own queue", Options(), 0),
+        ("classic, from 100 queues", Options(), 100),
+        ("fair sharing, in the own queue", _FAIR, 0),
+        ("fair sharing, from 100 queues", _FAIR, 100),
+    ):
+        times = [_search(options, lenders, count, leave) for leave in (1, 10, count // 2)]
+        print(f"{name:40} {times[0]:10.2f} {times[1]:10.2f} {times[2]:10.2f}", flush=True)
+
+
+def _search(options: Options, lenders: int, count: int, leave: int) -> float:
+    """Who runs, at lower priority, took all that the ClusterQueue of the preemptor lends, or all of it itself."""
+    played = Played(options)
+    played.queue("q", "c", count, flavors=1)
+    for place in range(lenders):
+        played.queue(f"lender{place}", "c", 0, flavors=1)
+    for turn in range(count):
+        played.submitted(f"lender{turn % lenders}" if lenders else "q", 1, priority=-1)
+    played.rest()
+    state, watch = played.world.state, Stopwatch()
+    need = {PAIRS[0]: leave}
+    for _ in range(10):
+        with watch.lap():
+            found = find_targets(state, played.job("q", leave), state.queues["q"], need, set(need))
+        if len(found) != leave:
+            raise RuntimeError(f"{len(found)} would leave, not {leave}")
+    return watch.millis
+
+
+def _cycles(count: int) -> None:
+    """So many heads in one cycle: each fits, borrowing, as long as the lent quota lasts, which is for half of them."""
+    print(f"\n{f'one cycle over {count} heads':40} {'ms':>10} {'us/head':>10}")
+    for name, options in (("classic", Options()), ("fair sharing", _FAIR)):
+        for depth in (2, 5):
+            played = tree(count, depth, quota=0, options=options)
+            played.queue("lender", "c", count // 4)
+            for place in range(count):
+                played.submitted(f"q{place}", 1)
+            started = time.process_time()
+            decided = len(played.step())
+            spent = time.process_time() - started
+            print(f"{f'{name}, depth {depth}':40} {spent * 1e3:10.1f} {spent * 1e6 / decided:10.0f}", flush=True)

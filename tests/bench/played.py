@@ -1,0 +1,93 @@
+"""Clusters of any size for the rows about the engine: Cohorts, ClusterQueues in them, work that waits or runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from policies.pools import Terms
+from scheduling.queue_settings import ANY, LOWER_PRIORITY, CohortSettings, PreemptionPolicy
+from scheduling.state import Options
+from scheduling.workload import Workload
+from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings
+from tests.scheduling.manifests import pod_set, workload
+
+__all__ = ["PAIRS", "Played", "forest", "tree"]
+
+_RECLAIM = PreemptionPolicy(LOWER_PRIORITY, ANY)
+
+
+class Played(Cluster):
+    """Names count up, so that every object is new; `quota` of each ClusterQueue is in each of two flavors."""
+
+    made = 0
+
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(options or Options())
+
+    def queue(self, name: str, cohort: str | None, quota: int, flavors: int = 2) -> None:
+        terms = dict.fromkeys(FLAVORS[:flavors], Terms(quota))
+        self.put_queue(queue_settings(name, cohort, terms, preemption=_RECLAIM))
+
+    def job(self, queue: str, asks: int, priority: int = 0) -> Workload:
+        """A workload that was not submitted yet."""
+        self.made += 1
+        template = _template(asks)
+        return replace(
+            template, name=f"w{self.made}", uid=f"u{self.made:09}", queue=queue, base=priority, created=self.now
+        )
+
+    def rest(self) -> int:
+        """Cycles until nothing is left to decide; how many decisions there were."""
+        count = 0
+        while decisions := self.step():
+            count += len(decisions)
+        self.decided.clear()
+        return count
+
+    def submitted(self, queue: str, asks: int, priority: int = 0) -> Workload:
+        made = self.job(queue, asks, priority)
+        self.put(made)
+        return made
+
+
+_templates: dict[int, Workload] = {}
+
+
+def _template(asks: int) -> Workload:
+    if asks not in _templates:
+        _templates[asks] = workload(pod_set(gpu=str(asks)))
+    return _templates[asks]
+
+
+def tree(count: int, depth: int, quota: int = 4, options: Options | None = None) -> Played:
+    """`count` ClusterQueues in one tree; `depth` counts its levels, theirs included."""
+    played = Played(options)
+    for name, cohort in _edges(count, depth):
+        if name.startswith("q"):
+            played.queue(name, cohort, quota)
+        else:
+            played.put_cohort(CohortSettings(name, cohort, {}))
+    return played
+
+
+def forest(count: int, size: int, quota: int) -> Played:
+    """`count` ClusterQueues in trees of `size` each."""
+    played = Played()
+    for place in range(count):
+        played.queue(f"q{place}", f"c{place // size}", quota)
+    return played
+
+
+def _edges(count: int, depth: int) -> Iterator[tuple[str, str | None]]:
+    """(node, the Cohort above it), from the root down; every Cohort has about as many children."""
+    yield "c", None
+    levels = depth - 1
+    fan_out = next(width for width in range(2, count + 2) if width**levels >= count)
+    above = ["c"]
+    for _ in range(levels - 1):
+        below = [f"{cohort}-{child}" for cohort in above for child in range(fan_out)]
+        yield from ((cohort, cohort.rpartition("-")[0]) for cohort in below)
+        above = below
+    for place in range(count):
+        yield f"q{place}", above[place * len(above) // count]

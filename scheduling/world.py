@@ -187,6 +187,13 @@ class World:
     def drop_namespace(self, name: str) -> None:
         self.queues.namespaces.pop(name, None)
 
+    def put_overheads(self, overheads: Mapping[str, Amounts], now: int) -> None:
+        """What the RuntimeClasses add to a pod, by their names."""
+        self.overheads = overheads
+        for namespace in [*self.queues.namespaces]:
+            limits = self.around(namespace).limit_ranges
+            self.put_limit_ranges(namespace, limits, now)
+
     def put_limit_ranges(self, namespace: str, limits: Summary, now: int) -> None:
         """The LimitRanges of a namespace, merged."""
         self.surroundings[namespace] = Surroundings(limits, self.overheads, self.state.options.compat)
@@ -337,6 +344,14 @@ class World:
     def queues_with_check(self, check: str) -> list[str]:
         """The ClusterQueues whose workloads must pass the check."""
         return [*self._check_users.get(check, ())]
+
+    def workloads_of(self, local_queue: str) -> list[Workload]:
+        """Those that wait at the LocalQueue (`namespace/name`) and those that hold quota through it."""
+        local = self.queues.local_queues.get(local_queue)
+        queue = self.state.queues.get(local.cluster_queue) if local is not None else None
+        held = [each.workload for each in queue.reservations.values()] if queue is not None else []
+        mine = [each for each in held if f"{each.namespace}/{each.queue}" == local_queue]
+        return [*self.queues.waiting_at(local_queue), *mine]
 
     def can_admit(self, queue: str) -> Readiness:
         return self.readiness.get(queue, NOT_FOUND)

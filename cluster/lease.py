@@ -1,0 +1,129 @@
+"""One writer at a time: a Lease that is held by renewing it, and lost by not being able to.
+
+Whoever holds it may write until `renew_deadline` after the last renewal that the API server confirmed; others take it
+over when they saw it unchanged for `duration`. Both by each one's own monotonic clock, so clocks need not agree.
+Source: coordination.k8s.io/v1; client-go leaderelection.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from cluster.client import MERGE_PATCH, Cluster
+from cluster.errors import ClusterError, Conflict, NotFound
+from cluster.resource import LEASES
+from cluster.stream import Manifest
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """Seconds, as in Kueue's configuration `leaderElection`."""
+
+    duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry: float = 2.0
+
+
+class Lease:
+    """Tries to hold the Lease from `start` to `stop`. `held` is cheap and may be asked before each write."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        namespace: str,
+        name: str,
+        identity: str,
+        times: LeaseTimes | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.identity = identity
+        self._cluster = cluster
+        self._path = LEASES.item(name, namespace)
+        self._collection = LEASES.collection(namespace)
+        self._name = name
+        self._times = times or LeaseTimes()
+        self._clock = clock
+        self._until = 0.0
+        self._last = ("", "")
+        self._since = 0.0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"lease {name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Give it up, so that another need not wait for its end."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout=5.0)
+        if self.held():
+            self._until = 0.0
+            try:
+                self._cluster.patch(self._path, {"spec": {"holderIdentity": ""}}, MERGE_PATCH)
+            except ClusterError as error:
+                log.info("the Lease %s could not be given up: %s", self._name, error)
+
+    def held(self) -> bool:
+        """Whether this process may write now."""
+        return self._clock() < self._until
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            began, had = self._clock(), self.held()
+            try:
+                if self.attempt():
+                    self._until = began + self._times.renew_deadline
+            except ClusterError as error:
+                log.warning("the Lease %s could not be renewed: %s", self._name, error)
+            if had != self.held():
+                log.info("the Lease %s is %s", self._name, "lost" if had else "held")
+            self._stop.wait(self._times.retry)
+
+    def attempt(self) -> bool:
+        """Take or renew it once; whether it is ours now. Raises ClusterError where the API server does not answer."""
+        try:
+            lease = self._cluster.get(self._path)
+        except NotFound:
+            return self._written(lambda: self._cluster.create(self._collection, self._body(0)))
+        spec = lease.get("spec") or {}
+        holder, transitions = spec.get("holderIdentity") or "", int(spec.get("leaseTransitions") or 0)
+        if holder not in ("", self.identity) and not self._expired(holder, str(spec.get("renewTime"))):
+            return False
+        body = self._body(transitions + (holder != self.identity))
+        body["metadata"]["resourceVersion"] = lease["metadata"]["resourceVersion"]
+        return self._written(lambda: self._cluster.replace(self._path, body))
+
+    def _expired(self, holder: str, renewed: str) -> bool:
+        """Whether nothing was seen of its holder for the whole duration."""
+        if self._last != (holder, renewed):
+            self._last, self._since = (holder, renewed), self._clock()
+        return self._clock() - self._since >= self._times.duration
+
+    def _written(self, write: Callable[[], Manifest]) -> bool:
+        try:
+            write()
+        except Conflict:
+            return False  # another one was faster
+        return True
+
+    def _body(self, transitions: int) -> Manifest:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": self._name},
+            "spec": {
+                "holderIdentity": self.identity,
+                "leaseDurationSeconds": max(1, round(self._times.duration)),
+                "renewTime": now,
+                "leaseTransitions": transitions,
+            },
+        }

@@ -1,0 +1,179 @@
+"""What the reconciler follows of a cluster, and how each object changes the engine's world.
+
+Objects are read in the thread of their reflector, so that nothing but what decisions go by is kept; the loop alone
+touches the world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from cluster.resource import JOBS, NAMESPACES, Resource
+from cluster.stream import Manifest
+from policies.dialects.kueue_kinds import GROUP
+from policies.dialects.reading import mapping, metadata, text, texts
+from policies.limit_ranges import summarize
+from policies.quantity import Amounts
+from policies.requests import readable
+from scheduling.queue_settings import (
+    read_check_settings,
+    read_cohort_settings,
+    read_local_queue_settings,
+    read_queue_settings,
+)
+from scheduling.reading import read_workload
+from scheduling.resource_flavor import read_flavor
+from scheduling.world import World
+
+Key: TypeAlias = tuple[str, str]
+"""The kind and `namespace/name`, or the bare name of what is in no namespace."""
+
+VERSION = "v1beta2"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An object as it is at a resource version; `value` is what is kept of it, None where it is gone."""
+
+    key: Key
+    version: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """All objects of a kind."""
+
+    kind: str
+    objects: tuple[Seen, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A kind. `read` makes of a manifest what is kept; `put` and `drop` change the world (moment in nanoseconds).
+
+    `labelled`: only objects with this label are followed.
+    """
+
+    kind: str
+    resource: Resource
+    read: Callable[[Manifest], Any]
+    put: Callable[[World, Any, int], None]
+    drop: Callable[[World, str, int], None]
+    labelled: str | None = None
+
+    def seen(self, manifest: Manifest) -> Seen:
+        meta = metadata(manifest)
+        namespace, name = text(meta.get("namespace")), text(meta.get("name")) or ""
+        key = f"{namespace}/{name}" if self.resource.namespaced else name
+        return Seen((self.kind, key), text(meta.get("resourceVersion")) or "", self.read(manifest))
+
+
+def _kueue(plural: str, namespaced: bool = False) -> Resource:
+    return Resource(GROUP, VERSION, plural, namespaced)
+
+
+WORKLOADS = _kueue("workloads", namespaced=True)
+CLUSTER_QUEUES = _kueue("clusterqueues")
+LOCAL_QUEUES = _kueue("localqueues", namespaced=True)
+COHORTS = _kueue("cohorts")
+LIMIT_RANGES = Resource("", "v1", "limitranges", namespaced=True)
+RUNTIME_CLASSES = Resource("node.k8s.io", "v1", "runtimeclasses", namespaced=False)
+QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+
+
+def _put_queue(world: World, value: Any, now: int) -> None:
+    settings, terminating = value
+    world.put_queue(settings, now, terminating)
+
+
+def _queue(manifest: Manifest) -> Any:
+    return read_queue_settings(manifest), bool(metadata(manifest).get("deletionTimestamp"))
+
+
+def _namespace(manifest: Manifest) -> Any:
+    meta = metadata(manifest)
+    return text(meta.get("name")) or "", dict(texts(meta.get("labels")))
+
+
+def _ignore(*_: object) -> None:
+    """Kinds that the loop itself keeps."""
+
+
+def _identity(manifest: Manifest) -> Manifest:
+    return manifest
+
+
+FOLLOWED: tuple[Followed, ...] = (
+    Followed(
+        "ResourceFlavor",
+        _kueue("resourceflavors"),
+        read_flavor,
+        lambda world, flavor, _: world.put_flavor(flavor),
+        lambda world, name, _: world.drop_flavor(name),
+    ),
+    Followed(
+        "AdmissionCheck",
+        _kueue("admissionchecks"),
+        read_check_settings,
+        lambda world, check, _: world.put_check(check),
+        lambda world, name, _: world.drop_check(name),
+    ),
+    Followed("Cohort", COHORTS, read_cohort_settings, World.put_cohort, World.drop_cohort),
+    Followed("ClusterQueue", CLUSTER_QUEUES, _queue, _put_queue, World.drop_queue),
+    Followed(
+        "Namespace",
+        NAMESPACES,
+        _namespace,
+        lambda world, found, _: world.put_namespace(*found),
+        lambda world, name, _: world.drop_namespace(name),
+    ),
+    Followed(
+        "LocalQueue",
+        LOCAL_QUEUES,
+        read_local_queue_settings,
+        World.put_local_queue,
+        lambda world, key, _: world.drop_local_queue(key),
+    ),
+    Followed("LimitRange", LIMIT_RANGES, _identity, _ignore, _ignore),
+    Followed("RuntimeClass", RUNTIME_CLASSES, _identity, _ignore, _ignore),
+    Followed("Workload", WORKLOADS, read_workload, _ignore, _ignore),
+    Followed("Job", JOBS, _identity, _ignore, _ignore, labelled=QUEUE_NAME),
+)
+"""In the order in which a world is best made: what others refer to first."""
+
+
+class Surroundings:
+    """LimitRanges and RuntimeClasses, by which pod templates are completed; they are few and kept whole."""
+
+    def __init__(self) -> None:
+        self._ranges: dict[str, dict[str, Manifest]] = {}
+        self._classes: dict[str, Manifest] = {}
+
+    def put(self, world: World, seen: Seen, now: int) -> None:
+        """Take one in, or away where its value is None, and let the world know."""
+        kind, key = seen.key
+        if kind == "RuntimeClass":
+            _replace(self._classes, key, seen.value)
+            world.put_overheads(self._overheads(), now)
+            return
+        namespace, _, name = key.partition("/")
+        _replace(self._ranges.setdefault(namespace, {}), name, seen.value)
+        world.put_limit_ranges(namespace, summarize(self._ranges[namespace].values()), now)
+
+    def _overheads(self) -> dict[str, Amounts]:
+        found = self._classes.items()
+        return {name: readable(mapping(each.get("overhead")).get("podFixed")) for name, each in found}
+
+
+def _replace(known: dict[str, Manifest], key: str, value: Manifest | None) -> None:
+    if value is None:
+        known.pop(key, None)
+    else:
+        known[key] = value
+
+
+def by_kind(followed: Iterable[Followed] = FOLLOWED) -> Mapping[str, Followed]:
+    return {each.kind: each for each in followed}

@@ -1,0 +1,77 @@
+"""The reconciler as one running thing: reflectors, writers, the Lease, and the loop in a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cluster.client import Cluster
+from cluster.lease import Lease
+from reconciler.follow import follow
+from reconciler.loop import Loop, connect
+from scheduling.order import Ordering
+from scheduling.requests import DEFAULT, Counting
+from scheduling.state import Options
+from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.world import World
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How it decides; `waiting` None: pods may take for ever to be ready."""
+
+    options: Options = field(default_factory=Options)
+    ordering: Ordering = field(default_factory=Ordering)
+    counting: Counting = DEFAULT
+    waiting: WaitForPodsReady | None = None
+
+
+class Reconciler:
+    """Follows `cluster` from `start` to `stop`, and writes while `lease` is held; None: from the beginning."""
+
+    def __init__(self, cluster: Cluster, settings: Settings | None = None, lease: Lease | None = None) -> None:
+        settings = settings or Settings()
+        self._cluster = cluster
+        self._lease = lease
+        self._ended = threading.Event()
+        may_write: Callable[[], bool] = lease.held if lease is not None else lambda: not self._ended.is_set()
+        world = World(settings.options, settings.ordering, settings.counting)
+        self.loop: Loop
+        self.loop, self._writer = connect(cluster, world, may_write, waiting=settings.waiting)
+        self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow; returns at once."""
+        self._reflectors = follow(self._cluster, self.loop.inbox.put)
+        if self._lease is not None:
+            self._lease.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the present round; writes that were begun are waited for, then the Lease is given up."""
+        self._ended.set()
+        for reflector in self._reflectors:
+            reflector.stop(timeout=0)
+        self._thread.join(timeout=10)
+        self._writer.close()
+        if self._lease is not None:
+            self._lease.stop()
+        for reflector in self._reflectors:
+            reflector.stop()
+
+    @property
+    def ready(self) -> bool:
+        """Whether it knows everything there is."""
+        return self.loop.complete
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            try:
+                self.loop.round()
+            except Exception:
+                log.exception("a round failed by a fault of ours; the next one starts from the state as it is")
+                self._ended.wait(1.0)

@@ -1,0 +1,91 @@
+"""Carries actions out beside the loop, one at a time for each object, and only while the Lease is held."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from cluster.actions import Action
+from cluster.apply import perform
+from cluster.client import Cluster
+from cluster.errors import ClusterError
+from cluster.stream import Manifest
+from reconciler.feed import Key
+
+log = logging.getLogger(__name__)
+_THREADS = 8
+"""As many writes at a time; one write waits for the API server, so this is its load and not ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An action was carried out; `manifest` is the object as it is stored now, or as it was when it was deleted."""
+
+    key: Key
+    action: Action
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An action was not carried out, or nobody knows."""
+
+    key: Key
+    action: Action | None
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An object as it is stored now, after a write that came too late."""
+
+    key: Key
+    manifest: Manifest
+
+
+Outcome: TypeAlias = Written | Failed | Read
+
+
+class Lost(ClusterError):
+    """The Lease is not held any more, so nothing was written."""
+
+
+class Writer:
+    """`tell` gets what came of each action, from another thread. `may_write` is asked before each."""
+
+    def __init__(self, cluster: Cluster, tell: Callable[[Outcome], None], may_write: Callable[[], bool]) -> None:
+        self._cluster = cluster
+        self._tell = tell
+        self._may_write = may_write
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="writer")
+
+    def write(self, key: Key, action: Action) -> None:
+        self._pool.submit(self._perform, key, action)
+
+    def read(self, key: Key, path: str) -> None:
+        """Have the object read anew."""
+        self._pool.submit(self._get, key, path)
+
+    def close(self) -> None:
+        """What was not begun is dropped; what was is waited for."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _perform(self, key: Key, action: Action) -> None:
+        try:
+            if not self._may_write():
+                raise Lost("the Lease is not held")
+            self._tell(Written(key, action, perform(self._cluster, action)))
+        except ClusterError as error:
+            self._tell(Failed(key, action, error))
+        except Exception as error:
+            log.exception("%s: a write failed by a fault of ours", key)
+            self._tell(Failed(key, action, error))
+
+    def _get(self, key: Key, path: str) -> None:
+        try:
+            self._tell(Read(key, self._cluster.get(path)))
+        except ClusterError as error:
+            self._tell(Failed(key, None, error))

@@ -1,0 +1,127 @@
+"""The reconciler on a real API server: Workloads get quota, give it back, and say why they wait."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster.client import Cluster
+from cluster.endpoint import from_kubeconfig
+from reconciler.process import Reconciler
+from tests.apiserver.harness import ApiError, ControlPlane
+
+CRDS = Path(__file__).parents[2] / "manifests" / "crds"
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+WAIT_SECONDS = 30.0
+
+
+@pytest.fixture(scope="module")
+def server(control_plane: ControlPlane) -> ControlPlane:
+    control_plane.kubectl("apply", "-k", str(CRDS))
+    until(lambda: served(control_plane, f"{KUEUE}/workloads"))
+    return control_plane
+
+
+@pytest.fixture
+def reconciler(server: ControlPlane) -> Iterator[Reconciler]:
+    with Cluster(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
+        running = Reconciler(cluster)
+        running.start()
+        try:
+            until(lambda: running.ready)
+            yield running
+        finally:
+            running.stop()
+
+
+@pytest.fixture
+def made(server: ControlPlane) -> Iterator[Callable[[str, dict[str, Any]], None]]:
+    """Creates objects and takes away again what is in no namespace."""
+    paths: list[str] = []
+
+    def make(path: str, manifest: dict[str, Any]) -> None:
+        server.request("POST", path, manifest)
+        if "/namespaces/" not in path:
+            paths.append(f"{path}/{manifest['metadata']['name']}")
+
+    yield make
+    for path in reversed(paths):
+        server.request("DELETE", path)
+
+
+def served(server: ControlPlane, path: str) -> bool:
+    try:
+        server.request("GET", path)
+    except ApiError:
+        return False
+    return True
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Wait until it holds."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.05)
+
+
+def kueue(kind: str, name: str, spec: dict[str, Any], **meta: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": kind,
+        "metadata": {"name": name, **meta},
+        "spec": spec,
+    }
+
+
+def queue(cohort: str, cpu: str, **spec: Any) -> dict[str, Any]:
+    flavors = [{"name": "plain", "resources": [{"name": "cpu", "nominalQuota": cpu}]}]
+    groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
+    return {"cohortName": cohort, "namespaceSelector": {}, "resourceGroups": groups, **spec}
+
+
+def workload(name: str, cpu: str, priority: int = 0, queue_name: str = "main") -> dict[str, Any]:
+    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]
+    pods = {"name": "main", "count": 1, "template": {"spec": {"containers": containers, "restartPolicy": "Never"}}}
+    spec = {"queueName": queue_name, "podSets": [pods], "priority": priority}
+    if priority:
+        spec["priorityClassRef"] = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}
+    return kueue("Workload", name, spec)
+
+
+def conditions(server: ControlPlane, namespace: str, name: str) -> dict[str, tuple[str, str]]:
+    status = server.request("GET", f"{KUEUE}/namespaces/{namespace}/workloads/{name}").get("status", {})
+    return {each["type"]: (each["status"], each["reason"]) for each in status.get("conditions", [])}
+
+
+def test_workloads_are_admitted_preempted_and_told_why_they_wait(
+    server: ControlPlane,
+    reconciler: Reconciler,
+    namespace: str,
+    made: Callable[[str, dict[str, Any]], None],
+) -> None:
+    def is_(name: str, kind: str, expected: tuple[str, str]) -> bool:
+        return conditions(server, namespace, name).get(kind) == expected
+
+    made(f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
+    policy = {"withinClusterQueue": "LowerPriority"}
+    made(f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "team", queue("org", "2", preemption=policy)))
+    made(f"{KUEUE}/namespaces/{namespace}/localqueues", kueue("LocalQueue", "main", {"clusterQueue": "team"}))
+    made(f"{KUEUE}/namespaces/{namespace}/workloads", workload("first", "2"))
+
+    until(lambda: is_("first", "Admitted", ("True", "Admitted")))
+
+    made(f"{KUEUE}/namespaces/{namespace}/workloads", workload("second", "1"))
+    until(lambda: is_("second", "QuotaReserved", ("False", "WaitingForQuota")))
+
+    made(f"{KUEUE}/namespaces/{namespace}/workloads", workload("urgent", "2", priority=100))
+    until(lambda: is_("first", "Evicted", ("True", "Preempted")))
+    until(lambda: is_("urgent", "QuotaReserved", ("False", "WaitingForPreemptedWorkloads")))
+
+    made(f"{KUEUE}/namespaces/{namespace}/workloads", workload("lost", "1", queue_name="nowhere"))
+    until(lambda: is_("lost", "QuotaReserved", ("False", "Misconfigured")))
+    assert reconciler.loop.stats.failed == 0

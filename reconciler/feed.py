@@ -17,6 +17,7 @@ from policies.dialects.reading import mapping, metadata, text, texts
 from policies.limit_ranges import summarize
 from policies.quantity import Amounts
 from policies.requests import readable
+from reconciler.patches import WORKLOADS
 from scheduling.queue_settings import (
     read_check_settings,
     read_cohort_settings,
@@ -75,7 +76,6 @@ def _kueue(plural: str, namespaced: bool = False) -> Resource:
     return Resource(GROUP, VERSION, plural, namespaced)
 
 
-WORKLOADS = _kueue("workloads", namespaced=True)
 CLUSTER_QUEUES = _kueue("clusterqueues")
 LOCAL_QUEUES = _kueue("localqueues", namespaced=True)
 COHORTS = _kueue("cohorts")

@@ -18,8 +18,8 @@ from cluster.actions import Action
 from cluster.client import Cluster
 from cluster.errors import Conflict, NotFound
 from cluster.retry import Backoff
-from reconciler.feed import WORKLOADS, Followed, Key, Listed, Seen, Surroundings, by_kind
-from reconciler.patches import status_patch
+from reconciler.feed import Followed, Key, Listed, Seen, Surroundings, by_kind
+from reconciler.patches import ADMISSION_MANAGER, WORKLOADS, spec_patch, status_patch
 from reconciler.writer import Failed, Outcome, Read, Writer, Written
 from scheduling.decisions import Decision, Preempt, Reserve
 from scheduling.engine import Engine
@@ -33,8 +33,6 @@ from scheduling.world import World
 
 log = logging.getLogger(__name__)
 
-MANAGER = "kueue-admission"
-"""The field manager under which Kueue's own scheduler writes, so that objects change hands without conflicts."""
 _CYCLES = 100
 """Cycles in one round; then the inbox is looked at again."""
 WORKLOAD = "Workload"
@@ -283,7 +281,9 @@ class Loop:
             self.wanted[after.key] = after
             return
         seen = self.stored.get((WORKLOAD, after.key))
-        patch = status_patch(seen.value, after, MANAGER) if seen is not None else None
+        if seen is None:
+            return
+        patch = spec_patch(seen.value, after) or status_patch(seen.value, after, ADMISSION_MANAGER)
         if patch is not None:
             self.sent[after.key] = after
             self.write((WORKLOAD, after.key), patch)

@@ -1,0 +1,58 @@
+"""What is written of a Workload after a decision: merge patches of what differs, bound to the version that was read.
+
+Kueue writes with server-side apply and one field manager for each purpose; the same managers are named here, so that
+`managedFields` tells who wrote what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cluster.actions import Patch
+from cluster.resource import Resource
+from policies.dialects.kueue_kinds import GROUP
+from scheduling.status.writing import written_status
+from scheduling.workload import Workload
+
+WORKLOADS = Resource(GROUP, "v1beta2", "workloads", namespaced=True)
+ADMISSION_MANAGER = "kueue-admission"
+RECLAIMABLE_MANAGER = "kueue-reclaimable-pods"
+JOB_MANAGER = "kueue-job-controller"
+
+
+def condition_manager(kind: str) -> str:
+    """Who writes a condition that a job reports, such as Finished or PodsReady."""
+    return f"{JOB_MANAGER}-{kind}"
+
+
+def status_patch(before: Workload, after: Workload, manager: str) -> Patch | None:
+    """What leads from the status of one to that of the other; None where both are written alike.
+
+    `before` is the Workload as it was read, since its resource version is the condition of the write.
+    """
+    body = differences(written_status(before), written_status(after))
+    return patch(before, {"status": body}, manager, "status") if body else None
+
+
+def spec_patch(before: Workload, after: Workload, manager: str = ADMISSION_MANAGER) -> Patch | None:
+    """The same of what is decided about its spec: `spec.active`. It is written by itself, before the status is."""
+    return patch(before, {"spec": {"active": after.active}}, manager) if before.active != after.active else None
+
+
+def patch(workload: Workload, body: Mapping[str, Any], manager: str, subresource: str | None = None) -> Patch:
+    """A merge patch of the Workload as it was read."""
+    version = workload.resource_version
+    return Patch(WORKLOADS, workload.namespace, workload.name, body, version, manager, subresource)
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch (RFC 7386) from one to the other: what is gone is None, a list that differs comes as a whole."""
+    changed: dict[str, Any] = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        known = before.get(key)
+        if value == known and key in before:
+            continue
+        nested = isinstance(value, Mapping) and isinstance(known, Mapping)
+        changed[key] = differences(known, value) if nested else value
+    return changed

@@ -53,6 +53,6 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
         known = before.get(key)
         if value == known and key in before:
             continue
-        nested = isinstance(value, Mapping) and isinstance(known, Mapping)
-        changed[key] = differences(known, value) if nested else value
+        both = isinstance(value, Mapping) and isinstance(known, Mapping)
+        changed[key] = differences(known or {}, value) if both else value
     return changed

@@ -45,11 +45,12 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """`objects` in the order of reading. `others` counts documents of kinds that carry no quota."""
+    """`objects` in the order of reading. `others` counts documents of kinds that carry no quota, `rest` has them."""
 
     objects: Mapping[Ref, Placed]
     unreadable: tuple[Unreadable, ...]
     others: int
+    rest: tuple[Document, ...] = ()
 
     @property
     def queues(self) -> int:
@@ -67,18 +68,18 @@ def gather(paths: Sequence[str]) -> Given:
         Unreadable(Place(failure.source, failure.line, failure.column), failure.message) for failure in failures
     ]
     objects: dict[Ref, Placed] = {}
-    others = 0
+    rest: list[Document] = []
     for document in documents:
         thing = dialects.read(document.manifest)
         if thing is None:
-            others += 1
+            rest.append(document)
             continue
         placed = Placed(_apart(thing, objects), document)
         if placed.thing.ref in objects:
             unreadable.append(_twice(placed, objects[placed.thing.ref]))
         else:
             objects[placed.thing.ref] = placed
-    return Given(objects, tuple(unreadable), others)
+    return Given(objects, tuple(unreadable), len(rest), tuple(rest))
 
 
 def _apart(thing: KubeObject, objects: Mapping[Ref, Placed]) -> KubeObject:

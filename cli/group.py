@@ -15,6 +15,8 @@ from cli.version import VERSION
 _COMMANDS = {
     "validate": "Judge manifests: the same rules as the webhook, all files as one change.",
     "test": "Run suites of changes with the findings expected of a configuration.",
+    "simulate": "Play queues and work from files: who is admitted, who gives way, who waits and why.",
+    "why": "Explain why a workload waits.",
     "tree": "Draw the quota trees of manifests or of a cluster.",
     "explain": "Print the page of a rule.",
     "rules": "List the rules.",

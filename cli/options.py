@@ -44,6 +44,24 @@ def output(command: F) -> F:
     )(command)
 
 
+def engine(command: F) -> F:
+    """What decisions go by beside the objects."""
+    for option in (
+        click.option("--profile", type=click.Choice(["strict", "compat"]), help="Overrides that of the configuration."),
+        click.option("--config", metavar="FILE", help="Quotree's configuration, as for validate."),
+        click.option(
+            "--kueue-config",
+            metavar="FILE",
+            help="Kueue's Configuration: fairSharing, resources, waitForPodsReady, featureGates.",
+        ),
+        click.option(
+            "--fair-sharing", is_flag=True, help="As fairSharing of Kueue's Configuration, with its defaults."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 def chosen(paths: Sequence[str], filenames: Sequence[str]) -> list[str]:
     """The inputs in their order; each once. Raises Misused where there is none."""
     every = list(dict.fromkeys([*paths, *filenames]))

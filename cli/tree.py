@@ -87,7 +87,7 @@ def _with_quota(forest: Forest) -> list[tuple[Namespace, list[Row]]]:
 def _json(forest: Forest, context: Context) -> str:
     spots = list(walk(forest))
     quotas = Quotas(forest, [spot.ref for spot in spots])
-    nodes = [_node(forest, quotas, spot) for spot in spots]
+    nodes = [node_entry(forest, quotas, spot) for spot in spots]
     nodes += [
         {**_named(namespace.ref, "YuniKorn"), "parent": namespace.annotations.get(PARENT_QUEUE), "quota": _rows(quota)}
         for namespace, quota in _with_quota(forest)
@@ -102,7 +102,8 @@ def _json(forest: Forest, context: Context) -> str:
     return json.dumps(answer, indent=2, ensure_ascii=False)
 
 
-def _node(forest: Forest, quotas: Quotas, spot: Spot) -> dict[str, Any]:
+def node_entry(forest: Forest, quotas: Quotas, spot: Spot) -> dict[str, Any]:
+    """A node as JSON has it."""
     node = forest.node(spot.ref)
     return {
         **_named(spot.ref, _dialect(spot.ref)),

@@ -74,8 +74,11 @@ class Explanation:
     others: tuple[str, ...] = field(default=())
 
 
-def explain(world: World, key: str) -> Explanation | None:
-    """Why the workload waits; None where it holds quota, is finished, or is unknown."""
+def explain(world: World, key: str, position: int | None = None) -> Explanation | None:
+    """Why the workload waits; None where it holds quota, is finished, or is unknown.
+
+    `position` is its place in the ClusterQueue where that is known already; else it is looked up among all.
+    """
     workload = world.workloads.get(key)
     if workload is None or key in world.state.reservations or not workload.queueable:
         return None
@@ -85,7 +88,8 @@ def explain(world: World, key: str) -> Explanation | None:
     name = world.queues.queue_of(workload) or ""
     queue = world.state.queues[name]
     pending = world.queues.pending[name]
-    position = 1 + [entry.key for entry in pending.entries()].index(key)
+    if position is None:
+        position = 1 + [entry.key for entry in pending.entries()].index(key)
     if stopped := world.stop(queue) or (f"ClusterQueue {name} is inactive: {queue.inactive}" if queue.inactive else ""):
         return Explanation(key, name, "Suspended", stopped, position)
     wait = world.found_out(key)

@@ -1,0 +1,158 @@
+"""Objects into the world, whatever their order: what others refer to comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from policies.dialects import core, kueue
+from policies.dialects.kueue_kinds import ADMISSION_CHECK, WORKLOAD_PRIORITY_CLASS
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.limit_ranges import summarize
+from policies.objects import GroupKind
+from policies.quantity import Amounts
+from policies.requests import readable
+from scheduling.pod_sets import at
+from scheduling.priority import POD_PRIORITY_CLASS
+from scheduling.queue_settings import (
+    CheckSettings,
+    read_cohort_settings,
+    read_local_queue_settings,
+    read_queue_settings,
+)
+from scheduling.resource_flavor import read_flavor
+from scheduling.selectors import LabelSelector
+from scheduling.simulation.submissions import Submissions, is_submission
+from scheduling.submission import kind_of
+from scheduling.world import World
+
+LIMIT_RANGE = GroupKind("", "LimitRange")
+RUNTIME_CLASS = GroupKind("node.k8s.io", "RuntimeClass")
+_NAME_LABEL = "kubernetes.io/metadata.name"
+"""The label that every namespace has."""
+_ORDER = (
+    core.NAMESPACE,
+    LIMIT_RANGE,
+    RUNTIME_CLASS,
+    WORKLOAD_PRIORITY_CLASS,
+    POD_PRIORITY_CLASS,
+    kueue.RESOURCE_FLAVOR,
+    ADMISSION_CHECK,
+    kueue.COHORT,
+    kueue.CLUSTER_QUEUE,
+    kueue.LOCAL_QUEUE,
+)
+
+
+def is_played(manifest: Manifest) -> bool:
+    """Whether a simulation goes by objects of this kind."""
+    return kind_of(manifest) in _ORDER or is_submission(manifest)
+
+
+class Intake:
+    """`given` are the namespaces that have an object; others exist, too, as soon as something is in them.
+
+    `checks` are the AdmissionChecks that ClusterQueues ask for.
+    """
+
+    def __init__(self, world: World, boosted: bool) -> None:
+        self.world = world
+        self.submissions = Submissions(boosted)
+        self.given: set[str] = set()
+        self._ranges: dict[str, dict[str, Manifest]] = {}
+        self._overheads: dict[str, Amounts] = {}
+
+    def put(self, manifests: Iterable[Manifest], now: int) -> None:
+        by_kind: dict[GroupKind, list[Manifest]] = {}
+        submitted = []
+        for manifest in manifests:
+            by_kind.setdefault(kind_of(manifest), []).append(manifest)
+            if is_submission(manifest):
+                submitted.append(manifest)
+        self._namespaces(by_kind.get(core.NAMESPACE, ()), [*by_kind.get(kueue.LOCAL_QUEUE, ()), *submitted])
+        self._surroundings(by_kind, now)
+        takers = self._takers(now)
+        for kind in _ORDER:
+            for manifest in by_kind.get(kind, ()) if kind in takers else ():
+                takers[kind](manifest)
+        for manifest in submitted:
+            self.submissions.put(manifest)
+
+    def _takers(self, now: int) -> Mapping[GroupKind, Callable[[Manifest], None]]:
+        world = self.world
+        return {
+            WORKLOAD_PRIORITY_CLASS: self.submissions.put_class,
+            POD_PRIORITY_CLASS: self.submissions.put_class,
+            kueue.RESOURCE_FLAVOR: lambda manifest: world.put_flavor(read_flavor(manifest)),
+            ADMISSION_CHECK: lambda manifest: world.put_check(_read_check(manifest)),
+            kueue.COHORT: lambda manifest: world.put_cohort(read_cohort_settings(manifest), now),
+            kueue.CLUSTER_QUEUE: lambda manifest: world.put_queue(read_queue_settings(manifest), now),
+            kueue.LOCAL_QUEUE: lambda manifest: world.put_local_queue(
+                read_local_queue_settings(_in_namespace(manifest)), now
+            ),
+        }
+
+    def _namespaces(self, given: Iterable[Manifest], inside: Iterable[Manifest]) -> None:
+        for manifest in given:
+            name = text(metadata(manifest).get("name")) or ""
+            self.given.add(name)
+            self.world.put_namespace(name, {**texts(metadata(manifest).get("labels")), _NAME_LABEL: name})
+        for manifest in inside:
+            name = _namespace(manifest)
+            if name not in self.world.queues.namespaces:
+                self.world.put_namespace(name, {_NAME_LABEL: name})
+
+    def _surroundings(self, by_kind: Mapping[GroupKind, Iterable[Manifest]], now: int) -> None:
+        """LimitRanges and RuntimeClasses; of these a namespace that is new hears as well."""
+        classes = by_kind.get(RUNTIME_CLASS, ())
+        for manifest in classes:
+            self._overheads[text(metadata(manifest).get("name")) or ""] = readable(at(manifest, "overhead.podFixed"))
+        changed: set[str] = set()
+        for manifest in by_kind.get(LIMIT_RANGE, ()):
+            namespace = _namespace(manifest)
+            self._ranges.setdefault(namespace, {})[text(metadata(manifest).get("name")) or ""] = manifest
+            changed.add(namespace)
+        for namespace in sorted(changed):
+            ranges = [manifest for _, manifest in sorted(self._ranges[namespace].items())]
+            self.world.put_limit_ranges(namespace, summarize(ranges), now)
+        new = [name for name in self.world.queues.namespaces if name not in self.world.surroundings]
+        if classes or (self._overheads and new):
+            self.world.put_overheads(dict(self._overheads), now)
+
+    # --- what was taken for granted
+
+    def assumptions(self) -> list[str]:
+        """What the objects leave open and matters to the outcome."""
+        queues = self.world.state.queues.values()
+        told = []
+        if any(queue.settings.checks for queue in queues):
+            told.append("AdmissionChecks are taken as Ready, but for those that were told otherwise")
+        unknown = sorted(
+            {
+                local.namespace
+                for local in self.world.queues.local_queues.values()
+                if local.namespace not in self.given and self._is_choosy(local.cluster_queue)
+            }
+        )
+        told += [f"Namespace {name} is not given: it counts as one without labels" for name in unknown]
+        return told
+
+    def _is_choosy(self, queue: str) -> bool:
+        found = self.world.state.queues.get(queue)
+        selector = found.settings.selector if found is not None else None
+        return selector is not None and selector != LabelSelector()
+
+
+def _read_check(manifest: Manifest) -> CheckSettings:
+    """Active unless its status says that it is not; files have no status as a rule."""
+    conditions = map(mapping, listing(at(manifest, "status.conditions")))
+    inactive = any(entry.get("type") == "Active" and entry.get("status") == "False" for entry in conditions)
+    name, controller = text(metadata(manifest).get("name")) or "", at(manifest, "spec.controllerName")
+    return CheckSettings(name, text(controller) or "", not inactive)
+
+
+def _namespace(manifest: Manifest) -> str:
+    return text(metadata(manifest).get("namespace")) or "default"
+
+
+def _in_namespace(manifest: Manifest) -> Manifest:
+    return {**manifest, "metadata": {**metadata(manifest), "namespace": _namespace(manifest)}}

@@ -1,0 +1,83 @@
+"""How a simulation decides: the parts of Kueue's Configuration that the engine goes by.
+
+Source: Kueue v0.19, apis/config v1beta2 (fairSharing, resources, waitForPodsReady, featureGates).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.errors import BadConfiguration
+from scheduling.kueue_configuration import read_counting, read_ordering, read_waiting
+from scheduling.order import Ordering
+from scheduling.requests import DEFAULT, Counting
+from scheduling.state import LESS_THAN_INITIAL_SHARE, LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, Options
+from scheduling.status.deadlines import WaitForPodsReady
+
+GROUP, KIND = "config.kueue.x-k8s.io", "Configuration"
+_STRATEGIES = (LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, LESS_THAN_INITIAL_SHARE)
+_CHECKS = ("BlockUndeclared", "IgnoreUndeclared")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`waiting` None: pods may take for ever. `boosted`: the gate PriorityBoost.
+
+    `unplayed` are sections of the configuration that a simulation does not play.
+    """
+
+    options: Options = field(default_factory=Options)
+    ordering: Ordering = field(default_factory=Ordering)
+    counting: Counting = DEFAULT
+    waiting: WaitForPodsReady | None = None
+    boosted: bool = False
+    unplayed: tuple[str, ...] = ()
+
+
+def read_settings(configuration: Manifest, gates: Mapping[str, bool], *, compat: bool = False) -> Settings:
+    """`configuration` is Kueue's, empty where there is none; its featureGates go over `gates`.
+
+    Raises BadConfiguration with the path of the key.
+    """
+    every = {**gates, **_gates(mapping(configuration.get("featureGates")))}
+    fair = configuration.get("fairSharing")
+    options = Options(
+        fair_sharing=fair is not None and mapping(fair).get("enable") is not False,
+        strategies=_strategies(listing(mapping(fair).get("preemptionStrategies"))),
+        ignore_undeclared=_ignores(mapping(configuration.get("resources")).get("quotaCheckStrategy")),
+        partial_admission=every.get("PartialAdmission", True),
+        recompute_on_overlap=every.get("RecomputeAssignmentUponPreemptionTargetsOverlap", True),
+        nominal_first=every.get("FairSharingPreemptWithinNominal", True),
+        compat=compat,
+    )
+    return Settings(
+        options,
+        replace(read_ordering(configuration), by_priority=every.get("PrioritySortingWithinCohort", True)),
+        read_counting(configuration, reclaimable_pods=every.get("ReclaimablePods", True)),
+        read_waiting(configuration) if "waitForPodsReady" in configuration else None,
+        every.get("PriorityBoost", False),
+        tuple(section for section in ("admissionFairSharing", "multiKueue") if section in configuration),
+    )
+
+
+def _gates(section: Mapping[str, object]) -> dict[str, bool]:
+    for gate, value in section.items():
+        if not isinstance(value, bool):
+            raise BadConfiguration(f"{value!r} is neither true nor false", f"featureGates.{gate}")
+    return {gate: value for gate, value in section.items() if isinstance(value, bool)}
+
+
+def _strategies(named: list[object]) -> tuple[str, ...]:
+    for index, strategy in enumerate(named):
+        if strategy not in _STRATEGIES:
+            at = f"fairSharing.preemptionStrategies[{index}]"
+            raise BadConfiguration(f"{strategy!r} is unknown; write {' or '.join(_STRATEGIES)}", at)
+    return tuple(filter(None, map(text, named))) or _STRATEGIES
+
+
+def _ignores(strategy: object) -> bool:
+    if strategy not in (None, *_CHECKS):
+        raise BadConfiguration(f"{strategy!r} is unknown; write {' or '.join(_CHECKS)}", "resources.quotaCheckStrategy")
+    return strategy == "IgnoreUndeclared"

@@ -1,0 +1,328 @@
+"""The simulation: one after another, objects come, jobs end and time passes; after each, cycles run until rest."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import replace
+
+from policies.dialects.reading import Manifest, listing, mapping, metadata
+from policies.errors import PolicyError
+from scheduling import times
+from scheduling.amounts import FlavorResource
+from scheduling.decisions import Decision, Preempt, Reserve
+from scheduling.engine import Engine
+from scheduling.node import QuotaNode
+from scheduling.outcome import reserved, waiting
+from scheduling.queue_settings import LocalQueueSettings
+from scheduling.simulation.happening import (
+    Admitted,
+    Evicted,
+    Finished,
+    Happening,
+    Loan,
+    Placed,
+    Played,
+    Preempted,
+    Reserved,
+)
+from scheduling.simulation.intake import Intake
+from scheduling.simulation.settings import Settings
+from scheduling.simulation.submissions import LeftOut, Name
+from scheduling.status.checks import PENDING, READY, set_check
+from scheduling.status.deadlines import pods_ready, release
+from scheduling.status.eviction import preempt
+from scheduling.status.lifecycle import Lifecycle, next_moment
+from scheduling.status.progress import finish
+from scheduling.workload import EVICTED, PODS_READY, CheckState, Workload
+from scheduling.world import World
+
+START = times.parse("2026-01-01T00:00:00Z")
+"""The moment at which a simulation begins whose objects name none."""
+_TICK = 1000
+"""Nanoseconds between two cycles, so that what came first has the earlier moment."""
+_LEAST_CYCLES = 1000
+_CYCLES_EACH = 20
+"""Cycles for each workload before a simulation is taken for one that never rests."""
+
+
+def begin(manifests: Iterable[Manifest]) -> int:
+    """The moment at which to begin: the last one that the objects tell of, so that none of it is still to come."""
+    return max(filter(None, map(_last, manifests)), default=START)
+
+
+def _last(manifest: Manifest) -> int:
+    conditions = map(mapping, listing(mapping(manifest.get("status")).get("conditions")))
+    told = [metadata(manifest).get("creationTimestamp"), *(entry.get("lastTransitionTime") for entry in conditions)]
+    return max(map(times.parse, told))
+
+
+class UnknownWorkload(PolicyError):
+    """An event names a job that there is not, or more than one."""
+
+
+class Simulation:
+    """`happened` is what came of the events so far, in order; `names` are those of the jobs by their Workload's key.
+
+    `unsettled`: a run of cycles was broken off, since it went on and on.
+    """
+
+    def __init__(self, settings: Settings | None = None, start: int = START) -> None:
+        self.settings = settings or Settings()
+        self.start = self.now = start
+        self.world = World(self.settings.options, self.settings.ordering, self.settings.counting)
+        self.engine = Engine(self.world)
+        self.intake = Intake(self.world, self.settings.boosted)
+        self.happened: list[Happening] = []
+        self.names: dict[str, Name] = {}
+        self.left_out: dict[Name, LeftOut] = {}
+        self.unsettled = False
+        self.check_states: dict[str, str] = {}
+        self.not_ready: set[str] = set()
+        self._stopping: dict[str, None] = {}
+        self._deadlines: list[tuple[int, str]] = []
+
+    # --- events
+
+    def announce(self, event: str) -> None:
+        """Note in `happened` that an event comes now, in its own words."""
+        self.happened.append(Played(self.now, event))
+
+    def add(self, manifests: Iterable[Manifest]) -> None:
+        """Objects are new or changed, in any order; then rest."""
+        self._tick()
+        self.intake.put(manifests, self.now)
+        for found in self.intake.submissions.look():
+            if isinstance(found, LeftOut):
+                self.left_out[found.name] = found
+                continue
+            name, workload = found
+            self.left_out.pop(name, None)
+            self._submit(name, workload)
+        for key in [*self.world.workloads]:
+            self._advance(key)
+        self.settle()
+
+    def finish(self, called: str) -> None:
+        """The job of this name, `namespace/name`, ends successfully; then rest. Raises UnknownWorkload."""
+        key = self.key_of(called)
+        self._tick()
+        workload = self.world.workloads[key]
+        if not workload.finished:
+            self._write(finish(workload, "JobFinished", "Job finished successfully", self.now))
+            self.happened.append(Finished(self.now, key))
+        self.settle()
+
+    def at(self, moment: int) -> None:
+        """Time passes up to the moment, which is not before now; whatever falls due on the way happens then."""
+        while self._deadlines and self._deadlines[0][0] <= moment:
+            due, key = heapq.heappop(self._deadlines)
+            workload = self.world.workloads.get(key)
+            if workload is None or next_moment(workload, self.settings.waiting) != due:
+                continue
+            self.now = max(self.now + _TICK, due)
+            self._advance(key)
+            self.settle()
+        self.now = max(self.now, moment)
+        self.settle()
+
+    def check(self, name: str, state: str) -> None:
+        """From now on the AdmissionCheck has this state for every workload; then rest."""
+        self._tick()
+        self.check_states[name] = state
+        for key in [*self.world.workloads]:
+            self._advance(key)
+        self.settle()
+
+    def lose_pods(self, called: str) -> None:
+        """From now on the pods of this job are not ready; then rest. Raises UnknownWorkload."""
+        key = self.key_of(called)
+        self._tick()
+        self.not_ready.add(key)
+        self._advance(key)
+        self.settle()
+
+    def key_of(self, called: str) -> str:
+        """The Workload of that name or of the job of that name. Raises UnknownWorkload."""
+        if called in self.world.workloads:
+            return called
+        found = [key for key, name in self.names.items() if f"{name.namespace}/{name.name}" == called]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise UnknownWorkload(f"{called} is the name of {len(found)} jobs; name a Workload: {', '.join(found)}")
+        raise UnknownWorkload(f"there is no workload and no job {called}; write NAMESPACE/NAME of one that was given")
+
+    # --- until rest
+
+    def settle(self) -> None:
+        """Cycles until nothing is left to decide; the jobs of victims stop at once."""
+        most = _LEAST_CYCLES + _CYCLES_EACH * len(self.world.workloads)
+        for _ in range(most):
+            stopped = self._stop()
+            self._tick()
+            if not self._cycle() and not stopped and not self._stopping:
+                return
+        self.unsettled = True
+
+    def _cycle(self) -> bool:
+        """One cycle, written; whether anything was decided."""
+        decisions = self.engine.step(self.now)
+        told = [decision for decision in decisions if isinstance(decision, Reserve)]
+        loans = {decision.workload.key: self._loans(decision) for decision in told}
+        for decision in decisions:
+            self._carry_out(decision, loans)
+        return bool(decisions)
+
+    def _carry_out(self, decision: Decision, loans: dict[str, tuple[Loan, ...]]) -> None:
+        if isinstance(decision, Reserve):
+            self._reserve(decision, loans[decision.workload.key])
+        elif isinstance(decision, Preempt):
+            target = decision.target
+            self._write(preempt(self.world.workloads[target.key], target.reason, decision.message, self.now))
+            waits_at = self.world.queues.queue_of(decision.preemptor) or ""
+            self.happened.append(
+                Preempted(
+                    self.now,
+                    target.key,
+                    target.reservation.queue.name,
+                    str(target.reason),
+                    decision.message,
+                    decision.preemptor.key,
+                    waits_at,
+                )
+            )
+        else:
+            before = self.world.workloads[decision.workload.key]
+            self._write(waiting(before, decision, self.now, self.settings.counting))
+
+    def _reserve(self, decision: Reserve, loans: tuple[Loan, ...]) -> None:
+        key, queue = decision.workload.key, self.world.state.queues[decision.queue]
+        before = self.world.workloads[key]
+        after = self._checked(reserved(before, decision, queue.settings, self.now))
+        checks = tuple(check.name for check in after.checks if check.state != READY)
+        self.happened.append(
+            Reserved(self.now, key, queue.name, placed(after), loans, admitted=not checks, checks=checks)
+        )
+        self._write(after)
+        self._advance(key)
+
+    def _loans(self, decision: Reserve) -> tuple[Loan, ...]:
+        node = self.world.state.queues[decision.queue].node
+        return tuple(loan for pair, amount in decision.assignment.usage.items() if (loan := _loan(node, pair, amount)))
+
+    def _stop(self) -> bool:
+        """The jobs of evicted workloads stop, which frees their quota."""
+        victims, self._stopping = self._stopping, {}
+        for key in victims:
+            self._write(release(self.world.workloads[key], self.now))
+            self._advance(key)
+        return bool(victims)
+
+    # --- one workload
+
+    def _submit(self, name: Name, workload: Workload) -> None:
+        before = self.world.workloads.get(workload.key)
+        self.names[workload.key] = name
+        if before is None:
+            created = workload.created or self.now
+            self._tick()
+            self._write(replace(workload, created=created, uid=workload.uid or workload.key))
+            return
+        kept = {"reclaimable": workload.reclaimable, "base": workload.base, "boost": workload.boost}
+        if not before.reserved:
+            kept |= {"pod_sets": workload.pod_sets, "queue": workload.queue, "annotations": workload.annotations}
+        self._write(
+            replace(before, active=workload.active, maximum_seconds=workload.maximum_seconds, **kept)  # type: ignore[arg-type]
+        )
+
+    def _advance(self, key: str) -> None:
+        """All that its spec, its queue, its checks and the time ask of it."""
+        while True:
+            workload = self.world.workloads[key]
+            after = self._checked(self._with_pods(self._lifecycle(workload).next(workload)))
+            if after == workload:
+                return
+            self._tell(workload, after)
+            self._write(after)
+
+    def _lifecycle(self, workload: Workload) -> Lifecycle:
+        world = self.world
+        local: LocalQueueSettings | None = world.queues.local_queues.get(f"{workload.namespace}/{workload.queue}")
+        name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
+        queue = world.state.queues.get(name)
+        return Lifecycle(self.now, local, queue.settings if queue else None, None, self.settings.waiting)
+
+    def _checked(self, workload: Workload) -> Workload:
+        """Checks say Ready, or what they were told to say."""
+        if not workload.reserved or workload.evicted:
+            return workload
+        for check in workload.checks:
+            told = self.check_states.get(check.name)
+            state = told or (READY if check.state == PENDING else check.state)
+            if state != check.state:
+                checks = set_check(workload.checks, CheckState(check.name, state), self.now)
+                workload = replace(workload, checks=checks)
+        return workload
+
+    def _with_pods(self, workload: Workload) -> Workload:
+        """Pods are ready at once, but for those that were told not to be."""
+        if self.settings.waiting is None or not workload.admitted or workload.evicted or workload.finished:
+            return workload
+        ready = workload.key not in self.not_ready
+        return workload if ready == workload.holds(PODS_READY) else pods_ready(workload, ready, self.now)
+
+    def _tell(self, before: Workload, after: Workload) -> None:
+        """What is worth telling of a step."""
+        queue = after.admission.cluster_queue if after.admission else ""
+        evicted = after.holding(EVICTED)
+        if evicted is not None and not before.evicted and before.reserved:
+            self.happened.append(Evicted(self.now, after.key, queue, evicted.reason, evicted.message))
+        elif after.admitted and not before.admitted and before.reserved and not self._just_reserved(after.key):
+            self.happened.append(Admitted(self.now, after.key, queue))
+
+    def _just_reserved(self, key: str) -> bool:
+        return any(
+            isinstance(last, Reserved) and last.workload == key and last.admitted and last.at == self.now
+            for last in self.happened[-1:]
+        )
+
+    def _write(self, workload: Workload) -> None:
+        key = workload.key
+        self.world.put_workload(workload, self.now)
+        if workload.evicted and workload.reserved:
+            self._stopping[key] = None
+        due = next_moment(workload, self.settings.waiting) if not workload.finished else 0
+        if due:
+            heapq.heappush(self._deadlines, (due, key))
+
+    def _tick(self) -> None:
+        self.now += _TICK
+
+
+def placed(workload: Workload) -> tuple[Placed, ...]:
+    """What the pod sets of a workload hold."""
+    asked = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
+    entries = workload.admission.assignments if workload.admission else ()
+    return tuple(
+        Placed(
+            entry.name,
+            asked.get(entry.name, 0) if entry.count is None else entry.count,
+            asked.get(entry.name, 0),
+            entry.flavors,
+            entry.usage,
+        )
+        for entry in entries
+    )
+
+
+def _loan(node: QuotaNode, pair: FlavorResource, amount: int) -> Loan | None:
+    """What of the last `amount` that came to the node's usage is above its quota, and whose room it takes."""
+    borrowed = min(amount, node.used(pair) - node.nominal(pair))
+    return Loan(pair, borrowed, lender_of(node, pair)) if borrowed > 0 and node.up is not None else None
+
+
+def lender_of(node: QuotaNode, pair: FlavorResource) -> str:
+    """The lowest Cohort above that does not borrow itself; the root where all do."""
+    above = node.path()[1:]
+    return next((cohort for cohort in above if not cohort.borrows(pair)), above[-1]).name

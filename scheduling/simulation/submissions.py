@@ -1,0 +1,153 @@
+"""From what people submit to the Workloads that stand for it: Workloads, jobs of any kind, Pods and groups of Pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from policies.dialects.core import POD
+from policies.dialects.kueue_jobs import KINDS, PREBUILT, managed_owner
+from policies.dialects.kueue_kinds import GROUP, WORKLOAD
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.errors import PolicyError
+from scheduling.pod_sets import at
+from scheduling.priority import PriorityClasses, read_priority_classes
+from scheduling.reading import read_workload
+from scheduling.status.progress import finish
+from scheduling.submission import (
+    group_of,
+    kind_of,
+    queue_of,
+    reclaimable_of_job,
+    workload_of_group,
+    workload_of_job,
+    workload_of_pod,
+)
+from scheduling.workload import Workload
+
+_BY_PODS = "its Pods are what is queued, and its controller makes these; give the Pods"
+_NO_QUEUE = "it names no queue, so that Kueue leaves it alone; add the label kueue.x-k8s.io/queue-name"
+
+
+class Name(NamedTuple):
+    """A job as people call it: `kind` is Workload for one that was given as such, PodGroup for a group of Pods."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something that no queue has, and why."""
+
+    name: Name
+    reason: str
+
+
+class Submissions:
+    """What was submitted so far. A job is made into a Workload anew with each look, as its priority class may come."""
+
+    def __init__(self, boosted: bool = False) -> None:
+        self._boosted = boosted
+        self._classes: dict[tuple[str, str], Manifest] = {}
+        self._submitted: dict[Name, Manifest] = {}
+        self._pods: dict[Name, dict[str, Manifest]] = {}
+        self._new: dict[Name, None] = {}
+
+    def put_class(self, manifest: Manifest) -> None:
+        """A WorkloadPriorityClass or a PriorityClass. Kueue gives a new value to those that name the class."""
+        self._classes[str(manifest.get("kind")), text(metadata(manifest).get("name")) or ""] = manifest
+        self._new.update(dict.fromkeys(self._submitted))
+        self._new.update(dict.fromkeys(self._pods))
+
+    def put(self, manifest: Manifest) -> None:
+        kind, meta = kind_of(manifest), metadata(manifest)
+        namespace = text(meta.get("namespace")) or "default"
+        name = Name(kind.kind, namespace, text(meta.get("name")) or "")
+        if kind == POD and (group := group_of(manifest)):
+            of_group = Name("PodGroup", namespace, group)
+            self._pods.setdefault(of_group, {})[name.name] = manifest
+            name = of_group
+        else:
+            self._submitted[name] = manifest
+        self._new[name] = None
+
+    def look(self) -> Iterator[tuple[Name, Workload] | LeftOut]:
+        """What is new, changed or was left out so far, in the order in which it came."""
+        classes = read_priority_classes(self._classes.values())
+        new, self._new = self._new, {}
+        owned = self._owned()
+        for name in new:
+            try:
+                made = self._made(name, classes, owned)
+            except PolicyError as error:
+                made = LeftOut(name, str(error))
+                self._new[name] = None
+            if made is not None:
+                yield (name, made) if isinstance(made, Workload) else made
+
+    def _owned(self) -> set[Name]:
+        """The jobs whose Workload was given, too."""
+        return {
+            Name(str(owner.get("kind")), name.namespace, str(owner.get("name")))
+            for name, manifest in self._submitted.items()
+            if name.kind == WORKLOAD.kind
+            for owner in map(mapping, listing(metadata(manifest).get("ownerReferences")))
+        }
+
+    def _made(self, name: Name, classes: PriorityClasses, owned: set[Name]) -> Workload | LeftOut | None:
+        """None for what is done, or goes by another's Workload."""
+        if name in owned:
+            return None
+        if name in self._pods:
+            return self._read(workload_of_group(self._pods[name].values(), classes))
+        manifest = self._submitted[name]
+        kind = kind_of(manifest)
+        if kind == WORKLOAD:
+            return self._read(_with_priority(manifest, classes))
+        if managed_owner(metadata(manifest)) or texts(metadata(manifest).get("labels")).get(PREBUILT):
+            return None
+        made = (workload_of_pod if kind == POD else workload_of_job)(manifest, classes)
+        if made is None:
+            return LeftOut(name, _NO_QUEUE if not queue_of(manifest) else _BY_PODS)
+        workload = self._read(made)
+        if _is_over(manifest):
+            return finish(workload, "JobFinished", "Job finished successfully", workload.created)
+        return replace(workload, reclaimable=reclaimable_of_job(manifest)) if kind.group == "batch" else workload
+
+    def _read(self, manifest: Manifest) -> Workload:
+        return replace(
+            read_workload(manifest, boosted=self._boosted),
+            namespace=text(metadata(manifest).get("namespace")) or "default",
+        )
+
+
+def is_submission(manifest: Manifest) -> bool:
+    kind = kind_of(manifest)
+    return kind in (WORKLOAD, POD) or kind in KINDS
+
+
+def _with_priority(manifest: Manifest, classes: PriorityClasses) -> Manifest:
+    """Its priority by its class, where it names that alone. Raises UnknownPriorityClass."""
+    spec = mapping(manifest.get("spec"))
+    reference = mapping(spec.get("priorityClassRef"))
+    name = text(reference.get("name")) or text(spec.get("priorityClassName"))
+    if spec.get("priority") is not None or not name:
+        return manifest
+    of_kueue = GROUP in (text(reference.get("group")) or text(spec.get("priorityClassSource")) or GROUP)
+    found = classes.by_workload_class(name) if of_kueue else classes.by_pod_class(name)
+    return {**manifest, "spec": {**spec, "priority": found.value}}
+
+
+def _is_over(manifest: Manifest) -> bool:
+    status = mapping(manifest.get("status"))
+    ended = (
+        entry.get("type") in ("Complete", "Completed", "Failed", "Succeeded") and entry.get("status") == "True"
+        for entry in map(mapping, listing(status.get("conditions")))
+    )
+    return any(ended) or at(manifest, "status.phase") in ("Succeeded", "Failed")

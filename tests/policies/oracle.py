@@ -299,7 +299,7 @@ def _queue_texts(world: World) -> Iterator[Row]:
 
 
 def _lost(before: World, after: World, key: Key) -> str:
-    """Why the Namespace's queue cannot be made where it asks for one, unless that was so before."""
+    """Why the Namespace's queue cannot be made where it asks for one, unless that was so before in the same way."""
     stood, root = queues_of(before), queues_of(after)
     team = _team(after[key])
     fault = queue_oracle.parent_fault(root, team) if root else ""
@@ -328,6 +328,8 @@ def _missteps(before: World, after: World, edit: Edit) -> Iterator[str]:
             yield from _deleted(key, after)
         elif key.kind == "Namespace" and (fault := _lost(before, after, key)):
             yield f"{key}: {fault}"
+        elif key == CONFIGS:
+            yield from _forsaken(before, after, edit)
         elif key.kind in ("Job", "PodGroup"):
             yield from _submitted(old, new, after)
         elif key.kind == "LocalQueue":
@@ -337,6 +339,13 @@ def _missteps(before: World, after: World, edit: Edit) -> Iterator[str]:
                 yield "root's amounts are changed"
         elif key.kind == "Queue":
             yield from _first_child(old, new, before, after)
+
+
+def _forsaken(before: World, after: World, edit: Edit) -> Iterator[str]:
+    """Namespaces that stay as they are while the queues are written, and can have no queue where they ask for one."""
+    for key, _ in _of_kind(after, "Namespace"):
+        if key not in edit and (fault := _lost(before, after, key)):
+            yield f"{key}: {fault}"
 
 
 def _deleted(key: Key, after: World) -> Iterator[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from policies.pools import NO_TERMS
 from scheduling.admissibility import misfit
+from scheduling.alternative import Alternative
 from scheduling.amounts import FlavorResource, Usage
 from scheduling.assignment import Assignment, needed
 from scheduling.decisions import Decision, Preempt, Reserve, Wait
@@ -42,7 +43,7 @@ WAITING_FOR_PREEMPTED = "WaitingForPreemptedWorkloads"
 
 def run(world: World, heads: Iterable[tuple[str, Entry]], number: int) -> list[tuple[Entry, Decision]]:
     """Decide about these heads, one of each ClusterQueue; `number` counts cycles. In the order of the decisions."""
-    cycle = _Cycle(world, number)
+    cycle = _Cycle(world, number, Alternative(world.state.tree), Alternative(world.state.tree))
     decided: list[tuple[Entry, Decision]] = []
     nominees: list[Nominee] = []
     for name, entry in heads:
@@ -59,12 +60,17 @@ def run(world: World, heads: Iterable[tuple[str, Entry]], number: int) -> list[t
 
 @dataclass(slots=True)
 class _Cycle:
-    """What this cycle has given away so far. `promised` is usage of those that others must leave for first."""
+    """What this cycle has given away so far.
+
+    The tree counts it all, and the victims with it. `after` is how it will be when they have left, `meanwhile` how it
+    is until then, without what was promised to those that they leave for.
+    """
 
     world: World
     number: int
+    after: Alternative
+    meanwhile: Alternative
     victims: dict[str, Reservation] = field(default_factory=dict)
-    promised: list[tuple[QuotaNode, Usage]] = field(default_factory=list)
 
     def order(self, nominees: list[Nominee]) -> Iterator[Nominee]:
         if self.world.state.options.fair_sharing:
@@ -162,7 +168,7 @@ class _Cycle:
         elif assignment.outcome == Outcome.PREEMPT:
             yield from self._preempt(nominee)
         else:
-            self.world.state.tree.add(nominee.queue.node, assignment.usage)
+            self._give(nominee)
             yield Reserve(nominee.workload, nominee.queue.name, assignment)
 
     def _overlaps(self, nominee: Nominee) -> bool:
@@ -182,19 +188,20 @@ class _Cycle:
         that (docs/adr/2026-11-21-fit-beside-those-who-leave.md).
         """
         state, node, usage = self.world.state, nominee.queue.node, nominee.assignment.usage
-        leaving = [*self.victims.values(), *(target.reservation for target in nominee.targets)]
-        with state.without(leaving):
-            if not _fits(node, usage):
-                return False
-        if nominee.targets or state.options.compat:
-            return True
+        if state.options.compat:
+            with state.without([*self.victims.values(), *(target.reservation for target in nominee.targets)]):
+                return _fits(node, usage)
         with state.tree.simulation():
-            for place, promised in self.promised:
-                state.tree.remove(place, promised)
-            return _fits(node, usage)
+            for target in nominee.targets:
+                state.tree.remove(self.after.at(target.reservation.queue.node), target.reservation.usage)
+            if not _fits(self.after.at(node), usage):
+                return False
+        return bool(nominee.targets) or _fits(self.meanwhile.at(node), usage)
 
     def _preempt(self, nominee: Nominee) -> Iterator[Decision]:
-        self.victims.update((target.key, target.reservation) for target in nominee.targets)
+        for target in nominee.targets:
+            self.victims[target.key] = target.reservation
+            self.after.remove(target.reservation.queue.node, target.reservation.usage)
         self._promise(nominee, nominee.assignment.usage)
         for target in nominee.targets:
             if not target.reservation.workload.evicted:
@@ -202,9 +209,17 @@ class _Cycle:
         message = f"{assignment_text(nominee.assignment)}. Pending the preemption of {len(nominee.targets)} workload(s)"
         yield self._wait(nominee, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, message)
 
+    def _give(self, nominee: Nominee) -> None:
+        node, usage = nominee.queue.node, nominee.assignment.usage
+        self.after.add(node, usage)
+        self.meanwhile.add(node, usage)
+        self.world.state.tree.add(node, usage)
+
     def _promise(self, nominee: Nominee, usage: Usage) -> None:
+        """Keep it for the nominee, who gets it once others have left: the rest of the cycle must not take it."""
+        self.after.add(nominee.queue.node, usage)
+        self.meanwhile.miss(nominee.queue.node)
         self.world.state.tree.add(nominee.queue.node, usage)
-        self.promised.append((nominee.queue.node, usage))
 
     def _wait(self, nominee: Nominee, requeue: Requeue, reason: str, message: str) -> Wait:
         return Wait(

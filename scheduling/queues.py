@@ -50,7 +50,6 @@ class Queues:
         self._ready: set[str] = set()
         self._to_flush: set[str] = set()
         self._set_aside: dict[QuotaNode, set[str]] = {}
-        self._shape_of_tree = tree.version
 
     # --- what changes
 
@@ -71,8 +70,8 @@ class Queues:
         self.pending.pop(name, None)
         self._settings.pop(name, None)
         self._ready.discard(name)
-        for names in self._set_aside.values():
-            names.discard(name)
+        self._sort_by_root()
+        self._set_aside.get(self._tree.queues[name].root, set()).discard(name)
 
     def put_local_queue(self, settings: LocalQueueSettings, now: int) -> None:
         old = self.local_queues.get(settings.key)
@@ -155,9 +154,7 @@ class Queues:
 
     def flush_trees(self, roots: Iterable[QuotaNode], now: int) -> int:
         """Bring back what is set aside in the trees of these roots."""
-        if self._shape_of_tree != self._tree.version:
-            self._shape_of_tree = self._tree.version
-            self._sort_by_root()
+        self._sort_by_root()
         moved = 0
         for root in roots:
             if root.on_cycle:
@@ -175,11 +172,12 @@ class Queues:
         return moved
 
     def _sort_by_root(self) -> None:
-        """Edges moved: find the root of each ClusterQueue with something set aside anew."""
-        names = [name for names in self._set_aside.values() for name in names if name in self.pending]
-        self._set_aside = {}
+        """Where edges moved, find the root of each ClusterQueue with something set aside anew."""
+        names = [name for root in self._tree.reshaped for name in self._set_aside.pop(root, ())]
+        self._tree.reshaped.clear()
         for name in names:
-            self._note(name)
+            if name in self.pending:
+                self._note(name)
 
     def _note(self, name: str) -> None:
         if self.pending[name].has_set_aside():
@@ -221,6 +219,10 @@ class Queues:
 
     def local_queues_in(self, namespace: str) -> list[LocalQueueSettings]:
         return [self.local_queues[key] for key in self._local_in.get(namespace, {})]
+
+    def local_queues_of(self, queue: str) -> Iterable[str]:
+        """The LocalQueues (`namespace/name`) that feed the ClusterQueue, whether it exists or not."""
+        return self._local_of.get(queue, {})
 
     def renew(self, workload: Workload, now: int) -> None:
         """What the workload asks for is to be worked out anew, as if it had just come."""

@@ -27,7 +27,7 @@ subtracted again. The sum is read back as UNLIMITED from 2^63-1 on."""
 class QuotaTree:
     """All trees of a cluster. Every change keeps every sum; `simulation` takes usage back at its end.
 
-    `version` grows with every change of an edge.
+    `reshaped`: what were the roots of trees that lost nodes to others. Who keeps something by root clears it.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class QuotaTree:
         self.cohorts: dict[str, QuotaNode] = {}
         self._log: list[tuple[QuotaNode, FlavorResource, int]] = []
         self._simulations = 0
-        self.version = 0
+        self.reshaped: set[QuotaNode] = set()
 
     def put_queue(
         self, name: str, cohort: str | None, terms: Mapping[FlavorResource, Terms], weight: int = 10**9
@@ -122,8 +122,8 @@ class QuotaTree:
 
     def _hang(self, node: QuotaNode, parent: QuotaNode | None) -> None:
         """Move the node and all below it under `parent`; closes and opens cycles."""
-        self.version += 1
         freed = _loop(node) if node.on_cycle else []
+        self.reshaped.update((node.root, *freed))
         old = node.parent
         self._detach(node)
         if old is not None:

@@ -1,0 +1,68 @@
+"""What is set aside is found in the tree where its ClusterQueue stands by now."""
+
+from __future__ import annotations
+
+import pytest
+
+from policies.pools import Terms
+from scheduling.queue_settings import CohortSettings
+from scheduling.workload import Workload
+from tests.scheduling.cluster import Cluster, queue_settings
+from tests.scheduling.manifests import pod_set, workload
+
+
+def _job(name: str, queue: str, asks: int) -> Workload:
+    return workload(pod_set(gpu=str(asks)), spec={"queueName": queue}, name=name, uid=name)
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """`small` waits in the tree of `team`; `busy`, in the tree of `root`, is full."""
+    cluster = Cluster()
+    for name in ("team", "root", "empty"):
+        cluster.put_cohort(CohortSettings(name, None, {}))
+    cluster.put_queue(queue_settings("small", "team", {"spot": Terms(0)}))
+    cluster.put_queue(queue_settings("busy", "root", {"spot": Terms(2)}))
+    cluster.put(_job("runs", "busy", 2))
+    cluster.put(_job("waits", "small", 1))
+    cluster.settle()
+    assert cluster.pending() == ["ns/waits"]
+    return cluster
+
+
+def test_after_its_cohort_moved_it_comes_back_for_room_in_the_new_tree(cluster: Cluster) -> None:
+    cluster.put_cohort(CohortSettings("team", "root", {}))
+    cluster.settle()
+    assert cluster.pending() == ["ns/waits"]
+    cluster.finish("ns/runs")
+    cluster.settle()
+    assert cluster.running() == ["ns/waits"]
+
+
+def test_after_a_cycle_was_closed_and_opened_it_comes_back(cluster: Cluster) -> None:
+    cluster.put_cohort(CohortSettings("team", "root", {}))
+    cluster.put_cohort(CohortSettings("root", "team", {}))
+    cluster.finish("ns/runs")
+    cluster.settle()
+    assert cluster.pending() == ["ns/waits"], "nothing is admitted on a cycle"
+    cluster.put_cohort(CohortSettings("root", "empty", {}))
+    cluster.settle()
+    assert cluster.running() == ["ns/waits"]
+
+
+def test_a_queue_that_moves_with_work_set_aside_takes_it_along(cluster: Cluster) -> None:
+    cluster.put_queue(queue_settings("small", "root", {"spot": Terms(0)}))
+    cluster.settle()
+    cluster.finish("ns/runs")
+    cluster.settle()
+    assert cluster.running() == ["ns/waits"]
+
+
+def test_a_dropped_queue_leaves_nothing_behind_to_flush(cluster: Cluster) -> None:
+    cluster.drop_queue("small")
+    cluster.finish("ns/runs")
+    cluster.settle()
+    assert cluster.pending() == ["ns/waits"]
+    cluster.put_queue(queue_settings("small", "root", {"spot": Terms(0)}))
+    cluster.settle()
+    assert cluster.running() == ["ns/waits"]

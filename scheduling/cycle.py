@@ -124,6 +124,8 @@ class _Cycle:
         self, queue: Queue, entry: Entry, counts: tuple[int, ...] | None = None, keep: Assignment | None = None
     ) -> Assignment:
         world = self.world
+        if entry.requests is None:
+            entry.requests = total_requests(entry.workload, world.counting)
         progress = entry.progress
         if progress is not None and progress.outdated(world.state.generation(queue), self.number, entry.shape):
             progress = None
@@ -134,7 +136,7 @@ class _Cycle:
             counts,
             None if keep else progress,
             oracle(world.state, queue, entry.workload, world.precedence),
-            requests=total_requests(entry.workload, world.counting),
+            requests=entry.requests,
             nominated=keep.nominated if keep else None,
         )
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, NamedTuple
 
+from scheduling.entry import Entry, Group, GroupId, Order, room_for
 from scheduling.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.workload import EVICTED, REQUEUED, Workload
+
+__all__ = ["Entry", "Order", "PendingQueue", "Requeue", "backoff_is_over"]
 
 
 class Requeue(StrEnum):
@@ -42,67 +43,6 @@ _AT_ONCE = (
     Requeue.PREEMPTION_FAILED,
     Requeue.PENDING_MIGRATION,
 )
-
-
-class Order(NamedTuple):
-    """What comes first: higher priority, earlier moment, then the uid."""
-
-    less_priority: int
-    timestamp: int
-    uid: str
-    key: str
-
-
-@dataclass(slots=True, eq=False)
-class Entry:
-    """A workload that waits. `shape` tells what is alike for the scheduler; empty where nothing is known to be.
-
-    `timestamp` is the moment that the order goes by. `progress` is how far the search for flavors came, None where it
-    starts anew.
-    """
-
-    workload: Workload
-    shape: Hashable
-    timestamp: int
-    progress: Any = None
-
-    @property
-    def key(self) -> str:
-        return self.workload.key
-
-    @property
-    def order(self) -> Order:
-        workload = self.workload
-        return Order(-workload.priority, self.timestamp, workload.uid, workload.key)
-
-    @property
-    def group(self) -> _GroupId:
-        return _GroupId(self.shape, self.workload.namespace, self.workload.queue, self.workload.priority)
-
-
-class _GroupId(NamedTuple):
-    shape: Hashable
-    namespace: str
-    queue: str
-    priority: int
-
-
-@dataclass(slots=True, eq=False)
-class _Group:
-    """Entries alike, of one LocalQueue. `blocked`: none of them is tried before the next flush."""
-
-    id: _GroupId
-    blocked: bool = False
-    entries: dict[str, Entry] = field(default_factory=dict)
-    heap: list[Order] = field(default_factory=list)
-
-    def head(self) -> Entry | None:
-        while self.heap:
-            entry = self.entries.get(self.heap[0].key)
-            if entry is not None and entry.order == self.heap[0]:
-                return entry
-            heapq.heappop(self.heap)
-        return None
 
 
 def backoff_is_over(workload: Workload, now: int) -> bool:
@@ -134,11 +74,11 @@ class PendingQueue:
         self.sticky: str | None = None
         self.stuck = False
         self._active: dict[str, Entry] = {}
-        self._groups: dict[_GroupId, _Group] = {}
-        self._shapes: dict[Hashable, dict[_GroupId, _Group]] = {}
+        self._groups: dict[GroupId, Group] = {}
+        self._shapes: dict[Hashable, dict[GroupId, Group]] = {}
         self._blocked_shapes: set[Hashable] = set()
         self._parked: dict[str, dict[str, Entry]] = {}
-        self._heads: list[tuple[Order, _GroupId]] = []
+        self._heads: list[tuple[Order, GroupId]] = []
         self._flushed_since_pop = False
 
     # --- in and out
@@ -154,6 +94,7 @@ class PendingQueue:
             return
         active = self._active.get(entry.key)
         if active is not None and active.group == entry.group and active.order == entry.order:
+            entry.group = active.group
             self._active[entry.key] = self._groups[entry.group].entries[entry.key] = entry
             self.stuck = self.stuck and not _may_help(active.workload, entry.workload)
             return
@@ -314,31 +255,39 @@ class PendingQueue:
         group = self._groups.get(id_)
         if group is None:
             blocked = self.strategy != STRICT_FIFO and entry.shape in self._blocked_shapes
-            group = self._groups[id_] = _Group(id_, blocked)
+            group = self._groups[id_] = Group(id_, blocked)
             self._shapes.setdefault(id_.shape, {})[id_] = group
-        group.entries[entry.key] = self._active[entry.key] = entry
-        heapq.heappush(group.heap, entry.order)
-        self._offer(group)
+        group.add(entry)
+        self._active[entry.key] = entry
+        if group.head() is entry:
+            self._offer(group)
 
-    def _unblock(self, group: _Group) -> int:
+    def _unblock(self, group: Group) -> int:
         if not group.blocked:
             return 0
         group.blocked = False
         self._offer(group)
         return len(group.entries)
 
-    def _offer(self, group: _Group) -> None:
+    def _offer(self, group: Group) -> None:
+        """The group has a new head, or is to be tried again."""
         first = group.head()
-        if first is not None and not group.blocked:
-            heapq.heappush(self._heads, (first.order, group.id))
+        if first is None or group.blocked:
+            return
+        heapq.heappush(self._heads, (first.order, group.id))
+        if len(self._heads) > room_for(len(self._groups)):
+            heads = ((each.head(), each) for each in self._groups.values() if not each.blocked)
+            self._heads = sorted((head.order, each.id) for head, each in heads if head is not None)
 
     def _remove_active(self, entry: Entry) -> None:
         self.stuck = False
         del self._active[entry.key]
         group = self._groups[entry.group]
-        del group.entries[entry.key]
+        was_head = group.head() is entry
+        group.remove(entry)
         if group.entries:
-            self._offer(group)
+            if was_head:
+                self._offer(group)
         else:
             del self._groups[group.id], self._shapes[group.id.shape][group.id]
             if not self._shapes[group.id.shape]:

@@ -20,12 +20,16 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """`key` empty with operator Exists tolerates everything; `effect` empty is every effect."""
+    """`key` empty with operator Exists tolerates everything; `effect` empty is every effect.
+
+    `seconds` is for how long, None for ever; it matters to running pods alone.
+    """
 
     key: str = ""
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
+    seconds: int | None = None
 
     def tolerates(self, taint: Taint) -> bool:
         if self.effect and self.effect != taint.effect:
@@ -64,9 +68,11 @@ def read_taint(value: object) -> Taint:
 
 def read_toleration(value: object) -> Toleration:
     entry = mapping(value)
+    seconds = entry.get("tolerationSeconds")
     return Toleration(
         text(entry.get("key")) or "",
         text(entry.get("operator")) or "Equal",
         text(entry.get("value")) or "",
         text(entry.get("effect")) or "",
+        seconds if isinstance(seconds, int) else None,
     )

@@ -49,16 +49,21 @@ class IncompleteGroup(PolicyError):
 
 
 def workload_of_job(
-    manifest: Manifest, classes: PriorityClasses, others: Mapping[GroupKind, Sequence[PodSetPath]] = _NO_OTHERS
+    manifest: Manifest,
+    classes: PriorityClasses,
+    others: Mapping[GroupKind, Sequence[PodSetPath]] = _NO_OTHERS,
+    *,
+    queueless: bool = False,
 ) -> dict[str, Any] | None:
     """The Workload's manifest; None for a job that names no queue, and where its manifest describes no pods.
 
-    `others`: where kinds that are not known here keep their pod sets. A Deployment, a StatefulSet and a
-    LeaderWorkerSet have no Workload: their Pods have. Raises UnknownPriorityClass.
+    `queueless`: one that names no queue has a Workload without one. `others`: where kinds that are not known here keep
+    their pod sets. A Deployment, a StatefulSet and a LeaderWorkerSet have no Workload: their Pods have.
+    Raises UnknownPriorityClass.
     """
     kind = kind_of(manifest)
     made = pod_sets(manifest, others[kind]) if kind in others else _known(kind, manifest)
-    if not made or not queue_of(manifest):
+    if not made or not (queueless or queue_of(manifest)):
         return None
     least = _number(texts(metadata(manifest).get("annotations")).get(MIN_PARALLELISM)) if kind == BATCH_JOB else None
     if least is not None:
@@ -165,7 +170,8 @@ def _workload(
         job_class=job_class,
         pod_classes=[text(at(entry, "template.spec.priorityClassName")) or "" for entry in made],
     )
-    spec: dict[str, Any] = {"queueName": queue_of(first), "podSets": made, "priority": priority.value}
+    queue = {"queueName": queue_of(first)} if queue_of(first) else {}
+    spec: dict[str, Any] = {**queue, "podSets": made, "priority": priority.value}
     if priority.reference is not None:
         spec["priorityClassRef"] = priority.reference._asdict()
     if seconds := _number(labels.get(MAX_SECONDS)):

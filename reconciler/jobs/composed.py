@@ -1,0 +1,106 @@
+"""The Workload of a batch Job: how it is made, and whether one that exists still stands for the Job.
+
+Source: Kueue v0.19, pkg/controller/jobframework (construction, equivalence) and pkg/util/equality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from policies.dialects.kueue_kinds import IN_USE
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from reconciler.jobs import job_state
+from reconciler.jobs.pod_changes import CannotStart, changes, started, without_managed_labels
+from reconciler.jobs.step import JobSurroundings
+from scheduling.submission import kind_of, workload_name, workload_of_job
+from scheduling.template import template
+from scheduling.workload import Workload
+
+_DESIRED = ("queueName", "podSets", "priority", "priorityClassRef", "maximumExecutionTimeSeconds")
+_CONTAINERS = ("containers", "initContainers")
+_PLACEMENT = ("nodeSelector", "affinity", "tolerations")
+
+
+def workload_key(job: Manifest) -> str:
+    """`namespace/name` of its Workload, the prebuilt one where it names one."""
+    meta = metadata(job)
+    name, uid = text(meta.get("name")) or "", text(meta.get("uid")) or ""
+    return f"{_namespace(job)}/{job_state.prebuilt(job) or workload_name(kind_of(job), name, uid)}"
+
+
+def composed(job: Manifest, around: JobSurroundings) -> dict[str, Any] | None:
+    """The Workload to be made; None where the Job is not to be queued. Raises UnknownPriorityClass."""
+    made = workload_of_job(job, around.classes, queueless=around.without_queue)
+    if made is None:
+        return None
+    meta = {key: value for key, value in made["metadata"].items() if key != "creationTimestamp"}
+    copied = {key: value for key, value in job_state.labels(job).items() if key in around.copied_labels}
+    pod_sets = [{**each, "template": without_managed_labels(each["template"])} for each in made["spec"]["podSets"]]
+    return {
+        **made,
+        "metadata": {**meta, "labels": {**copied, **meta["labels"]}, "finalizers": [IN_USE]},
+        "spec": {**made["spec"], "podSets": pod_sets},
+    }
+
+
+def spec_update(made: Manifest) -> dict[str, Any]:
+    """The merge patch that makes the spec of an existing Workload that of `made`; whether it is active stays."""
+    return {"spec": {key: mapping(made.get("spec")).get(key) for key in _DESIRED}}
+
+
+def fits(job: Manifest, made: Manifest, workload: Manifest, read: Workload, around: JobSurroundings) -> bool:
+    """Whether the Workload still stands for the Job, of which `made` is the Workload as it would be made now.
+
+    While quota is reserved a Job may look as it was submitted, if it has not started yet, or as it runs; where its
+    pods are placed is then not compared, nor are tolerations once it is admitted, since starting adds to them.
+    """
+    wanted, have = mapping(made.get("spec")), mapping(workload.get("spec"))
+    if wanted.get("maximumExecutionTimeSeconds") != have.get("maximumExecutionTimeSeconds"):
+        return False
+    now, then = listing(wanted.get("podSets")), listing(have.get("podSets"))
+    if not read.reserved:
+        return _shapes(now, _PLACEMENT) == _shapes(then, _PLACEMENT)
+    kept: Sequence[str] = () if read.admitted else ("tolerations",)
+    shapes = _shapes(now, kept)
+    running = _running(then, read, around)
+    if running is None:
+        return shapes == _shapes(then, kept)
+    return shapes == _shapes(running, kept) or (job_state.suspended(job) and shapes == _shapes(then, kept))
+
+
+def original(workload: Manifest | None) -> Mapping[str, Any]:
+    """The one pod set of a batch Job's Workload."""
+    pod_sets = listing(mapping(workload.get("spec")).get("podSets")) if workload is not None else []
+    return mapping(pod_sets[0]) if len(pod_sets) == 1 else {}
+
+
+def _running(pod_sets: list[Any], read: Workload, around: JobSurroundings) -> list[Any] | None:
+    """The pod sets as the Job has them while it runs; None where that cannot be told."""
+    try:
+        given = {each.name: each for each in changes(read, around.flavors) or ()}
+        return [_as_started(mapping(pod_set), given) for pod_set in pod_sets]
+    except (CannotStart, KeyError):
+        return None
+
+
+def _as_started(pod_set: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    found = given[pod_set.get("name", "main")]
+    fewer = found.count is not None and pod_set.get("minCount") is not None
+    made = started(mapping(pod_set.get("template")), found)
+    return {**pod_set, "template": made, **({"count": found.count} if fewer else {})}
+
+
+def _shapes(pod_sets: list[Any], kept: Sequence[str]) -> list[tuple[object, ...]]:
+    """What is compared of pod sets: sizes, what the containers ask for, and of the pods' spec the fields `kept`."""
+    return [_shape(mapping(pod_set), (*kept, *_CONTAINERS)) for pod_set in pod_sets]
+
+
+def _shape(pod_set: Mapping[str, Any], fields: Sequence[str]) -> tuple[object, ...]:
+    spec = mapping(mapping(pod_set.get("template")).get("spec"))
+    compared = {key: value for key, value in spec.items() if key in fields}
+    return pod_set.get("name", "main"), pod_set.get("count", 1), pod_set.get("minCount"), template(compared).digest
+
+
+def _namespace(job: Manifest) -> str:
+    return text(metadata(job).get("namespace")) or "default"

@@ -1,0 +1,160 @@
+"""What pods of a set get when their job starts, and how a template gets back what it had before.
+
+Source: Kueue v0.19, pkg/podset and pkg/controller/jobframework.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
+from policies.errors import PolicyError
+from scheduling.resource_flavor import Flavor, Toleration
+from scheduling.workload import Assignment, Workload
+
+POD_SET = f"{PREFIX}podset"
+LOCAL_QUEUE = f"{PREFIX}local-queue-name"
+CLUSTER_QUEUE = f"{PREFIX}cluster-queue-name"
+WORKLOAD = f"{PREFIX}workload"
+MANAGED_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid")
+"""Labels that the job controller sets by itself; they are no part of a Workload."""
+_PLACED = (POD_SET, LOCAL_QUEUE, CLUSTER_QUEUE, WORKLOAD)
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?").fullmatch
+
+
+class CannotStart(PolicyError):
+    """What is assigned to a job contradicts what its pod template says; trying again does not help."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodChanges:
+    """What one pod set gets. `count` is the number of its pods, None where the admission does not tell it."""
+
+    name: str
+    count: int | None
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    node_selector: Mapping[str, str]
+    tolerations: Sequence[Mapping[str, Any]]
+
+
+def changes(workload: Workload, flavors: Mapping[str, Flavor]) -> list[PodChanges] | None:
+    """For each pod set of the admission; None while some flavor is not known. Raises CannotStart."""
+    if workload.admission is None:
+        return None
+    assignments = workload.admission.assignments
+    if any(flavor not in flavors for each in assignments for flavor in each.flavors.values()):
+        return None
+    return [_changes(workload, each, flavors) for each in assignments]
+
+
+def _changes(workload: Workload, assignment: Assignment, flavors: Mapping[str, Flavor]) -> PodChanges:
+    used = [flavors[name] for name in dict.fromkeys(assignment.flavors.values())]
+    selector = {key: value for flavor in reversed(used) for key, value in flavor.labels.items()}
+    tolerations: list[Mapping[str, Any]] = [
+        _written(toleration) for flavor in used for toleration in flavor.tolerations
+    ]
+    labels, annotations = _labels(workload, assignment.name), {WORKLOAD: workload.name}
+    for update in _updates(workload, assignment.name):
+        labels = joined(labels, texts(update.get("labels")), "label")
+        annotations = joined(annotations, texts(update.get("annotations")), "annotation")
+        selector = joined(selector, texts(update.get("nodeSelector")), "node selector")
+        tolerations = _all(tolerations, map(mapping, listing(update.get("tolerations"))))
+    return PodChanges(assignment.name, assignment.count, labels, annotations, selector, tolerations)
+
+
+def _labels(workload: Workload, pod_set: str) -> dict[str, str]:
+    queue = workload.admission.cluster_queue if workload.admission is not None else ""
+    named = {LOCAL_QUEUE: workload.queue} if workload.queue else {}
+    return {POD_SET: pod_set, **named, **({CLUSTER_QUEUE: queue} if _DNS_LABEL(queue) else {})}
+
+
+def _updates(workload: Workload, pod_set: str) -> Iterator[Mapping[str, Any]]:
+    """Of each check the one update for this pod set."""
+    for check in workload.checks:
+        found = (update for update in check.updates if update.get("name") == pod_set)
+        yield from (update for update in [next(found, None)] if update is not None)
+
+
+def started(template: Manifest, given: PodChanges) -> dict[str, Any]:
+    """The pod template with what its pods get. Raises CannotStart."""
+    meta, spec = metadata(template), mapping(template.get("spec"))
+    labels = joined(_others(meta.get("labels")), given.labels, "label")
+    annotations = joined(_others(meta.get("annotations")), given.annotations, "annotation")
+    selector = joined(texts(spec.get("nodeSelector")), given.node_selector, "node selector")
+    tolerations = _all(listing(spec.get("tolerations")), given.tolerations)
+    return {
+        **template,
+        "metadata": _with(meta, labels=labels, annotations=annotations),
+        "spec": _with(spec, nodeSelector=selector, tolerations=tolerations),
+    }
+
+
+def restored(template: Manifest, original: Manifest) -> dict[str, Any]:
+    """The pod template with what the original, that of the Workload's pod set, says of these fields."""
+    meta, spec, kept = metadata(template), mapping(template.get("spec")), mapping(original.get("spec"))
+    labels = {key: value for key, value in texts(meta.get("labels")).items() if key in MANAGED_LABELS}
+    return {
+        **template,
+        "metadata": _with(
+            meta,
+            labels={**texts(metadata(original).get("labels")), **labels},
+            annotations=texts(metadata(original).get("annotations")),
+        ),
+        "spec": _with(
+            spec,
+            nodeSelector=texts(kept.get("nodeSelector")),
+            tolerations=listing(kept.get("tolerations")),
+            schedulingGates=listing(kept.get("schedulingGates")),
+        ),
+    }
+
+
+def without_managed_labels(template: Manifest) -> dict[str, Any]:
+    meta = metadata(template)
+    labels = {key: value for key, value in texts(meta.get("labels")).items() if key not in MANAGED_LABELS}
+    return {**template, "metadata": _with(meta, labels=labels)}
+
+
+def joined(first: Mapping[str, str], second: Mapping[str, str], what: str) -> dict[str, str]:
+    """Both together. Raises CannotStart where they give one key two values."""
+    for key, value in second.items():
+        if first.get(key, value) != value:
+            raise CannotStart(
+                f"{what} {key} is to be {value}, but the pods have {first[key]}; take it out of the job's template"
+            )
+    return {**first, **second}
+
+
+def _others(values: object) -> dict[str, str]:
+    """Labels or annotations but those that say where the pods were admitted before."""
+    return {key: value for key, value in texts(values).items() if key not in _PLACED}
+
+
+def _all(first: Iterable[Mapping[str, Any]], more: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    found = list(first)
+    for each in more:
+        if each not in found:
+            found.append(each)
+    return found
+
+
+def _with(holder: Mapping[str, Any], **values: Any) -> dict[str, Any]:
+    """With these fields; those that are empty are left out, unless they were there and empty before."""
+    kept = {key: value for key, value in holder.items() if key not in values or not value}
+    return {**kept, **{key: value for key, value in values.items() if value}}
+
+
+def _written(toleration: Toleration) -> dict[str, Any]:
+    fields = {
+        "key": toleration.key,
+        "operator": toleration.operator,
+        "value": toleration.value,
+        "effect": toleration.effect,
+        "tolerationSeconds": toleration.seconds,
+    }
+    return {key: value for key, value in fields.items() if value not in ("", None)}

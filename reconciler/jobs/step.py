@@ -1,0 +1,42 @@
+"""One step for a job: what is written, and the event that the job's owner reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cluster.actions import Create, Delete, Patch
+from scheduling.priority import PriorityClasses
+from scheduling.resource_flavor import Flavor
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`action` is None where there is nothing that could be written; the event says why. No `reason`: no event.
+
+    The event is about the job.
+    """
+
+    action: Create | Patch | Delete | None
+    reason: str = ""
+    message: str = ""
+    warning: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobSurroundings:
+    """What around a job its steps depend on.
+
+    `without_queue`: jobs of its namespace are managed even where they name no queue. `parent_queued`: an owner that is
+    a job of a kind that Kueue knows queues by itself, so that the job is left to it. `copied_labels`: keys that
+    Workloads take over from their job (Kueue's integrations.labelKeysToCopy). `pods_ready`: the condition PodsReady is
+    kept. `detailed`: see `scheduling.status.reservation.sync_admitted`.
+    """
+
+    classes: PriorityClasses = field(default_factory=PriorityClasses)
+    flavors: Mapping[str, Flavor] = field(default_factory=dict)
+    without_queue: bool = False
+    parent_queued: bool = True
+    copied_labels: tuple[str, ...] = ()
+    pods_ready: bool = True
+    detailed: bool = True

@@ -1,0 +1,173 @@
+"""Whole lives of batch Jobs: submitted, admitted, preempted, resumed, finished."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduling.status.reservation import reserve
+from scheduling.workload import EVICTED, FINISHED, QUOTA_RESERVED, REQUEUED, Admission
+from tests.reconciler.jobs.world import NOW, K, World, job
+
+
+def spec_of_pods(world: World) -> dict[str, Any]:
+    found: dict[str, Any] = world.job["spec"]["template"]["spec"]
+    return found
+
+
+def test_a_job_is_admitted_preempted_resumed_and_finished() -> None:
+    world = World(job())
+
+    assert world.settle() == ["CreatedWorkload"]
+    world.admit()
+    assert world.settle() == ["Started"]
+    assert world.job["spec"]["suspend"] is False
+    assert spec_of_pods(world)["nodeSelector"] == {"tier": "spot"}
+
+    world.preempt()
+    assert world.settle() == ["Stopped"]
+    assert world.job["spec"] == job()["spec"]
+    assert world.job["metadata"]["annotations"] == {}
+    assert not world.read.reserved
+    assert world.read.holds(REQUEUED)
+
+    world.admit()
+    assert world.settle() == ["Started"]
+    assert not world.read.evicted
+    world.end("Complete", "Reached expected number of succeeded pods")
+    assert world.settle() == ["FinishedWorkload"]
+    finished = world.read.conditions[FINISHED]
+    assert (finished.reason, finished.message) == ("Succeeded", "Reached expected number of succeeded pods")
+    assert world.stored is not None
+    assert world.stored["metadata"]["finalizers"] == []
+
+
+def test_quota_is_held_until_the_last_pod_is_gone() -> None:
+    world = World(job())
+    world.settle()
+    world.admit()
+    world.settle()
+    world.preempt()
+
+    world.settle(controller=False)
+
+    assert world.job["spec"]["suspend"] is True
+    assert world.read.reserved
+    assert world.read.holds(EVICTED)
+    world.settle()
+    assert not world.read.reserved
+
+
+def test_a_crash_between_any_two_writes_loses_nothing() -> None:
+    """Every state on the way is one that another process can go on from: each step is a function of it alone."""
+    world = World(job(notes={f"{K}job-min-parallelism": "1"}, parallelism=4, completions=8))
+    world.settle()
+    world.admit(count=2)
+    world.settle()
+    world.preempt()
+    for _ in range(10):
+        world.control()
+        again = [world.steps(), world.steps()]
+        assert again[0] == again[1]
+        for step in again[0]:
+            assert step.action is not None
+            world.write(step.action)
+    assert world.job["spec"]["parallelism"] == 4
+    assert not world.read.reserved
+
+
+def test_a_job_with_fewer_pods_gets_its_own_number_back() -> None:
+    notes = {f"{K}job-min-parallelism": "1", f"{K}job-completions-equal-parallelism": "true"}
+    world = World(job(notes=notes, parallelism=4, completions=4, completionMode="Indexed"))
+    world.settle()
+    world.admit(count=2)
+
+    world.settle()
+    assert (world.job["spec"]["parallelism"], world.job["spec"]["completions"]) == (2, 2)
+    assert world.read.pod_sets[0].count == 4
+
+    world.preempt()
+    world.settle()
+    assert (world.job["spec"]["parallelism"], world.job["spec"]["completions"]) == (4, 4)
+    assert world.read.pod_sets[0].count == 4
+
+
+def test_a_job_that_was_created_running_is_stopped_and_queued() -> None:
+    world = World(job(suspend=False))
+
+    assert world.settle() == ["Stopped", "CreatedWorkload"]
+    assert world.job["spec"]["suspend"] is True
+
+
+def test_a_job_whose_workload_is_deleted_stops_and_queues_anew() -> None:
+    world = World(job())
+    world.settle()
+    world.admit()
+    world.settle()
+    world.edit("workloads", {"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z"}})
+
+    assert world.settle() == ["Stopped", "CreatedWorkload"]
+    assert world.job["spec"] == job()["spec"]
+    assert QUOTA_RESERVED not in world.read.conditions
+
+
+def test_a_waiting_job_that_asks_for_other_pods_takes_its_workload_with_it() -> None:
+    world = World(job())
+    world.settle()
+    world.edit("jobs", {"spec": {"parallelism": 3, "completions": 3}})
+
+    assert world.settle() == ["UpdatedWorkload"]
+    assert world.read.pod_sets[0].count == 3
+
+
+def test_a_running_job_that_asks_for_other_pods_is_stopped_and_queued_anew() -> None:
+    world = World(job(parallelism=2, completions=9))
+    world.settle()
+    world.admit(count=2)
+    world.settle()
+    world.edit("jobs", {"spec": {"parallelism": 3}})
+
+    assert world.settle() == ["DeletedWorkload", "Stopped", "CreatedWorkload"]
+    assert world.read.pod_sets[0].count == 3
+    assert "nodeSelector" not in spec_of_pods(world)
+
+
+@pytest.mark.parametrize("reserved", [False, True])
+def test_a_waiting_job_moves_to_another_queue(reserved: bool) -> None:
+    world = World(job())
+    world.settle()
+    if reserved:
+        world.decide(lambda read: reserve(read, Admission("cq"), NOW))
+    world.edit("jobs", {"metadata": {"labels": {f"{K}queue-name": "other"}}})
+
+    world.settle()
+
+    assert (world.read.queue, world.read.reserved) == ("other", False)
+
+
+def test_a_prebuilt_workload_is_taken_over_and_does_what_one_made_here_does() -> None:
+    world = World(job())
+    world.settle()
+    made = world.stored
+    assert made is not None
+    bare = {"name": "ready-made", "namespace": "ns", "uid": "x", "resourceVersion": "5"}
+    labels = {f"{K}queue-name": "q", f"{K}prebuilt-workload-name": "ready-made"}
+    world = World(job(labels=labels))
+    assert world.settle() == []
+    world.objects["workloads", "ns/ready-made"] = {**made, "metadata": bare}
+
+    world.settle()
+    assert world.read.owners[0].uid == "job-uid"
+    world.admit()
+    assert world.settle() == ["Started"]
+
+
+def test_the_workload_of_a_job_that_is_gone_may_go() -> None:
+    world = World(job())
+    world.settle()
+    key = world.key
+
+    world.lose_job()
+
+    assert ("workloads", key) not in world.objects

@@ -1,0 +1,189 @@
+"""Jobs and Workloads in memory, kept by the rules of an API server that matter to jobs, and a small Job controller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from cluster.actions import Action, Create, Delete, Patch
+from reconciler.jobs.batch_job import orphaned, steps
+from reconciler.jobs.composed import workload_key
+from reconciler.jobs.step import JobSurroundings, Step
+from reconciler.patches import ADMISSION_MANAGER, status_patch
+from scheduling.priority import PriorityClasses
+from scheduling.reading import read_workload
+from scheduling.resource_flavor import read_flavor
+from scheduling.status.eviction import preempt
+from scheduling.status.reservation import reserve, sync_admitted
+from scheduling.workload import Admission, Assignment, Workload
+from tests.merging import merged
+
+K = "kueue.x-k8s.io/"
+NOW = 1_700_000_000 * 10**9
+SPOT = {
+    "metadata": {"name": "spot"},
+    "spec": {
+        "nodeLabels": {"tier": "spot"},
+        "tolerations": [{"key": "spot", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}],
+    },
+}
+AROUND = JobSurroundings(PriorityClasses({"low": 1, "high": 9}), {"spot": read_flavor(SPOT)})
+
+
+def template(**spec: Any) -> dict[str, Any]:
+    containers = [{"name": "c", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}]
+    return {"metadata": {"labels": {"app": "a", "job-name": "j"}}, "spec": {"containers": containers, **spec}}
+
+
+def job(
+    labels: dict[str, str] | None = None,
+    notes: dict[str, str] | None = None,
+    status: dict[str, Any] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
+    """A suspended Job in the queue q, unless its labels say otherwise."""
+    meta = {"name": "j", "namespace": "ns", "uid": "job-uid", "resourceVersion": "1"}
+    named = {f"{K}queue-name": "q"} if labels is None else labels
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {**meta, "labels": named, "annotations": notes or {}},
+        "spec": {"suspend": True, "parallelism": 1, "completions": 1, "template": template(), **spec},
+        "status": status or {},
+    }
+
+
+class World:
+    """One Job and what there is of its Workload. `events` are the reasons that its steps told."""
+
+    def __init__(self, submitted: dict[str, Any], around: JobSurroundings = AROUND) -> None:
+        self.objects: dict[tuple[str, str], dict[str, Any]] = {("jobs", "ns/j"): deepcopy(submitted)}
+        self.around = around
+        self.version = 100
+        self.events: list[str] = []
+        self.writes: list[Action] = []
+
+    @property
+    def job(self) -> dict[str, Any]:
+        return self.objects["jobs", "ns/j"]
+
+    @property
+    def key(self) -> str:
+        return workload_key(self.job)
+
+    @property
+    def stored(self) -> dict[str, Any] | None:
+        return self.objects.get(("workloads", self.key))
+
+    @property
+    def read(self) -> Workload:
+        assert self.stored is not None
+        return read_workload(self.stored)
+
+    def steps(self) -> list[Step]:
+        stored = self.stored
+        return steps(self.job, stored, read_workload(stored) if stored else None, self.around, NOW)
+
+    def settle(self, controller: bool = True) -> list[str]:
+        """Take steps until there are none, the Job controller doing its part; the reasons told on the way."""
+        seen = len(self.events)
+        for _ in range(20):
+            acted = self.control() if controller else False
+            found = self.steps()
+            for step in found:
+                if step.reason:
+                    self.events.append(step.reason)
+                if step.action is not None:
+                    self.write(step.action)
+                    acted = True
+            if not acted:
+                return self.events[seen:]
+        raise AssertionError(f"no end of steps: {self.writes[-4:]}")
+
+    def decide(self, decision: Callable[[Workload], Workload]) -> None:
+        """Write what others decide about the Workload."""
+        action = status_patch(self.read, decision(self.read), ADMISSION_MANAGER)
+        assert action is not None
+        self.write(action)
+
+    def admit(self, count: int = 1, flavor: str = "spot", queue: str = "cq", checks: tuple[Any, ...] = ()) -> None:
+        admission = Admission(queue, (Assignment("main", {"cpu": flavor}, {"cpu": 1000 * count}, count),))
+        self.decide(lambda read: sync_admitted(reserve(read, admission, NOW), NOW))
+
+    def preempt(self) -> None:
+        self.decide(lambda read: preempt(read, "InClusterQueue", "Preempted to accommodate a workload", NOW))
+
+    def edit(self, kind: str, patch: dict[str, Any]) -> None:
+        """What a user changes."""
+        key = (kind, "ns/j" if kind == "jobs" else self.key)
+        self._store(key, merged(self.objects[key], patch))
+
+    def control(self) -> bool:
+        """The Job controller of Kubernetes 1.36, in one step; whether it had to do anything."""
+        job, status = self.job, self.job["status"]
+        if any(entry["type"] in ("Complete", "Failed") for entry in status.get("conditions", [])):
+            return False
+        suspended = job["spec"]["suspend"]
+        known = bool(status.get("conditions"))
+        wanted = {
+            "active": 0 if suspended else job["spec"]["parallelism"],
+            "startTime": None if suspended else "2025-01-01T00:00:00Z",
+            "conditions": [{"type": "Suspended", "status": str(suspended)}] if suspended or known else [],
+        }
+        after = merged(status, wanted)
+        if after == status:
+            return False
+        self._store(("jobs", "ns/j"), {**job, "status": after})
+        return True
+
+    def end(self, kind: str, message: str) -> None:
+        self.edit(
+            "jobs", {"status": {"active": 0, "conditions": [{"type": kind, "status": "True", "message": message}]}}
+        )
+
+    def write(self, action: Action) -> None:
+        self.writes.append(action)
+        assert isinstance(action, Create | Patch | Delete)
+        key = (action.resource.plural, f"{action.namespace}/{action.name}")
+        if isinstance(action, Create):
+            assert key not in self.objects, "it exists already"
+            made = deepcopy(dict(action.body))
+            self._store(key, {**made, "metadata": {**made["metadata"], "uid": "workload-uid"}})
+            return
+        before = self.objects[key]
+        assert action.resource_version == before["metadata"]["resourceVersion"], "409: somebody was faster"
+        if isinstance(action, Delete):
+            self._store(key, merged(before, {"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z"}}))
+            return
+        changed = merged(before, action.body)
+        kept = "spec" if action.subresource else "status"
+        changed[kept] = before.get(kept, {})
+        if key[0] == "jobs":
+            _check_template(before, changed)
+        self._store(key, changed)
+
+    def _store(self, key: tuple[str, str], manifest: dict[str, Any]) -> None:
+        meta = manifest["metadata"]
+        if meta.get("deletionTimestamp") and not meta.get("finalizers"):
+            del self.objects[key]
+            return
+        self.version += 1
+        self.objects[key] = {**manifest, "metadata": {**meta, "resourceVersion": str(self.version)}}
+
+    def lose_job(self) -> None:
+        """The Job is deleted; its Workload goes when nothing holds it."""
+        key = ("workloads", self.key)
+        for step in orphaned(self.objects[key], read_workload(self.objects[key])):
+            assert step.action is not None
+            self.write(step.action)
+        self._store(key, merged(self.objects[key], {"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z"}}))
+
+
+def _check_template(before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Where the pods of a Job run may change only while it is suspended, has no pods and no start time."""
+    if before["spec"]["template"] == after["spec"]["template"]:
+        return
+    status = before["status"]
+    free = before["spec"]["suspend"] and not status.get("active") and not status.get("startTime")
+    assert free, "422: the pod template is immutable"

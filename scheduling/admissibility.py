@@ -30,12 +30,22 @@ def _completed(given: PodTemplate, around: Surroundings) -> PodTemplate:
 
 def misfit(workload: Workload, around: Surroundings = _BARE) -> str:
     """Why no pod of the adjusted workload could be created, in Kueue's words; empty where they could."""
-    specs = [(entry.template.spec, f"spec.podSets[{at}].template.spec") for at, entry in enumerate(workload.pod_sets)]
-    if over := [found for spec, at in specs for found in exceeded_limits(spec, at)]:
+    templates = [(entry.template, f"spec.podSets[{at}].template.spec") for at, entry in enumerate(workload.pod_sets)]
+    if over := [found for template, at in templates for found in _over(template, at)]:
         return f"resources validation failed: {_listed(over)}"
-    if outside := [found for spec, at in specs for found in violations(around.limit_ranges, spec, at)]:
+    if outside := [found for template, at in templates for found in _outside(template, at, around)]:
         return f"resources didn't satisfy LimitRange constraints: {_listed(outside)}"
     return ""
+
+
+@lru_cache(maxsize=16384)
+def _over(given: PodTemplate, at: str) -> tuple[Violation, ...]:
+    return tuple(exceeded_limits(given.spec, at))
+
+
+@lru_cache(maxsize=16384)
+def _outside(given: PodTemplate, at: str, around: Surroundings) -> tuple[Violation, ...]:
+    return tuple(violations(around.limit_ranges, given.spec, at))
 
 
 def _listed(found: Iterable[Violation]) -> str:

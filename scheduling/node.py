@@ -8,7 +8,7 @@ S: subtree quota. U: usage. lq: local quota, the part of S that only the subtree
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from policies.pools import NO_TERMS, UNLIMITED, Terms, local_quota, minus, plus
 from scheduling.amounts import FlavorResource
@@ -125,7 +125,11 @@ class QuotaNode:
         root = path.pop()
         free = minus(root.quota(pair), root.used(pair))
         for node in reversed(path):
-            free = plus(node.local_free(pair), min(free, node.room(pair)))
+            terms = node.terms.get(pair)
+            if terms is not None and terms.borrowing is not None:
+                free = min(free, node.room(pair))
+            if pair in node.local:
+                free = plus(node.local_free(pair), free)
         return free
 
     def free(self, pair: FlavorResource) -> int:
@@ -193,3 +197,17 @@ def queues_below(node: QuotaNode) -> Iterable[QuotaNode]:
         cohort = stack.pop()
         yield from (queue for _, queue in sorted(cohort.queues.items()))
         stack.extend(child for _, child in sorted(cohort.cohorts.items(), reverse=True))
+
+
+def stored_below(*nodes: QuotaNode) -> Iterator[QuotaNode]:
+    """These and every node below, each once, by the edges as they are stored; a cycle ends."""
+    seen: set[QuotaNode] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        stack.extend(node.cohorts.values())
+        stack.extend(node.queues.values())
+        yield node

@@ -73,11 +73,13 @@ GATES: Mapping[str, bool] = {
 class KueueSettings:
     """`feature_gates` are those of Kueue that are set otherwise than by default.
 
-    `manage_jobs`: the mutating webhook suspends jobs that name a LocalQueue, as Kueue's does.
+    `manage_jobs`: the mutating webhook suspends jobs that name a LocalQueue, as Kueue's does. `manage_pods`: it holds
+    back Pods that name one, by a scheduling gate, and Pods of Deployments and the like that do.
     """
 
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     manage_jobs: bool = False
+    manage_pods: bool = False
 
     def enabled(self, gate: str) -> bool:
         return self.feature_gates.get(gate, GATES[gate])
@@ -190,6 +192,7 @@ class Configuration:
             kueue=KueueSettings(
                 feature_gates={gate: gates.flag(gate, default) for gate, default in GATES.items()},
                 manage_jobs=kueue.flag("manageJobs", False),
+                manage_pods=kueue.flag("managePods", False),
             ),
             volcano=VolcanoSettings(
                 max_queue_depth=volcano.number("maxQueueDepth", VolcanoSettings().max_queue_depth),

@@ -10,7 +10,9 @@ from policies.dialects import core, group_kind, kueue, kueue_jobs, volcano, yuni
 from policies.dialects.reading import Manifest, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.forest import Forest
+from policies.kueue_pod_defaults import held_pod, marked_templates
 from policies.objects import GroupKind, Ref
+from policies.patching import patched
 from policies.proposal import Operation, User
 from policies.rule import Profile
 from policies.volcano_defaults import complete_job, complete_pod
@@ -37,9 +39,8 @@ def patch(
         return kueue_defaults.finalizer(manifest) if as_kueue else []  # else nobody is there to take it away again
     if kind == kueue.WORKLOAD and operation is Operation.CREATE:
         return kueue_defaults.min_counts(manifest, configuration.kueue)
-    if kind in kueue_jobs.KINDS and operation is Operation.CREATE:
-        queued = kueue_defaults.queued_job(kind, manifest, forest, configuration.kueue)
-        return queued + _yunikorn_work(kind, manifest, forest, configuration.yunikorn, user)
+    if kind in kueue_jobs.KINDS:
+        return _job(kind, manifest, forest, configuration, operation, user)
     if kind == volcano.QUEUE and operation is Operation.CREATE:
         return _queue(manifest, configuration)
     if kind == volcano.POD_GROUP and operation is Operation.CREATE:
@@ -47,13 +48,38 @@ def patch(
     if kind == volcano.JOB and operation is Operation.CREATE:
         return complete_job(manifest)
     if kind == core.POD and operation is Operation.CREATE:
-        volcanos = complete_pod(manifest, configuration.volcano.resource_groups)
-        return volcanos or _yunikorn_work(kind, manifest, forest, configuration.yunikorn, user)
+        return _pod(manifest, forest, configuration, user)
     if kind == core.NAMESPACE and configuration.yunikorn.translate_legacy_annotations:
         return yunikorn.translated(core.read_namespace(manifest))
     if operation is Operation.CREATE:
         return _yunikorn_work(kind, manifest, forest, configuration.yunikorn, user)
     return []
+
+
+def _job(
+    kind: GroupKind,
+    manifest: Manifest,
+    forest: Forest,
+    configuration: Configuration,
+    operation: Operation,
+    user: User,
+) -> Patch:
+    """Its queue and its switch, then its templates, which follow the queue on updates too."""
+    created = operation is Operation.CREATE
+    operations = kueue_defaults.queued_job(kind, manifest, forest, configuration.kueue) if created else []
+    manifest = patched(manifest, operations)
+    marks = marked_templates(kind, manifest, configuration.kueue)
+    if not created:
+        return marks
+    return [*operations, *marks, *_yunikorn_work(kind, patched(manifest, marks), forest, configuration.yunikorn, user)]
+
+
+def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user: User) -> Patch:
+    """Kueue holds it back, whichever scheduler it is for; then it is for Volcano's groups or for YuniKorn."""
+    held = held_pod(manifest, configuration.kueue)
+    manifest = patched(manifest, held)
+    volcanos = complete_pod(manifest, configuration.volcano.resource_groups)
+    return held + (volcanos or _yunikorn_work(core.POD, manifest, forest, configuration.yunikorn, user))
 
 
 def _queue(manifest: Manifest, configuration: Configuration) -> Patch:

@@ -23,6 +23,7 @@ from policies.dialects import core, kueue, kueue_jobs, volcano
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.forest import Forest
+from policies.kueue_pod_defaults import TEMPLATES
 from policies.proposal import Proposal
 from policies.verdict import Verdict
 from webhook import answer, conversion, decision
@@ -38,7 +39,9 @@ VALIDATING: Mapping[str, frozenset[str]] = {
     "/v1/validate/yunikorn": frozenset({core.NAMESPACE.group, PRIORITY_CLASS.group}) | WORKLOAD_GROUPS,
 }
 MUTATING: Mapping[str, frozenset[str]] = {
-    "/v1/mutate/kueue": frozenset({kueue.GROUP, kueue_jobs.BATCH_JOB.group}),
+    "/v1/mutate/kueue": frozenset(
+        {kueue.GROUP, kueue_jobs.BATCH_JOB.group, core.POD.group, *(kind.group for kind in TEMPLATES)}
+    ),
     "/v1/mutate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
     "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}) | WORKLOAD_GROUPS,
 }

@@ -71,9 +71,25 @@ def test_a_webhook_names_exactly_what_it_judges_and_fails_as_its_class_demands(w
     assert webhook["matchPolicy"] == "Equivalent"
     assert webhook["admissionReviewVersions"] == ["v1"]
     assert webhook["timeoutSeconds"] <= 3
-    closed = path in VALIDATING and resources <= TREES
+    closed = (path in VALIDATING and resources <= TREES) or "objectSelector" in webhook
     assert webhook["failurePolicy"] == ("Fail" if closed else "Ignore")
     assert "caBundle" not in webhook["clientConfig"]
+
+
+def test_only_pods_that_name_a_queue_must_be_completed_before_they_are_stored() -> None:
+    chosen = [param.values[0] for param in WEBHOOKS if "objectSelector" in param.values[0]]
+
+    (only,) = chosen
+    assert only["rules"] == [
+        {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE"],
+            "resources": ["pods"],
+            "scope": "Namespaced",
+        }
+    ]
+    assert only["objectSelector"] == {"matchExpressions": [{"key": "kueue.x-k8s.io/queue-name", "operator": "Exists"}]}
 
 
 @pytest.mark.parametrize("webhook", WEBHOOKS)

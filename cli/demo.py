@@ -1,4 +1,4 @@
-"""`make run`: the examples judged offline, then the webhook over TLS on loopback with recorded requests."""
+"""`make run`: examples judged offline and played, then the webhook over TLS on loopback with recorded requests."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from cli.demo_offline import accepted, refused, warned
+from cli.demo_simulation import simulated
 from cli.demo_webhook import NotServed, Webhook, play
 
 EXAMPLES = Path(os.path.relpath(Path(__file__).parents[1] / "examples"))
@@ -33,7 +34,9 @@ def main() -> int:
 def _run(once: bool) -> int:
     print(f"1. {EXAMPLES.name}/ judged offline, as by `quotree validate`\n")
     surprises = accepted(EXAMPLES) + refused(EXAMPLES) + warned(EXAMPLES)
-    print("\n2. The webhook over TLS, with examples/accepted as its world\n")
+    print("\n2. Queues and work played without a cluster, as by `quotree simulate`\n")
+    surprises += simulated(EXAMPLES, shown="special-queue")
+    print("\n3. The webhook over TLS, with examples/accepted as its world\n")
     with Webhook(EXAMPLES / "accepted") as webhook:
         surprises += play(webhook, EXAMPLES / "reviews")
         for surprise in surprises:

@@ -30,7 +30,8 @@ from scheduling.simulation.intake import Intake
 from scheduling.simulation.settings import Settings
 from scheduling.simulation.submissions import LeftOut, Name
 from scheduling.status.checks import PENDING, READY, set_check
-from scheduling.status.deadlines import pods_ready, release
+from scheduling.status.conditions import with_condition
+from scheduling.status.deadlines import WAIT_FOR_START, pods_ready, release
 from scheduling.status.eviction import preempt
 from scheduling.status.lifecycle import Lifecycle, next_moment
 from scheduling.status.progress import finish
@@ -168,8 +169,7 @@ class Simulation:
     def _cycle(self) -> bool:
         """One cycle, written; whether anything was decided."""
         decisions = self.engine.step(self.now)
-        told = [decision for decision in decisions if isinstance(decision, Reserve)]
-        loans = {decision.workload.key: self._loans(decision) for decision in told}
+        loans = self._loans([decision for decision in decisions if isinstance(decision, Reserve)])
         for decision in decisions:
             self._carry_out(decision, loans)
         return bool(decisions)
@@ -207,9 +207,16 @@ class Simulation:
         self._write(after)
         self._advance(key)
 
-    def _loans(self, decision: Reserve) -> tuple[Loan, ...]:
-        node = self.world.state.queues[decision.queue].node
-        return tuple(loan for pair, amount in decision.assignment.usage.items() if (loan := _loan(node, pair, amount)))
+    def _loans(self, decisions: list[Reserve]) -> dict[str, tuple[Loan, ...]]:
+        """What each borrowed when its turn came; all of them count by now, so the last one is taken back first."""
+        tree, found = self.world.state.tree, {}
+        with tree.simulation():
+            for decision in reversed(decisions):
+                node, usage = tree.queues[decision.queue], decision.assignment.usage
+                loans = (_loan(node, pair, amount) for pair, amount in usage.items())
+                found[decision.workload.key] = tuple(filter(None, loans))
+                tree.remove(node, usage)
+        return found
 
     def _stop(self) -> bool:
         """The jobs of evicted workloads stop, which frees their quota."""
@@ -266,11 +273,17 @@ class Simulation:
         return workload
 
     def _with_pods(self, workload: Workload) -> Workload:
-        """Pods are ready at once, but for those that were told not to be."""
-        if self.settings.waiting is None or not workload.admitted or workload.evicted or workload.finished:
+        """Pods are ready at once, but for those that were told not to be; without admission there are none yet."""
+        if self.settings.waiting is None or workload.finished or (workload.evicted and workload.reserved):
             return workload
+        if not workload.admitted:
+            told = PODS_READY in workload.conditions
+            text = "Not all pods are ready"
+            return with_condition(workload, PODS_READY, "False", WAIT_FOR_START, text, self.now) if told else workload
         ready = workload.key not in self.not_ready
-        return workload if ready == workload.holds(PODS_READY) else pods_ready(workload, ready, self.now)
+        known = workload.conditions.get(PODS_READY)
+        same = known is not None and (known.status == "True") == ready
+        return workload if same else pods_ready(workload, ready, self.now)
 
     def _tell(self, before: Workload, after: Workload) -> None:
         """What is worth telling of a step."""

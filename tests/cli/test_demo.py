@@ -47,6 +47,8 @@ def test_once_it_plays_everything_and_ends_with_0(tmp_path: Path) -> None:
         assert f"{folder.parent.name}/{folder.name}: " in out
     for review in (ROOT / "examples" / "reviews").glob("*.json"):
         assert f"{review.name}: " in out
+    for story in (ROOT / "examples" / "simulations").iterdir():
+        assert f"simulations/{story.name}: " in out
     assert "Everything turned out as the examples say." in out
     assert _left_behind(tmp_path) == []
 

@@ -1,0 +1,85 @@
+"""`quotree why`: one workload explained, by the code that decided."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.organisations import FLAVOR, batch_job, local, org_queue
+from tests.cli.runs import run, write
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    """`small` may borrow 1 of what `large` leaves; `first` runs, the others wait."""
+    queues = (org_queue("small", 4, "org", borrowing=1), org_queue("large", 8, "org"), local("small"), local("large"))
+    jobs = (batch_job("first", "small", 4), batch_job("second", "small", 2), batch_job("third", "small", 9))
+    return write(tmp_path / "a.yaml", FLAVOR, *queues, *jobs).parent
+
+
+def test_the_limit_that_would_have_to_give_is_named(files: Path) -> None:
+    shown = run("why", "ns/second", "--against", f"files:{files}")
+
+    assert shown.exit_code == 0
+    assert shown.stdout == (
+        "Job ns/second in small, number 1: WaitingForQuota: couldn't assign flavors to pod set main: "
+        "insufficient unused quota for cpu in flavor spot, 1 more needed\n"
+        "    spot/cpu: pod set main needs 2, 1 free\n"
+        "      1 short at ClusterQueue small: by its borrowingLimit, which would have to be 1 more\n"
+        "      in use by small 4\n"
+    )
+
+
+def test_what_can_never_fit_says_so(files: Path) -> None:
+    shown = run("why", "ns/third", "--against", f"files:{files}").stdout
+
+    assert "ExceedsMaxQuota" in shown
+    assert "pod set main needs 9, no more than 5 even if nothing were in use" in shown
+    assert "4 short at ClusterQueue small: by its borrowingLimit" in shown
+
+
+def test_json_has_node_limit_amount_holders_and_position(files: Path) -> None:
+    found = json.loads(run("why", "ns/second", "--against", f"files:{files}", "-o", "json").stdout)
+
+    (lack,) = found["lacks"]
+    assert (found["state"], found["clusterQueue"], found["position"], found["setAside"]) == (
+        "waiting",
+        "small",
+        1,
+        True,
+    )
+    assert lack["obstacle"] == {"kind": "ClusterQueue", "name": "small", "limit": "borrowingLimit", "lacking": "1"}
+    assert lack["holders"] == [{"clusterQueue": "small", "used": "4", "borrowed": "0"}]
+
+
+def test_one_that_runs_says_what_it_holds(files: Path) -> None:
+    shown = run("why", "ns/first", "--against", f"files:{files}")
+
+    assert shown.stdout == "Job ns/first is admitted in small: main x1 cpu=4 of spot\n"
+    assert json.loads(run("why", "ns/first", "--against", f"files:{files}", "-o", "json").stdout)["state"] == "running"
+
+
+def test_a_workload_goes_by_its_own_name_too(files: Path) -> None:
+    found = json.loads(run("why", "ns/first", "--against", f"files:{files}", "-o", "json").stdout)
+
+    assert run("why", f"ns/{found['job']['workload']}", "--against", f"files:{files}").stdout.startswith(
+        "Job ns/first "
+    )
+
+
+def test_one_that_is_over_says_so(tmp_path: Path) -> None:
+    over = batch_job("over", "a", 1) | {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+    write(tmp_path / "a.yaml", FLAVOR, org_queue("a", 1), local("a"), over)
+
+    assert run("why", "ns/over", "--against", f"files:{tmp_path}").stdout == "Job ns/over is finished\n"
+
+
+def test_one_that_is_unknown_and_a_cluster_are_mistakes_of_usage(files: Path) -> None:
+    unknown = run("why", "ns/ghost", "--against", f"files:{files}")
+    cluster = run("why", "ns/first", "--against", "cluster")
+
+    assert (unknown.exit_code, "there is no workload and no job ns/ghost" in unknown.stderr) == (2, True)
+    assert (cluster.exit_code, "only files:DIR is there so far" in cluster.stderr) == (2, True)
+    assert run("why", "ns/first").exit_code == 2

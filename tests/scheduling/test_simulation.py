@@ -1,0 +1,431 @@
+"""The simulation by itself: what is played, in what order, and what is said of what cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from policies.errors import BadConfiguration
+from scheduling import times
+from scheduling.amounts import FlavorResource
+from scheduling.simulation.happening import Admitted, Evicted, Happening, Loan, Preempted, Reserved
+from scheduling.simulation.settings import Settings, read_settings
+from scheduling.simulation.simulation import START, Simulation, UnknownWorkload, begin
+from scheduling.simulation.standing import in_use, running, waiting
+from scheduling.times import SECOND
+from tests.cli.organisations import (
+    FLAVOR,
+    KUEUE,
+    batch_job,
+    cohort,
+    local,
+    org_queue,
+    queued_pod,
+    template,
+    workload,
+)
+
+CPU = FlavorResource("spot", "cpu")
+SHARING = (
+    FLAVOR,
+    org_queue("a", 4, "org", preemption={"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}),
+    org_queue("b", 4, "org"),
+    local("a"),
+    local("b"),
+)
+
+
+def simulated(*manifests: dict[str, Any], settings: Settings | None = None) -> Simulation:
+    simulation = Simulation(settings)
+    simulation.add(manifests)
+    return simulation
+
+
+def names(simulation: Simulation, keys: Iterable[str]) -> list[str]:
+    return [simulation.names[key].name for key in keys]
+
+
+def runs(simulation: Simulation) -> list[str]:
+    return sorted(names(simulation, (each.workload for each in running(simulation))))
+
+
+def waits(simulation: Simulation) -> dict[str, str]:
+    """The message by the name of the job."""
+    return {simulation.names[each.workload].name: each.message for each in waiting(simulation)}
+
+
+def of(simulation: Simulation, *kinds: type[Happening]) -> list[tuple[str, str]]:  # type: ignore[valid-type]
+    return [
+        (type(each).__name__, simulation.names[each.workload].name)  # type: ignore[union-attr]
+        for each in simulation.happened
+        if isinstance(each, kinds)
+    ]
+
+
+# --- who runs
+
+
+def test_what_is_borrowed_is_told_with_the_cohort_whose_quota_it_is() -> None:
+    simulation = simulated(*SHARING, batch_job("big", "b", 2, pods=3))
+
+    (reserved,) = simulation.happened
+
+    assert isinstance(reserved, Reserved)
+    assert (reserved.queue, reserved.loans) == ("b", (Loan(CPU, 2000, "org"),))
+
+
+def test_a_loan_comes_from_the_lowest_cohort_that_has_the_quota() -> None:
+    tree = (
+        FLAVOR,
+        cohort("team", "org"),
+        org_queue("a", 4, "team"),
+        org_queue("b", 4, "team"),
+        org_queue("c", 9, "org"),
+    )
+    work = (local("a"), local("b"), batch_job("near", "a", 8), batch_job("far", "b", 5))
+
+    loans = [each.loans for each in simulated(*tree, *work).happened if isinstance(each, Reserved)]
+
+    assert loans == [(Loan(CPU, 4000, "team"),), (Loan(CPU, 1000, "org"),)]
+
+
+def test_a_queue_takes_back_its_own_and_the_victim_queues_again() -> None:
+    simulation = simulated(*SHARING, batch_job("first", "b", 8))
+    simulation.add([batch_job("second", "a", 4)])
+
+    assert of(simulation, Reserved, Preempted) == [
+        ("Reserved", "first"),
+        ("Preempted", "first"),
+        ("Reserved", "second"),
+    ]
+    assert runs(simulation) == ["second"]
+    assert list(waits(simulation)) == ["first"]
+
+
+def test_what_ends_makes_room() -> None:
+    simulation = simulated(*SHARING, batch_job("first", "b", 8))
+    simulation.add([batch_job("later", "b", 8)])
+    simulation.finish("ns/first")
+
+    assert runs(simulation) == ["later"]
+
+
+def test_usage_is_summed_up_the_tree() -> None:
+    queues, cohorts = in_use(simulated(*SHARING, batch_job("big", "b", 6)))
+
+    assert (queues["b"][CPU].used, queues["b"][CPU].borrowed) == (6000, 2000)
+    assert (cohorts["org"][CPU].used, cohorts["org"][CPU].borrowed) == (6000, 0)
+
+
+def test_pods_groups_jobs_and_workloads_are_all_work() -> None:
+    simulation = simulated(
+        *SHARING,
+        batch_job("job", "a", 1),
+        queued_pod("alone", "a", 1),
+        queued_pod("p1", "b", 1, "duo", 2),
+        queued_pod("p2", "b", 1, "duo", 2),
+        workload("given", "b", 1),
+    )
+
+    assert runs(simulation) == ["alone", "duo", "given", "job"]
+
+
+def test_a_workload_given_with_its_job_is_not_queued_twice() -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "1", "controller": True}
+    given = workload("of-job", "a", 1)
+    given["metadata"]["ownerReferences"] = [owner]
+
+    assert runs(simulated(*SHARING, batch_job("job", "a", 1), given)) == ["of-job"]
+
+
+def test_what_runs_already_counts() -> None:
+    held = workload("old", "a", 4)
+    held["status"] = {
+        "conditions": [{"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""}],
+        "admission": {
+            "clusterQueue": "a",
+            "podSetAssignments": [
+                {"name": "main", "count": 1, "flavors": {"cpu": "spot"}, "resourceUsage": {"cpu": "4"}}
+            ],
+        },
+    }
+
+    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), held, batch_job("new", "a", 1))
+
+    assert (runs(simulation), list(waits(simulation))) == (["old"], ["new"])
+
+
+def test_higher_priority_goes_first_by_its_class() -> None:
+    high = {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": "high"}, "value": 10}
+
+    simulation = simulated(
+        FLAVOR,
+        org_queue("a", 4),
+        local("a"),
+        batch_job("low", "a", 4),
+        batch_job("urgent", "a", 4, priority_class="high"),
+        high,
+    )
+
+    assert runs(simulation) == ["urgent"]
+
+
+def test_limit_ranges_and_runtime_classes_complete_the_pods() -> None:
+    limits = {"type": "Container", "defaultRequest": {"cpu": "3"}}
+    ranged = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "l", "namespace": "ns"},
+        "spec": {"limits": [limits]},
+    }
+    runtime = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "kata"},
+        "handler": "kata",
+        "overhead": {"podFixed": {"cpu": "1"}},
+    }
+    job = batch_job("job", "a", 1)
+    job["spec"]["template"]["spec"] = {"runtimeClassName": "kata", "containers": [{"name": "c"}]}
+
+    queues, _ = in_use(simulated(FLAVOR, org_queue("a", 4), local("a"), job, runtime, ranged))
+
+    assert queues["a"][CPU].used == 4000
+
+
+def test_the_same_input_gives_the_same_outcome_and_the_order_of_queues_does_not_matter() -> None:
+    work = [batch_job(f"j{number}", "ab"[number % 2], 3) for number in range(6)]
+
+    one = simulated(*SHARING, *work)
+
+    assert one.happened == simulated(*SHARING, *work).happened
+    assert one.happened == simulated(*work, *reversed(SHARING)).happened
+
+
+# --- who waits
+
+
+def test_defects_of_the_structure_are_reasons_for_waiting() -> None:
+    simulation = simulated(
+        FLAVOR,
+        cohort("x", "y"),
+        cohort("y", "x"),
+        org_queue("round", 4, "x"),
+        local("round"),
+        org_queue("bare", 4, resourceGroups=[]),
+        local("bare"),
+        org_queue(
+            "lost", 4, resourceGroups=[{"coveredResources": ["cpu"], "flavors": [{"name": "gone", "resources": []}]}]
+        ),
+        local("lost"),
+        local("dangling", queue="nowhere"),
+        *(batch_job(f"in-{queue}", queue, 1) for queue in ("round", "bare", "lost", "dangling", "unknown")),
+    )
+
+    found = waits(simulation)
+
+    assert "its cohorts form a cycle: x -> y -> x" in found["in-round"]
+    assert "resource cpu unavailable in ClusterQueue" in found["in-bare"]
+    assert "references missing ResourceFlavor(s): gone" in found["in-lost"]
+    assert found["in-dangling"] == "ClusterQueue nowhere doesn't exist"
+    assert found["in-unknown"] == "LocalQueue unknown doesn't exist"
+
+
+def test_a_repair_that_comes_later_lets_them_run() -> None:
+    simulation = simulated(cohort("x", "x"), org_queue("a", 4, "x"), local("a"), batch_job("job", "a", 1))
+    assert runs(simulation) == []
+
+    simulation.add([cohort("x"), FLAVOR])
+
+    assert runs(simulation) == ["job"]
+
+
+def test_work_that_no_queue_gets_says_why() -> None:
+    deployment = batch_job("web", "a", 1) | {"apiVersion": "apps/v1", "kind": "Deployment"}
+    simulation = simulated(
+        *SHARING,
+        batch_job("free", None, 1),
+        batch_job("classy", "a", 1, priority_class="gone"),
+        queued_pod("p1", "a", 1, "duo", 2),
+        deployment,
+    )
+
+    found = {str(each.name): each.reason for each in simulation.left_out.values()}
+
+    assert found.keys() == {"Job ns/free", "Job ns/classy", "PodGroup ns/duo", "Deployment ns/web"}
+    assert "names no queue" in found["Job ns/free"]
+    assert found["Job ns/classy"] == "WorkloadPriorityClass gone does not exist; create it or name another"
+    assert found["PodGroup ns/duo"] == "Pod group duo has 1 of 2 Pods; create the others"
+
+
+def test_work_left_out_runs_once_what_it_lacks_is_there() -> None:
+    simulation = simulated(
+        *SHARING, queued_pod("p1", "a", 1, "duo", 2), batch_job("classy", "a", 1, priority_class="high")
+    )
+
+    high = {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": "high"}, "value": 10}
+    simulation.add([queued_pod("p2", "a", 1, "duo", 2), high])
+
+    assert (runs(simulation), simulation.left_out) == (["classy", "duo"], {})
+
+
+def test_a_namespace_that_is_not_given_has_no_labels_and_that_is_said_where_it_matters() -> None:
+    picky = org_queue("picky", 4, namespaceSelector={"matchLabels": {"team": "ml"}})
+
+    simulation = simulated(FLAVOR, picky, local("picky"), batch_job("job", "picky", 1))
+
+    assert waits(simulation) == {"job": "Workload namespace doesn't match ClusterQueue selector"}
+    assert simulation.intake.assumptions() == ["Namespace ns is not given: it counts as one without labels"]
+    assert simulated(*SHARING, batch_job("job", "a", 1)).intake.assumptions() == []
+
+
+# --- checks and time
+
+
+CHECKED = (
+    FLAVOR,
+    org_queue("a", 4, admissionChecksStrategy={"admissionChecks": [{"name": "budget"}]}),
+    local("a"),
+    {"apiVersion": KUEUE, "kind": "AdmissionCheck", "metadata": {"name": "budget"}, "spec": {"controllerName": "x/y"}},
+)
+
+
+def test_checks_are_ready_and_that_is_said() -> None:
+    simulation = simulated(*CHECKED, batch_job("job", "a", 1))
+
+    assert [each.admitted for each in running(simulation)] == [True]
+    assert of(simulation, Reserved, Admitted) == [("Reserved", "job")]
+    assert simulation.intake.assumptions() == [
+        "AdmissionChecks are taken as Ready, but for those that were told otherwise"
+    ]
+
+
+def test_a_check_that_is_pending_holds_quota_without_admission() -> None:
+    simulation = simulated(*CHECKED)
+    simulation.check("budget", "Pending")
+    simulation.add([batch_job("job", "a", 1)])
+    assert [(each.admitted, each.checks) for each in running(simulation)] == [(False, ("budget",))]
+
+    simulation.check("budget", "Ready")
+
+    assert of(simulation, Reserved, Admitted) == [("Reserved", "job"), ("Admitted", "job")]
+
+
+def test_a_check_that_rejects_ends_it_for_good() -> None:
+    simulation = simulated(*CHECKED, batch_job("job", "a", 1))
+    simulation.check("budget", "Rejected")
+
+    assert of(simulation, Evicted) == [("Evicted", "job")]
+    assert "Admission check(s): budget, were rejected" in waits(simulation)["job"]
+
+
+def test_the_maximum_execution_time_ends_a_job_when_it_is_over() -> None:
+    simulation = simulated(
+        FLAVOR,
+        org_queue("a", 4),
+        local("a"),
+        batch_job("job", "a", 4, max_exec_time_seconds="3600"),
+        batch_job("next", "a", 4),
+    )
+    simulation.at(simulation.start + 3599 * SECOND)
+    assert runs(simulation) == ["job"]
+
+    simulation.at(simulation.start + 3601 * SECOND)
+
+    assert runs(simulation) == ["next"]
+    assert "exceeding the maximum execution time" in waits(simulation)["job"]
+
+
+def test_pods_that_are_never_ready_time_out_and_come_back_after_a_backoff() -> None:
+    settings = read_settings({"waitForPodsReady": {"timeout": "5m"}}, {})
+    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), batch_job("job", "a", 1), settings=settings)
+    simulation.lose_pods("ns/job")
+    simulation.at(simulation.start + 3000 * SECOND)
+
+    evicted = [each for each in simulation.happened if isinstance(each, Evicted)]
+    reserved = [each for each in simulation.happened if isinstance(each, Reserved)]
+
+    assert [each.reason for each in evicted[:2]] == ["PodsReadyTimeout"] * 2
+    assert [(each.at - simulation.start) // SECOND for each in evicted[:3]] == [300, 660, 1080]
+    assert [(each.at - simulation.start) // SECOND for each in reserved[:3]] == [0, 360, 780]
+
+
+def test_it_begins_when_the_last_object_was_made() -> None:
+    old, new = batch_job("old", "a", 1), batch_job("new", "a", 1)
+    old["metadata"]["creationTimestamp"] = "2026-03-01T00:00:00Z"
+    new["metadata"]["creationTimestamp"] = "2026-03-02T00:00:00Z"
+
+    assert times.written(begin([new, old])) == "2026-03-02T00:00:00Z"
+    assert begin([batch_job("none", "a", 1)]) == START
+
+
+# --- events and settings
+
+
+def test_events_name_a_job_that_there_is() -> None:
+    simulation = simulated(*SHARING, batch_job("twin", "a", 1), queued_pod("twin", "a", 1))
+
+    with pytest.raises(UnknownWorkload, match="no workload and no job ns/ghost"):
+        simulation.finish("ns/ghost")
+    with pytest.raises(UnknownWorkload, match="2 jobs; name a Workload: ns/job-twin-"):
+        simulation.finish("ns/twin")
+
+
+def test_a_job_that_waits_may_ask_for_less() -> None:
+    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), batch_job("job", "a", 5))
+
+    simulation.add([batch_job("job", "a", 4)])
+
+    assert runs(simulation) == ["job"]
+
+
+def test_kueues_configuration_decides() -> None:
+    found = read_settings(
+        {
+            "fairSharing": {"preemptionStrategies": ["LessThanInitialShare"]},
+            "resources": {"quotaCheckStrategy": "IgnoreUndeclared", "excludeResourcePrefixes": ["example.com/"]},
+            "featureGates": {"PartialAdmission": False},
+            "admissionFairSharing": {},
+        },
+        {"PartialAdmission": True, "PriorityBoost": True},
+        compat=True,
+    )
+
+    assert found.options.fair_sharing
+    assert found.options.strategies == ("LessThanInitialShare",)
+    assert (found.options.ignore_undeclared, found.options.partial_admission, found.options.compat) == (
+        True,
+        False,
+        True,
+    )
+    assert (found.boosted, found.waiting, found.unplayed) == (True, None, ("admissionFairSharing",))
+    assert found.counting.excluded_prefixes == ("example.com/",)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "at"),
+    [
+        ({"fairSharing": {"preemptionStrategies": ["Best"]}}, "fairSharing.preemptionStrategies[0]"),
+        ({"resources": {"quotaCheckStrategy": "Maybe"}}, "resources.quotaCheckStrategy"),
+        ({"featureGates": {"PartialAdmission": "no"}}, "featureGates.PartialAdmission"),
+    ],
+)
+def test_a_configuration_that_cannot_be_read_says_where(configuration: dict[str, Any], at: str) -> None:
+    with pytest.raises(BadConfiguration) as error:
+        read_settings(configuration, {})
+
+    assert error.value.at == at
+
+
+def test_the_old_switch_of_fair_sharing_counts() -> None:
+    assert not read_settings({"fairSharing": {"enable": False}}, {}).options.fair_sharing
+    assert not read_settings({}, {}).options.fair_sharing
+
+
+def test_a_template_without_requests_needs_nothing() -> None:
+    job = batch_job("idle", "a", 1)
+    job["spec"]["template"] = template(1) | {"spec": {"containers": [{"name": "c"}]}}
+
+    assert runs(simulated(FLAVOR, org_queue("a", 0), local("a"), job)) == ["idle"]

@@ -1,0 +1,152 @@
+"""The steps of a batch Job on a real API server, with Kubernetes' own Job controller."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cluster.apply import perform
+from cluster.client import Cluster
+from cluster.endpoint import from_kubeconfig
+from cluster.errors import ApiError, Conflict, NotFound
+from cluster.resource import JOBS
+from reconciler.jobs.batch_job import steps
+from reconciler.jobs.composed import workload_key
+from reconciler.patches import ADMISSION_MANAGER, WORKLOADS, status_patch
+from scheduling.reading import read_workload
+from scheduling.status.eviction import preempt
+from scheduling.status.reservation import reserve, sync_admitted
+from scheduling.times import SECOND
+from scheduling.workload import Admission, Assignment, Workload
+from tests.apiserver.harness import ControlPlane
+from tests.reconciler.jobs.world import AROUND, K
+
+CRDS = Path(__file__).parents[2] / "manifests" / "crds"
+WAIT_SECONDS = 60.0
+CONTAINER = {"name": "c", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}
+
+
+class Play:
+    """One Job in the namespace default, whose steps are taken until something holds."""
+
+    def __init__(self, server: ControlPlane, cluster: Cluster, name: str) -> None:
+        self.server, self.cluster, self.name = server, cluster, name
+
+    @property
+    def job(self) -> dict[str, Any]:
+        return self.cluster.get(JOBS.item(self.name, "default"))
+
+    @property
+    def stored(self) -> dict[str, Any] | None:
+        try:
+            return self.cluster.get(WORKLOADS.item(workload_key(self.job).partition("/")[2], "default"))
+        except NotFound:
+            return None
+
+    @property
+    def read(self) -> Workload:
+        assert self.stored is not None
+        return read_workload(self.stored)
+
+    def submit(self, notes: dict[str, str], **spec: Any) -> None:
+        meta = {"name": self.name, "labels": {f"{K}queue-name": "q"}, "annotations": notes}
+        template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [CONTAINER], "restartPolicy": "Never"}}
+        body = {"metadata": meta, "spec": {"suspend": True, "template": template, **spec}}
+        self.cluster.create(JOBS.collection("default"), {"apiVersion": "batch/v1", "kind": "Job", **body})
+
+    def until(self, holds: Callable[[], object]) -> None:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not holds():
+            assert time.monotonic() < deadline, f"it did not come about: {self.job} {self.stored}"
+            if not self.step():
+                time.sleep(0.05)
+
+    def step(self) -> int:
+        """Take the steps that are due; how many there were."""
+        stored = self.stored
+        found = steps(self.job, stored, read_workload(stored) if stored else None, AROUND, now())
+        for each in found:
+            assert each.action is not None
+            try:
+                perform(self.cluster, each.action)
+            except Conflict:
+                continue  # the Job controller was faster
+        return len(found)
+
+    def decide(self, decision: Callable[[Workload], Workload]) -> None:
+        action = status_patch(self.read, decision(self.read), ADMISSION_MANAGER)
+        assert action is not None
+        perform(self.cluster, action)
+
+    def admit(self, count: int) -> None:
+        admission = Admission("cq", (Assignment("main", {"cpu": "spot"}, {"cpu": 1000 * count}, count),))
+        self.decide(lambda read: sync_admitted(reserve(read, admission, now()), now()))
+
+    def pods(self) -> list[dict[str, Any]]:
+        path = f"/api/v1/namespaces/default/pods?labelSelector=job-name%3D{self.name}"
+        found: list[dict[str, Any]] = self.server.request("GET", path)["items"]
+        return found
+
+    def succeed(self) -> None:
+        """What a kubelet would tell of its pods."""
+        for pod in self.pods():
+            path = f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/status"
+            body = {"status": {"phase": "Succeeded"}}
+            self.server.request("PATCH", path, body, content_type="application/merge-patch+json")
+
+
+def now() -> int:
+    return time.time_ns() // SECOND * SECOND
+
+
+@pytest.fixture
+def play(new_control_plane: Callable[..., ControlPlane]) -> Iterator[Callable[[str], Play]]:
+    server = new_control_plane(controller_manager=True)
+    server.kubectl("apply", "-k", str(CRDS))
+    with Cluster(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while not _served(cluster):
+            assert time.monotonic() < deadline, "Workloads are not served"
+            time.sleep(0.1)
+        yield lambda name: Play(server, cluster, name)
+
+
+def _served(cluster: Cluster) -> bool:
+    try:
+        cluster.get(WORKLOADS.collection("default"))
+    except ApiError:
+        return False
+    return True
+
+
+def test_a_job_lives_through_admission_preemption_and_its_end(play: Callable[[str], Play]) -> None:
+    job = play("j")
+    job.submit({f"{K}job-min-parallelism": "1"}, parallelism=3, completions=3)
+    template = job.job["spec"]["template"]
+    job.until(lambda: job.stored)
+
+    job.admit(count=2)
+    job.until(lambda: len(job.pods()) == 2)
+    (spec, *_) = [pod["spec"] for pod in job.pods()]
+    assert spec["nodeSelector"] == {"tier": "spot"}
+    assert {"key": "spot", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60} in spec["tolerations"]
+    assert job.pods()[0]["metadata"]["labels"][f"{K}podset"] == "main"
+
+    job.decide(lambda read: preempt(read, "InClusterQueue", "Preempted", now()))
+    job.until(lambda: not job.read.reserved)
+    assert job.pods() == []
+    assert job.job["spec"]["template"] == template
+    assert job.job["spec"]["parallelism"] == 3
+
+    job.admit(count=3)
+    job.until(lambda: len(job.pods()) == 3)
+    job.succeed()
+    job.until(lambda: job.read.finished)
+    assert job.read.conditions["Finished"].reason == "Succeeded"
+    job.until(lambda: job.step() == 0)
+    assert job.stored is not None
+    assert "finalizers" not in job.stored["metadata"]

@@ -19,7 +19,7 @@ from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from reconciler.jobs import job_state
 from reconciler.jobs.composed import composed, fits, original, spec_update
-from reconciler.jobs.pod_changes import CannotStart, changes, restored, started
+from reconciler.jobs.pod_changes import CannotStart, changes, placed, restored, started
 from reconciler.jobs.reported import reported
 from reconciler.jobs.step import JobSurroundings, Step
 from reconciler.patches import (
@@ -245,9 +245,19 @@ class _Life:
         return [Step(patch(self.read, {"spec": {"queueName": queue or None}}, JOB_MANAGER))]
 
     def _running(self) -> list[Step] | None:
-        if job_state.suspended(self.job) or self.startable:
+        if job_state.suspended(self.job):
             return None
-        return self._stop("Not admitted by cluster queue")
+        if not self.startable:
+            return self._stop("Not admitted by cluster queue")
+        return None if self._placed() else self._stop("Not started as it was admitted")
+
+    def _placed(self) -> bool:
+        """Whether it was started here, not by a user who was faster."""
+        try:
+            given = changes(self.read, self.around.flavors)
+        except CannotStart:
+            return False
+        return given is None or all(placed(job_state.template(self.job), each) for each in given)
 
     def _start(self) -> list[Step]:
         if not job_state.quiet(self.job):

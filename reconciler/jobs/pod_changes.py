@@ -94,6 +94,16 @@ def started(template: Manifest, given: PodChanges) -> dict[str, Any]:
     }
 
 
+def placed(template: Manifest, given: PodChanges) -> bool:
+    """Whether pods of a template that runs go where their quota is.
+
+    A start leaves its mark; where an older Kueue started it, it has the node selectors at least. Their values are not
+    compared: a flavor that is edited stops nobody.
+    """
+    selector = texts(mapping(template.get("spec")).get("nodeSelector"))
+    return POD_SET in texts(metadata(template).get("labels")) or given.node_selector.keys() <= selector.keys()
+
+
 def restored(template: Manifest, original: Manifest) -> dict[str, Any]:
     """The pod template with what the original, that of the Workload's pod set, says of these fields."""
     meta, spec, kept = metadata(template), mapping(template.get("spec")), mapping(original.get("spec"))

@@ -1,0 +1,486 @@
+"""Each step of a batch Job by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cluster.actions import Create, Delete, Patch
+from cluster.resource import JOBS
+from reconciler.jobs.batch_job import managed, orphaned, steps
+from reconciler.jobs.composed import workload_key
+from reconciler.jobs.step import JobSurroundings, Step
+from reconciler.patches import JOB_MANAGER, WORKLOADS
+from scheduling.priority import PriorityClasses
+from scheduling.reading import read_workload
+from scheduling.status.eviction import evict
+from scheduling.status.reservation import reserve
+from scheduling.workload import ADMITTED, FINISHED, PODS_READY, Admission, CheckState
+from tests.reconciler.jobs.world import AROUND, NOW, K, World, job, template
+
+QUEUE = {f"{K}queue-name": "q"}
+OWNER = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "name": "j",
+    "uid": "job-uid",
+    "controller": True,
+    "blockOwnerDeletion": True,
+}
+
+
+def first(manifest: dict[str, Any], around: JobSurroundings = AROUND) -> list[Step]:
+    return steps(manifest, None, None, around, NOW)
+
+
+def queued(**parts: Any) -> World:
+    world = World(job(**parts))
+    world.settle()
+    return world
+
+
+def running(count: int = 1, **parts: Any) -> World:
+    world = queued(**parts)
+    world.admit(count)
+    world.settle()
+    return world
+
+
+def only(world: World) -> Patch:
+    (step,) = world.steps()
+    assert isinstance(step.action, Patch)
+    return step.action
+
+
+# --- its Workload is made
+
+
+def test_the_workload_of_a_job_is_made_as_kueue_makes_it() -> None:
+    submitted = job(labels={**QUEUE, f"{K}priority-class": "high", "team": "a", "other": "b"}, parallelism=2)
+    (step,) = first(submitted, replace(AROUND, copied_labels=("team",)))
+
+    assert isinstance(step.action, Create)
+    assert (step.action.resource, step.action.manager) == (WORKLOADS, JOB_MANAGER)
+    body = step.action.body
+    assert body["metadata"]["finalizers"] == [f"{K}resource-in-use"]
+    assert body["metadata"]["ownerReferences"] == [OWNER]
+    assert body["metadata"]["labels"] == {f"{K}job-uid": "job-uid", "team": "a"}
+    assert "creationTimestamp" not in body["metadata"]
+    assert body["spec"]["podSets"][0]["template"]["metadata"]["labels"] == {"app": "a"}
+    assert body["spec"]["priorityClassRef"]["name"] == "high"
+    assert (step.reason, step.message) == ("CreatedWorkload", f"Created Workload: {workload_key(submitted)}")
+
+
+def test_a_job_without_a_queue_is_left_alone_unless_all_are_managed() -> None:
+    bare = job(labels={}, suspend=False)
+
+    assert first(bare) == []
+    everything = replace(AROUND, without_queue=True)
+    assert [step.reason for step in first(bare, everything)] == ["Stopped"]
+    (step,) = first(job(labels={}), everything)
+    assert isinstance(step.action, Create)
+    assert "queueName" not in step.action.body["spec"]
+
+
+def test_a_job_of_a_job_that_is_queued_itself_is_left_to_it() -> None:
+    child = job()
+    child["metadata"]["ownerReferences"] = [
+        {"apiVersion": "jobset.x-k8s.io/v1", "kind": "JobSet", "name": "set", "uid": "s", "controller": True}
+    ]
+
+    assert not managed(child, AROUND)
+    assert managed(child, replace(AROUND, parent_queued=False))
+
+
+def test_a_job_with_pods_left_gets_its_workload_later() -> None:
+    assert first(job(status={"active": 1})) == []
+    resumed = {"conditions": [{"type": "Suspended", "status": "False"}]}
+    assert first(job(status=resumed)) == []
+
+
+def test_a_priority_class_that_is_missing_is_told_and_nothing_is_made() -> None:
+    (step,) = first(job(labels={**QUEUE, f"{K}priority-class": "none"}))
+
+    assert (step.action, step.reason, step.warning) == (None, "WorkloadPriorityClassNotFound", True)
+    assert "none" in step.message
+
+
+def test_a_job_that_has_ended_needs_no_workload() -> None:
+    assert first(job(status={"conditions": [{"type": "Failed", "status": "True"}]})) == []
+
+
+def test_a_job_whose_workload_vanished_is_stopped_with_the_template_it_has() -> None:
+    (step,) = first(job(suspend=False))
+    assert isinstance(step.action, Patch)
+    assert step.action.body == {"spec": {"suspend": True}}
+
+    (step,) = first(job(notes={f"{K}stopping": "true"}))
+    assert isinstance(step.action, Patch)
+    assert step.action.body == {"metadata": {"annotations": {f"{K}stopping": None}}}
+
+
+@pytest.mark.parametrize("suspended", [True, False])
+def test_a_workload_of_that_name_that_belongs_to_another_is_not_touched(suspended: bool) -> None:
+    world = queued()
+    world.edit("workloads", {"metadata": {"ownerReferences": [{**OWNER, "uid": "another"}]}})
+    world.edit("jobs", {"spec": {"suspend": suspended}})
+
+    (step,) = world.steps()
+
+    assert (step.reason, step.warning) == ("WorkloadNameConflict", True)
+    assert (step.action is None) == suspended
+
+
+# --- it starts
+
+
+def test_a_start_writes_what_the_admission_says_and_nothing_else() -> None:
+    world = queued()
+    world.admit()
+
+    action = only(world)
+
+    assert (action.resource, action.name, action.subresource) == (JOBS, "j", None)
+    assert action.resource_version == world.job["metadata"]["resourceVersion"]
+    toleration = {"key": "spot", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
+    labels = {f"{K}podset": "main", f"{K}local-queue-name": "q", f"{K}cluster-queue-name": "cq"}
+    assert action.body == {
+        "spec": {
+            "suspend": False,
+            "template": {
+                "metadata": {"labels": labels, "annotations": {f"{K}workload": world.read.name}},
+                "spec": {"nodeSelector": {"tier": "spot"}, "tolerations": [toleration]},
+            },
+        }
+    }
+
+
+def test_updates_of_checks_reach_the_pods() -> None:
+    world = queued()
+    update = {
+        "name": "main",
+        "labels": {"l": "1"},
+        "annotations": {"a": "2"},
+        "nodeSelector": {"n": "3"},
+        "tolerations": [{"key": "k", "operator": "Exists"}],
+    }
+    other = {"name": "unknown", "labels": {"no": "no"}}
+    world.decide(lambda read: replace(read, checks=(CheckState("prov", "Ready", since=NOW, updates=(other, update)),)))
+    world.admit()
+    world.settle()
+
+    made = world.job["spec"]["template"]
+    assert made["metadata"]["labels"]["l"] == "1"
+    assert "no" not in made["metadata"]["labels"]
+    assert made["metadata"]["annotations"]["a"] == "2"
+    assert made["spec"]["nodeSelector"] == {"tier": "spot", "n": "3"}
+    assert [each["key"] for each in made["spec"]["tolerations"]] == ["spot", "k"]
+
+    world.preempt()
+    world.settle()
+    assert world.job["spec"]["template"] == template()
+
+
+def test_a_job_whose_template_contradicts_its_flavor_ends_with_the_reason() -> None:
+    world = queued(template=template(nodeSelector={"tier": "other"}))
+    world.admit()
+
+    assert world.settle() == ["FinishedWorkload"]
+    finished = world.read.conditions[FINISHED]
+    assert finished.reason == "FailedToStart"
+    assert "node selector tier is to be spot, but the pods have other" in finished.message
+    assert world.job["spec"]["suspend"] is True
+
+
+@pytest.mark.parametrize(
+    "hindered",
+    [
+        lambda world: world.edit("workloads", {"spec": {"active": False}}),
+        lambda world: world.preempt(),
+        lambda world: world.decide(lambda read: replace(read, checks=(CheckState("a", "Pending", since=NOW),))),
+        lambda world: world.edit("jobs", {"status": {"active": 1}}),
+    ],
+)
+def test_nothing_starts_that_may_not(hindered: Any) -> None:
+    world = queued()
+    world.admit()
+    hindered(world)
+
+    world.settle(controller=False)
+
+    assert world.job["spec"]["suspend"] is True
+
+
+def test_a_start_waits_for_a_flavor_that_is_not_known() -> None:
+    world = queued()
+    world.admit(flavor="unknown")
+
+    assert world.steps() == []
+
+
+def test_an_older_api_server_has_the_start_time_taken_away_before_the_template_changes() -> None:
+    world = queued()
+    world.admit()
+    world.edit("jobs", {"status": {"startTime": "2025-01-01T00:00:00Z"}})
+
+    action = only(world)
+
+    assert (action.subresource, action.body) == ("status", {"status": {"startTime": None}})
+    world.settle(controller=False)
+    assert world.job["spec"]["suspend"] is False
+
+
+# --- it stops
+
+
+def test_a_stop_suspends_first_and_restores_when_no_pods_are_left() -> None:
+    world = running()
+    world.preempt()
+
+    assert only(world).body == {"metadata": {"annotations": {f"{K}stopping": "true"}}, "spec": {"suspend": True}}
+    world.settle(controller=False)
+    assert world.steps() == []
+    world.control()
+    assert only(world).body["metadata"] == {"annotations": {f"{K}stopping": None}}
+
+
+def test_a_job_that_was_never_admitted_is_stopped_in_one_write() -> None:
+    world = queued()
+    world.edit("jobs", {"spec": {"suspend": False}})
+
+    assert only(world).body == {"spec": {"suspend": True}}
+
+
+def test_the_labels_of_the_job_controller_stay_when_a_template_is_restored() -> None:
+    world = running()
+    world.preempt()
+    world.settle()
+
+    assert world.job["spec"]["template"]["metadata"]["labels"] == {"app": "a", "job-name": "j"}
+
+
+def test_a_job_that_its_user_suspends_while_it_is_evicted_gets_its_template_back_too() -> None:
+    world = running()
+    world.edit("jobs", {"spec": {"suspend": True}})
+    world.preempt()
+
+    world.settle()
+
+    assert world.job["spec"] == job()["spec"]
+    assert not world.read.reserved
+
+
+@pytest.mark.parametrize(
+    ("reason", "back"), [("Preempted", "True"), ("ClusterQueueStopped", "False"), ("PodsReadyTimeout", "False")]
+)
+def test_only_what_was_preempted_queues_again_at_once(reason: str, back: str) -> None:
+    world = running()
+    world.decide(lambda read: evict(read, reason, "why", NOW))
+
+    world.settle()
+
+    assert world.read.conditions["Requeued"].status == back
+    assert world.read.conditions["QuotaReserved"].reason == "PendingEvaluation"
+
+
+def test_a_job_that_its_user_starts_before_its_flavor_is_written_is_stopped_and_started_anew() -> None:
+    world = queued()
+    world.edit("jobs", {"spec": {"suspend": False}})
+    world.admit()
+
+    assert world.settle() == ["Stopped", "Started"]
+    assert world.job["spec"]["template"]["spec"]["nodeSelector"] == {"tier": "spot"}
+
+
+def test_a_job_that_an_older_kueue_started_goes_on() -> None:
+    world = running()
+    world.edit("jobs", {"spec": {"template": {"metadata": {"labels": {f"{K}podset": None}, "annotations": None}}}})
+
+    assert world.settle() == []
+
+
+# --- it changes while it waits
+
+
+def test_a_waiting_job_may_be_placed_elsewhere() -> None:
+    world = queued()
+    world.edit("jobs", {"spec": {"template": {"spec": {"nodeSelector": {"tier": "spot"}}}}})
+
+    assert world.settle() == ["UpdatedWorkload"]
+    assert world.read.pod_sets[0].template.node_selector == {"tier": "spot"}
+
+
+def test_an_update_leaves_a_deactivated_workload_deactivated() -> None:
+    world = queued()
+    world.edit("workloads", {"spec": {"active": False}})
+    world.edit("jobs", {"spec": {"parallelism": 2, "completions": 2}})
+
+    world.settle()
+
+    assert (world.read.active, world.read.pod_sets[0].count) == (False, 2)
+
+
+def test_a_limit_of_its_time_that_changes_is_taken_over() -> None:
+    world = queued(labels={**QUEUE, f"{K}max-exec-time-seconds": "60"})
+    assert world.read.maximum_seconds == 60
+
+    world.edit("jobs", {"metadata": {"labels": {f"{K}max-exec-time-seconds": None}}})
+    world.settle()
+    assert world.read.maximum_seconds is None
+
+
+def test_a_job_that_changes_between_quota_and_start_is_queued_anew() -> None:
+    world = queued()
+    world.decide(lambda read: reserve(read, Admission("cq"), NOW))
+    world.edit("jobs", {"spec": {"parallelism": 2, "completions": 2}})
+
+    (step,) = world.steps()
+    assert isinstance(step.action, Delete)
+    world.settle()
+    assert (world.read.reserved, world.read.pod_sets[0].count) == (False, 2)
+
+
+def test_a_prebuilt_workload_that_asks_for_other_pods_is_out_of_sync_and_its_job_does_not_run() -> None:
+    made = queued().stored
+    assert made is not None
+    world = World(job(labels={**QUEUE, f"{K}prebuilt-workload-name": "made"}, parallelism=2, completions=2))
+    meta = {
+        "name": "made",
+        "namespace": "ns",
+        "uid": "x",
+        "resourceVersion": "5",
+        "finalizers": [f"{K}resource-in-use"],
+    }
+    world.objects["workloads", "ns/made"] = {**made, "metadata": meta}
+
+    world.settle()
+
+    assert world.read.conditions[FINISHED].reason == "OutOfSync"
+    world.edit("jobs", {"spec": {"suspend": False}})
+    assert world.settle() == ["Stopped"]
+
+
+# --- priority
+
+
+def test_another_priority_class_changes_a_workload_that_waits_or_holds_quota() -> None:
+    world = queued(labels={**QUEUE, f"{K}priority-class": "low"})
+    world.admit()
+    world.settle()
+    world.edit("jobs", {"metadata": {"labels": {f"{K}priority-class": "high"}}})
+
+    assert world.settle() == ["UpdatedWorkload"]
+    assert (world.read.base, world.read.admitted) == (9, True)
+
+
+def test_a_class_comes_to_a_workload_without_one_only_while_it_holds_no_quota() -> None:
+    world = running()
+    world.edit("jobs", {"metadata": {"labels": {f"{K}priority-class": "high"}}})
+    assert world.settle() == []
+
+    world.preempt()
+    world.settle()
+    assert world.read.base == 9
+
+
+def test_a_job_that_runs_goes_on_where_its_class_is_deleted() -> None:
+    world = running(labels={**QUEUE, f"{K}priority-class": "low"})
+    world.around = replace(AROUND, classes=PriorityClasses())
+
+    assert world.settle() == []
+
+
+# --- what it reports
+
+
+def test_pods_that_are_ready_are_told_once_and_lost_ones_too() -> None:
+    world = running(2, parallelism=2, completions=4)
+    assert PODS_READY not in world.read.conditions
+
+    world.edit("jobs", {"status": {"ready": 2}})
+    world.settle()
+    assert world.read.conditions[PODS_READY].reason == "Started"
+    world.edit("jobs", {"status": {"ready": 1}})
+    world.settle()
+    assert world.read.conditions[PODS_READY].reason == "WaitForRecovery"
+    world.edit("jobs", {"status": {"ready": 2}})
+    world.settle()
+    assert world.read.conditions[PODS_READY].reason == "Recovered"
+
+    world.preempt()
+    world.settle()
+    assert (world.read.conditions[PODS_READY].status, world.read.conditions[PODS_READY].reason) == (
+        "False",
+        "WaitForStart",
+    )
+
+
+def test_readiness_is_not_told_where_it_is_not_waited_for() -> None:
+    world = running()
+    world.around = replace(AROUND, pods_ready=False)
+    world.edit("jobs", {"status": {"ready": 1}})
+
+    assert world.settle() == []
+    assert PODS_READY not in world.read.conditions
+
+
+def test_pods_that_are_done_for_good_are_given_back_and_never_taken_again_while_quota_is_held() -> None:
+    world = running(3, parallelism=3, completions=4)
+    world.edit("jobs", {"status": {"succeeded": 3}})
+    world.settle()
+    assert world.read.reclaimable == {"main": 2}
+
+    world.edit("jobs", {"status": {"succeeded": 2}})
+    world.settle()
+    assert world.read.reclaimable == {"main": 2}
+
+
+# --- it ends
+
+
+@pytest.mark.parametrize(("kind", "reason"), [("Complete", "Succeeded"), ("Failed", "Failed")])
+def test_the_end_of_a_job_is_that_of_its_workload(kind: str, reason: str) -> None:
+    world = running()
+    world.end(kind, "what the Job says")
+
+    world.settle()
+
+    finished = world.read.conditions[FINISHED]
+    assert (finished.reason, finished.message) == (reason, "what the Job says")
+    assert world.read.holds(ADMITTED)
+    assert world.steps() == []
+
+
+def test_a_job_that_ends_while_it_is_evicted_has_ended() -> None:
+    world = running()
+    world.preempt()
+    world.end("Complete", "done")
+
+    assert world.settle() == ["FinishedWorkload"]
+
+
+def test_nothing_is_left_to_do_for_a_job_that_goes_once_its_workload_may_go() -> None:
+    world = running()
+    world.edit(
+        "jobs", {"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}}
+    )
+
+    world.settle(controller=False)
+
+    assert world.stored is not None
+    assert world.stored["metadata"]["finalizers"] == []
+    assert orphaned(world.stored, read_workload(world.stored)) == []
+    assert orphaned(None, None) == []
+
+
+def test_finalizers_of_others_stay() -> None:
+    world = queued()
+    world.edit("workloads", {"metadata": {"finalizers": ["other/one", f"{K}resource-in-use"]}})
+    assert world.stored is not None
+
+    (step,) = orphaned(world.stored, world.read)
+
+    assert isinstance(step.action, Patch)
+    assert step.action.body == {"metadata": {"finalizers": ["other/one"]}}

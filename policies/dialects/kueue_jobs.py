@@ -62,8 +62,8 @@ KINDS: Mapping[GroupKind, Abilities] = {
 class QueuedJob(KubeObject):
     """A job of one of these kinds. `labels` and `annotations` are those of Kueue, as written.
 
-    `running`: it is not suspended, or has pods that are ready where it cannot be. `pods` are the annotations that the
-    pods of a batch Job get. The numbers are of a batch Job; None where they are absent. `template` is for YuniKorn.
+    `running`: it is not suspended, or has pods that are ready where it cannot be. The numbers are of a batch Job; None
+    where they are absent. `template` is for YuniKorn.
     `pod_sets` are the pods of any kind of job whose templates can be read. `owner` is the job of one of these kinds
     that it belongs to, which Kueue manages instead. `replicas` are spec.replicas, `present` status.replicas.
     """
@@ -71,7 +71,6 @@ class QueuedJob(KubeObject):
     abilities: Abilities
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-    pods: Mapping[str, str] = field(default_factory=dict)
     running: bool = False
     parallelism: int | None = None
     completions: int | None = None
@@ -87,14 +86,12 @@ class QueuedJob(KubeObject):
 def _reader(kind: GroupKind, abilities: Abilities) -> Callable[[Manifest], QueuedJob]:
     def read(manifest: Manifest) -> QueuedJob:
         meta, spec = metadata(manifest), mapping(manifest.get("spec"))
-        template = mapping(mapping(spec.get("template")).get("metadata")) if kind == BATCH_JOB else {}
         return QueuedJob(
             ref=identity(manifest, kind, namespaced=True),
             api_version=str(manifest.get("apiVersion")),
             abilities=abilities,
             labels=_ours(meta.get("labels")),
             annotations=_ours(meta.get("annotations")),
-            pods=_ours(template.get("annotations")),
             running=_runs(manifest, abilities),
             parallelism=_whole(spec.get("parallelism")),
             completions=_whole(spec.get("completions")),

@@ -19,8 +19,9 @@ from policies.errors import PolicyError
 from policies.forest import Forest
 from policies.rule import Profile
 from policies.structure import Defect
-from scheduling.simulation.intake import is_played
+from scheduling.simulation.intake import has_no_schema, is_played
 from scheduling.simulation.settings import GROUP, KIND, Settings, read_settings
+from scheduling.simulation.shape import faults
 
 _ELSEWHERE = ("metadata.annotations",)
 """Where defects lie that are none to Kueue."""
@@ -42,6 +43,7 @@ class World:
         played = {ref: placed for ref, placed in given.objects.items() if is_played(placed.document.manifest)}
         rest = [document for document in given.rest if is_played(document.manifest)]
         self.others += len(given.objects) - len(played) + len(given.rest) - len(rest)
+        rest = [document for document in rest if not self._is_misshapen(document)]
         sound = {ref: placed for ref, placed in played.items() if not self._refused(placed)}
         stored = as_stored(Given(sound, (), 0), self._context(), self.configuration)
         self.forest = self.forest.put_all(placed.thing for placed in stored.objects.values())
@@ -51,10 +53,24 @@ class World:
         return Context(Against(), self.forest)
 
     def _refused(self, placed: Placed) -> bool:
-        found = [defect for defect in placed.thing.defects if _counts(defect)]
-        for defect in found:
-            self.unreadable.append(Unreadable(placed.place(defect.field), _told(placed, defect)))
-        return bool(found)
+        """Whether an API server would refuse it, which is told then."""
+        defects = [defect for defect in placed.thing.defects if _counts(defect)]
+        if not defects and has_no_schema(placed.document.manifest):
+            return self._is_misshapen(placed.document, str(placed.thing.ref))
+        self._tell(placed.document, str(placed.thing.ref), defects)
+        return bool(defects)
+
+    def _is_misshapen(self, document: Document, name: str = "") -> bool:
+        defects = list(faults(document.manifest))
+        self._tell(document, name or str(document.manifest.get("kind")), defects)
+        return bool(defects)
+
+    def _tell(self, document: Document, name: str, defects: Iterable[Defect]) -> None:
+        for defect in defects:
+            position = document.locate(defect.field)
+            where = f"{defect.field}: " if defect.field else ""
+            message = f"{name} is left out, since no API server takes it: {where}{defect.message}"
+            self.unreadable.append(Unreadable(Place(document.source, position.line, position.column), message))
 
 
 def world(config: str | None, paths: Sequence[str], profile: str | None) -> World:
@@ -94,11 +110,6 @@ def _is_kueues(manifest: Manifest) -> bool:
 
 def _counts(defect: Defect) -> bool:
     return not defect.warning and not defect.field.startswith(_ELSEWHERE)
-
-
-def _told(placed: Placed, defect: Defect) -> str:
-    where = f"{defect.field}: " if defect.field else ""
-    return f"{placed.thing.ref} is left out, since no API server takes it: {where}{defect.message}"
 
 
 def _named(placed: Placed) -> Manifest:

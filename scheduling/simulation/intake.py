@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from policies.dialects import core, kueue
-from policies.dialects.kueue_kinds import ADMISSION_CHECK, WORKLOAD_PRIORITY_CLASS
+from policies.dialects.kueue_kinds import ADMISSION_CHECK, GROUP, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.limit_ranges import summarize
 from policies.objects import GroupKind
@@ -46,6 +46,11 @@ _ORDER = (
 def is_played(manifest: Manifest) -> bool:
     """Whether a simulation goes by objects of this kind."""
     return kind_of(manifest) in _ORDER or is_submission(manifest)
+
+
+def has_no_schema(manifest: Manifest) -> bool:
+    """Whether what is wrong with such an object is told by `shape` alone."""
+    return kind_of(manifest).group != GROUP
 
 
 class Intake:

@@ -204,6 +204,17 @@ def test_a_cycle_stops_nothing_but_its_own_tree(tmp_path: Path) -> None:
     assert found["cycles"] == [["east", "west"]]
 
 
+def test_work_that_takes_turns_for_ever_is_broken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduling.simulation.simulation._LEAST_CYCLES", 2)
+    monkeypatch.setattr("scheduling.simulation.simulation._CYCLES_EACH", 0)
+    work = [batch_job(f"j{number}", "a", 1) for number in range(4)]
+
+    shown = run("simulate", write(tmp_path / "a.yaml", *SHARING, *work))
+
+    assert (shown.exit_code, shown.stdout.count("admitted")) == (4, 2)
+    assert "the simulation came to no rest and was broken off" in shown.stderr
+
+
 @pytest.mark.parametrize("story", stories(EXAMPLES), ids=lambda story: story.folder.name)
 def test_each_example_turns_out_as_it_says(story: Story) -> None:
     assert story.surprises() == []

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from cluster.resource import JOBS, NAMESPACES, Resource
+from cluster.resource import JOBS, NAMESPACES, PRIORITY_CLASSES, Resource
 from cluster.stream import Manifest
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import mapping, metadata, text, texts
 from policies.limit_ranges import summarize
 from policies.quantity import Amounts
 from policies.requests import readable
+from reconciler.job_side import Packed
 from reconciler.patches import WORKLOADS
+from scheduling.priority import PriorityClasses, read_priority_classes
 from scheduling.queue_settings import (
     read_check_settings,
     read_cohort_settings,
@@ -28,6 +30,7 @@ from scheduling.reading import read_workload
 from scheduling.resource_flavor import read_flavor
 from scheduling.world import World
 
+K = TypeVar("K")
 Key: TypeAlias = tuple[str, str]
 """The kind and `namespace/name`, or the bare name of what is in no namespace."""
 
@@ -36,26 +39,31 @@ VERSION = "v1beta2"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An object as it is at a resource version; `value` is what is kept of it, None where it is gone."""
+    """An object as it is at a resource version; `value` is what is kept of it, None where it is gone.
+
+    `whole` is all of it, for kinds of which more than the value is needed at times.
+    """
 
     key: Key
     version: str
     value: Any
+    whole: Packed | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """All objects of a kind."""
+    """All objects of a kind, as they are at a resource version."""
 
     kind: str
     objects: tuple[Seen, ...]
+    version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
     """A kind. `read` makes of a manifest what is kept; `put` and `drop` change the world (moment in nanoseconds).
 
-    `labelled`: only objects with this label are followed.
+    `labelled`: only objects with this label are followed. `packed`: the whole object is kept as well.
     """
 
     kind: str
@@ -64,12 +72,14 @@ class Followed:
     put: Callable[[World, Any, int], None]
     drop: Callable[[World, str, int], None]
     labelled: str | None = None
+    packed: bool = False
 
     def seen(self, manifest: Manifest) -> Seen:
         meta = metadata(manifest)
         namespace, name = text(meta.get("namespace")), text(meta.get("name")) or ""
         key = f"{namespace}/{name}" if self.resource.namespaced else name
-        return Seen((self.kind, key), text(meta.get("resourceVersion")) or "", self.read(manifest))
+        whole = Packed.of(manifest) if self.packed else None
+        return Seen((self.kind, key), text(meta.get("resourceVersion")) or "", self.read(manifest), whole)
 
 
 def _kueue(plural: str, namespaced: bool = False) -> Resource:
@@ -139,36 +149,47 @@ FOLLOWED: tuple[Followed, ...] = (
     ),
     Followed("LimitRange", LIMIT_RANGES, _identity, _ignore, _ignore),
     Followed("RuntimeClass", RUNTIME_CLASSES, _identity, _ignore, _ignore),
-    Followed("Workload", WORKLOADS, read_workload, _ignore, _ignore),
-    Followed("Job", JOBS, _identity, _ignore, _ignore, labelled=QUEUE_NAME),
+    Followed("WorkloadPriorityClass", _kueue("workloadpriorityclasses"), _identity, _ignore, _ignore),
+    Followed("PriorityClass", PRIORITY_CLASSES, _identity, _ignore, _ignore),
+    Followed("Workload", WORKLOADS, read_workload, _ignore, _ignore, packed=True),
+    Followed("Job", JOBS, Packed.of, _ignore, _ignore, labelled=QUEUE_NAME),
 )
 """In the order in which a world is best made: what others refer to first."""
 
 
 class Surroundings:
-    """LimitRanges and RuntimeClasses, by which pod templates are completed; they are few and kept whole."""
+    """LimitRanges, RuntimeClasses and priority classes: they are few and kept whole."""
+
+    KINDS = ("LimitRange", "RuntimeClass", "WorkloadPriorityClass", "PriorityClass")
 
     def __init__(self) -> None:
         self._ranges: dict[str, dict[str, Manifest]] = {}
         self._classes: dict[str, Manifest] = {}
+        self._priorities: dict[Key, Manifest] = {}
 
     def put(self, world: World, seen: Seen, now: int) -> None:
         """Take one in, or away where its value is None, and let the world know."""
         kind, key = seen.key
-        if kind == "RuntimeClass":
+        if kind == "LimitRange":
+            namespace, _, name = key.partition("/")
+            _replace(self._ranges.setdefault(namespace, {}), name, seen.value)
+            world.put_limit_ranges(namespace, summarize(self._ranges[namespace].values()), now)
+        elif kind == "RuntimeClass":
             _replace(self._classes, key, seen.value)
             world.put_overheads(self._overheads(), now)
-            return
-        namespace, _, name = key.partition("/")
-        _replace(self._ranges.setdefault(namespace, {}), name, seen.value)
-        world.put_limit_ranges(namespace, summarize(self._ranges[namespace].values()), now)
+        else:
+            _replace(self._priorities, seen.key, seen.value)
+
+    def classes(self) -> PriorityClasses:
+        """By which Jobs are prioritized."""
+        return read_priority_classes(self._priorities.values())
 
     def _overheads(self) -> dict[str, Amounts]:
         found = self._classes.items()
         return {name: readable(mapping(each.get("overhead")).get("podFixed")) for name, each in found}
 
 
-def _replace(known: dict[str, Manifest], key: str, value: Manifest | None) -> None:
+def _replace(known: dict[K, Manifest], key: K, value: Manifest | None) -> None:
     if value is None:
         known.pop(key, None)
     else:

@@ -32,7 +32,7 @@ def _reflector(
         cluster,
         followed.resource,
         changed,
-        on_replace=lambda items, _: tell(Listed(followed.kind, items)),
+        on_replace=lambda items, version: tell(Listed(followed.kind, items, version)),
         keep=followed.seen,
         label_selector=followed.labelled,
         pacing=pacing,

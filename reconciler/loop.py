@@ -14,17 +14,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cluster.actions import Action
+from cluster.actions import Action, Delete, Patch
 from cluster.client import Cluster
 from cluster.errors import Conflict, NotFound
-from cluster.retry import Backoff
+from cluster.resource import JOBS
 from reconciler.feed import Followed, Key, Listed, Seen, Surroundings, by_kind
-from reconciler.patches import ADMISSION_MANAGER, WORKLOADS, spec_patch, status_patch
+from reconciler.job_side import JobSide
+from reconciler.jobs.step import JobSurroundings
+from reconciler.patches import ADMISSION_MANAGER, spec_patch, status_patch
+from reconciler.retries import Retries, refused
 from reconciler.writer import Failed, Outcome, Read, Writer, Written
 from scheduling.decisions import Decision, Preempt, Reserve
 from scheduling.engine import Engine
 from scheduling.outcome import reserved, waiting
-from scheduling.reading import read_workload
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.lifecycle import Lifecycle, next_moment
 from scheduling.times import SECOND
@@ -35,7 +37,7 @@ log = logging.getLogger(__name__)
 
 _CYCLES = 100
 """Cycles in one round; then the inbox is looked at again."""
-WORKLOAD = "Workload"
+WORKLOAD, JOB = "Workload", "Job"
 
 
 @dataclass(slots=True)
@@ -68,21 +70,28 @@ class Loop:
         self.followed: dict[str, Followed] = dict(by_kind())
         self.listed: set[str] = set()
         self.stored: dict[Key, Seen] = {}
+        self.jobs = JobSide(lambda name: self.stored.get((WORKLOAD, name)))
+        self.flying: set[Key] = set()
         self.sent: dict[str, Workload] = {}
         self.wanted: dict[str, Workload] = {}
         self.dirty: dict[str, None] = {}
         self.alarms: list[tuple[int, str]] = []
         self.surroundings = Surroundings()
-        self.paused_until = 0
-        self.backoff = Backoff(0.2, 30.0)
+        self.retries = Retries(self.clock)
+        self.passed: dict[str, str] = {}
+        self.unfinished = False
 
     # --- one round
 
     def round(self, patience: float = 0.5) -> None:
         """Wait up to `patience` seconds for something to be seen, take in all there is, and act on it."""
         self._drain(patience)
-        if self.complete and self.may_write() and self.clock() >= self.paused_until:
+        if self._may_act():
+            self.retries.again()
             self._act(self._now())
+
+    def _may_act(self) -> bool:
+        return self.complete and self.may_write() and not self.retries.paused
 
     @property
     def complete(self) -> bool:
@@ -102,59 +111,93 @@ class Loop:
             return
 
     def _patience(self, most: float) -> float:
-        """Until the next alarm."""
-        if not self.alarms:
+        """Until there is something to do: an alarm, cycles that are left over, or the end of a pause."""
+        if self.retries.paused:
+            return min(most, (self.retries.paused_until - self.clock()) / SECOND)
+        if not self._may_act():
             return most
-        return max(0.0, min(most, (self.alarms[0][0] - self.clock()) / SECOND))
+        if self.unfinished:
+            return 0.0
+        return max(0.0, min(most, (self.alarms[0][0] - self.clock()) / SECOND)) if self.alarms else most
 
     # --- what is seen
 
     def _take(self, message: Seen | Listed | Outcome) -> None:
         match message:
             case Seen():
+                self.passed[message.key[0]] = message.version
                 self._see(message)
             case Listed():
                 self._replace(message)
             case Written():
                 self._written(message)
             case Read():
-                self._see(self.followed[message.key[0]].seen(message.manifest), finished=True)
+                self._answered(self.followed[message.key[0]].seen(message.manifest))
             case Failed():
                 self._failed(message)
 
     def _replace(self, listed: Listed) -> None:
         """These are all: what else there was of the kind is gone."""
+        self.passed[listed.kind] = listed.version
         there = {seen.key for seen in listed.objects}
         for key in [key for key in self.stored if key[0] == listed.kind and key not in there]:
-            self._see(Seen(key, "", None))
+            self._see(Seen(key, listed.version, None))
         for seen in listed.objects:
             self._see(seen)
         self.listed.add(listed.kind)
 
-    def _see(self, seen: Seen, finished: bool = False) -> None:
-        """Take an object in, unless a newer one is known. `finished`: the write that was under way is over."""
-        kind, name = seen.key
+    def _see(self, seen: Seen) -> None:
+        """Take an object in, unless a newer one is known."""
         before = self.stored.get(seen.key)
+        if before is not None and _older(seen.version, before.version):
+            return
         if seen.value is None:
             self.stored.pop(seen.key, None)
-        elif before is None or not _older(seen.version, before.version):
+        else:
             self.stored[seen.key] = seen
-        elif not finished:
-            return
+        if before is None or before.version != seen.version:
+            self.retries.forget(seen.key[1])
+        self._take_in(seen)
+
+    def _take_in(self, seen: Seen) -> None:
+        kind, name = seen.key
         if kind == WORKLOAD:
-            if finished:
-                self.sent.pop(name, None)
             self._enter(name)
-        elif kind in ("LimitRange", "RuntimeClass"):
+        elif kind == JOB:
+            self.jobs.see(name, seen.value)
+        elif kind in Surroundings.KINDS:
             self.surroundings.put(self.world, seen, self._now())
+            self._renew_jobs()
         else:
             self._change(self.followed[kind], seen)
+
+    def _answered(self, seen: Seen) -> None:
+        """What a request of ours brought; a watch that is past it knows better, above all that the object is gone."""
+        kind, _ = seen.key
+        if seen.key in self.stored or not _reached(self.passed.get(kind, ""), seen.version):
+            self._see(seen)
+        self._finish(seen.key)
+
+    def _finish(self, key: Key) -> None:
+        """The write that was under way is over; the world goes by the stored object again."""
+        kind, name = key
+        self.flying.discard(key)
+        if kind == WORKLOAD:
+            self.sent.pop(name, None)
+            self._enter(name)
+
+    def _renew_jobs(self) -> None:
+        """What Jobs are started and prioritized by has changed."""
+        classes, flavors = self.surroundings.classes(), self.world.state.flavors
+        self.jobs.renew(JobSurroundings(classes, flavors, pods_ready=self.waiting is not None))
 
     def _change(self, followed: Followed, seen: Seen) -> None:
         if seen.value is None:
             followed.drop(self.world, seen.key[1], self._now())
         else:
             followed.put(self.world, seen.value, self._now())
+        if followed.kind == "ResourceFlavor":
+            self._renew_jobs()
         if followed.kind in ("ClusterQueue", "LocalQueue", "AdmissionCheck"):
             self.dirty.update(dict.fromkeys(self._concerned(seen)))
 
@@ -174,6 +217,7 @@ class Loop:
     def _enter(self, name: str) -> None:
         """The world goes by the stored object, but while a write of ours is under way by what that will make of it."""
         self.dirty[name] = None
+        self.jobs.touch(name)
         if name in self.sent:
             return
         self.wanted.pop(name, None)
@@ -182,9 +226,9 @@ class Loop:
             self.world.drop_workload(name)
             return
         workload: Workload = seen.value
-        if name in self.world.assumed and not workload.reserved:
-            self.world.forget(name, self._now())
         self.world.put_workload(workload, self._now())
+        if self.retries.resting(name):
+            self.world.queues.drop(name)
         if alarm := next_moment(workload, self.waiting):
             heapq.heappush(self.alarms, (alarm, name))
 
@@ -192,63 +236,105 @@ class Loop:
 
     def _written(self, outcome: Written) -> None:
         self.stats.written += 1
-        self.backoff.reset()
         kind, name = outcome.key
-        if kind != WORKLOAD:
-            self._see(self.followed[kind].seen(outcome.manifest), finished=True)
+        self.retries.succeeded(name)
+        if isinstance(outcome.action, Delete):
+            self._finish(outcome.key)  # the watch tells when it is gone
             return
-        stored = read_workload(outcome.manifest)
-        expected, wanted = self.sent.get(name), self.wanted.get(name)
         seen = self.followed[kind].seen(outcome.manifest)
-        if wanted is not None and expected is not None and _alike(stored, expected):
-            self.stored[seen.key] = seen
-            del self.sent[name], self.wanted[name]
-            self._submit(wanted)
-            return
-        self._see(seen, finished=True)
+        before = self.stored.get(seen.key)
+        if kind == WORKLOAD and before is not None and not _older(seen.version, before.version):
+            expected, wanted = self.sent.get(name), self.wanted.get(name)
+            if wanted is not None and expected is not None and _alike(seen.value, expected):
+                self.stored[seen.key] = seen
+                del self.sent[name], self.wanted[name]
+                if self._submit(wanted):
+                    return
+        self._answered(seen)
 
     def _failed(self, outcome: Failed) -> None:
-        """Nothing is lost: the object is looked at again, as it is stored."""
+        """Nothing is lost: what may have been carried out is asked again until the API server says what is.
+
+        Meanwhile quota that was given stays given. Since each write is bound to a version, asking twice writes once,
+        and after a conflict no copy of it that is still on its way can come through.
+        """
         self.stats.failed += 1
-        kind, name = outcome.key
-        if isinstance(outcome.error, NotFound):
-            self._see(Seen(outcome.key, "", None), finished=True)
-        elif isinstance(outcome.error, Conflict) and kind == WORKLOAD and outcome.action is not None:
-            namespace, _, bare = name.partition("/")
-            self.read(outcome.key, WORKLOADS.item(bare, namespace))
+        key, action, error = outcome.key, outcome.action, outcome.error
+        if isinstance(error, Conflict):
+            self._look(key)
+        elif isinstance(error, NotFound):
+            self._not_found(key, action)
+        elif refused(error):
+            log.warning("%s %s: %s", *key, error)
+            heapq.heappush(self.alarms, (self.retries.rest(key[1]), key[1]))
+            self._finish(key)
+        elif action is None:
+            self.retries.pause(error, lambda: self._look(key))
         else:
-            log.warning("%s %s: %s", kind, name, outcome.error)
-            self.paused_until = self.clock() + int(self.backoff.next() * SECOND)
-            heapq.heappush(self.alarms, (self.paused_until, name))
-            self.sent.pop(name, None)
-            if kind == WORKLOAD:
-                self._enter(name)
+            log.warning("%s %s: %s", *key, error)
+            self.retries.pause(error, lambda: self.write(key, action))
+
+    def _look(self, key: Key) -> None:
+        """Have it read anew."""
+        kind, name = key
+        namespace, _, bare = name.rpartition("/")
+        self.read(key, self.followed[kind].resource.item(bare, namespace or None))
+
+    def _not_found(self, key: Key, action: Action | None) -> None:
+        """It is gone, unless it is known by now to have come back."""
+        seen = self.stored.get(key)
+        if seen is not None and isinstance(action, Patch) and action.resource_version == seen.version:
+            del self.stored[key]
+        self._finish(key)
 
     # --- what is decided
 
     def _act(self, now: int) -> None:
-        while self.alarms and self.alarms[0][0] <= now:
-            self.dirty[heapq.heappop(self.alarms)[1]] = None
+        while self.alarms and self.alarms[0][0] <= self.clock():
+            self._ring(heapq.heappop(self.alarms)[1])
         names, self.dirty = self.dirty, {}
         for name in names:
             self._step(name, now)
+        self._step_jobs(now)
+        self.unfinished = True
         for _ in range(_CYCLES):
             decisions = self.engine.step(now)
             if not decisions:
+                self.unfinished = False
                 break
             self.stats.cycles += 1
             for decision in decisions:
                 self._carry_out(decision, now)
 
+    def _ring(self, name: str) -> None:
+        """Its time has come: for a step, or after a rest for its queue."""
+        self.dirty[name] = None
+        seen = self.stored.get((WORKLOAD, name))
+        if seen is not None and name not in self.sent and not self.retries.resting(name):
+            self.world.put_workload(seen.value, self._now())
+
     def _step(self, name: str, now: int) -> None:
         """What the workload's own surroundings ask for."""
         workload = self.world.workloads.get(name)
-        if workload is None or name in self.sent:
+        if workload is None or self._busy(WORKLOAD, name) or self.retries.resting(name):
             return
         after = self.surroundings_of(workload, now).next(workload)
         if after != workload:
             self.world.put_workload(after, now)
             self._submit(after)
+
+    def _step_jobs(self, now: int) -> None:
+        for job, workload, step in self.jobs.due(self._busy, now):
+            if step.action is None:
+                log.warning("Job %s: %s", job, step.message)
+                continue
+            key = (JOB, job) if step.action.resource == JOBS else (WORKLOAD, workload)
+            self.flying.add(key)
+            self.write(key, step.action)
+
+    def _busy(self, kind: str, name: str) -> bool:
+        """Whether a write of the object is under way, or has to wait."""
+        return (kind, name) in self.flying or (kind == WORKLOAD and name in self.sent) or self.retries.resting(name)
 
     def surroundings_of(self, workload: Workload, now: int) -> Lifecycle:
         world = self.world
@@ -265,7 +351,9 @@ class Loop:
         world = self.world
         if isinstance(decision, Reserve):
             queue = world.state.queues[decision.queue].settings
-            self._submit(reserved(world.workloads[decision.workload.key], decision, queue, now))
+            given = reserved(world.workloads[decision.workload.key], decision, queue, now)
+            world.put_workload(given, now)
+            self._submit(given)
         elif isinstance(decision, Preempt):
             self._submit(world.workloads[decision.target.key])
         else:
@@ -275,18 +363,22 @@ class Loop:
                 world.put_workload(after, now)
                 self._submit(after)
 
-    def _submit(self, after: Workload) -> None:
-        """Have the workload written as it should be; behind a write of the same one that is under way."""
+    def _submit(self, after: Workload) -> bool:
+        """Have the workload written as it should be; behind a write of the same one that is under way.
+
+        Whether there is anything to write.
+        """
         if after.key in self.sent:
             self.wanted[after.key] = after
-            return
+            return True
         seen = self.stored.get((WORKLOAD, after.key))
-        if seen is None:
-            return
+        if seen is None or self._busy(WORKLOAD, after.key):
+            return False  # gone, at rest, or its Job writes: what comes of that is decided on anew
         patch = spec_patch(seen.value, after) or status_patch(seen.value, after, ADMISSION_MANAGER)
         if patch is not None:
             self.sent[after.key] = after
             self.write((WORKLOAD, after.key), patch)
+        return patch is not None
 
 
 def _alike(a: Workload, b: Workload) -> bool:
@@ -299,6 +391,11 @@ def _older(version: str, than: str) -> bool:
     if not (version.isdecimal() and than.isdecimal()):
         return False
     return (len(version), version) < (len(than), than)
+
+
+def _reached(mark: str, version: str) -> bool:
+    """Whether a watch that is at `mark` has told of `version`."""
+    return mark.isdecimal() and version.isdecimal() and not _older(mark, version)
 
 
 def connect(cluster: Cluster, world: World, may_write: Callable[[], bool], **settings: Any) -> tuple[Loop, Writer]:

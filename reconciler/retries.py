@@ -1,0 +1,67 @@
+"""What is to be asked of the API server once more, and when: no answer is a reason to hurry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cluster.errors import ApiError
+from cluster.retry import Backoff, asked_wait
+from scheduling.times import SECOND
+
+_FIRST, _LONGEST = 0.2, 30.0
+"""Seconds between two attempts."""
+_WORTH_ANOTHER_TRY = (401, 408, 429)
+
+
+def refused(error: Exception) -> bool:
+    """Whether the API server looked at the request and wants none of it: the same request would fare the same."""
+    return isinstance(error, ApiError) and 400 <= error.status < 500 and error.status not in _WORTH_ANOTHER_TRY
+
+
+class Retries:
+    """An API server that fails is left alone for a while, by all; a write that it refuses rests by itself.
+
+    `clock` gives the moment in nanoseconds.
+    """
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._backoff = Backoff(_FIRST, _LONGEST)
+        self._asks: list[Callable[[], None]] = []
+        self._rests: dict[str, tuple[int, Backoff]] = {}
+        self.paused_until = 0
+
+    @property
+    def paused(self) -> bool:
+        return self._clock() < self.paused_until
+
+    def pause(self, error: Exception, ask: Callable[[], None]) -> None:
+        """Ask again after the pause; failures within it do not make it longer."""
+        self._asks.append(ask)
+        if not self.paused:
+            asked = asked_wait(error) if isinstance(error, ApiError) else None
+            self.paused_until = self._clock() + int(self._backoff.next(asked) * SECOND)
+
+    def again(self) -> None:
+        """Ask what is to be asked again."""
+        asks, self._asks = self._asks, []
+        for ask in asks:
+            ask()
+
+    def succeeded(self, name: str) -> None:
+        self._backoff.reset()
+        self._rests.pop(name, None)
+
+    def rest(self, name: str) -> int:
+        """Nothing is written of it for a while; the moment of its end."""
+        _, backoff = self._rests.get(name, (0, Backoff(_FIRST, _LONGEST)))
+        until = self._clock() + int(backoff.next() * SECOND)
+        self._rests[name] = (until, backoff)
+        return until
+
+    def resting(self, name: str) -> bool:
+        until, _ = self._rests.get(name, (0, None))
+        return self._clock() < until
+
+    def forget(self, name: str) -> None:
+        self._rests.pop(name, None)

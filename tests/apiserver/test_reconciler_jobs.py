@@ -1,0 +1,104 @@
+"""Batch Jobs under quota on a real API server with the real Job controller: started, preempted, resumed, finished."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from cluster.client import Cluster
+from cluster.endpoint import from_kubeconfig
+from reconciler.process import Reconciler
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.test_reconciler import CRDS, KUEUE, kueue, queue, served, until
+
+NAMESPACE = "team"
+JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
+
+
+@pytest.fixture
+def server(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
+    started = new_control_plane(controller_manager=True)
+    started.kubectl("apply", "-k", str(CRDS))
+    until(lambda: served(started, f"{KUEUE}/workloads"))
+    started.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+    return started
+
+
+@pytest.fixture
+def reconciler(server: ControlPlane) -> Iterator[Reconciler]:
+    with Cluster(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
+        running = Reconciler(cluster)
+        running.start()
+        try:
+            until(lambda: running.ready)
+            yield running
+        finally:
+            running.stop()
+
+
+def job(name: str, cpu: str, priority_class: str = "") -> dict[str, Any]:
+    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]
+    labels = {"kueue.x-k8s.io/queue-name": "main"}
+    if priority_class:
+        labels["kueue.x-k8s.io/priority-class"] = priority_class
+    template = {"spec": {"containers": containers, "restartPolicy": "Never"}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"suspend": True, "template": template, "backoffLimit": 0},
+    }
+
+
+@pytest.mark.usefixtures("reconciler")
+def test_jobs_start_give_way_come_back_and_end(server: ControlPlane) -> None:
+    def spec(name: str) -> dict[str, Any]:
+        found: dict[str, Any] = server.request("GET", f"{JOBS}/{name}")["spec"]
+        return found
+
+    def runs(name: str) -> bool:
+        return not spec(name)["suspend"]
+
+    def workloads() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = server.request("GET", f"{KUEUE}/namespaces/{NAMESPACE}/workloads")["items"]
+        return found
+
+    server.request("POST", f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {"nodeLabels": {"pool": "a"}}))
+    server.request(
+        "POST", f"{KUEUE}/workloadpriorityclasses", {**kueue("WorkloadPriorityClass", "high", {}), "value": 9}
+    )
+    policy = {"withinClusterQueue": "LowerPriority"}
+    server.request(
+        "POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "team", queue("org", "2", preemption=policy))
+    )
+    local = kueue("LocalQueue", "main", {"clusterQueue": "team"})
+    server.request("POST", f"{KUEUE}/namespaces/{NAMESPACE}/localqueues", local)
+
+    server.request("POST", JOBS, job("low", "2"))
+    until(lambda: runs("low"))
+    assert spec("low")["template"]["spec"]["nodeSelector"] == {"pool": "a"}
+    until(lambda: server.request("GET", f"{JOBS}/low")["status"].get("active"))
+
+    server.request("POST", JOBS, job("high", "2", priority_class="high"))
+    until(lambda: runs("high"))
+    assert not runs("low")
+    assert "nodeSelector" not in spec("low")["template"]["spec"]
+
+    server.kubectl("delete", "job", "high", "-n", NAMESPACE)
+    until(lambda: runs("low"))
+
+    pods = server.request("GET", f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
+    mine = [pod for pod in pods if pod["metadata"]["labels"]["job-name"] == "low"]
+    for pod in mine:
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}/status"
+        server.request("PUT", path, {**pod, "status": {"phase": "Succeeded"}})
+    until(
+        lambda: any(
+            each["type"] == "Finished" and each["reason"] == "Succeeded"
+            for workload in workloads()
+            for each in workload.get("status", {}).get("conditions", [])
+        )
+    )
+    until(lambda: len(workloads()) == 1)

@@ -55,24 +55,61 @@ class Fading:
         return {resource: _kept(part * in_units(resource, amount)) for resource, amount in requests.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What counted as consumed at a moment, in nanoseconds; 0 where it is not told."""
+
+    consumed: Consumed
+    at: int = 0
+
+
+_UNUSED = Record({})
+
+
 class Consumption:
     """What every LocalQueue consumed, by its name `namespace/name`, with the penalties that are still to show."""
 
     def __init__(self, fading: Fading) -> None:
         self.fading = fading
-        self._consumed: dict[str, Consumed] = {}
+        self._records: dict[str, Record] = {}
         self._weights: dict[str, int] = {}
         self._penalties: dict[str, dict[str, Consumed]] = {}
 
-    def put(self, queue: str, consumed: Consumed) -> None:
-        self._consumed[queue] = consumed
+    def put(self, queue: str, consumed: Consumed, at: int = 0) -> None:
+        self._records[queue] = Record(consumed, at)
+
+    def record(self, queue: str) -> Record | None:
+        return self._records.get(queue)
+
+    def sample(self, queue: str, in_use: Consumed, now: int) -> None:
+        """Let what was used fade until now, and count what was in use since; nothing did before the first time."""
+        old = self._records.get(queue, Record({}, now))
+        elapsed = max(0, now - old.at)  # another clock may be ahead
+        self.put(queue, self.fading.sampled(old.consumed, in_use, elapsed), max(now, old.at))
+
+    def settle(self, queue: str, workload: str, in_use: Consumed, now: int) -> None:
+        """A workload is admitted: its penalty, if it has one, becomes part of what was used."""
+        if workload not in self._penalties.get(queue, {}):
+            return
+        self.sample(queue, in_use, now)
+        record, penalty = self._records[queue], self.pardon(queue, workload)
+        resources = sorted({*record.consumed, *penalty})
+        none = Decimal(0)
+        self.put(
+            queue, {each: record.consumed.get(each, none) + penalty.get(each, none) for each in resources}, record.at
+        )
+
+    def next_sample(self, queue: str, now: int) -> int:
+        """How long until the next sample is due, in nanoseconds; 0 where it is."""
+        record = self._records.get(queue)
+        return max(0, self.fading.sampling - max(0, now - record.at)) if record is not None else 0
 
     def put_weight(self, queue: str, weight: int) -> None:
         """fairSharing.weight in units of 1e-9."""
         self._weights[queue] = weight
 
     def drop(self, queue: str) -> None:
-        self._consumed.pop(queue, None)
+        self._records.pop(queue, None)
         self._weights.pop(queue, None)
         self._penalties.pop(queue, None)
 
@@ -90,7 +127,7 @@ class Consumption:
         if weight <= 0:
             return NEVER_NEXT
         total = Fraction(0)
-        for consumed in (self._consumed.get(queue, {}), *self._penalties.get(queue, {}).values()):
+        for consumed in (self._records.get(queue, _UNUSED).consumed, *self._penalties.get(queue, {}).values()):
             for resource, amount in consumed.items():
                 total += self.fading.weights.get(resource, Fraction(1)) * Fraction(amount)
         return total * 10**9 / weight

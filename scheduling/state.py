@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from scheduling.amounts import Usage
+from scheduling.held import Held
 from scheduling.queue_settings import CohortSettings, QueueSettings
 from scheduling.resource_flavor import Flavor
+from scheduling.touched import Touched
 from scheduling.tree import QuotaNode, QuotaTree
 from scheduling.workload import Workload
 
@@ -54,6 +56,11 @@ class Reservation:
     def key(self) -> str:
         return self.workload.key
 
+    @property
+    def local_queue(self) -> str:
+        """`namespace/name`."""
+        return f"{self.workload.namespace}/{self.workload.queue}"
+
 
 @dataclass(slots=True, eq=False)
 class Queue:
@@ -61,12 +68,15 @@ class Queue:
 
     `inactive` says why it admits nothing, empty where it does. It goes on lending, and nobody is preempted in it.
     `by_priority` are the same reservations: most searches for victims end at the priorities that there are.
+    `held` and `held_by` are their sums, in all and by LocalQueue (`namespace/name`).
     """
 
     settings: QueueSettings
     node: QuotaNode
     reservations: dict[str, Reservation] = field(default_factory=dict)
     by_priority: dict[int, dict[str, Reservation]] = field(default_factory=dict)
+    held: Held = field(default_factory=Held)
+    held_by: dict[str, Held] = field(default_factory=dict)
     inactive: str = ""
     generation: int = 0
 
@@ -77,6 +87,7 @@ class Queue:
     def hold(self, reservation: Reservation) -> None:
         self.reservations[reservation.key] = reservation
         self.by_priority.setdefault(reservation.workload.priority, {})[reservation.key] = reservation
+        self._count(reservation, 1)
 
     def let_go(self, reservation: Reservation) -> None:
         """Raises KeyError where it is not held."""
@@ -85,6 +96,15 @@ class Queue:
         del alike[reservation.key]
         if not alike:
             del self.by_priority[reservation.workload.priority]
+        self._count(reservation, -1)
+
+    def _count(self, reservation: Reservation, sign: int) -> None:
+        workload, local = reservation.workload, reservation.local_queue
+        mine = self.held_by.get(local) or self.held_by.setdefault(local, Held())
+        for held in (self.held, mine):
+            held.add(reservation.usage, workload.admitted, sign)
+        if not mine.reserving:
+            del self.held_by[local]
 
 
 class State:
@@ -96,6 +116,7 @@ class State:
         self.queues: dict[str, Queue] = {}
         self.flavors: dict[str, Flavor] = {}
         self.reservations: dict[str, Reservation] = {}
+        self.touched = Touched()
         self.away: set[str] = set()
         self._changes = 0
         self._changed_trees: dict[QuotaNode, int] = {}
@@ -138,6 +159,7 @@ class State:
         self.release(reservation.key)
         self.reservations[reservation.key] = reservation
         reservation.queue.hold(reservation)
+        self.touched.usage(reservation.queue.name, reservation.local_queue)
         self.tree.add(reservation.queue.node, reservation.usage)
 
     def release(self, key: str) -> Reservation | None:
@@ -145,6 +167,7 @@ class State:
         reservation = self.reservations.pop(key, None)
         if reservation is not None:
             reservation.queue.let_go(reservation)
+            self.touched.usage(reservation.queue.name, reservation.local_queue)
             self.tree.remove(reservation.queue.node, reservation.usage)
         return reservation
 

@@ -180,8 +180,8 @@ class QuotaTree:
         while node.up is not None:
             self._note_borrower(node, pair)
             lent_more, taken_more = _summand(node.lent(pair)) - lent, node.taken(pair) - taken
-            if not lent_more and not taken_more:
-                return
+            if not lent_more and not taken_more and pair in node.up.subtree:
+                return  # else the nodes above must at least know that there is such a pair
             node = node.up
             lent, taken = _summand(node.lent(pair)), node.taken(pair)
             _hand(node, pair, lent_more, taken_more)

@@ -5,11 +5,15 @@ Source: Kueue v0.19, pkg/cache/scheduler (Usage, LocalQueueUsage).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 
-from scheduling.amounts import FlavorResource, Usage, plus
-from scheduling.state import Queue, Reservation
+from scheduling.amounts import FlavorResource, Usage
+from scheduling.consumption import in_units
+from scheduling.held import Held
+from scheduling.state import Queue
+
+_NOTHING = Held()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +37,22 @@ class QueueUsage:
 
 def queue_usage(queue: Queue) -> QueueUsage:
     """Of a ClusterQueue."""
-    admitted = [held for held in queue.reservations.values() if held.workload.admitted]
-    return QueueUsage(
-        _of_queue(queue, queue.node.usage),
-        _of_queue(queue, _sum(admitted)),
-        len(queue.reservations),
-        len(admitted),
-    )
+    held = queue.held
+    return QueueUsage(_of_queue(queue, queue.node.usage), _of_queue(queue, held.used), held.reserving, held.admitted)
 
 
 def local_queue_usage(queue: Queue, namespace: str, name: str) -> QueueUsage:
     """Of a LocalQueue, in the flavors of its ClusterQueue."""
-    mine = [
-        held
-        for held in queue.reservations.values()
-        if (held.workload.namespace, held.workload.queue) == (namespace, name)
-    ]
-    admitted = [held for held in mine if held.workload.admitted]
-    return QueueUsage(_listed(queue, _sum(mine)), _listed(queue, _sum(admitted)), len(mine), len(admitted))
+    held = queue.held_by.get(f"{namespace}/{name}", _NOTHING)
+    return QueueUsage(_listed(queue, held.reserved), _listed(queue, held.used), held.reserving, held.admitted)
+
+
+def in_use(queue: Queue, local_queue: str) -> dict[str, Decimal]:
+    """What is admitted of a LocalQueue (`namespace/name`), by resource in cores or whole units over all flavors."""
+    found: dict[str, Decimal] = {}
+    for pair, amount in queue.held_by.get(local_queue, _NOTHING).used.items():
+        found[pair.resource] = found.get(pair.resource, Decimal(0)) + in_units(pair.resource, amount)
+    return found
 
 
 def _of_queue(queue: Queue, usage: Usage) -> tuple[ResourceUsage, ...]:
@@ -66,11 +68,3 @@ def _borrowed(queue: Queue, pair: FlavorResource, total: int) -> int:
 
 def _listed(queue: Queue, usage: Usage) -> tuple[ResourceUsage, ...]:
     return tuple(ResourceUsage(pair, usage.get(pair, 0)) for pair in queue.settings.terms)
-
-
-def _sum(reservations: Iterable[Reservation]) -> dict[FlavorResource, int]:
-    total: dict[FlavorResource, int] = {}
-    for held in reservations:
-        for pair, amount in held.usage.items():
-            total[pair] = plus(total.get(pair, 0), amount)
-    return total

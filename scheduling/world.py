@@ -17,7 +17,7 @@ from scheduling.amounts import Usage, total
 from scheduling.candidates import Precedence
 from scheduling.consumption import Consumption
 from scheduling.decisions import Wait
-from scheduling.node import QuotaNode, queues_below
+from scheduling.node import QuotaNode, queues_below, stored_below
 from scheduling.order import Ordering, shape
 from scheduling.pending import Entry
 from scheduling.queue_settings import CheckSettings, CohortSettings, LocalQueueSettings, QueueSettings
@@ -26,6 +26,7 @@ from scheduling.readiness import NOT_FOUND, Readiness, readiness
 from scheduling.requests import DEFAULT, Counting, total_requests, usage
 from scheduling.resource_flavor import Flavor
 from scheduling.state import Options, Queue, Reservation, State
+from scheduling.usage_report import in_use
 from scheduling.workload import Workload
 
 _BARE = Surroundings()
@@ -46,6 +47,7 @@ class World:
         consumption: Consumption | None = None,
     ) -> None:
         self.state = State(options)
+        self.touched = self.state.touched
         self.ordering = ordering or Ordering()
         self.consumption = consumption
         self.precedence = Precedence(self.ordering, self._consumed_by if consumption else None)
@@ -75,8 +77,11 @@ class World:
         left = old.node.root if old is not None else None
         self._index(settings, old.settings if old is not None else None)
         (self.terminating.add if terminating else self.terminating.discard)(settings.name)
+        if old is not None:
+            self.touched.tree(old.node.root)
         queue = self.state.put_queue(settings)
         self.queues.put_queue(settings, now)
+        self.touched.tree(queue.node)
         if old is None:
             for workload in self._reserved_in.get(settings.name, {}).values():
                 self._reserve(workload)
@@ -91,6 +96,8 @@ class World:
         if queue is None:
             return
         root = queue.node.root
+        self.touched.tree(root)
+        self.touched.queue(name)
         self._index(None, queue.settings)
         self.queues.drop_queue(name)
         self.state.drop_queue(name)
@@ -109,14 +116,17 @@ class World:
         tree = self.state.tree
         before = tree.cohorts.get(name)
         left = before.root if before is not None else None
+        if before is not None:
+            self.touched.tree(before.root)
         freed = tree.broken(before) if before is not None else []
         change()
         after = tree.cohorts.get(name)
+        if after is not None:
+            self.touched.tree(after)
         caught = tree.broken(after) if after is not None else []
         if freed or caught:
-            for node in _members(*freed, *caught, *([after] if after else [])):
-                self._judge(self.state.queues[node.name])
-                self.queues.wake(node.name)
+            below = stored_below(*freed, *caught, *([after] if after else []))
+            self._judge_all(node.name for node in below if node.is_queue)
         roots = {node for node in (left, after.root if after else None) if node is not None}
         self.queues.flush_trees(roots, now)
         for root in roots:
@@ -125,14 +135,21 @@ class World:
     def mark(self, cohort: str, reason: str) -> None:
         """Admit nothing new anywhere in the tree of this Cohort or ClusterQueue until `unmark`."""
         self.marked[cohort] = reason
+        self._touch_marked(cohort)
 
     def unmark(self, cohort: str, now: int) -> None:
         if self.marked.pop(cohort, None) is not None:
+            self._touch_marked(cohort)
             node = self._node(cohort)
             if node is not None:
                 self.queues.flush_trees([node.root], now)
                 for queue in queues_below(node.root):
                     self.queues.wake(queue.name)
+
+    def _touch_marked(self, name: str) -> None:
+        node = self._node(name)
+        for queue in queues_below(node.root) if node is not None else ():
+            self.touched.queue(queue.name)
 
     def stop(self, queue: Queue) -> str:
         """Why nothing new is admitted in the tree of this ClusterQueue, empty where something may be."""
@@ -172,10 +189,20 @@ class World:
     def put_local_queue(self, settings: LocalQueueSettings, now: int) -> None:
         if self.consumption is not None:
             self.consumption.put_weight(settings.key, settings.weight)
+        self._touch_local_queue(settings.key)
         self.queues.put_local_queue(settings, now)
+        self._touch_local_queue(settings.key)
 
     def drop_local_queue(self, key: str) -> None:
+        self._touch_local_queue(key)
         self.queues.drop_local_queue(key)
+
+    def _touch_local_queue(self, key: str) -> None:
+        """It, and the ClusterQueue where its workloads wait as things stand."""
+        self.touched.pending(key)
+        local = self.queues.local_queues.get(key)
+        if local is not None and local.cluster_queue in self.state.queues:
+            self.touched.usage(local.cluster_queue, key)
 
     def put_namespace(self, name: str, labels: Mapping[str, str]) -> None:
         """New labels may let a ClusterQueue serve it."""
@@ -206,8 +233,10 @@ class World:
     def put_workload(self, workload: Workload, now: int) -> None:
         """New or changed. What holds quota is counted; what gave it back makes room; what may wait waits."""
         old = self.workloads.get(workload.key)
+        self.touched.waiting(workload, old)
         self.workloads[workload.key] = workload
         if workload.counts and workload.admission is not None:
+            self._settle(workload, now)
             self._holds_quota(workload, old)
         elif workload.key not in self.assumed or not workload.queueable:
             self._gives_back(workload.key)
@@ -218,7 +247,9 @@ class World:
 
     def drop_workload(self, key: str) -> None:
         self._found.pop(key, None)
-        if self.workloads.pop(key, None) is not None:
+        workload = self.workloads.pop(key, None)
+        if workload is not None:
+            self.touched.waiting(workload)
             self.queues.drop(key)
             self._gives_back(key)
 
@@ -295,6 +326,12 @@ class World:
         if self.consumption is not None:
             self.consumption.pardon(f"{workload.namespace}/{workload.queue}", workload.key)
 
+    def _settle(self, workload: Workload, now: int) -> None:
+        queue = self.state.queues.get(workload.admission.cluster_queue) if workload.admission else None
+        if self.consumption is not None and workload.admitted and queue is not None:
+            local = f"{workload.namespace}/{workload.queue}"
+            self.consumption.settle(local, workload.key, in_use(queue, local), now)
+
     def _consumed_by(self, reservation: Reservation) -> Fraction | None:
         """What the LocalQueue of a candidate used, where its ClusterQueue goes by that."""
         if self.consumption is None or not reservation.queue.settings.usage_based:
@@ -334,6 +371,8 @@ class World:
         """Whether the ClusterQueue can admit."""
         cycle = self.state.tree.broken(queue.node)
         found = readiness(queue.settings, self.state.flavors, self.checks, cycle, queue.name in self.terminating)
+        if self.readiness.get(queue.name) != found:
+            self.touched.queue(queue.name)
         self.readiness[queue.name] = found
         queue.inactive = "" if found.active else found.message
 
@@ -359,18 +398,3 @@ class World:
     def is_ready(self, queue: str) -> bool:
         """Whether its heads are tried."""
         return self.can_admit(queue).active and not self.stop(self.state.queues[queue])
-
-
-def _members(*nodes: QuotaNode) -> Iterable[QuotaNode]:
-    """Every ClusterQueue below these, each once, by the edges as they are stored."""
-    seen: set[QuotaNode] = set()
-    stack = list(nodes)
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        stack.extend(node.cohorts.values())
-        stack.extend(node.queues.values())
-        if node.is_queue:
-            yield node

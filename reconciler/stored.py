@@ -1,0 +1,53 @@
+"""What is kept of a stored object whose status and finalizers are looked after: no more than goes into a write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cluster.stream import Manifest
+from policies.dialects.reading import listing, mapping, metadata, text
+from scheduling.times import written
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An object as it is at a resource version. `deleting`: its deletion was asked for."""
+
+    version: str = ""
+    generation: int = 0
+    status: Mapping[str, Any] = field(default_factory=dict)
+    finalizers: tuple[str, ...] = ()
+    deleting: bool = False
+
+
+def read_stored(manifest: Manifest) -> Stored:
+    meta = metadata(manifest)
+    generation = meta.get("generation")
+    return Stored(
+        text(meta.get("resourceVersion")) or "",
+        generation if isinstance(generation, int) else 0,
+        mapping(manifest.get("status")),
+        tuple(filter(None, map(text, listing(meta.get("finalizers"))))),
+        bool(meta.get("deletionTimestamp")),
+    )
+
+
+def with_condition(before: Stored, kind: str, holds: bool, reason: str, message: str, now: int) -> list[Any]:
+    """The conditions with this one replaced where it stands; its transition moves only with its status."""
+    conditions = [mapping(each) for each in listing(before.status.get("conditions"))]
+    old = next((each for each in conditions if each.get("type") == kind), {})
+    status = "True" if holds else "False"
+    since = old.get("lastTransitionTime") if old.get("status") == status else None
+    new = {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": since or written(now),
+        **({"observedGeneration": before.generation} if before.generation else {}),
+    }
+    if not old:
+        return [*conditions, new]
+    return [new if each is old else each for each in conditions]

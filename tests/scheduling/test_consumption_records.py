@@ -1,0 +1,60 @@
+"""What LocalQueues used, from sample to sample."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from scheduling.consumption import Consumption, Fading, Record
+from scheduling.times import SECOND
+
+MINUTE = 60 * SECOND
+NOW = 1_000 * MINUTE
+
+
+def consumption() -> Consumption:
+    """Half of what was used fades in ten minutes; a sample every five."""
+    return Consumption(Fading(10 * MINUTE, 5 * MINUTE))
+
+
+def cpu(amount: str) -> dict[str, Decimal]:
+    return {"cpu": Decimal(amount)}
+
+
+def test_the_first_sample_begins_with_nothing() -> None:
+    known = consumption()
+    known.sample("ns/q", cpu("4"), NOW)
+    assert known.record("ns/q") == Record(cpu("0"), NOW)
+
+
+def test_after_a_half_life_half_is_what_was_and_half_what_is_in_use() -> None:
+    known = consumption()
+    known.put("ns/q", cpu("8"), NOW)
+    known.sample("ns/q", cpu("4"), NOW + 10 * MINUTE)
+    assert known.record("ns/q") == Record(cpu("6"), NOW + 10 * MINUTE)
+
+
+def test_a_record_of_a_clock_that_is_ahead_does_not_fade_and_is_not_made_older() -> None:
+    known = consumption()
+    known.put("ns/q", cpu("8"), NOW + MINUTE)
+    known.sample("ns/q", cpu("4"), NOW)
+    assert known.record("ns/q") == Record(cpu("8"), NOW + MINUTE)
+
+
+def test_a_sample_is_due_when_the_interval_is_over() -> None:
+    known = consumption()
+    assert known.next_sample("ns/q", NOW) == 0
+    known.put("ns/q", cpu("8"), NOW)
+    assert known.next_sample("ns/q", NOW + MINUTE) == 4 * MINUTE
+    assert known.next_sample("ns/q", NOW + 6 * MINUTE) == 0
+
+
+def test_a_penalty_counts_until_admission_and_is_consumed_from_then_on() -> None:
+    known = consumption()
+    known.put("ns/q", cpu("8"), NOW)
+    known.punish("ns/q", "ns/w", {"cpu": 1000})
+    before = known.usage("ns/q")
+    known.settle("ns/q", "ns/w", {}, NOW)
+    assert known.usage("ns/q") == before
+    assert known.pardon("ns/q", "ns/w") == {}
+    known.settle("ns/q", "ns/w", {}, NOW)
+    assert known.usage("ns/q") == before

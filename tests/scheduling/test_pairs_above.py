@@ -1,0 +1,19 @@
+"""What a tree knows of pairs that are shared with nobody."""
+
+from __future__ import annotations
+
+from policies.pools import Terms
+from scheduling.amounts import FlavorResource
+from scheduling.shares import Shares
+from scheduling.tree import QuotaTree
+
+PAIR = FlavorResource("spot", "gpu")
+
+
+def test_a_share_counts_quota_that_a_cohort_lends_to_nobody_above_it() -> None:
+    tree = QuotaTree()
+    tree.put_cohort("top", None, {})
+    tree.put_cohort("c", "top", {PAIR: Terms(4, None, 0)})
+    tree.put_queue("q", "c", {})
+    tree.add(tree.queues["q"], {PAIR: 1})
+    assert Shares().of(tree.queues["q"]).published == 250

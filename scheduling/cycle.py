@@ -99,7 +99,10 @@ class _Cycle:
             return wait(MISCONFIGURED, message, Requeue.NAMESPACE_MISMATCH)
         in_topologies = topology_only(world.state, world.state.queues[name].settings)
         wrong = beyond(workload, in_topologies) or misfit(workload, world.around(workload.namespace))
-        return wait(MISCONFIGURED, wrong) if wrong else None
+        if not wrong:
+            return None
+        may_be_mended = in_topologies or workload.elastic
+        return wait(MISCONFIGURED, wrong, Requeue.GENERIC if may_be_mended else Requeue.MISFIT)
 
     def nominate(self, queue: Queue, entry: Entry) -> Nominee:
         """What the workload would get as things stand before the cycle."""

@@ -31,6 +31,8 @@ class Requeue(StrEnum):
     PREEMPTION_FAILED = "PreemptionFailed"
     PREEMPTION_GATED = "PreemptionGated"
     PENDING_MIGRATION = "PendingMigration"
+    MISFIT = "Misfit"
+    """What it asks for is wrong by itself: only another workload, or what completes its pods, can change that."""
 
 
 _SAME_FOR_ALL_ALIKE = (Requeue.NO_FIT, Requeue.NO_CANDIDATES)
@@ -78,6 +80,7 @@ class PendingQueue:
         self._shapes: dict[Hashable, dict[GroupId, Group]] = {}
         self._blocked_shapes: set[Hashable] = set()
         self._parked: dict[str, dict[str, Entry]] = {}
+        self._misfits: dict[str, Entry] = {}
         self._heads: list[tuple[Order, GroupId]] = []
         self._flushed_since_pop = False
 
@@ -90,7 +93,8 @@ class PendingQueue:
             self._carry(old, entry)
         parked = self._parked_at(entry.key)
         if parked is not None and not _may_help(parked.workload, entry.workload):
-            self._parked[entry.workload.namespace][entry.key] = entry
+            parked_with = self._misfits if entry.key in self._misfits else self._parked[entry.workload.namespace]
+            parked_with[entry.key] = entry
             return
         active = self._active.get(entry.key)
         if active is not None and active.group == entry.group and active.order == entry.order:
@@ -146,6 +150,8 @@ class PendingQueue:
         if reason in _SAME_FOR_ALL_ALIKE and self.strategy != STRICT_FIFO and entry.shape:
             self.block(entry.shape)
             self._activate(entry)
+        elif reason == Requeue.MISFIT:
+            self._misfits[entry.key] = entry
         else:
             self._park(entry)
         return False
@@ -159,7 +165,7 @@ class PendingQueue:
             self._remove_active(entry)
             return entry
         entry = self._parked_at(key)
-        if entry is not None:
+        if entry is not None and self._misfits.pop(key, None) is None:
             self._unpark(entry)
         return entry
 
@@ -178,6 +184,8 @@ class PendingQueue:
     def flush(self, serves: Callable[[str], bool], now: int) -> int:
         """Something changed: try again what was set aside, but for namespaces that are not served and running backoffs.
 
+        What is a misfit stays, whatever changed but itself.
+
         `serves` is asked for each namespace. Returns how many workloads are back.
         """
         self._flushed_since_pop = True
@@ -190,6 +198,11 @@ class PendingQueue:
                 else:
                     still.add(shape)
         self._blocked_shapes = still
+        if self.strategy == STRICT_FIFO:  # which it was not when they were set aside
+            moved += len(self._misfits)
+            for entry in [*self._misfits.values()]:
+                self.drop(entry.key, forget_sticky=False)
+                self._activate(entry)
         for namespace in [namespace for namespace in self._parked if serves(namespace)]:
             for entry in [*self._parked[namespace].values()]:
                 if backoff_is_over(entry.workload, now):
@@ -204,7 +217,7 @@ class PendingQueue:
         return self._active.get(key) or self._parked_at(key)
 
     def __len__(self) -> int:
-        return len(self._active) + sum(map(len, self._parked.values()))
+        return len(self._active) + len(self._misfits) + sum(map(len, self._parked.values()))
 
     def has_set_aside(self) -> bool:
         """Whether a flush has anything to do."""
@@ -228,7 +241,8 @@ class PendingQueue:
 
     def entries(self) -> list[Entry]:
         """All, in the order of the queue."""
-        waiting = [*self._active.values(), *(entry for parked in self._parked.values() for entry in parked.values())]
+        waiting = [*self._active.values(), *self._misfits.values()]
+        waiting += [entry for parked in self._parked.values() for entry in parked.values()]
         if self.usage_of is None:
             return sorted(waiting, key=lambda entry: (entry.key != self._first(), entry.order))
         usage = {queue: self.usage_of(queue) for queue in {_local_queue(entry) for entry in waiting}}
@@ -303,7 +317,7 @@ class PendingQueue:
             del self._parked[entry.workload.namespace]
 
     def _parked_at(self, key: str) -> Entry | None:
-        return self._parked.get(key.partition("/")[0], {}).get(key)
+        return self._misfits.get(key) or self._parked.get(key.partition("/")[0], {}).get(key)
 
     def _least_used(self, usage_of: Callable[[str], Fraction]) -> Entry | None:
         heads = (head for group in self._groups.values() if not group.blocked and (head := group.head()) is not None)

@@ -199,3 +199,46 @@ def test_a_workload_that_is_dropped_leaves_nothing_behind() -> None:
 
     assert (len(queue), queue.count_active(), queue.entries()) == (0, 0, [])
     assert queue.drop("ns/a") is None
+
+
+def misfit_beside_another() -> PendingQueue:
+    queue = filled(entry("wrong", at=1), entry("right", at=2))
+    wrong = queue.pop()
+    assert wrong is not None
+    assert not queue.requeue(wrong, Requeue.MISFIT, now=0)
+    return queue
+
+
+def test_a_misfit_is_not_tried_again_whatever_else_changes() -> None:
+    queue = misfit_beside_another()
+
+    assert queue.flush(lambda _namespace: True, now=0) == 0
+    assert names(queue.active()) == ["right"]
+    assert names(queue.inadmissible()) == ["wrong"]
+    assert len(queue) == 2
+    assert not queue.has_set_aside()
+
+
+def test_a_misfit_is_tried_again_once_it_asks_for_something_else() -> None:
+    queue = misfit_beside_another()
+
+    queue.push(entry("wrong", at=1, resource_version="2"), now=0)
+    assert names(queue.active()) == ["right"], "only its status was written"
+    queue.push(entry("wrong", at=1, generation=2), now=0)
+    assert names(queue.active()) == ["wrong", "right"]
+
+
+def test_a_misfit_can_be_taken_out() -> None:
+    queue = misfit_beside_another()
+
+    assert queue.drop("ns/wrong") is not None
+    assert queue.get("ns/wrong") is None
+    assert len(queue) == 1
+
+
+def test_a_misfit_is_in_the_way_once_the_queue_is_strict() -> None:
+    queue = misfit_beside_another()
+    queue.strategy = STRICT_FIFO
+
+    assert queue.flush(lambda _namespace: True, now=0) == 1
+    assert names(queue.active()) == ["wrong", "right"]

@@ -12,7 +12,13 @@ from scheduling.pending import PendingQueue, Requeue
 from scheduling.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.workload import Workload
 
-_REASONS = (Requeue.NO_FIT, Requeue.GENERIC, Requeue.FAILED_AFTER_NOMINATION, Requeue.PENDING_PREEMPTION)
+_REASONS = (
+    Requeue.NO_FIT,
+    Requeue.GENERIC,
+    Requeue.MISFIT,
+    Requeue.FAILED_AFTER_NOMINATION,
+    Requeue.PENDING_PREEMPTION,
+)
 _NAMES = st.sampled_from([f"w{at}" for at in range(8)])
 
 

@@ -1,0 +1,60 @@
+"""Work that is wrong by itself costs nothing while others come and go, and is tried again once it may be right."""
+
+from __future__ import annotations
+
+from policies.limit_ranges import summarize
+from policies.pools import Terms
+from scheduling.decisions import Wait
+from scheduling.workload import Workload
+from tests.scheduling.cluster import NAMESPACE, Cluster, queue_settings
+from tests.scheduling.manifests import pod_set, workload
+
+_AT_MOST_ONE = summarize([{"spec": {"limits": [{"type": "Container", "max": {"gpu": "1"}}]}}])
+
+
+def _job(name: str, asks: int) -> Workload:
+    return workload(pod_set(gpu=str(asks)), spec={"queueName": "q"}, name=name, uid=name)
+
+
+def _cluster() -> Cluster:
+    """`wide` asks for more than its namespace allows, and was told so."""
+    cluster = Cluster()
+    cluster.put_queue(queue_settings("q", None, {"spot": Terms(4)}))
+    cluster.world.put_limit_ranges(NAMESPACE, _AT_MOST_ONE, cluster.now)
+    cluster.put(_job("wide", 2))
+    (told,) = cluster.step()
+    assert isinstance(told, Wait)
+    assert told.reason == "Misconfigured"
+    return cluster
+
+
+def test_what_others_give_back_is_no_reason_to_try_it_again() -> None:
+    cluster = _cluster()
+    cluster.put(_job("narrow", 1))
+    cluster.settle()
+    cluster.decided.clear()
+
+    cluster.finish("ns/narrow")
+    cluster.settle()
+
+    assert cluster.decided == []
+    assert cluster.pending() == ["ns/wide"]
+
+
+def test_it_runs_once_the_namespace_allows_it() -> None:
+    cluster = _cluster()
+
+    cluster.world.put_limit_ranges(NAMESPACE, summarize([]), cluster.now)
+    cluster.settle()
+
+    assert cluster.running() == ["ns/wide"]
+
+
+def test_it_runs_once_it_asks_for_less() -> None:
+    cluster = _cluster()
+
+    changed = workload(pod_set(gpu="1"), spec={"queueName": "q"}, name="wide", uid="wide", generation=2)
+    cluster.put(changed)
+    cluster.settle()
+
+    assert cluster.running() == ["ns/wide"]

@@ -48,8 +48,8 @@ def why(
     given, simulation = start([against.name], config, profile, kueue_config, fair_sharing=fair_sharing)
     tell(given, simulation)
     try:
-        key = simulation.key_of(workload)
+        found = json.dumps(why_json(simulation, workload), indent=2, ensure_ascii=False) if output == "json" else ""
+        emit(found or why_text(simulation, workload))
     except PolicyError as error:
         raise Misused(str(error)) from error
-    emit(json.dumps(why_json(simulation, key), indent=2) if output == "json" else why_text(simulation, key))
     click.get_current_context().exit(strongest(codes(given, simulation)))

@@ -46,9 +46,12 @@ def simulation_json(simulation: Simulation, forest: Forest, unreadable: Sequence
     return json.dumps(answer, indent=2, ensure_ascii=False)
 
 
-def why_json(simulation: Simulation, key: str) -> dict[str, Any]:
-    """One workload: `state` is waiting, running or finished."""
+def why_json(simulation: Simulation, called: str) -> dict[str, Any]:
+    """One workload: `state` is waiting, running, finished or inNoQueue. Raises UnknownWorkload."""
     head = {"apiVersion": API_VERSION, "kind": "Explanation"}
+    if (left := simulation.left_out_of(called)) is not None:
+        return {**head, "state": "inNoQueue", "job": left.name._asdict(), "reason": left.reason}
+    key = simulation.key_of(called)
     found = waits(simulation, key)
     if found is not None:
         return {**head, "state": "waiting", **_waiting(simulation, found)}
@@ -126,6 +129,8 @@ def _waiting(simulation: Simulation, each: Waiting) -> dict[str, Any]:
     told: dict[str, Any] = {"job": _job(simulation, each.workload), "reason": each.reason, "message": each.message}
     if each.not_before:
         told["notBefore"] = _seconds(simulation, each.not_before)
+    if each.behind:
+        told["behind"] = _job(simulation, each.behind)
     return told if found is None else {**told, **_explanation(simulation, found)}
 
 

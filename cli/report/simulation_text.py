@@ -137,6 +137,8 @@ def waiting_lines(simulation: Simulation, each: Waiting) -> Iterator[str]:
     yield plain(f"{simulation.names[each.workload]}{where}: {each.reason}: {each.message}")
     if each.not_before:
         yield f"    not before {after(simulation, each.not_before)}"
+    if each.behind:
+        yield plain(f"    behind {simulation.names[each.behind]}, which nobody passes: the ClusterQueue is StrictFIFO")
     if found is None:
         return
     for lack in found.lacks:
@@ -180,8 +182,11 @@ def _leaving(simulation: Simulation, found: Explanation) -> Iterator[str]:
         yield f"waits until these have left: {', '.join(str(simulation.names[key]) for key in found.victims)}"
 
 
-def why_text(simulation: Simulation, key: str) -> str:
-    """One workload: why it waits, or what it holds."""
+def why_text(simulation: Simulation, called: str) -> str:
+    """One workload: why it waits, or what it holds. Raises UnknownWorkload."""
+    if (left := simulation.left_out_of(called)) is not None:
+        return plain(f"{left.name} is in no queue: {left.reason}")
+    key = simulation.key_of(called)
     waiting_one = waits(simulation, key)
     if waiting_one is not None:
         return "\n".join(waiting_lines(simulation, waiting_one))

@@ -147,12 +147,18 @@ class Simulation:
         """The Workload of that name or of the job of that name. Raises UnknownWorkload."""
         if called in self.world.workloads:
             return called
-        found = [key for key, name in self.names.items() if f"{name.namespace}/{name.name}" == called]
+        found = [key for key, name in self.names.items() if name.key == called]
         if len(found) == 1:
             return found[0]
         if found:
             raise UnknownWorkload(f"{called} is the name of {len(found)} jobs; name a Workload: {', '.join(found)}")
+        if (left := self.left_out_of(called)) is not None:
+            raise UnknownWorkload(f"{left.name} is in no queue: {left.reason}")
         raise UnknownWorkload(f"there is no workload and no job {called}; write NAMESPACE/NAME of one that was given")
+
+    def left_out_of(self, called: str) -> LeftOut | None:
+        """What is in no queue under this name, `namespace/name`."""
+        return next((left for left in self.left_out.values() if left.name.key == called), None)
 
     # --- until rest
 

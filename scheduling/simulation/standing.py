@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from scheduling.amounts import FlavorResource, plus
 from scheduling.explanation import Explanation, explain
 from scheduling.node import QuotaNode
+from scheduling.queue_settings import STRICT_FIFO
 from scheduling.simulation.happening import Placed
 from scheduling.simulation.simulation import Simulation, placed
 from scheduling.workload import ADMITTED, EVICTED, Workload
@@ -27,13 +28,17 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """`not_before` is the end of its backoff, 0 where it has none. `explanation` is None of one that is deactivated."""
+    """`not_before` is the end of its backoff, 0 where it has none. `explanation` is None of one that is deactivated.
+
+    `behind` is the head of its ClusterQueue where nobody passes that (StrictFIFO), else empty.
+    """
 
     workload: str
     reason: str
     message: str
     explanation: Explanation | None = None
     not_before: int = 0
+    behind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,9 @@ def waiting(simulation: Simulation) -> list[Waiting]:
     homeless = sorted(each.key for each in waits if world.queues.queue_of(each) is None)
     told = [_waiting(simulation, key) for key in homeless]
     for _, queue in sorted(world.queues.pending.items()):
-        told += [_waiting(simulation, entry.key, at) for at, entry in enumerate(queue.entries(), start=1)]
+        entries = queue.entries()
+        head = entries[0].key if entries and queue.strategy == STRICT_FIFO else ""
+        told += [_waiting(simulation, entry.key, at, head) for at, entry in enumerate(entries, start=1)]
     return told + [_deactivated(each) for each in sorted(idle, key=lambda each: each.key) if not each.queueable]
 
 
@@ -79,10 +86,14 @@ def waits(simulation: Simulation, key: str) -> Waiting | None:
     workload = simulation.world.workloads[key]
     if workload.counts or workload.finished:
         return None
-    return _waiting(simulation, key) if workload.queueable else _deactivated(workload)
+    if not workload.queueable:
+        return _deactivated(workload)
+    queue = simulation.world.queues.pending.get(simulation.world.queues.queue_of(workload) or "")
+    strict = queue is not None and queue.strategy == STRICT_FIFO
+    return _waiting(simulation, key, None, queue.entries()[0].key if queue is not None and strict else "")
 
 
-def _waiting(simulation: Simulation, key: str, position: int | None = None) -> Waiting:
+def _waiting(simulation: Simulation, key: str, position: int | None = None, head: str = "") -> Waiting:
     workload = simulation.world.workloads[key]
     explanation = explain(simulation.world, key, position)
     assert explanation is not None
@@ -91,7 +102,8 @@ def _waiting(simulation: Simulation, key: str, position: int | None = None) -> W
     evicted = workload.holding(EVICTED)
     if not_before and evicted is not None:
         return Waiting(key, evicted.reason, evicted.message, explanation, not_before)
-    return Waiting(key, explanation.reason, explanation.message, explanation)
+    behind = head if head != key else ""
+    return Waiting(key, explanation.reason, explanation.message, explanation, behind=behind)
 
 
 def _deactivated(workload: Workload) -> Waiting:

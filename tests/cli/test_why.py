@@ -76,6 +76,31 @@ def test_one_that_is_over_says_so(tmp_path: Path) -> None:
     assert run("why", "ns/over", "--against", f"files:{tmp_path}").stdout == "Job ns/over is finished\n"
 
 
+def test_one_that_no_queue_has_says_why(tmp_path: Path) -> None:
+    write(tmp_path / "a.yaml", FLAVOR, org_queue("a", 1), local("a"), batch_job("free", None, 1))
+
+    shown = run("why", "ns/free", "--against", f"files:{tmp_path}")
+
+    assert (shown.exit_code, shown.stdout[:47]) == (0, "Job ns/free is in no queue: it names no queue, ")
+    found = json.loads(run("why", "ns/free", "--against", f"files:{tmp_path}", "-o", "json").stdout)
+    assert (found["state"], found["job"]["name"]) == ("inNoQueue", "free")
+
+
+def test_one_behind_the_head_of_a_strict_queue_names_that(tmp_path: Path) -> None:
+    strict = org_queue("a", 4, queueingStrategy="StrictFIFO")
+    write(tmp_path / "a.yaml", FLAVOR, strict, local("a"), batch_job("big", "a", 5), batch_job("small", "a", 1))
+
+    shown = run("why", "ns/small", "--against", f"files:{tmp_path}").stdout
+
+    assert shown == (
+        "Job ns/small in a, number 2: PendingEvaluation: It waits for its turn\n"
+        "    behind Job ns/big, which nobody passes: the ClusterQueue is StrictFIFO\n"
+    )
+    assert "behind" not in run("why", "ns/big", "--against", f"files:{tmp_path}").stdout
+    found = json.loads(run("why", "ns/small", "--against", f"files:{tmp_path}", "-o", "json").stdout)
+    assert found["behind"]["name"] == "big"
+
+
 def test_one_that_is_unknown_and_a_cluster_are_mistakes_of_usage(files: Path) -> None:
     unknown = run("why", "ns/ghost", "--against", f"files:{files}")
     cluster = run("why", "ns/first", "--against", "cluster")

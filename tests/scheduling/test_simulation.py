@@ -381,6 +381,33 @@ def test_a_job_that_waits_may_ask_for_less() -> None:
     assert runs(simulation) == ["job"]
 
 
+def test_a_queue_that_changes_is_gone_by_at_once() -> None:
+    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), batch_job("small", "a", 4), batch_job("big", "a", 8))
+    simulation.add([org_queue("a", 12)])
+    assert runs(simulation) == ["big", "small"]
+
+    simulation.add([org_queue("a", 12, stopPolicy="HoldAndDrain")])
+    assert (runs(simulation), of(simulation, Evicted)) == ([], [("Evicted", "small"), ("Evicted", "big")])
+
+    simulation.add([org_queue("a", 12)])
+    assert runs(simulation) == ["big", "small"]
+
+
+def test_older_versions_of_the_kinds_are_read() -> None:
+    queue = org_queue("a", 4)
+    queue["apiVersion"] = "kueue.x-k8s.io/v1beta1"
+    queue["spec"]["cohort"] = "org"
+    job = workload("w", "a", 1, priorityClassName="high", priorityClassSource="kueue.x-k8s.io/workloadpriorityclass")
+    job["apiVersion"] = "kueue.x-k8s.io/v1beta1"
+    high = {"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "WorkloadPriorityClass", "metadata": {"name": "high"}}
+
+    simulation = simulated(FLAVOR, queue, local("a"), job, {**high, "value": 7})
+
+    assert runs(simulation) == ["w"]
+    assert [each.priority for each in simulation.world.workloads.values()] == [7]
+    assert simulation.world.state.tree.queues["a"].root.name == "org"
+
+
 def test_kueues_configuration_decides() -> None:
     found = read_settings(
         {

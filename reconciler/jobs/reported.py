@@ -36,8 +36,7 @@ def _with_readiness(job: Manifest, read: Workload, now: int) -> Workload:
     """Written where status or reason changes. A Workload that says nothing yet waits for its pods all the same."""
     before = read.conditions.get(PODS_READY)
     if read.admitted:
-        ready = job_state.all_ready(job) and not job_state.suspended(job)
-        after = pods_ready(read, ready, now)
+        after = pods_ready(read, job_state.all_ready(job), now)
     elif before is not None and (before.status == "True" or before.reason == WAIT_FOR_RECOVERY):
         after = with_condition(read, PODS_READY, "False", WAIT_FOR_START, "Not all pods are ready", now)
     else:

@@ -246,6 +246,31 @@ def test_a_stop_suspends_first_and_restores_when_no_pods_are_left() -> None:
     assert only(world).body["metadata"] == {"annotations": {f"{K}stopping": None}}
 
 
+def test_a_suspended_job_without_a_change_holds_its_quota_while_it_has_pods() -> None:
+    world = queued()
+    world.admit()
+    world.preempt()
+    world.edit("jobs", {"status": {"active": 1}})
+
+    world.settle(controller=False)
+    assert world.read.reserved
+    world.settle()
+    assert not world.read.reserved
+
+
+def test_a_template_is_restored_on_an_older_api_server_too() -> None:
+    world = running()
+    world.preempt()
+    world.settle(controller=False)
+    world.edit("jobs", {"status": {"active": 0, "conditions": None}})
+
+    world.settle(controller=False)
+
+    assert world.job["spec"] == job()["spec"]
+    assert "startTime" not in world.job["status"]
+    assert not world.read.reserved
+
+
 def test_a_job_that_was_never_admitted_is_stopped_in_one_write() -> None:
     world = queued()
     world.edit("jobs", {"spec": {"suspend": False}})
@@ -266,6 +291,8 @@ def test_a_job_that_its_user_suspends_while_it_is_evicted_gets_its_template_back
     world.edit("jobs", {"spec": {"suspend": True}})
     world.preempt()
 
+    world.settle(controller=False)
+    assert world.read.reserved
     world.settle()
 
     assert world.job["spec"] == job()["spec"]

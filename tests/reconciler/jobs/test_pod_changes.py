@@ -1,0 +1,121 @@
+"""What the pods of an admitted job get, and how a template gets its own fields back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reconciler.jobs.pod_changes import (
+    CannotStart,
+    PodChanges,
+    changes,
+    joined,
+    placed,
+    restored,
+    started,
+    without_managed_labels,
+)
+from scheduling.resource_flavor import Flavor, Toleration, read_flavor
+from scheduling.workload import Admission, Assignment, CheckState, Workload
+from tests.reconciler.jobs.world import K, template
+from tests.scheduling.manifests import workload
+
+FLAVORS = {
+    "one": Flavor("one", {"zone": "a", "disk": "ssd"}, (), (Toleration("t", "Equal", "v", "NoSchedule"),)),
+    "two": Flavor("two", {"zone": "b", "gpu": "yes"}, (), (Toleration("t", "Equal", "v", "NoSchedule"),)),
+}
+BOTH = Assignment("main", {"cpu": "one", "gpu": "two"}, {"cpu": 1000}, 1)
+
+
+def changed(read: Workload, flavors: Mapping[str, Flavor]) -> PodChanges:
+    found = changes(read, flavors)
+    assert found is not None
+    return found[0]
+
+
+def given(queue: str = "cq", assignment: Assignment = BOTH, checks: tuple[CheckState, ...] = ()) -> PodChanges:
+    read = replace(workload(), admission=Admission(queue, (assignment,)), checks=checks)
+    return changed(read, FLAVORS)
+
+
+def check(name: str, **update: Any) -> CheckState:
+    return CheckState(name, "Ready", updates=({"name": "main", **update},))
+
+
+def test_of_two_flavors_the_first_decides_what_both_label() -> None:
+    assert given().node_selector == {"zone": "a", "disk": "ssd", "gpu": "yes"}
+
+
+def test_a_flavor_for_several_resources_counts_once() -> None:
+    found = given(assignment=replace(BOTH, flavors={"cpu": "one", "memory": "one"}))
+
+    assert found.tolerations == [{"key": "t", "operator": "Equal", "value": "v", "effect": "NoSchedule"}]
+
+
+def test_a_queue_whose_name_is_no_label_is_not_written_as_one() -> None:
+    assert given("cq").labels[f"{K}cluster-queue-name"] == "cq"
+    assert f"{K}cluster-queue-name" not in given("team.example.com").labels
+
+
+def test_checks_may_agree_but_not_contradict_each_other() -> None:
+    agreeing = (check("a", nodeSelector={"n": "1"}), check("b", nodeSelector={"n": "1"}))
+    assert given(checks=agreeing).node_selector["n"] == "1"
+
+    with pytest.raises(CannotStart, match="node selector n is to be 2, but the pods have 1"):
+        given(checks=(*agreeing, check("c", nodeSelector={"n": "2"})))
+
+
+def test_nothing_is_given_without_an_admission_or_a_flavor() -> None:
+    assert changes(workload(), FLAVORS) is None
+    assert changes(replace(workload(), admission=Admission("cq", (BOTH,))), {}) is None
+
+
+def test_a_toleration_that_the_pods_have_is_not_added_again() -> None:
+    own = {"key": "t", "operator": "Equal", "value": "v", "effect": "NoSchedule"}
+
+    made = started(template(tolerations=[own]), given())
+
+    assert made["spec"]["tolerations"] == [own]
+
+
+def test_where_pods_were_admitted_before_is_no_contradiction() -> None:
+    before = template()
+    before["metadata"] = {"labels": {f"{K}local-queue-name": "old"}, "annotations": {f"{K}workload": "old"}}
+
+    made = started(before, given())
+
+    assert made["metadata"]["labels"][f"{K}local-queue-name"] == "q"
+    assert made["metadata"]["annotations"][f"{K}workload"] == "w"
+
+
+@pytest.mark.parametrize("own", [{}, {"nodeSelector": {"a": "b"}, "schedulingGates": [{"name": "g"}]}])
+def test_what_was_started_is_restored(own: dict[str, Any]) -> None:
+    original = template(**own)
+
+    assert restored(started(original, given()), original) == original
+
+
+def test_a_template_is_placed_by_the_mark_of_a_start_or_by_its_node_selectors() -> None:
+    assert not placed(template(), given())
+    assert not placed(template(nodeSelector={"zone": "a"}), given())
+    assert placed(template(nodeSelector={"zone": "edited", "disk": "x", "gpu": "x"}), given())
+    assert placed(started(template(), given()), given())
+
+
+def test_labels_of_the_job_controller_are_left_out() -> None:
+    assert without_managed_labels(template())["metadata"]["labels"] == {"app": "a"}
+
+
+def test_seconds_of_a_toleration_are_read_and_written() -> None:
+    toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}
+    flavor = read_flavor({"metadata": {"name": "f"}, "spec": {"tolerations": [toleration]}})
+    read = replace(workload(), admission=Admission("cq", (replace(BOTH, flavors={"cpu": "f"}),)))
+
+    assert changed(read, {"f": flavor}).tolerations == [toleration]
+
+
+def test_joining_keeps_both() -> None:
+    assert joined({"a": "1"}, {"b": "2", "a": "1"}, "label") == {"a": "1", "b": "2"}

@@ -7,19 +7,27 @@ pkg/controller/jobframework/reconciler.go and pkg/controller/jobs/job.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from cluster.actions import Create, Delete, Patch
-from cluster.resource import JOBS
+from cluster.actions import Create, Delete
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, managed_owner
 from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from reconciler.jobs import job_state
-from reconciler.jobs.composed import composed, fits, original, spec_update
-from reconciler.jobs.pod_changes import CannotStart, changes, placed, restored, started
+from reconciler.jobs.composed import composed, fits, spec_update
+from reconciler.jobs.job_patches import (
+    NOT_STOPPING,
+    STOPPING,
+    as_admitted,
+    as_submitted,
+    job_patch,
+    runs_as_admitted,
+    spec_change,
+    without_start_time,
+)
+from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.reported import reported
 from reconciler.jobs.step import JobSurroundings, Step
 from reconciler.patches import (
@@ -27,7 +35,6 @@ from reconciler.patches import (
     JOB_MANAGER,
     WORKLOADS,
     condition_manager,
-    differences,
     patch,
     status_patch,
 )
@@ -88,9 +95,9 @@ def _missing(job: Manifest, around: JobSurroundings) -> list[Step]:
     prebuilt = job_state.prebuilt(job)
     if not job_state.suspended(job):
         message = "missing workload" if prebuilt else "Missing Workload; unable to restore pod templates"
-        return [Step(_job_patch(job, {"spec": {"suspend": True}}), "Stopped", message)]
+        return [Step(job_patch(job, {"spec": {"suspend": True}}), "Stopped", message)]
     if job_state.stopping(job):
-        return [Step(_job_patch(job, _NOT_STOPPING))]
+        return [Step(job_patch(job, NOT_STOPPING))]
     if prebuilt or not job_state.quiet(job):
         return []
     try:
@@ -108,7 +115,7 @@ def _taken(job: Manifest, read: Workload) -> list[Step]:
     if job_state.ending(job):
         return []
     message = f"Workload {read.key} belongs to another object; delete it or give the job another name"
-    stop = None if job_state.suspended(job) else _job_patch(job, {"spec": {"suspend": True}})
+    stop = None if job_state.suspended(job) else job_patch(job, {"spec": {"suspend": True}})
     return [Step(stop, "WorkloadNameConflict", message, warning=True)]
 
 
@@ -249,41 +256,24 @@ class _Life:
             return None
         if not self.startable:
             return self._stop("Not admitted by cluster queue")
-        return None if self._placed() else self._stop("Not started as it was admitted")
-
-    def _placed(self) -> bool:
-        """Whether it was started here, not by a user who was faster."""
-        try:
-            given = changes(self.read, self.around.flavors)
-        except CannotStart:
-            return False
-        return given is None or all(placed(job_state.template(self.job), each) for each in given)
+        return (
+            None if runs_as_admitted(self.job, self.read, self.around) else self._stop("Not started as it was admitted")
+        )
 
     def _start(self) -> list[Step]:
         if not job_state.quiet(self.job):
             return []
         try:
-            wanted = self._started()
+            wanted = as_admitted(self.job, self.read, self.around)
         except CannotStart as error:
             return self._finish(FAILED_TO_START, str(error))
         if wanted is None:
             return []
-        change = self._change(wanted)
+        change = spec_change(self.job, wanted)
         if change and job_state.has_started(self.job):
-            return [self._without_start_time()]
+            return [Step(without_start_time(self.job))]
         message = f"Admitted by clusterQueue {self.read.admission.cluster_queue if self.read.admission else ''}"
-        return [Step(_job_patch(self.job, {"spec": {"suspend": False, **change}}), "Started", message)]
-
-    def _started(self) -> dict[str, Any] | None:
-        """The fields of its spec as it is to run; None while a flavor is not known. Raises CannotStart."""
-        given = changes(self.read, self.around.flavors)
-        if given is None:
-            return None
-        if len(given) != 1:
-            raise CannotStart(f"quota is assigned to {len(given)} pod sets, a Job has one")
-        count = given[0].count
-        size = job_state.sized(self.job, count) if job_state.partial(self.job) and count is not None else {}
-        return {"template": started(job_state.template(self.job), given[0]), **size}
+        return [Step(job_patch(self.job, {"spec": {"suspend": False, **change}}), "Started", message)]
 
     def _stop(self, message: str) -> list[Step]:
         """The next step until it is suspended with the pod template that it was submitted with.
@@ -291,31 +281,17 @@ class _Life:
         The template of a Job that runs, or has pods, cannot be changed: it is suspended first, with an annotation that
         says that the rest is still to be done.
         """
-        own = original(self.workload)
-        change = self._change(self._as_submitted(own)) if own else {}
+        change = spec_change(self.job, as_submitted(self.job, self.workload))
         if not job_state.suspended(self.job):
-            body = {"spec": {"suspend": True}, **(_STOPPING if change else {})}
-            return [Step(_job_patch(self.job, body), "Stopped", message)]
+            body = {"spec": {"suspend": True}, **(STOPPING if change else {})}
+            return [Step(job_patch(self.job, body), "Stopped", message)]
         if not job_state.stopping(self.job) and not (change and self.read.reserved):
             return []
         if not job_state.quiet(self.job):
             return []
         if change and job_state.has_started(self.job):
-            return [self._without_start_time()]
-        return [Step(_job_patch(self.job, {**_NOT_STOPPING, **({"spec": change} if change else {})}))]
-
-    def _as_submitted(self, own: Mapping[str, Any]) -> dict[str, Any]:
-        size = job_state.sized(self.job, own.get("count", 1)) if job_state.partial(self.job) else {}
-        return {"template": restored(job_state.template(self.job), mapping(own.get("template"))), **size}
-
-    def _change(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """The merge patch of its spec to these fields."""
-        spec = mapping(self.job.get("spec"))
-        return differences({key: spec[key] for key in wanted if key in spec}, wanted)
-
-    def _without_start_time(self) -> Step:
-        """API servers before 1.36 let a pod template change only where the Job never started."""
-        return Step(_job_patch(self.job, {"status": {"startTime": None}}, "status"))
+            return [Step(without_start_time(self.job))]
+        return [Step(job_patch(self.job, {**NOT_STOPPING, **({"spec": change} if change else {})}))]
 
     def _at_rest(self) -> bool:
         return job_state.stopped(self.job) and job_state.quiet(self.job)
@@ -328,18 +304,6 @@ class _Life:
     def _status(self, after: Workload, manager: str, reason: str = "", message: str = "") -> list[Step]:
         action = status_patch(self.read, after, manager)
         return [Step(action, reason, message)] if action is not None else []
-
-
-_STOPPING = {"metadata": {"annotations": {job_state.STOPPING: "true"}}}
-_NOT_STOPPING = {"metadata": {"annotations": {job_state.STOPPING: None}}}
-
-
-def _job_patch(job: Manifest, body: Mapping[str, Any], subresource: str | None = None) -> Patch:
-    meta = metadata(job)
-    names = texts(meta)
-    version = names.get("resourceVersion", "")
-    namespace = names.get("namespace", "default")
-    return Patch(JOBS, namespace, names.get("name", ""), body, version, JOB_MANAGER, subresource)
 
 
 def _controller(workload: Manifest) -> str:

@@ -1,0 +1,67 @@
+"""What is written of a batch Job: its spec as it is to run, or as it was submitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cluster.actions import Patch
+from cluster.resource import JOBS
+from policies.dialects.reading import Manifest, mapping, metadata, texts
+from reconciler.jobs import job_state
+from reconciler.jobs.composed import original
+from reconciler.jobs.pod_changes import CannotStart, changes, placed, restored, started
+from reconciler.jobs.step import JobSurroundings
+from reconciler.patches import JOB_MANAGER, differences
+from scheduling.workload import Workload
+
+STOPPING: Mapping[str, Any] = {"metadata": {"annotations": {job_state.STOPPING: "true"}}}
+NOT_STOPPING: Mapping[str, Any] = {"metadata": {"annotations": {job_state.STOPPING: None}}}
+
+
+def job_patch(job: Manifest, body: Mapping[str, Any], subresource: str | None = None) -> Patch:
+    """A merge patch of the Job as it was read."""
+    names = texts(metadata(job))
+    namespace, version = names.get("namespace", "default"), names.get("resourceVersion", "")
+    return Patch(JOBS, namespace, names.get("name", ""), body, version, JOB_MANAGER, subresource)
+
+
+def without_start_time(job: Manifest) -> Patch:
+    """API servers before 1.36 let a pod template change only where the Job never started."""
+    return job_patch(job, {"status": {"startTime": None}}, "status")
+
+
+def spec_change(job: Manifest, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch of its spec to these fields; empty where they are so already."""
+    spec = mapping(job.get("spec"))
+    return differences({key: spec[key] for key in wanted if key in spec}, wanted)
+
+
+def as_admitted(job: Manifest, read: Workload, around: JobSurroundings) -> dict[str, Any] | None:
+    """The fields of its spec as it is to run; None while a flavor is not known. Raises CannotStart."""
+    given = changes(read, around.flavors)
+    if given is None:
+        return None
+    if len(given) != 1:
+        raise CannotStart(f"quota is assigned to {len(given)} pod sets, a Job has one")
+    count = given[0].count
+    size = job_state.sized(job, count) if job_state.partial(job) and count is not None else {}
+    return {"template": started(job_state.template(job), given[0]), **size}
+
+
+def as_submitted(job: Manifest, workload: Manifest) -> dict[str, Any]:
+    """The same fields as its Workload has kept them; empty where it does not tell."""
+    own = original(workload)
+    if not own:
+        return {}
+    size = job_state.sized(job, own.get("count", 1)) if job_state.partial(job) else {}
+    return {"template": restored(job_state.template(job), mapping(own.get("template"))), **size}
+
+
+def runs_as_admitted(job: Manifest, read: Workload, around: JobSurroundings) -> bool:
+    """Whether it was started with what it was assigned, not by a user who was faster."""
+    try:
+        given = changes(read, around.flavors)
+    except CannotStart:
+        return False
+    return given is None or all(placed(job_state.template(job), each) for each in given)

@@ -30,6 +30,7 @@ RETRIABLE = f"{PREFIX}retriable-in-group"
 
 BATCH_JOB = GroupKind("batch", "Job")
 STATEFUL_SET = GroupKind("apps", "StatefulSet")
+LEADER_WORKER_SET = GroupKind("leaderworkerset.x-k8s.io", "LeaderWorkerSet")
 RAY = tuple(GroupKind("ray.io", kind) for kind in sorted(RAY_KINDS))
 
 
@@ -54,7 +55,7 @@ KINDS: Mapping[GroupKind, Abilities] = {
     GroupKind("workload.codeflare.dev", "AppWrapper"): Abilities(),
     GroupKind("sparkoperator.k8s.io", "SparkApplication"): Abilities(prebuilt=False),
     **{GroupKind("apps", kind): _WITH_REPLICAS for kind in ("Deployment", "StatefulSet")},
-    GroupKind("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): _WITH_REPLICAS,
+    LEADER_WORKER_SET: _WITH_REPLICAS,
 }
 
 

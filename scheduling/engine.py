@@ -20,6 +20,8 @@ from scheduling.world import World
 _KEEP_LOOKING = (Requeue.NO_FIT, Requeue.NO_CANDIDATES, Requeue.FAILED_AFTER_NOMINATION)
 """After these the next try goes on where the search for flavors ended; after a preemption it begins anew."""
 
+_CLAIMS = (Requeue.FAILED_AFTER_NOMINATION, Requeue.PENDING_PREEMPTION)
+
 
 class Engine:
     """Cycles over a `World`. What it decides holds in the world at once: quota is assumed, victims are leaving."""
@@ -37,7 +39,13 @@ class Engine:
             return []
         self.cycles += 1
         decided = run(world, heads, self.cycles)
-        return [self._enter(entry, decision, now) for entry, decision in decided]
+        decisions = [self._enter(entry, decision, now) for entry, decision in decided]
+        entries = [entry for entry, _ in decided]
+        if all(_would_fare_the_same(entry, decision) for entry, decision in zip(entries, decisions, strict=True)):
+            for decision in decisions:
+                if isinstance(decision, Wait):
+                    world.queues.exhaust(decision.queue)
+        return decisions
 
     def _enter(self, entry: Entry, decision: Decision, now: int) -> Decision:
         world = self.world
@@ -59,3 +67,9 @@ class Engine:
         told = replace(decision, set_aside=not active)
         self.world.note(entry, told)
         return told
+
+
+def _would_fare_the_same(entry: Entry, decision: Decision) -> bool:
+    """Whether the next cycle would find nothing else: it lost to a claim of another, or waits for its victims."""
+    unfinished = entry.progress is not None and entry.progress.pending
+    return isinstance(decision, Wait) and decision.requeue in _CLAIMS and not unfinished

@@ -48,6 +48,7 @@ class Queues:
         self._local_in: dict[str, dict[str, None]] = {}
         self._workloads: dict[str, Workload] = {}
         self._ready: set[str] = set()
+        self._promised: set[str] = set()
         self._to_flush: set[str] = set()
         self._set_aside: dict[QuotaNode, set[str]] = {}
 
@@ -70,6 +71,7 @@ class Queues:
         self.pending.pop(name, None)
         self._settings.pop(name, None)
         self._ready.discard(name)
+        self._promised.discard(name)
         self._sort_by_root()
         self._set_aside.get(self._tree.queues[name].root, set()).discard(name)
 
@@ -120,7 +122,10 @@ class Queues:
     # --- taking turns
 
     def heads(self, may: Callable[[str], bool]) -> list[tuple[str, Entry]]:
-        """The first of each ClusterQueue that `may` admit and has something to try, by its name; they are taken out."""
+        """The first of each ClusterQueue that `may` admit and has something to try, by its name; they are taken out.
+
+        Beside others of its tree comes also one whose victims are still leaving: it has a claim on what they leave.
+        """
         found: list[tuple[str, Entry]] = []
         for name in sorted(self._ready):
             if not may(name):
@@ -132,11 +137,29 @@ class Queues:
                 self._ready.discard(name)
             else:
                 found.append((name, entry))
-        return found
+        return [*found, *self._claims(found, may)]
+
+    def _claims(self, found: list[tuple[str, Entry]], may: Callable[[str], bool]) -> list[tuple[str, Entry]]:
+        if not found or not self._promised:
+            return []
+        trees, there = {self._tree.queues[name].root for name, _ in found}, {name for name, _ in found}
+        claims: list[tuple[str, Entry]] = []
+        for name in sorted(self._promised - there):
+            node = self._tree.queues.get(name)
+            if node is not None and node.root in trees and may(name):
+                entry = self.pending[name].pop()
+                claims += [(name, entry)] if entry is not None else []
+        return claims
+
+    def exhaust(self, queue: str) -> None:
+        """The head was tried, and would fare the same before something changes."""
+        self.pending[queue].stuck = True
+        self._note(queue)
 
     def requeue(self, queue: str, entry: Entry, reason: Requeue, now: int) -> bool:
         """Give back a head that was tried; whether it is active again."""
         self._ready.add(queue)
+        (self._promised.add if reason == Requeue.PENDING_PREEMPTION else self._promised.discard)(queue)
         active = self.pending[queue].requeue(entry, reason, now)
         self._note(queue)
         return active

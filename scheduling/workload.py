@@ -253,6 +253,15 @@ class Workload:
         """Whether some gate of its spec is closed; one whose position is not told is."""
         return any(self.gate_states.get(gate, Gate("Closed")).position == "Closed" for gate in self.gates)
 
+    def leaves_more_room_than(self, before: Workload) -> bool:
+        """Whether others should look again at it though it goes on holding quota.
+
+        One that was to leave and stays after all, since its eviction could not be written, is missed by those that it
+        was to make room for.
+        """
+        stays = before.evicted and not self.evicted
+        return stays or before.reclaimable != self.reclaimable or before.priority != self.priority
+
     def check(self, name: str) -> CheckState | None:
         return next((check for check in self.checks if check.name == name), None)
 

@@ -6,7 +6,7 @@ are alike. An event costs the depth of the tree, and the queues that it concerns
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
 from policies.limit_ranges import Summary
@@ -17,12 +17,14 @@ from scheduling.amounts import Usage, total
 from scheduling.candidates import Precedence
 from scheduling.consumption import Consumption
 from scheduling.decisions import Wait
+from scheduling.findings import Findings
 from scheduling.node import QuotaNode, queues_below, stored_below
 from scheduling.order import Ordering, shape
 from scheduling.pending import Entry
 from scheduling.queue_settings import CheckSettings, CohortSettings, LocalQueueSettings, QueueSettings
 from scheduling.queues import Queues
 from scheduling.readiness import NOT_FOUND, Readiness, readiness
+from scheduling.references import References
 from scheduling.requests import DEFAULT, Counting, total_requests, usage
 from scheduling.resource_flavor import Flavor
 from scheduling.state import Options, Queue, Reservation, State
@@ -61,9 +63,8 @@ class World:
         self.terminating: set[str] = set()
         self.marked: dict[str, str] = {}
         self.assumed: set[str] = set()
-        self._found: dict[Hashable, Wait] = {}
-        self._flavor_users: dict[str, dict[str, None]] = {}
-        self._check_users: dict[str, dict[str, None]] = {}
+        self._findings = Findings()
+        self._references = References()
         self._reserved_in: dict[str, dict[str, Workload]] = {}
         self._holds: dict[str, str] = {}
 
@@ -75,7 +76,7 @@ class World:
         if old is not None and old.settings == settings and (settings.name in self.terminating) == terminating:
             return
         left = old.node.root if old is not None else None
-        self._index(settings, old.settings if old is not None else None)
+        self._references.replace(old.settings if old is not None else None, settings)
         (self.terminating.add if terminating else self.terminating.discard)(settings.name)
         if old is not None:
             self.touched.tree(old.node.root)
@@ -98,9 +99,10 @@ class World:
         root = queue.node.root
         self.touched.tree(root)
         self.touched.queue(name)
-        self._index(None, queue.settings)
+        self._references.replace(queue.settings, None)
         self.queues.drop_queue(name)
         self.state.drop_queue(name)
+        self._findings.drop_queue(name)
         self.readiness.pop(name, None)
         self.terminating.discard(name)
         self.queues.flush_trees([root], now)
@@ -171,20 +173,20 @@ class World:
         """New or changed; whoever uses it is looked at again, since its labels or taints may suit by now."""
         if self.state.flavors.get(flavor.name) != flavor:
             self.state.flavors[flavor.name] = flavor
-            self._judge_all(self._flavor_users.get(flavor.name, ()))
+            self._judge_all(self._references.to_flavor(flavor.name))
 
     def drop_flavor(self, name: str) -> None:
         if self.state.flavors.pop(name, None) is not None:
-            self._judge_all(self._flavor_users.get(name, ()))
+            self._judge_all(self._references.to_flavor(name))
 
     def put_check(self, check: CheckSettings) -> None:
         if self.checks.get(check.name) != check:
             self.checks[check.name] = check
-            self._judge_all(self._check_users.get(check.name, ()))
+            self._judge_all(self._references.to_check(check.name))
 
     def drop_check(self, name: str) -> None:
         if self.checks.pop(name, None) is not None:
-            self._judge_all(self._check_users.get(name, ()))
+            self._judge_all(self._references.to_check(name))
 
     def put_local_queue(self, settings: LocalQueueSettings, now: int) -> None:
         if self.consumption is not None:
@@ -246,7 +248,7 @@ class World:
             self.queues.drop(workload.key)
 
     def drop_workload(self, key: str) -> None:
-        self._found.pop(key, None)
+        self._findings.forget(key)
         workload = self.workloads.pop(key, None)
         if workload is not None:
             self.touched.waiting(workload)
@@ -256,7 +258,7 @@ class World:
     def assume(self, workload: Workload, queue: Queue, used: Usage) -> None:
         """Quota was given to it, though its object does not say so yet; until the object does, or `forget`."""
         self.assumed.add(workload.key)
-        self._found.pop(workload.key, None)
+        self._findings.forget(workload.key)
         self.queues.drop(workload.key)
         self.state.reserve(Reservation(workload, queue, used))
         if self.consumption is not None and queue.settings.usage_based:
@@ -280,7 +282,7 @@ class World:
             self._gives_back(workload.key)
         self._reserved_in.setdefault(name, {})[workload.key] = workload
         self._holds[workload.key] = name
-        freed = old is not None and (old.reclaimable != workload.reclaimable or old.priority != workload.priority)
+        freed = old is not None and workload.leaves_more_room_than(old)
         self._reserve(workload)
         if freed:
             self._released(name)
@@ -309,9 +311,7 @@ class World:
 
     def note(self, entry: Entry, wait: Wait) -> None:
         """Remember why a head waits: for itself, and for all that are alike and set aside with it."""
-        self._found[entry.key] = wait
-        if wait.set_aside:
-            self._found[wait.queue, entry.shape] = wait
+        self._findings.note(entry, wait, self.queues.pending[wait.queue])
 
     def found_out(self, key: str) -> Wait | None:
         """Why the workload waits by the last cycle that tried it, or one alike; None where none has."""
@@ -320,7 +320,7 @@ class World:
         entry = self.queues.pending[name].get(key) if name is not None else None
         if entry is None or name is None:
             return None
-        return self._found.get(key) or self._found.get((name, entry.shape))
+        return self._findings.about(name, entry)
 
     def _pardon(self, workload: Workload) -> None:
         if self.consumption is not None:
@@ -348,22 +348,8 @@ class World:
         complete = adjusted(workload, self.around(workload.namespace))
         return Entry(complete, shape(complete, self.counting), self.ordering.since(workload))
 
-    def _index(self, settings: QueueSettings | None, old: QueueSettings | None) -> None:
-        for queue, add in ((old, False), (settings, True)):
-            if queue is None:
-                continue
-            for users, names in (
-                (self._flavor_users, [flavor for group in queue.groups for flavor in group.flavors]),
-                (self._check_users, [use.name for use in queue.checks]),
-            ):
-                for name in names:
-                    if add:
-                        users.setdefault(name, {})[queue.name] = None
-                    else:
-                        users.get(name, {}).pop(queue.name, None)
-
     def _judge_all(self, queues: Iterable[str]) -> None:
-        for name in [*queues]:
+        for name in queues:
             self._judge(self.state.queues[name])
             self.queues.wake(name)
 
@@ -378,11 +364,11 @@ class World:
 
     def queues_with_flavor(self, flavor: str) -> list[str]:
         """The ClusterQueues that have quota of the flavor."""
-        return [*self._flavor_users.get(flavor, ())]
+        return self._references.to_flavor(flavor)
 
     def queues_with_check(self, check: str) -> list[str]:
         """The ClusterQueues whose workloads must pass the check."""
-        return [*self._check_users.get(check, ())]
+        return self._references.to_check(check)
 
     def workloads_of(self, local_queue: str) -> list[Workload]:
         """Those that wait at the LocalQueue (`namespace/name`) and those that hold quota through it."""

@@ -223,6 +223,13 @@ class PendingQueue:
         """Whether a flush has anything to do."""
         return bool(self.stuck or self._parked or self._blocked_shapes)
 
+    def shapes(self) -> int:
+        """How many shapes there are, but for what was set aside by itself."""
+        return len(self._shapes)
+
+    def has_shape(self, shape: Hashable) -> bool:
+        return shape in self._shapes
+
     def is_active(self, key: str) -> bool:
         """Whether it is waiting for its turn, not set aside."""
         entry = self._active.get(key)

@@ -1,0 +1,45 @@
+"""What is remembered of those who wait: for all alike, and no longer than there are any."""
+
+from __future__ import annotations
+
+from scheduling.decisions import Wait
+from scheduling.entry import Entry
+from scheduling.findings import Findings
+from scheduling.pending import PendingQueue, Requeue
+from scheduling.workload import Workload
+
+
+def _entry(name: str, shape: str) -> Entry:
+    return Entry(Workload(namespace="ns", name=name, uid=name, queue="q"), shape, 0)
+
+
+def _tried(findings: Findings, queue: PendingQueue, entry: Entry) -> Wait:
+    """It was the head, did not fit, and was set aside with all alike."""
+    queue.push(entry, now=0)
+    assert queue.pop() is entry
+    queue.requeue(entry, Requeue.NO_FIT, now=0)
+    wait = Wait(entry.workload, "cq", Requeue.NO_FIT, "", "", set_aside=True)
+    findings.note(entry, wait, queue)
+    return wait
+
+
+def test_who_was_never_tried_waits_for_the_reason_of_those_alike() -> None:
+    findings, queue = Findings(), PendingQueue()
+    told = _tried(findings, queue, _entry("tried", "large"))
+
+    assert findings.about("cq", _entry("other", "large")) is told
+    assert findings.about("cq", _entry("other", "small")) is None
+    assert findings.about("elsewhere", _entry("other", "large")) is None
+
+
+def test_shapes_of_which_none_waits_any_more_are_forgotten() -> None:
+    findings, queue = Findings(), PendingQueue()
+    waiting = _tried(findings, queue, _entry("waits", "large"))
+    for number in range(1000):
+        _tried(findings, queue, _entry(f"w{number}", f"shape {number}"))
+        queue.drop(f"ns/w{number}")
+
+    left = [number for number in range(1000) if findings.about("cq", _entry("other", f"shape {number}"))]
+
+    assert len(left) < 30
+    assert findings.about("cq", _entry("other", "large")) is waiting

@@ -45,6 +45,8 @@ _TICK = 1000
 _LEAST_CYCLES = 1000
 _CYCLES_EACH = 20
 """Cycles for each workload before a simulation is taken for one that never rests."""
+_MOST_DEADLINES = 20_000
+"""Moments at which something falls due within one passage of time; more are taken for ones without end."""
 
 
 def begin(manifests: Iterable[Manifest]) -> int:
@@ -116,7 +118,9 @@ class Simulation:
 
     def at(self, moment: int) -> None:
         """Time passes up to the moment, which is not before now; whatever falls due on the way happens then."""
-        while self._deadlines and self._deadlines[0][0] <= moment:
+        for _ in range(_MOST_DEADLINES):
+            if self.unsettled or not self._deadlines or self._deadlines[0][0] > moment:
+                break
             due, key = heapq.heappop(self._deadlines)
             workload = self.world.workloads.get(key)
             if workload is None or next_moment(workload, self.settings.waiting) != due:
@@ -124,6 +128,8 @@ class Simulation:
             self.now = max(self.now + _TICK, due)
             self._advance(key)
             self.settle()
+        else:
+            self.unsettled = True
         self.now = max(self.now, moment)
         self.settle()
 
@@ -253,7 +259,7 @@ class Simulation:
         """All that its spec, its queue, its checks and the time ask of it."""
         while True:
             workload = self.world.workloads[key]
-            after = self._checked(self._with_pods(self._lifecycle(workload).next(workload)))
+            after = self._checked(self._lifecycle(workload).next(self._with_pods(workload)))
             if after == workload:
                 return
             self._tell(workload, after)

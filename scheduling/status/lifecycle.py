@@ -98,7 +98,7 @@ class Lifecycle:
         ended = end_execution(workload, self.now)
         if ended == workload and self.waiting is not None:
             ended = end_wait(workload, self.waiting, self.now)
-        return end_backoff(ended, self.now) if ended == workload else ended
+        return end_backoff(ended, self.now) if ended == workload and not _is_leaving(workload) else ended
 
     def _restart(self, workload: Workload) -> Workload:
         """What a stopped queue sent away queues again when the queue goes on."""
@@ -131,6 +131,13 @@ class Lifecycle:
 
 def next_moment(workload: Workload, waiting: WaitForPodsReady | None = None) -> int:
     """When the time alone will ask for a step; 0 where it never will."""
+    if _is_leaving(workload):
+        return 0
     moments = [workload.requeue.at if workload.requeue else 0, execution_deadline(workload) or 0]
     deadline = pods_ready_deadline(workload, waiting) if waiting is not None else None
     return min(filter(None, [*moments, deadline.at if deadline else 0]), default=0)
+
+
+def _is_leaving(workload: Workload) -> bool:
+    """Whether its job has still to stop after an eviction; only then does it wait for the end of its backoff."""
+    return workload.evicted and workload.reserved

@@ -352,6 +352,17 @@ def test_pods_that_are_never_ready_time_out_and_come_back_after_a_backoff() -> N
     assert [(each.at - simulation.start) // SECOND for each in reserved[:3]] == [0, 360, 780]
 
 
+def test_timeouts_without_any_delay_are_broken_off() -> None:
+    strategy = {"backoffBaseSeconds": 0, "backoffMaxSeconds": 0}
+    settings = read_settings({"waitForPodsReady": {"timeout": "0s", "requeuingStrategy": strategy}}, {})
+    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), batch_job("job", "a", 1), settings=settings)
+
+    simulation.lose_pods("ns/job")
+    simulation.at(simulation.start + 3600 * SECOND)
+
+    assert simulation.unsettled
+
+
 def test_it_begins_when_the_last_object_was_made() -> None:
     old, new = batch_job("old", "a", 1), batch_job("new", "a", 1)
     old["metadata"]["creationTimestamp"] = "2026-03-01T00:00:00Z"

@@ -58,6 +58,11 @@ class Play:
         body = {"metadata": meta, "spec": {"suspend": True, "template": template, **spec}}
         self.cluster.create(JOBS.collection("default"), {"apiVersion": "batch/v1", "kind": "Job", **body})
 
+    def edit(self, patch: dict[str, Any]) -> None:
+        """What a user changes."""
+        path = JOBS.item(self.name, "default")
+        self.server.request("PATCH", path, patch, content_type="application/merge-patch+json")
+
     def until(self, holds: Callable[[], object]) -> None:
         deadline = time.monotonic() + WAIT_SECONDS
         while not holds():
@@ -150,3 +155,26 @@ def test_a_job_lives_through_admission_preemption_and_its_end(play: Callable[[st
     job.until(lambda: job.step() == 0)
     assert job.stored is not None
     assert "finalizers" not in job.stored["metadata"]
+
+
+def test_what_a_user_changes_reaches_the_workload_or_stops_the_job(play: Callable[[str], Play]) -> None:
+    job = play("k")
+    job.submit({}, parallelism=2, completions=4)
+    job.until(lambda: job.stored)
+
+    job.edit({"metadata": {"labels": {f"{K}queue-name": "other", f"{K}priority-class": "low"}}})
+    job.until(lambda: (job.read.queue, job.read.base) == ("other", 1))
+    job.edit({"spec": {"parallelism": 3, "template": {"spec": {"nodeSelector": {"disk": "ssd"}}}}})
+    job.until(lambda: job.read.pod_sets[0].count == 3)
+
+    job.admit(count=3)
+    job.until(lambda: len(job.pods()) == 3)
+    job.edit({"metadata": {"labels": {f"{K}priority-class": "high"}}})
+    job.until(lambda: job.read.base == 9)
+    assert job.read.admitted
+    uid = job.read.uid
+    job.cluster.delete(WORKLOADS.item(job.read.name, "default"))
+    job.until(lambda: job.stored is not None and job.read.uid != uid)
+    assert job.pods() == []
+    assert job.job["spec"]["template"]["spec"]["nodeSelector"] == {"disk": "ssd"}
+    assert "annotations" not in job.job["metadata"]

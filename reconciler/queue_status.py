@@ -103,7 +103,7 @@ def status_of_cohort(
     node = world.state.tree.cohorts[name]
     status = {**before.status, "fairSharing": _share(world, node, shares)}
     if whole:
-        status["conditions"] = with_condition(before, COHORT_ACTIVE, *_cohort_readiness(world, node), now)
+        status["conditions"] = with_condition(before, COHORT_ACTIVE, *cohort_readiness(world, node), now)
         status["flavorsReservation"] = _flavors(_subtree_usage(world, node), True, _OF_COHORT)
     return _present(status)
 
@@ -127,7 +127,8 @@ def _local_readiness(world: World, local: LocalQueueSettings) -> Ready:
     return Ready(True, "Ready", "Can submit new workloads to localQueue")
 
 
-def _cohort_readiness(world: World, node: QuotaNode) -> Ready:
+def cohort_readiness(world: World, node: QuotaNode) -> Ready:
+    """Whether anything new is admitted in the tree of a Cohort."""
     if cycle := world.state.tree.broken(node):
         way = " -> ".join(cohort.name for cohort in (*cycle, cycle[0]))
         return Ready(False, CYCLE, f"Nothing new is admitted in the whole tree: its cohorts form a cycle: {way}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -209,15 +208,34 @@ def _search(options: Options, lenders: int, count: int, leave: int) -> float:
 
 
 def _cycles(count: int) -> None:
-    """So many heads in one cycle: each fits, borrowing, as long as the lent quota lasts, which is for half of them."""
+    """So many heads in one cycle: each borrows as long as there is something lent, or each has one borrower leave."""
     print(f"\n{f'one cycle over {count} heads':40} {'ms':>10} {'us/head':>10}")
     for name, options in (("classic", Options()), ("fair sharing", _FAIR)):
         for depth in (2, 5):
-            played = tree(count, depth, quota=0, options=options)
-            played.queue("lender", "c", count // 4)
-            for place in range(count):
-                played.submitted(f"q{place}", 1)
-            started = time.process_time()
-            decided = len(played.step())
-            spent = time.process_time() - started
-            print(f"{f'{name}, depth {depth}':40} {spent * 1e3:10.1f} {spent * 1e6 / decided:10.0f}", flush=True)
+            for what, prepared in (("borrow", _borrowers), ("preempt", _preemptors)):
+                played = prepared(count, depth, options)
+                watch = Stopwatch()
+                with watch.lap():
+                    played.engine.step(played.now)
+                row = f"{name}, depth {depth}, all {what}"
+                print(f"{row:40} {watch.millis:10.1f} {watch.micros / count:10.0f}", flush=True)
+
+
+def _borrowers(count: int, depth: int, options: Options) -> Played:
+    """There is enough for half of them."""
+    played = tree(count, depth, quota=0, options=options)
+    played.queue("lender", "c", count // 4)
+    for place in range(count):
+        played.submitted(f"q{place}", 1)
+    return played
+
+
+def _preemptors(count: int, depth: int, options: Options) -> Played:
+    """Each is full of work of lower priority."""
+    played = tree(count, depth, quota=1, options=options)
+    for priority in (-1, -1, 0):
+        for place in range(count):
+            played.submitted(f"q{place}", 1, priority)
+        if priority < 0:
+            played.rest()
+    return played

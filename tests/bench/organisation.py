@@ -74,3 +74,28 @@ def organisation(count: int, fan_out: int = 9) -> list[Manifest]:
 def write(path: Path, manifests: list[Manifest]) -> None:
     with path.open("w") as file:
         yaml.dump_all(manifests, file, Dumper=yaml.CSafeDumper)
+
+
+def queue_config(count: int) -> Manifest:
+    """YuniKorn's ConfigMap with `count` queues, in parents of 99 children."""
+    parents = [
+        {
+            "name": f"team-{parent}",
+            "parent": True,
+            "resources": {"guaranteed": {"vcore": 1000, "memory": "100Gi"}, "max": {"vcore": 2000, "memory": "200Gi"}},
+            "queues": [
+                {"name": f"queue-{child}", "resources": {"guaranteed": {"vcore": 5}, "max": {"vcore": 50}}}
+                for child in range(99)
+            ],
+        }
+        for parent in range(count // 100)
+    ]
+    rule = {"name": "tag", "value": "namespace", "create": True}
+    root = {"name": "root", "submitacl": "*", "queues": parents}
+    partition = {"name": "default", "placementrules": [rule], "queues": [root]}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "yunikorn-configs", "namespace": "yunikorn"},
+        "data": {"queues.yaml": yaml.safe_dump({"partitions": [partition]}, sort_keys=False)},
+    }

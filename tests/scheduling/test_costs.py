@@ -1,0 +1,89 @@
+"""What an event costs, counted in calls of functions: it does not grow with what it does not concern."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from policies.pools import Terms
+from scheduling.queue_settings import CohortSettings
+from scheduling.workload import Workload
+from tests.scheduling.cluster import Cluster, queue_settings
+from tests.scheduling.manifests import pod_set, workload
+
+
+def calls(cluster: Cluster, event: Callable[[Cluster], None]) -> int:
+    """How many Python functions are called by the event and the cycles that follow."""
+    count = 0
+
+    def note(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        event(cluster)
+        while cluster.step():
+            pass
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def _job(name: str, queue: str, asks: int) -> Workload:
+    return replace(workload(pod_set(gpu=str(asks))), name=name, uid=name, queue=queue)
+
+
+def _cluster(trees: int, alike: int = 1) -> Cluster:
+    """Trees of two ClusterQueues, at each of which something runs, and two shapes of `alike` jobs each do not fit."""
+    cluster = Cluster()
+    for place in range(2 * trees):
+        queue = f"q{place}"
+        cluster.put_queue(queue_settings(queue, f"c{place // 2}", {"spot": Terms(4)}))
+        cluster.put(_job(f"runs-{place}", queue, 1))
+        for shape in range(2):
+            for copy in range(alike):
+                cluster.put(_job(f"waits-{place}-{shape}-{copy}", queue, 20 + shape))
+    cluster.settle()
+    return cluster
+
+
+def _finish(cluster: Cluster) -> None:
+    cluster.finish("ns/runs-0")
+
+
+def _edit(cluster: Cluster) -> None:
+    cluster.put_queue(queue_settings("q0", "c0", {"spot": Terms(5)}))
+
+
+def _submit(cluster: Cluster) -> None:
+    cluster.put(_job("new", "q0", 20))
+
+
+def _tell(cluster: Cluster) -> None:
+    cluster.put(replace(cluster.workloads["ns/waits-0-0-0"], resource_version="2"))
+
+
+def _move(cluster: Cluster) -> None:
+    cluster.put_cohort(CohortSettings("c0", "above", {}))
+
+
+EVENTS = (_finish, _edit, _submit, _tell, _move)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_an_event_that_unblocks_nothing_costs_the_same_however_many_trees_there_are(
+    event: Callable[[Cluster], None],
+) -> None:
+    assert calls(_cluster(trees=2), event) == calls(_cluster(trees=40), event)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_what_is_set_aside_comes_back_at_the_cost_of_its_shapes_not_of_its_workloads(
+    event: Callable[[Cluster], None],
+) -> None:
+    assert calls(_cluster(trees=1, alike=2), event) == calls(_cluster(trees=1, alike=60), event)

@@ -66,7 +66,7 @@ class Touched:
 
     def _all(self, world: World) -> Iterator[Touch]:
         queues, known = world.state.queues, world.queues.local_queues
-        trees = [each for node in self._trees for each in _whole(node)]
+        trees = [*stored_below(*dict.fromkeys(map(_top, self._trees)))]
         names = {node.name: None for node in trees if node.is_queue} | self._queues
         for name in self._ways | names:
             if name in queues:
@@ -82,10 +82,10 @@ class Touched:
                     yield CLUSTER_QUEUE, known[key].cluster_queue
 
 
-def _whole(node: QuotaNode) -> Iterator[QuotaNode]:
-    """Every node of the tree that the node stands in now, also where that is a cycle."""
+def _top(node: QuotaNode) -> QuotaNode:
+    """From where every node of its tree is below, also where that is a cycle."""
     *_, top = node, *_above(node)
-    return stored_below(top)
+    return top
 
 
 def _above(node: QuotaNode) -> list[QuotaNode]:

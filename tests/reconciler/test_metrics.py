@@ -1,0 +1,105 @@
+"""What Prometheus is shown of the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric
+
+from policies.pools import Terms
+from reconciler.metrics import WorldCollector
+from scheduling.queue_settings import CohortSettings
+from scheduling.state import Options
+from scheduling.world import World
+from tests.reconciler.test_queue_status import NOW, running, world
+from tests.scheduling.cluster import queue_settings
+from tests.scheduling.manifests import pod_set, workload
+
+
+def registry(made: World, resources: bool = True) -> CollectorRegistry:
+    found = CollectorRegistry()
+    found.register(WorldCollector(lambda reads: reads(made), resources=resources))
+    return found
+
+
+def value(made: World, metric: str, /, **labels: str) -> float | None:
+    return registry(made).get_sample_value(f"kueue_{metric}", {**labels, "replica_role": "leader"})
+
+
+def test_workloads_are_counted_by_what_they_are() -> None:
+    made = world()
+    made.put_workload(running("a", "1"), NOW)
+    made.put_workload(running("b", "1", admitted=False), NOW)
+    made.put_workload(workload(pod_set(gpu="1"), name="c", uid="c", spec={"queueName": "q"}), NOW)
+    assert value(made, "reserving_active_workloads", cluster_queue="q") == 2
+    assert value(made, "admitted_active_workloads", cluster_queue="q") == 1
+    assert value(made, "pending_workloads", cluster_queue="q", status="active") == 1
+    assert value(made, "pending_workloads", cluster_queue="q", status="inadmissible") == 0
+    for kind, count in (("pending_workloads", 1), ("reserving_active_workloads", 2), ("admitted_active_workloads", 1)):
+        assert value(made, f"local_queue_{kind}", name="q", namespace="ns") == count
+
+
+def test_nobody_is_active_where_nothing_is_admitted() -> None:
+    made = world()
+    made.put_workload(workload(pod_set(gpu="1"), name="c", uid="c", spec={"queueName": "q"}), NOW)
+    made.drop_flavor("spot")
+    assert value(made, "pending_workloads", cluster_queue="q", status="active") == 0
+    assert value(made, "pending_workloads", cluster_queue="q", status="inadmissible") == 1
+    assert [value(made, "cluster_queue_status", cluster_queue="q", status=each) for each in ("pending", "active")] == [
+        1,
+        0,
+    ]
+    made.put_queue(queue_settings("q", "c", {}), NOW, terminating=True)
+    assert value(made, "cluster_queue_status", cluster_queue="q", status="terminating") == 1
+
+
+def test_quota_and_what_is_held_of_it_is_shown_by_flavor() -> None:
+    made = world()
+    made.put_queue(queue_settings("q", "c", {"spot": Terms(2, 3, None)}), NOW)
+    made.put_workload(running("a", "1"), NOW)
+    made.put_workload(running("b", "3", admitted=False), NOW)
+    pair = {"cohort": "c", "cluster_queue": "q", "flavor": "spot", "resource": "gpu"}
+    shown = ("nominal_quota", "borrowing_limit", "lending_limit", "resource_reservation", "resource_usage")
+    assert [value(made, f"cluster_queue_{each}", **pair) for each in shown] == [2, 3, inf, 4, 1]
+    cohort = {"cohort": "top", "flavor": "spot", "resource": "gpu"}
+    assert value(made, "cohort_subtree_quota", **cohort) == 4
+    assert value(made, "cohort_subtree_resource_reservations", **cohort) == 4
+    assert value(made, "cohort_subtree_admitted_active_workloads", cohort="top") == 1
+
+
+def test_where_a_node_stands_is_shown() -> None:
+    made = world()
+    assert value(made, "cluster_queue_info", cluster_queue="q", parent_cohort="c", root_cohort="top") == 1
+    assert value(made, "cohort_info", cohort="top", parent_cohort="", root_cohort="") == 1
+
+
+def test_shares_are_shown_where_they_decide() -> None:
+    made = world(Options(fair_sharing=True))
+    made.put_workload(running(gpu="3"), NOW)
+    assert value(made, "cluster_queue_weighted_share", cluster_queue="q", cohort="c") == 250
+    assert value(made, "cohort_weighted_share", cohort="c") == 0
+    assert value(world(), "cohort_weighted_share", cohort="c") is None
+
+
+def test_resources_may_be_left_out_and_a_cycle_shows_no_sums() -> None:
+    assert b"nominal_quota" not in generate_latest(registry(world(), resources=False))
+    made = world(Options(fair_sharing=True))
+    made.put_cohort(CohortSettings("top", "c", {}), NOW)
+    assert value(made, "cohort_subtree_quota", cohort="top", flavor="spot", resource="gpu") is None
+    assert value(made, "cluster_queue_status", cluster_queue="q", status="pending") == 1
+
+
+def test_nothing_is_read_before_somebody_asks() -> None:
+    asked: list[int] = []
+
+    def ask(reads: Callable[[World], list[Metric]]) -> list[Metric]:
+        asked.append(1)
+        return reads(world())
+
+    found = CollectorRegistry()
+    found.register(WorldCollector(ask))
+    assert not asked
+    generate_latest(found)
+    assert asked == [1]

@@ -24,11 +24,18 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """Seconds, as in Kueue's configuration `leaderElection`."""
+    """Seconds, as in Kueue's configuration `leaderElection`. Raises ValueError where two could hold it at a time."""
 
     duration: float = 15.0
     renew_deadline: float = 10.0
     retry: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.retry < self.renew_deadline < self.duration:
+            raise ValueError(
+                f"retry {self.retry:g} s, renew deadline {self.renew_deadline:g} s and duration {self.duration:g} s:"
+                " each must be shorter than the next"
+            )
 
 
 class Lease:
@@ -53,6 +60,7 @@ class Lease:
         self._until = 0.0
         self._last = ("", "")
         self._since = 0.0
+        self._version = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"lease {name}", daemon=True)
 
@@ -66,8 +74,10 @@ class Lease:
             self._thread.join(timeout=5.0)
         if self.held():
             self._until = 0.0
+            # Bound to what we wrote: a request that is late must not give up what another one holds by then.
+            body = {"metadata": {"resourceVersion": self._version}, "spec": {"holderIdentity": ""}}
             try:
-                self._cluster.patch(self._path, {"spec": {"holderIdentity": ""}}, MERGE_PATCH)
+                self._cluster.patch(self._path, body, MERGE_PATCH)
             except ClusterError as error:
                 log.info("the Lease %s could not be given up: %s", self._name, error)
 
@@ -77,15 +87,22 @@ class Lease:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            began, had = self._clock(), self.held()
             try:
-                if self.attempt():
-                    self._until = began + self._times.renew_deadline
-            except ClusterError as error:
-                log.warning("the Lease %s could not be renewed: %s", self._name, error)
-            if had != self.held():
-                log.info("the Lease %s is %s", self._name, "lost" if had else "held")
+                self.renew()
+            except Exception:
+                log.exception("the Lease %s could not be renewed by a fault of ours", self._name)
             self._stop.wait(self._times.retry)
+
+    def renew(self) -> None:
+        """Try once to take or to keep it."""
+        began, had = self._clock(), self.held()
+        try:
+            if self.attempt():
+                self._until = began + self._times.renew_deadline
+        except ClusterError as error:
+            log.warning("the Lease %s could not be renewed: %s", self._name, error)
+        if had != self.held():
+            log.info("the Lease %s is %s", self._name, "lost" if had else "held")
 
     def attempt(self) -> bool:
         """Take or renew it once; whether it is ours now. Raises ClusterError where the API server does not answer."""
@@ -95,21 +112,23 @@ class Lease:
             return self._written(lambda: self._cluster.create(self._collection, self._body(0)))
         spec = lease.get("spec") or {}
         holder, transitions = spec.get("holderIdentity") or "", int(spec.get("leaseTransitions") or 0)
-        if holder not in ("", self.identity) and not self._expired(holder, str(spec.get("renewTime"))):
+        lasting = max(self._times.duration, float(spec.get("leaseDurationSeconds") or 0))
+        if holder not in ("", self.identity) and not self._expired(holder, str(spec.get("renewTime")), lasting):
+            self._until = 0.0  # whoever took it, it is not ours
             return False
         body = self._body(transitions + (holder != self.identity))
         body["metadata"]["resourceVersion"] = lease["metadata"]["resourceVersion"]
         return self._written(lambda: self._cluster.replace(self._path, body))
 
-    def _expired(self, holder: str, renewed: str) -> bool:
-        """Whether nothing was seen of its holder for the whole duration."""
+    def _expired(self, holder: str, renewed: str, lasting: float) -> bool:
+        """Whether nothing was seen of its holder for so long: its own duration, where that is longer than ours."""
         if self._last != (holder, renewed):
             self._last, self._since = (holder, renewed), self._clock()
-        return self._clock() - self._since >= self._times.duration
+        return self._clock() - self._since >= lasting
 
     def _written(self, write: Callable[[], Manifest]) -> bool:
         try:
-            write()
+            self._version = str(write()["metadata"]["resourceVersion"])
         except Conflict:
             return False  # another one was faster
         return True

@@ -1,0 +1,252 @@
+"""The Lease against an API server in memory, with a clock that the test turns."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from cluster.client import Cluster
+from cluster.errors import ClusterError, Conflict, NotFound, Unreachable
+from cluster.lease import Lease, LeaseTimes
+
+TIMES = LeaseTimes(duration=15, renew_deadline=10, retry=2)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Server:
+    """Holds one Lease, as an API server does: a write that names an old version is refused."""
+
+    def __init__(self) -> None:
+        self.lease: dict[str, Any] | None = None
+        self.away = False
+        self.version = 0
+
+    def get(self, path: str) -> dict[str, Any]:
+        assert path == "/apis/coordination.k8s.io/v1/namespaces/quota/leases/writer"
+        self._answer()
+        if self.lease is None:
+            raise NotFound(404, "NotFound", "no such Lease")
+        return self.lease
+
+    def create(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        self._answer()
+        if self.lease is not None:
+            raise Conflict(409, "AlreadyExists", "there is one")
+        return self._store(body)
+
+    def replace(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        self._answer()
+        self._compare(body)
+        return self._store(body)
+
+    def patch(self, path: str, body: dict[str, Any], content_type: str) -> dict[str, Any]:
+        self._answer()
+        self._compare(body)
+        assert self.lease is not None
+        return self._store({**self.lease, "spec": {**self.lease["spec"], **body["spec"]}})
+
+    def holder(self) -> str:
+        assert self.lease is not None
+        return str(self.lease["spec"]["holderIdentity"])
+
+    def _answer(self) -> None:
+        if self.away:
+            raise Unreachable("server", "gone", "wait")
+
+    def _compare(self, body: dict[str, Any]) -> None:
+        if self.lease is None or body["metadata"]["resourceVersion"] != str(self.version):
+            raise Conflict(409, "Conflict", "another version")
+
+    def _store(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.version += 1
+        self.lease = {**body, "metadata": {**body["metadata"], "resourceVersion": str(self.version)}}
+        return self.lease
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def lease(server: Server, clock: Clock, identity: str, times: LeaseTimes = TIMES) -> Lease:
+    return Lease(cast("Cluster", server), "quota", "writer", identity, times, clock)
+
+
+def test_the_first_takes_it_and_the_second_waits(server: Server, clock: Clock) -> None:
+    first, second = lease(server, clock, "first"), lease(server, clock, "second")
+
+    first.renew()
+    second.renew()
+
+    assert (first.held(), second.held()) == (True, False)
+    assert server.holder() == "first"
+    assert server.lease is not None
+    assert server.lease["spec"]["leaseDurationSeconds"] == 15
+
+
+def test_whoever_renews_it_keeps_it(server: Server, clock: Clock) -> None:
+    first, second = lease(server, clock, "first"), lease(server, clock, "second")
+    for _ in range(20):
+        first.renew()
+        second.renew()
+        clock.now += 2
+
+    assert (first.held(), second.held()) == (True, False)
+    assert server.lease is not None
+    assert server.lease["spec"]["leaseTransitions"] == 0
+
+
+def test_it_is_lost_at_the_renew_deadline_when_the_api_server_is_away(server: Server, clock: Clock) -> None:
+    holder = lease(server, clock, "first")
+    holder.renew()
+    server.away = True
+
+    clock.now += 9.9
+    holder.renew()
+    assert holder.held()
+
+    clock.now += 0.1
+    holder.renew()
+    assert not holder.held()
+
+    server.away = False
+    holder.renew()
+    assert holder.held()
+
+
+def test_a_renewal_that_takes_long_counts_from_its_beginning(server: Server, clock: Clock) -> None:
+    holder = lease(server, clock, "first")
+    stored = server.create
+
+    def slow(path: str, body: dict[str, Any]) -> dict[str, Any]:
+        clock.now += 9
+        return stored(path, body)
+
+    server.create = slow  # type: ignore[method-assign]
+    holder.renew()
+    assert holder.held()
+
+    clock.now += 1
+    assert not holder.held()
+
+
+def test_a_standby_takes_it_over_when_it_saw_no_renewal_for_the_whole_duration(server: Server, clock: Clock) -> None:
+    first, second = lease(server, clock, "first"), lease(server, clock, "second")
+    first.renew()
+    second.renew()
+
+    clock.now += 14.9
+    second.renew()
+    assert not second.held()
+
+    clock.now += 0.1
+    second.renew()
+    assert (first.held(), second.held()) == (False, True)
+    assert server.lease is not None
+    assert server.lease["spec"]["leaseTransitions"] == 1
+
+
+def test_a_holder_with_a_longer_duration_is_waited_for_as_long(server: Server, clock: Clock) -> None:
+    """As while the configuration of the replicas is being changed."""
+    first = lease(server, clock, "first", LeaseTimes(duration=60, renew_deadline=40, retry=5))
+    second = lease(server, clock, "second")
+    first.renew()
+    second.renew()
+
+    clock.now += 39
+    second.renew()
+
+    assert (first.held(), second.held()) == (True, False)
+
+
+def test_of_two_that_find_it_free_one_gets_it(server: Server, clock: Clock) -> None:
+    first, second = lease(server, clock, "first"), lease(server, clock, "second")
+    found = server.get
+
+    def both_look(path: str) -> dict[str, Any]:
+        server.get = found  # type: ignore[method-assign]
+        try:
+            return found(path)
+        finally:
+            second.renew()
+
+    server.get = both_look  # type: ignore[method-assign]
+    first.renew()
+
+    assert (first.held(), second.held()) == (False, True)
+
+
+def test_what_another_one_took_is_lost_at_once(server: Server, clock: Clock) -> None:
+    holder = lease(server, clock, "first")
+    holder.renew()
+    assert server.lease is not None
+    server.replace("", {**server.lease, "spec": {**server.lease["spec"], "holderIdentity": "somebody"}})
+
+    holder.renew()
+
+    assert not holder.held()
+
+
+def test_stopping_gives_it_up_and_the_next_one_need_not_wait(server: Server, clock: Clock) -> None:
+    first, second = lease(server, clock, "first"), lease(server, clock, "second")
+    first.renew()
+    second.renew()
+
+    first.stop()
+    second.renew()
+
+    assert (first.held(), second.held()) == (False, True)
+
+
+def test_stopping_late_does_not_give_up_what_another_one_holds(server: Server, clock: Clock) -> None:
+    first, second = lease(server, clock, "first"), lease(server, clock, "second")
+    first.renew()
+    second.renew()
+    patch = server.patch
+
+    def delayed(path: str, body: dict[str, Any], content_type: str) -> dict[str, Any]:
+        clock.now += 15
+        second.renew()
+        return patch(path, body, content_type)
+
+    server.patch = delayed  # type: ignore[method-assign]
+    first.stop()
+
+    assert second.held()
+    assert server.holder() == "second"
+
+
+def test_stopping_while_the_api_server_is_away_raises_nothing(server: Server, clock: Clock) -> None:
+    holder = lease(server, clock, "first")
+    holder.renew()
+    server.away = True
+
+    holder.stop()
+
+    assert not holder.held()
+
+
+@pytest.mark.parametrize("times", [(15, 15, 2), (10, 15, 2), (15, 10, 10), (15, 10, 0)])
+def test_times_by_which_two_could_hold_it_are_refused(times: tuple[float, float, float]) -> None:
+    with pytest.raises(ValueError, match="each must be shorter than the next"):
+        LeaseTimes(*times)
+
+
+def test_an_attempt_says_that_the_api_server_is_away(server: Server, clock: Clock) -> None:
+    server.away = True
+
+    with pytest.raises(ClusterError, match="gone"):
+        lease(server, clock, "first").attempt()

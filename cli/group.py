@@ -20,7 +20,7 @@ _COMMANDS = {
     "tree": "Draw the quota trees of manifests or of a cluster.",
     "explain": "Print the page of a rule.",
     "rules": "List the rules.",
-    "serve": "Run a server: the admission webhook.",
+    "serve": "Run a server: the admission webhook, or the reconciler that admits workloads.",
     "install": "Write manifests for a cluster: policies for the time the webhook is down.",
     "certs": "Make or inspect the webhook's certificates.",
 }

@@ -105,3 +105,45 @@ def webhook(
     )
     certificates = Certificates(folder, supplied, names, secret, service, validating, mutating, conversion)
     click.get_current_context().exit(run(settings, against, kubeconfig, certificates))
+
+
+@serve.command(epilog=EPILOG)
+@click.option(
+    "--mode",
+    type=click.Choice(["manage", "observe"]),
+    default="manage",
+    show_default=True,
+    help="manage: be the queue controller. observe: follow everything and write nothing.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address of probes and metrics; 0.0.0.0 in a pod.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8081, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--lease",
+    metavar="NAMESPACE/NAME",
+    default="quotree-system/quotree-reconciler",
+    show_default=True,
+    help="The Lease that one replica holds, and writes while it holds it.",
+)
+@click.option("--kubeconfig", metavar="FILE", help="Else KUBECONFIG, ~/.kube/config, or in a pod its service account.")
+@click.option("--context", metavar="NAME", help="Of the kubeconfig; else its current one.")
+@click.option("--config", metavar="FILE", help="In the form of Kueue's Configuration; else its defaults.")
+@click.option("--address-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the real address there.")
+@verbose
+def reconciler(
+    mode: str,
+    host: str,
+    port: int,
+    lease: str,
+    kubeconfig: str | None,
+    context: str | None,
+    config: str | None,
+    address_file: Path | None,
+) -> None:
+    """Admit, preempt and requeue the workloads of Kueue's queues, in place of Kueue's own manager."""
+    from cli.reconciling import Place, run  # here, since only this needs it
+    from cli.settings import obeyed
+    from reconciler.configured import Configured, read_configured
+
+    configured = obeyed(config, read_configured) if config else Configured()
+    place = Place(host, port, lease, kubeconfig, context, address_file)
+    click.get_current_context().exit(run(mode == "manage", configured, place))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from cli.documents import read
 from cli.exits import Misused
@@ -14,6 +15,7 @@ from policies.configuration import Configuration
 from policies.errors import PolicyError
 from policies.rule import Profile
 
+T = TypeVar("T")
 FILE = ".quotree.yaml"
 VARIABLE = "QUOTREE_CONFIG"
 
@@ -37,6 +39,11 @@ def _upward(paths: Sequence[str]) -> str | None:
 
 
 def _load(file: str) -> Configuration:
+    return obeyed(file, Configuration.read)
+
+
+def obeyed(file: str, reader: Callable[[Mapping[str, Any]], T]) -> T:
+    """What `reader` makes of the one document of a file. Raises Misused, naming file, line and key."""
     if not Path(file).is_file():
         raise Misused(f"{file}: no such configuration file")
     documents, unreadable = read([file], io.BytesIO())
@@ -45,7 +52,7 @@ def _load(file: str) -> Configuration:
     if len(documents) != 1:
         raise Misused(f"{file}: a configuration is one document, here are {len(documents)}")
     try:
-        return Configuration.read(documents[0].manifest)
+        return reader(documents[0].manifest)
     except PolicyError as error:
         position = documents[0].locate(getattr(error, "at", ""))
         raise Misused(f"{file}:{position.line}:{position.column}: {error}") from error

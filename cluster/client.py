@@ -56,15 +56,17 @@ class Cluster:
         )
 
     @classmethod
-    def connect(cls, context: str | None = None, kubeconfig: str | None = None) -> "Cluster":
+    def connect(
+        cls, context: str | None = None, kubeconfig: str | None = None, timeouts: Timeouts | None = None
+    ) -> "Cluster":
         """The cluster of a kubeconfig context; in a pod without any kubeconfig, the pod's own. Raises NotConfigured."""
         if context is None and kubeconfig is None and in_pod():
-            return cls.in_cluster()
+            return cls(from_service_account(), relogin=from_service_account, timeouts=timeouts)
 
         def login() -> Endpoint:
             return from_kubeconfig(context, kubeconfig)
 
-        return cls(login(), relogin=login)
+        return cls(login(), relogin=login, timeouts=timeouts)
 
     @classmethod
     def in_cluster(cls) -> "Cluster":

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cluster.client import Cluster
-from cluster.lease import Lease
 from reconciler.follow import follow
 from reconciler.loop import Loop, connect
+from reconciler.permit import Permit
 from scheduling.order import Ordering
 from scheduling.requests import DEFAULT, Counting
 from scheduling.state import Options
@@ -33,7 +33,7 @@ class Settings:
 class Reconciler:
     """Follows `cluster` from `start` to `stop`, and writes while `lease` is held; None: from the beginning."""
 
-    def __init__(self, cluster: Cluster, settings: Settings | None = None, lease: Lease | None = None) -> None:
+    def __init__(self, cluster: Cluster, settings: Settings | None = None, lease: Permit | None = None) -> None:
         settings = settings or Settings()
         self._cluster = cluster
         self._lease = lease
@@ -67,6 +67,15 @@ class Reconciler:
     def ready(self) -> bool:
         """Whether it knows everything there is."""
         return self.loop.complete
+
+    @property
+    def alive(self) -> bool:
+        """Whether the loop runs."""
+        return self._thread.is_alive()
+
+    def unknown(self) -> list[str]:
+        """The kinds that were not listed yet."""
+        return sorted(self.loop.followed.keys() - self.loop.listed)
 
     def _run(self) -> None:
         while not self._ended.is_set():

@@ -1,0 +1,135 @@
+"""Running the reconciler: its Lease, its probes, and its end."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import socket
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Gauge, ProcessCollector
+
+from cli.exits import Exit, Misused, OutOfReach
+from cluster.client import Cluster
+from cluster.errors import ClusterError
+from cluster.lease import Lease, LeaseTimes
+from cluster.wire import Timeouts
+from reconciler.configured import Configured
+from reconciler.health import HealthServer
+from reconciler.permit import Manage, Never, Rival
+from reconciler.process import Reconciler
+from webhook.logs import log_as_json
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where it runs: the address of its probes, its Lease as `namespace/name`, and its cluster."""
+
+    host: str
+    port: int
+    lease: str
+    kubeconfig: str | None = None
+    context: str | None = None
+    address_file: Path | None = None
+
+
+def run(manage: bool, configured: Configured, place: Place) -> Exit:
+    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot even begin."""
+    namespace, _, name = place.lease.partition("/")
+    if not (namespace and name) or "/" in name:
+        raise Misused(f"--lease takes NAMESPACE/NAME, not {place.lease!r}")
+    log_as_json()
+    for key in configured.idle:
+        log.info("%s of the configuration has no meaning here", key)
+    try:
+        with ExitStack() as opened:
+            times = configured.times
+            permit = _permit(opened, place, namespace, name, times) if manage else Never()
+            cluster = opened.enter_context(Cluster.connect(place.context, place.kubeconfig))
+            _Running(Reconciler(cluster, configured.settings, permit), permit).until_told(place)
+    except (ClusterError, OSError) as error:
+        raise OutOfReach(f"the reconciler cannot be served: {error}") from error
+    return Exit.CLEAN
+
+
+def _permit(opened: ExitStack, place: Place, namespace: str, name: str, times: LeaseTimes) -> Manage:
+    """Over connections of its own, which give up in time for another attempt before the Lease is lost."""
+    patience = Timeouts(connect=times.renew_deadline / 3, read=times.renew_deadline / 3)
+    cluster = opened.enter_context(Cluster.connect(place.context, place.kubeconfig, patience))
+    identity = f"{socket.gethostname()}_{uuid.uuid4()}"
+    return Manage(Lease(cluster, namespace, name, identity, times), Rival(cluster))
+
+
+class _Running:
+    """What probes and metrics say of a reconciler."""
+
+    def __init__(self, reconciler: Reconciler, permit: Manage | Never) -> None:
+        self._reconciler = reconciler
+        self._permit = permit
+        self._ended = threading.Event()
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        leads = Gauge("quotree_reconciler_writes", "1 while this process may write.", registry=self.registry)
+        leads.set_function(lambda: float(permit.held()))
+        knows = Gauge("quotree_reconciler_synced", "1 when every kind was listed.", registry=self.registry)
+        knows.set_function(lambda: float(reconciler.ready))
+
+    def until_told(self, place: Place) -> None:
+        """Serve until a signal comes. Raises OSError where the address cannot be had."""
+        server = HealthServer(place.host.strip("[]"), place.port, self.live, self.ready, self.registry)
+        server.start()
+        try:
+            with _signals(self._ended):
+                self._reconciler.start()
+                self._announce(server, place)
+                self._ended.wait()
+                log.info("stopping")
+                self._reconciler.stop()
+        finally:
+            server.close()
+
+    def live(self) -> list[str]:
+        return [] if self._reconciler.alive else ["the loop has ended, which is a fault of ours; restart the process"]
+
+    def ready(self) -> list[str]:
+        """Why it is not; a standby that knows everything is."""
+        if self._ended.is_set():
+            return ["stopping"]
+        problems = [f"{kind}: not listed yet" for kind in self._reconciler.unknown()]
+        obstacle = self._permit.obstacle() if isinstance(self._permit, Manage) else ""
+        return [*problems, *([obstacle] if obstacle else [])]
+
+    def _announce(self, server: HealthServer, place: Place) -> None:
+        host = f"[{place.host.strip('[]')}]" if ":" in place.host else place.host
+        address = {"url": f"http://{host}:{server.server_port}", "pid": os.getpid()}
+        log.info("serving", extra={"fields": address})
+        if place.address_file:
+            draft = place.address_file.with_name(place.address_file.name + ".new")
+            draft.write_text(json.dumps(address))
+            draft.replace(place.address_file)
+
+
+@contextmanager
+def _signals(ended: threading.Event) -> Iterator[None]:
+    """SIGTERM and SIGINT set the event; a second one ends the process as if nobody listened."""
+    told = (signal.SIGTERM, signal.SIGINT)
+
+    def end(number: int, _: object) -> None:
+        ended.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    before = {number: signal.signal(number, end) for number in told}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,117 @@
+"""`quotree serve reconciler` in a process of its own, before an API server that never has objects or never answers."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cli.runs import kubeconfig, run, write
+from tests.cluster.fake import FakeApi
+
+PATIENCE = 30.0
+
+
+@contextmanager
+def serving(folder: Path, *arguments: object) -> Iterator[str]:
+    """The address of its probes; afterwards it is stopped by SIGTERM and must end with 0."""
+    address = folder / "address.json"
+    command = [sys.executable, "-m", "cli.main", "serve", "reconciler", "--port", "0"]
+    command += ["--address-file", str(address), *map(str, arguments)]
+    with (folder / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            deadline = time.monotonic() + PATIENCE
+            while not address.exists():
+                assert process.poll() is None, (folder / "log").read_text()
+                assert time.monotonic() < deadline, (folder / "log").read_text()
+                time.sleep(0.02)
+            yield json.loads(address.read_text())["url"]
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(PATIENCE) == 0, (folder / "log").read_text()
+
+
+def get(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=PATIENCE) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    server = FakeApi()
+    yield server
+    server.close()
+
+
+def test_it_is_not_ready_before_the_cluster_was_read(tmp_path: Path) -> None:
+    nowhere = kubeconfig(tmp_path, "http://127.0.0.1:1")
+
+    with serving(tmp_path, "--kubeconfig", nowhere) as url:
+        assert get(f"{url}/livez") == (200, "ok\n")
+        code, text = get(f"{url}/readyz")
+
+    assert code == 503
+    assert "Workload: not listed yet\n" in text
+
+
+def test_what_it_logs_are_json_lines(tmp_path: Path) -> None:
+    with serving(tmp_path, "--kubeconfig", kubeconfig(tmp_path, "http://127.0.0.1:1")):
+        pass
+
+    lines = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [line["message"] for line in lines if line["message"] in ("serving", "stopping")] == ["serving", "stopping"]
+    assert all(line["level"] for line in lines)
+
+
+def test_observing_writes_nothing_and_asks_for_no_lease(tmp_path: Path, api: FakeApi) -> None:
+    with serving(tmp_path, "--mode", "observe", "--kubeconfig", kubeconfig(tmp_path, api.url)) as url:
+        deadline = time.monotonic() + PATIENCE
+        while get(f"{url}/readyz")[0] != 200:
+            assert time.monotonic() < deadline, get(f"{url}/readyz")
+            time.sleep(0.02)
+        assert "quotree_reconciler_writes 0.0" in get(f"{url}/metrics")[1]
+
+    assert {seen.method for seen in api.seen} == {"GET"}
+    assert not [seen for seen in api.seen if seen.path.endswith("/leases")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["--lease", "quotree"], 2, "--lease takes NAMESPACE/NAME"),
+        (["--lease", "a/b/c"], 2, "--lease takes NAMESPACE/NAME"),
+        (["--kubeconfig", "/no/such"], 4, "/no/such: no such kubeconfig"),
+        (["--config", "/no/such.yaml"], 2, "no such configuration file"),
+        (["--mode", "both"], 2, "--mode"),
+        (["--port", "65536"], 2, "--port"),
+    ],
+)
+def test_what_cannot_be_served_is_said_at_once(arguments: list[str], code: int, told: str) -> None:
+    result = run("serve", "reconciler", *arguments)
+
+    assert result.exit_code == code
+    assert told in result.stderr
+
+
+def test_a_wrong_configuration_is_told_with_its_line(tmp_path: Path) -> None:
+    head = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+    file = write(tmp_path / "kueue.yaml", {**head, "leaderElection": {"leaseDuraton": "15s"}})
+
+    result = run("serve", "reconciler", "--config", file)
+
+    assert result.exit_code == 2
+    assert f"{file}:4:" in result.stderr
+    assert "did you mean 'leaseDuration'?" in result.stderr

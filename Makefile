@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock run test unit thorough check format generate conformance bench controlplane clean
+.PHONY: help venv lock run test unit thorough check format generate conformance bench soak controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -54,6 +54,9 @@ conformance: venv ## the cases of Kueue, Volcano and YuniKorn; QUOTREE_CONFORMAN
 
 bench: venv ## the figures that docs/performance.md quotes
 	$(BIN)/python -m tests.bench
+
+soak: venv ## random load on a reconciler that is killed behind a failing line; SOAK_SECONDS, 1800 of itself
+	SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s tests/apiserver/test_reconciler_faults.py
 
 controlplane: venv ## build the real API server that the tests use
 	$(BIN)/python -m tests.apiserver.build

@@ -1,0 +1,113 @@
+"""What an independent watcher of the API server saw, in the order of resource versions, and its recount."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import NamedTuple
+
+from cluster.client import Cluster
+from cluster.errors import ClusterError
+from cluster.resource import Resource
+from tests.reconciler.recount import Manifest, Node, Tree, given, holds_quota, node
+
+GROUP = "kueue.x-k8s.io"
+KINDS = {
+    "ClusterQueue": Resource(GROUP, "v1beta2", "clusterqueues", namespaced=False),
+    "Cohort": Resource(GROUP, "v1beta2", "cohorts", namespaced=False),
+    "Workload": Resource(GROUP, "v1beta2", "workloads", namespaced=True),
+}
+
+
+class Happened(NamedTuple):
+    """`holds`: the ClusterQueue and cpus of a Workload with quota; `node`: quota; both None where it has or is none."""
+
+    version: int
+    at: float
+    kind: str
+    name: str
+    uid: str
+    holds: tuple[str, int] | None
+    node: Node | None
+
+
+class History:
+    """Watches from `start` to `stop`."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._ended = threading.Event()
+        self.events: list[Happened] = []
+        self._threads = [threading.Thread(target=self._follow, args=(kind,), daemon=True) for kind in KINDS]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self) -> None:
+        """After the last watch of a second."""
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(10)
+
+    def _follow(self, kind: str) -> None:
+        listing = self._cluster.snapshot(KINDS[kind], lambda manifest: manifest)
+        version = listing.resource_version
+        for manifest in listing.items:
+            self._note(kind, manifest, False)
+        while not self._ended.is_set():
+            try:
+                with self._cluster.watch(KINDS[kind], version, seconds=1) as watch:
+                    for event in watch:
+                        version = event.resource_version
+                        if event.kind != "BOOKMARK":
+                            self._note(kind, event.manifest, event.kind == "DELETED")
+            except ClusterError:
+                self._ended.wait(0.2)
+
+    def _note(self, kind: str, manifest: Manifest, gone: bool) -> None:
+        meta = manifest["metadata"]
+        holds = given(manifest) if kind == "Workload" and not gone and holds_quota(manifest) else None
+        place = node(manifest) if kind != "Workload" and not gone else None
+        version = int(meta["resourceVersion"])
+        name = f"{meta.get('namespace', '')}/{meta['name']}" if kind == "Workload" else meta["name"]
+        self.events.append(Happened(version, time.monotonic(), kind, name, meta["uid"], holds, place))
+
+    def over_admissions(self, lag: float) -> list[str]:
+        """Each time that a Workload got quota that was not there, in no tree of the `lag` seconds before."""
+        nodes: dict[str, Node] = {}
+        trees: list[tuple[float, Tree]] = []
+        holding: dict[str, tuple[str, int]] = {}
+        found: list[str] = []
+        for event in sorted(self.events, key=lambda each: each.version):
+            if event.kind != "Workload":
+                nodes.pop(event.name, None)
+                nodes.update({event.name: event.node} if event.node else {})
+                trees = [*_recent(trees, event.at - lag), (event.at, Tree(dict(nodes)))]
+                continue
+            before, had = _sums(holding), holding.pop(event.uid, None)
+            if event.holds:
+                holding[event.uid] = event.holds
+            if event.holds and not had:
+                after = _sums(holding)
+                wrong = [tree.overdrawn(before, after) for _, tree in _recent(trees, event.at - lag)]
+                if all(wrong):
+                    found.append(f"{event.name} at {event.version}: {wrong[-1]}")
+        return found
+
+    def admissions(self) -> int:
+        """How many Workloads were seen with quota."""
+        return len({event.uid for event in self.events if event.holds})
+
+
+def _recent(trees: list[tuple[float, Tree]], since: float) -> list[tuple[float, Tree]]:
+    """Those that held at some moment since: the last one before it, too."""
+    first = next((index for index, (at, _) in enumerate(trees) if at >= since), len(trees))
+    return trees[max(0, first - 1) :]
+
+
+def _sums(holding: dict[str, tuple[str, int]]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for queue, cpus in holding.values():
+        sums[queue] = sums.get(queue, 0) + cpus
+    return sums

@@ -112,11 +112,15 @@ class ResourceGroup:
 
 @dataclass(frozen=True, slots=True)
 class VolcanoSettings:
-    """Volcano's own flags, by their defaults there. A child of root has depth 1."""
+    """Volcano's own flags, by their defaults there. A child of root has depth 1.
+
+    `queue_allocation_gate` is its feature gate SchedulingGatesQueueAdmission, as its webhook has it.
+    """
 
     max_queue_depth: int = 5
     root_queue_protection: bool = True
     queue_allocated_pods_check: bool = False
+    queue_allocation_gate: bool = False
     resource_groups: tuple[ResourceGroup, ...] = ()
 
 
@@ -198,6 +202,7 @@ class Configuration:
                 max_queue_depth=volcano.number("maxQueueDepth", VolcanoSettings().max_queue_depth),
                 root_queue_protection=volcano.flag("rootQueueProtection", True),
                 queue_allocated_pods_check=volcano.flag("queueAllocatedPodsCheck", False),
+                queue_allocation_gate=volcano.flag("queueAllocationGate", False),
                 resource_groups=tuple(_resource_group(section) for section in volcano.sections("resourceGroups")),
             ),
             yunikorn=YuniKornSettings(

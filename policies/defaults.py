@@ -15,7 +15,7 @@ from policies.objects import GroupKind, Ref
 from policies.patching import patched
 from policies.proposal import Operation, User
 from policies.rule import Profile
-from policies.volcano_defaults import complete_job, complete_pod
+from policies.volcano_defaults import complete_job, complete_pod, gated_pod
 from policies.yunikorn_admission import Filters, Request, mutated_pod, mutated_workload
 
 Patch = list[dict[str, Any]]
@@ -79,6 +79,7 @@ def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user:
     held = held_pod(manifest, configuration.kueue)
     manifest = patched(manifest, held)
     volcanos = complete_pod(manifest, configuration.volcano.resource_groups)
+    volcanos += gated_pod(patched(manifest, volcanos), configuration.volcano.queue_allocation_gate)
     return held + (volcanos or _yunikorn_work(core.POD, manifest, forest, configuration.yunikorn, user))
 
 

@@ -12,6 +12,8 @@ from policies.dialects.volcano_job import MAX_RETRY, NEEDS, SCHEDULER, task_name
 
 Patch = list[dict[str, Any]]
 
+QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
+"""The annotation by which a pod asks for the scheduling gate of the same name."""
 GROUP_ANNOTATION = "volcano.sh/resource-group"
 
 
@@ -76,6 +78,18 @@ def complete_pod(manifest: Manifest, groups: tuple[ResourceGroup, ...]) -> Patch
     if group.scheduler_name and spec.get("schedulerName") != group.scheduler_name:
         patch.append(add(group.scheduler_name, "spec", "schedulerName"))
     return patch
+
+
+def gated_pod(manifest: Manifest, switched_on: bool) -> Patch:
+    """A pod of Volcano's that asks for it waits for its queue at a gate, where no autoscaler makes nodes for it."""
+    spec = mapping(manifest.get("spec"))
+    asks = texts(metadata(manifest).get("annotations")).get(QUEUE_GATE) == "true"
+    gates = listing(spec.get("schedulingGates"))
+    if not switched_on or not asks or spec.get("schedulerName") != SCHEDULER:
+        return []
+    if any(mapping(gate).get("name") == QUEUE_GATE for gate in gates):
+        return []
+    return [add([*gates, {"name": QUEUE_GATE}], "spec", "schedulingGates")]
 
 
 def _belongs(manifest: Manifest, group: ResourceGroup) -> bool:

@@ -8,11 +8,11 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from policies.configuration import Configuration, ResourceGroup, VolcanoSettings
+from policies.configuration import Configuration, KueueSettings, ResourceGroup, VolcanoSettings
 from policies.defaults import patch
 from policies.forest import Forest
 from policies.proposal import Operation
-from policies.volcano_defaults import complete_job, complete_pod
+from policies.volcano_defaults import QUEUE_GATE, complete_job, complete_pod, gated_pod
 
 Manifest = dict[str, Any]
 
@@ -124,3 +124,35 @@ def test_the_groups_of_the_configuration_count() -> None:
         "/spec/affinity",
         "/spec/tolerations",
     ]
+
+
+def test_a_pod_that_asks_for_it_waits_for_its_queue_at_a_gate() -> None:
+    manifest = pod({"schedulerName": "volcano", "schedulingGates": [{"name": "other"}]}, **{QUEUE_GATE: "true"})
+    manifest_after = jsonpatch.apply_patch(copy.deepcopy(manifest), gated_pod(manifest, switched_on=True))
+
+    assert manifest_after["spec"]["schedulingGates"] == [{"name": "other"}, {"name": QUEUE_GATE}]
+    assert gated_pod(manifest_after, switched_on=True) == []
+    assert gated_pod(manifest, switched_on=False) == []
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pod({"schedulerName": "volcano"}),
+        pod({"schedulerName": "volcano"}, **{QUEUE_GATE: "false"}),
+        pod({}, **{QUEUE_GATE: "true"}),
+        pod(None, **{QUEUE_GATE: "true"}),
+    ],
+)
+def test_pods_that_do_not_ask_volcano_for_the_gate_get_none(manifest: Manifest) -> None:
+    assert gated_pod(manifest, switched_on=True) == []
+
+
+def test_the_gates_of_two_projects_stand_side_by_side() -> None:
+    both = Configuration(volcano=VolcanoSettings(queue_allocation_gate=True), kueue=KueueSettings(manage_pods=True))
+    manifest = pod({"schedulerName": "volcano"}, **{QUEUE_GATE: "true"})
+    manifest["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "a"}
+
+    done = jsonpatch.apply_patch(copy.deepcopy(manifest), patch(manifest, Forest(), both))
+
+    assert [gate["name"] for gate in done["spec"]["schedulingGates"]] == ["kueue.x-k8s.io/admission", QUEUE_GATE]

@@ -38,7 +38,8 @@ class World:
     """`ordering` and `counting` are Kueue's configuration of the queue order and of requests; `consumption` is there
     with admission fair sharing.
 
-    `now` of each method is the moment of the event in nanoseconds.
+    `now` of each method is the moment of the event in nanoseconds. `judged`: the ClusterQueues that came to admit or
+    no longer do, until who looks clears it.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class World:
         self.workloads: dict[str, Workload] = {}
         self.checks: dict[str, CheckSettings] = {}
         self.readiness: dict[str, Readiness] = {}
+        self.judged: set[str] = set()
         self.surroundings: dict[str, Surroundings] = {}
         self.overheads: Mapping[str, Amounts] = {}
         self.terminating: set[str] = set()
@@ -198,6 +200,8 @@ class World:
     def drop_local_queue(self, key: str) -> None:
         self._touch_local_queue(key)
         self.queues.drop_local_queue(key)
+        if self.consumption is not None:
+            self.consumption.drop(key)
 
     def _touch_local_queue(self, key: str) -> None:
         """It, and the ClusterQueue where its workloads wait as things stand."""
@@ -220,8 +224,7 @@ class World:
         """What the RuntimeClasses add to a pod, by their names."""
         self.overheads = overheads
         for namespace in [*self.queues.namespaces]:
-            limits = self.around(namespace).limit_ranges
-            self.put_limit_ranges(namespace, limits, now)
+            self.put_limit_ranges(namespace, self.around(namespace).limit_ranges, now)
 
     def put_limit_ranges(self, namespace: str, limits: Summary, now: int) -> None:
         """The LimitRanges of a namespace, merged."""
@@ -359,6 +362,7 @@ class World:
         found = readiness(queue.settings, self.state.flavors, self.checks, cycle, queue.name in self.terminating)
         if self.readiness.get(queue.name) != found:
             self.touched.queue(queue.name)
+            self.judged.add(queue.name)
         self.readiness[queue.name] = found
         queue.inactive = "" if found.active else found.message
 

@@ -225,6 +225,14 @@ def test_what_is_stored_does_not_undo_a_later_sample() -> None:
     assert status_of_local_queue(made, "ns/q")["fairSharing"] == shown
 
 
+def test_a_local_queue_that_comes_again_begins_anew() -> None:
+    made = world(consumption=fading())
+    sample(made, "ns/q", NOW)
+    made.drop_local_queue("ns/q")
+    made.put_local_queue(LocalQueueSettings("ns", "q", "q"), NOW)
+    assert "fairSharing" not in status_of_local_queue(made, "ns/q")
+
+
 def test_without_admission_fair_sharing_nothing_is_sampled_or_shown() -> None:
     made = world()
     remember(made, "ns/q", {"fairSharing": {"admissionFairSharingStatus": {"lastUpdate": written(NOW)}}})

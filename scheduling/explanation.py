@@ -45,8 +45,20 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """A node whose lendingLimit keeps `amount` of the pair, that is not in use, from the rest of the tree."""
+
+    node: str
+    is_queue: bool
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
 class Lack:
-    """What one flavor is short of. `ever` False: it would not fit were nothing in use. Amounts as quota counts them."""
+    """What one flavor is short of. `ever` False: it would not fit were nothing in use. Amounts as quota counts them.
+
+    `kept` is what lendingLimits keep back where the whole tree is short; those that keep most first, a handful.
+    """
 
     pod_set: str
     pair: FlavorResource
@@ -55,6 +67,7 @@ class Lack:
     ever: bool
     obstacle: Obstacle | None
     holders: tuple[Holder, ...] = ()
+    kept: tuple[Kept, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +87,34 @@ class Explanation:
     others: tuple[str, ...] = field(default=())
 
 
-def explain(world: World, key: str, position: int | None = None) -> Explanation | None:
+class Seen:
+    """What was found out about whole trees, for several explanations of one and the same moment."""
+
+    def __init__(self) -> None:
+        self._holders: dict[tuple[QuotaNode, FlavorResource], tuple[Holder, ...]] = {}
+        self._kept: dict[tuple[QuotaNode, FlavorResource, bool], list[tuple[QuotaNode, int]]] = {}
+
+    def holders(self, node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:
+        at = (node.root, pair)
+        if at not in self._holders:
+            self._holders[at] = holders_of(node, pair)
+        return self._holders[at]
+
+    def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[Kept, ...]:
+        """Who else keeps what of the pair to itself; `ever`: were nothing in use."""
+        at = (node.root, pair, ever)
+        if at not in self._kept:
+            self._kept[at] = _keepers(node.root, pair, ever)
+        path = set(node.path())
+        others = [(each, amount) for each, amount in self._kept[at] if each not in path]
+        return tuple(Kept(each.name, each.is_queue, amount) for each, amount in others[:_MOST_HOLDERS])
+
+
+def explain(world: World, key: str, position: int | None = None, seen: Seen | None = None) -> Explanation | None:
     """Why the workload waits; None where it holds quota, is finished, or is unknown.
 
     `position` is its place in the ClusterQueue where that is known already; else it is looked up among all.
+    `seen` serves several explanations while nothing changes.
     """
     workload = world.workloads.get(key)
     if workload is None or key in world.state.reservations or not workload.queueable:
@@ -95,15 +132,15 @@ def explain(world: World, key: str, position: int | None = None) -> Explanation 
     wait = world.found_out(key)
     if wait is None:
         return Explanation(key, name, "PendingEvaluation", "It waits for its turn", position)
-    return _told(queue, key, wait, position, set_aside=not pending.is_active(key))
+    return _told(queue, key, wait, position, seen or Seen(), set_aside=not pending.is_active(key))
 
 
-def _told(queue: Queue, key: str, wait: Wait, position: int, *, set_aside: bool) -> Explanation:
+def _told(queue: Queue, key: str, wait: Wait, position: int, seen: Seen, *, set_aside: bool) -> Explanation:
     lacks: list[Lack] = []
     others: list[str] = []
     for pod_set in wait.assignment.pod_sets if wait.assignment else ():
         for reason in pod_set.reasons:
-            lack = _lack(queue.node, pod_set.name, reason)
+            lack = _lack(queue.node, pod_set.name, reason, seen)
             if lack is not None:
                 lacks.append(lack)
             else:
@@ -121,13 +158,16 @@ def _told(queue: Queue, key: str, wait: Wait, position: int, *, set_aside: bool)
     )
 
 
-def _lack(node: QuotaNode, pod_set: str, reason: Reason) -> Lack | None:
+def _lack(node: QuotaNode, pod_set: str, reason: Reason, seen: Seen) -> Lack | None:
     if isinstance(reason, Short):
-        found, holders = obstacle(node, reason.pair, reason.wanted), holders_of(node, reason.pair)
-        return Lack(pod_set, reason.pair, reason.wanted, reason.free, True, found, holders)
+        found, holders = obstacle(node, reason.pair, reason.wanted), seen.holders(node, reason.pair)
+        kept = seen.kept(node, reason.pair) if found is not None and found.limit == NOMINAL_QUOTA else ()
+        return Lack(pod_set, reason.pair, reason.wanted, reason.free, True, found, holders, kept)
     if isinstance(reason, BeyondMaximum):
         wanted = reason.earlier + reason.asked
-        return Lack(pod_set, reason.pair, wanted, reason.maximum, False, limit_of(node, reason.pair, wanted))
+        limit = limit_of(node, reason.pair, wanted)
+        kept = seen.kept(node, reason.pair, ever=True) if limit is not None and limit.limit == NOMINAL_QUOTA else ()
+        return Lack(pod_set, reason.pair, wanted, reason.maximum, False, limit, (), kept)
     return None
 
 
@@ -182,3 +222,15 @@ def holders_of(node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:
             if used > 0:
                 found.append(Holder(queue.name, used, max(0, used - queue.nominal(pair))))
     return tuple(sorted(found, key=lambda held: (-held.borrowed, -held.used, held.queue))[:_MOST_HOLDERS])
+
+
+def _keepers(root: QuotaNode, pair: FlavorResource, ever: bool) -> list[tuple[QuotaNode, int]]:
+    """Nodes that do not lend all of the pair that they have, with what they keep; most first."""
+    found, stack = [], [root]
+    while stack:
+        here = stack.pop()
+        stack.extend((*here.cohorts.values(), *here.queues.values()))
+        amount = here.local.get(pair, 0) if ever else here.local_free(pair)
+        if amount > 0:
+            found.append((here, amount))
+    return sorted(found, key=lambda kept: (-kept[1], kept[0].name))

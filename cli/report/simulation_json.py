@@ -164,6 +164,10 @@ def _lack(lack: Lack) -> dict[str, Any]:
             "limit": obstacle.limit,
             "lacking": amount(obstacle.lacking),
         },
+        "kept": [
+            {"kind": "ClusterQueue" if kept.is_queue else "Cohort", "name": kept.node, "amount": amount(kept.amount)}
+            for kept in lack.kept
+        ],
         "holders": [
             {"clusterQueue": holder.queue, "used": amount(holder.used), "borrowed": amount(holder.borrowed)}
             for holder in lack.holders

@@ -156,12 +156,15 @@ def _lack_lines(lack: Lack) -> Iterator[str]:
     yield f"{lack.pair}: pod set {lack.pod_set} needs {amount(lack.wanted)}, {there}"
     if lack.obstacle is not None:
         yield f"  {_cure(lack, lack.obstacle)}"
+    if lack.kept:
+        kept = ", ".join(f"{_kind(each.is_queue)} {each.node} {amount(each.amount)}" for each in lack.kept)
+        yield f"  kept back by lendingLimit: {kept}"
     if lack.holders:
         yield f"  in use by {', '.join(_holder(lack, holder) for holder in lack.holders)}"
 
 
 def _cure(lack: Lack, obstacle: Obstacle) -> str:
-    kind = "ClusterQueue" if obstacle.is_queue else "Cohort"
+    kind = _kind(obstacle.is_queue)
     missing = written(lack.pair.resource, obstacle.lacking)
     if obstacle.limit == BORROWING_LIMIT:
         return (
@@ -170,6 +173,10 @@ def _cure(lack: Lack, obstacle: Obstacle) -> str:
     tree = f"the tree of {kind} {obstacle.node}" if not obstacle.is_queue else f"{kind} {obstacle.node}"
     back = f", or {missing} given back" if lack.ever else ""
     return f"{missing} short at {kind} {obstacle.node}: {tree} needs {missing} more nominalQuota that may be used{back}"
+
+
+def _kind(is_queue: bool) -> str:
+    return "ClusterQueue" if is_queue else "Cohort"
 
 
 def _holder(lack: Lack, holder: Holder) -> str:

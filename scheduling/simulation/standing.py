@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scheduling.amounts import FlavorResource, plus
-from scheduling.explanation import Explanation, explain
+from scheduling.explanation import Explanation, Seen, explain
 from scheduling.node import QuotaNode
 from scheduling.queue_settings import STRICT_FIFO
 from scheduling.simulation.happening import Placed
@@ -73,11 +73,11 @@ def waiting(simulation: Simulation) -> list[Waiting]:
     idle = [each for each in world.workloads.values() if not each.counts and not each.finished]
     waits = [each for each in idle if each.queueable]
     homeless = sorted(each.key for each in waits if world.queues.queue_of(each) is None)
-    told = [_waiting(simulation, key) for key in homeless]
+    told, seen = [_waiting(simulation, key) for key in homeless], Seen()
     for _, queue in sorted(world.queues.pending.items()):
         entries = queue.entries()
         head = entries[0].key if entries and queue.strategy == STRICT_FIFO else ""
-        told += [_waiting(simulation, entry.key, at, head) for at, entry in enumerate(entries, start=1)]
+        told += [_waiting(simulation, entry.key, at, head, seen) for at, entry in enumerate(entries, start=1)]
     return told + [_deactivated(each) for each in sorted(idle, key=lambda each: each.key) if not each.queueable]
 
 
@@ -93,9 +93,11 @@ def waits(simulation: Simulation, key: str) -> Waiting | None:
     return _waiting(simulation, key, None, queue.entries()[0].key if queue is not None and strict else "")
 
 
-def _waiting(simulation: Simulation, key: str, position: int | None = None, head: str = "") -> Waiting:
+def _waiting(
+    simulation: Simulation, key: str, position: int | None = None, head: str = "", seen: Seen | None = None
+) -> Waiting:
     workload = simulation.world.workloads[key]
-    explanation = explain(simulation.world, key, position)
+    explanation = explain(simulation.world, key, position, seen)
     assert explanation is not None
     later = workload.requeue.at if workload.requeue else 0
     not_before = later if later > simulation.now else 0

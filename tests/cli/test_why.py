@@ -76,6 +76,28 @@ def test_one_that_is_over_says_so(tmp_path: Path) -> None:
     assert run("why", "ns/over", "--against", f"files:{tmp_path}").stdout == "Job ns/over is finished\n"
 
 
+def test_what_lending_limits_keep_back_is_named(tmp_path: Path) -> None:
+    lender = org_queue("lender", 8, "org")
+    lender["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["lendingLimit"] = 3
+    queues = (org_queue("a", 4, "org"), lender, local("a"), local("lender"))
+    jobs = (
+        batch_job("own", "lender", 1),
+        batch_job("now", "a", 7),
+        batch_job("soon", "a", 2),
+        batch_job("big", "a", 9),
+    )
+    write(tmp_path / "a.yaml", FLAVOR, *queues, *jobs)
+
+    soon, big = (run("why", f"ns/{name}", "--against", f"files:{tmp_path}").stdout for name in ("soon", "big"))
+
+    assert "2 short at Cohort org" in soon
+    assert "    kept back by lendingLimit: ClusterQueue lender 4\n" in soon
+    assert "2 short at Cohort org" in big
+    assert "    kept back by lendingLimit: ClusterQueue lender 5\n" in big
+    (lack,) = json.loads(run("why", "ns/soon", "--against", f"files:{tmp_path}", "-o", "json").stdout)["lacks"]
+    assert lack["kept"] == [{"kind": "ClusterQueue", "name": "lender", "amount": "4"}]
+
+
 def test_one_that_no_queue_has_says_why(tmp_path: Path) -> None:
     write(tmp_path / "a.yaml", FLAVOR, org_queue("a", 1), local("a"), batch_job("free", None, 1))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from policies.dialects.kueue import AdmissionCheckUse
 from scheduling.queue_settings import CheckSettings, QueueSettings
 
+CYCLE = "CohortCycleDetected"
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 
@@ -42,7 +43,7 @@ def readiness(
     faults = [*_own(queue, flavors, checks), *_multikueue(queue.checks, checks)]
     if cycle:
         way = " -> ".join(str(getattr(cohort, "name", cohort)) for cohort in (*cycle, cycle[0]))
-        faults.append(("CohortCycleDetected", f"its cohorts form a cycle: {way}"))
+        faults.append((CYCLE, f"its cohorts form a cycle: {way}"))
     if not faults:
         return READY
     messages = ", ".join(message for _, message in faults)

@@ -1,0 +1,145 @@
+"""The component of the reconciler, as far as it can be judged without a kubelet; see tests/apiserver for the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from prometheus_client import CollectorRegistry
+
+from cli.serve import reconciler as command
+from reconciler.configured import read_configured
+from reconciler.feed import FOLLOWED
+from reconciler.health import HealthServer
+from reconciler.permit import KUEUE_LEASE
+
+MANIFESTS = Path(__file__).parents[2] / "manifests"
+COMPONENT = MANIFESTS / "components" / "reconciler"
+OBJECTS: list[dict[str, Any]] = [
+    document
+    for name in yaml.safe_load((COMPONENT / "kustomization.yaml").read_text())["resources"]
+    for document in yaml.safe_load_all((COMPONENT / name).read_text())
+]
+NAME = "quotree-reconciler"
+
+
+def only(kind: str, name: str = NAME) -> dict[str, Any]:
+    (found,) = [thing for thing in OBJECTS if (thing["kind"], thing["metadata"]["name"]) == (kind, name)]
+    return found
+
+
+def pod() -> dict[str, Any]:
+    return dict(only("Deployment")["spec"]["template"]["spec"])
+
+
+def container() -> dict[str, Any]:
+    (single,) = pod()["containers"]
+    return dict(single)
+
+
+def allowed(role: dict[str, Any], verb: str) -> set[tuple[str, str]]:
+    """The pairs of group and resource, of whatever name."""
+    return {
+        (group, resource)
+        for rule in role["rules"]
+        if verb in rule["verbs"] and "resourceNames" not in rule
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+
+
+def test_the_webhook_alone_stays_the_default() -> None:
+    base = yaml.safe_load((MANIFESTS / "base" / "kustomization.yaml").read_text())
+    both = yaml.safe_load((MANIFESTS / "with-reconciler" / "kustomization.yaml").read_text())
+
+    assert "components" not in base
+    assert (both["resources"], both["components"]) == (["../base"], ["../components/reconciler"])
+    assert yaml.safe_load((COMPONENT / "kustomization.yaml").read_text())["kind"] == "Component"
+
+
+def test_it_may_follow_exactly_what_it_follows() -> None:
+    followed = {(each.resource.group, each.resource.plural) for each in FOLLOWED}
+    role = only("ClusterRole")
+
+    assert allowed(role, "list") == followed
+    assert allowed(role, "watch") == followed
+
+
+def test_no_rule_allows_everything_or_secrets_or_pods() -> None:
+    roles = [thing for thing in OBJECTS if thing["kind"] in ("ClusterRole", "Role")]
+    resources = {resource for role in roles for rule in role["rules"] for resource in rule["resources"]}
+
+    assert "*" not in str([role["rules"] for role in roles])
+    assert not {"secrets", "pods", "configmaps"} & resources
+
+
+def test_of_leases_it_writes_its_own_and_reads_kueues() -> None:
+    (kueue,) = [rule for rule in only("ClusterRole")["rules"] if rule["resources"] == ["leases"]]
+    assert (kueue["resourceNames"], kueue["verbs"]) == ([KUEUE_LEASE], ["list", "watch"])
+
+    created, own = only("Role")["rules"]
+    assert created["verbs"] == ["create"]
+    assert (own["resourceNames"], own["verbs"]) == ([NAME], ["get", "update", "patch"])
+    assert f"--lease={only('Role')['metadata']['namespace']}/{NAME}" in container()["args"]
+
+
+def test_each_binding_joins_a_role_and_the_account_of_the_pod() -> None:
+    for kind in ("ClusterRole", "Role"):
+        binding = only(f"{kind}Binding")
+        assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": NAME}
+        assert binding["subjects"] == [{"kind": "ServiceAccount", "name": NAME, "namespace": "quotree-system"}]
+    assert pod()["serviceAccountName"] == only("ServiceAccount")["metadata"]["name"]
+
+
+def test_a_user_of_batch_jobs_sees_queues_and_changes_only_jobs() -> None:
+    user, admin = only("ClusterRole", "quotree-batch-user"), only("ClusterRole", "quotree-batch-admin")
+
+    assert allowed(user, "update") == {("batch", "jobs")}
+    assert allowed(user, "get") - {("batch", "jobs"), ("batch", "jobs/status")} == {
+        ("kueue.x-k8s.io", name) for name in ("localqueues", "workloads", "localqueues/status", "workloads/status")
+    }
+    for verb in ("get", "list", "create", "delete"):
+        assert allowed(user, verb) <= allowed(admin, verb)
+    assert not {pair for pair in allowed(admin, "update") if "/" in pair[1]}
+
+
+def test_two_replicas_run_and_one_may_be_disturbed() -> None:
+    labels = only("Deployment")["spec"]["selector"]["matchLabels"]
+
+    assert only("Deployment")["spec"]["replicas"] == 2
+    assert only("PodDisruptionBudget")["spec"] == {"maxUnavailable": 1, "selector": {"matchLabels": labels}}
+    assert only("Deployment")["spec"]["template"]["metadata"]["labels"] == labels
+
+
+def test_the_pod_is_restricted_as_that_of_the_webhook() -> None:
+    webhook = yaml.safe_load((MANIFESTS / "base" / "deployment.yaml").read_text())["spec"]["template"]["spec"]
+
+    assert pod()["securityContext"] == webhook["securityContext"]
+    assert container()["securityContext"] == webhook["containers"][0]["securityContext"]
+    assert {volume["name"] for volume in pod()["volumes"]} == {mount["name"] for mount in container()["volumeMounts"]}
+
+
+def test_the_probes_ask_paths_that_exist() -> None:
+    server = HealthServer("127.0.0.1", 0, list, list, CollectorRegistry())
+    (port,) = container()["ports"]
+    try:
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            asked = container()[probe]["httpGet"]
+            assert server.answer(asked["path"])[0] == 200
+            assert asked["port"] == port["name"]
+    finally:
+        server.server_close()
+    assert f"--port={port['containerPort']}" in container()["args"]
+
+
+def test_the_arguments_are_those_of_the_command() -> None:
+    flags = {flag for option in command.params for flag in option.opts}
+
+    assert {arg.partition("=")[0] for arg in container()["args"] if arg.startswith("--")} <= flags
+
+
+def test_the_shipped_configuration_can_be_read_and_all_of_it_counts() -> None:
+    (text,) = only("ConfigMap")["data"].values()
+
+    assert read_configured(yaml.safe_load(text)).idle == ()

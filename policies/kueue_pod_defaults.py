@@ -11,7 +11,14 @@ from typing import Any
 
 from policies import fields
 from policies.configuration import KueueSettings
-from policies.dialects.kueue_jobs import MANAGED, POD_GROUP, PRIORITY_CLASS, QUEUE_NAME, managed_owner
+from policies.dialects.kueue_jobs import (
+    MANAGED,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+    SUSPENDED_BY,
+    managed_owner,
+)
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, text, texts
 from policies.objects import GroupKind
@@ -20,7 +27,6 @@ from policies.pod_shape import role_hash
 Patch = list[dict[str, Any]]
 Path = tuple[str, ...]
 
-SUSPENDED_BY = f"{PREFIX}pod-suspending-parent"
 ROLE_HASH = f"{PREFIX}role-hash"
 GATE = f"{PREFIX}admission"
 TOPOLOGY_GATE = f"{PREFIX}topology"

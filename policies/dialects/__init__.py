@@ -18,13 +18,19 @@ from policies.dialects import (
 from policies.dialects.kueue_flavor import read_resource_flavor
 from policies.dialects.kueue_workload import read_workload
 from policies.dialects.priority_class import PRIORITY_CLASS, read_priority_class
-from policies.dialects.reading import Manifest, exemptions
+from policies.dialects.reading import Manifest, exemptions, metadata
 from policies.dialects.yunikorn_config import configmap
 from policies.objects import GroupKind, KubeObject
 
+
+def _read_pod(manifest: Manifest) -> core.Pod:
+    pod, owner = yunikorn_pods.read_pod(manifest), kueue_jobs.managed_owner(metadata(manifest))
+    return replace(pod, owner=owner) if owner else pod
+
+
 READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
     core.NAMESPACE: yunikorn_shares.read_namespace,
-    core.POD: yunikorn_pods.read_pod,
+    core.POD: _read_pod,
     configmap.CONFIG_MAP: configmap.read_config_map,
     kueue.COHORT: kueue.read_cohort,
     kueue.CLUSTER_QUEUE: kueue.read_cluster_queue,

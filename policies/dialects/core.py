@@ -48,13 +48,15 @@ class Pod(Attached):
     """`queue` is the Volcano queue that the annotation names, for pods of Volcano's scheduler.
 
     `annotations` and `labels` are those that the three projects read, as written. `asks` is what YuniKorn counts for
-    it, in its units; empty for pods of others, and where only its queue is known.
+    it, in its units; empty for pods of others, and where only its queue is known. `owner` is the job that it belongs
+    to, where that is of a kind that Kueue manages.
     """
 
     annotations: Mapping[str, str]
     labels: Mapping[str, str]
     scheduler_name: str
     asks: Mapping[str, int] = field(default_factory=dict)
+    owner: str = ""
 
     @property
     def application(self) -> Ref | None:

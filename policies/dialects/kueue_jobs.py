@@ -27,6 +27,7 @@ MANAGED = f"{PREFIX}managed"
 POD_GROUP = f"{PREFIX}pod-group-name"
 POD_GROUP_SIZE = f"{PREFIX}pod-group-total-count"
 RETRIABLE = f"{PREFIX}retriable-in-group"
+SUSPENDED_BY = f"{PREFIX}pod-suspending-parent"
 
 BATCH_JOB = GroupKind("batch", "Job")
 STATEFUL_SET = GroupKind("apps", "StatefulSet")

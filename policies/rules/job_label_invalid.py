@@ -13,12 +13,13 @@ from policies.dialects.kueue_jobs import (
     POD_GROUP_SIZE,
     PREBUILT,
     QUEUE_NAME,
+    SUSPENDED_BY,
     QueuedJob,
 )
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.labels import is_domain
 from policies.proposal import Proposal
-from policies.rule import Finding, rule
+from policies.rule import Action, Finding, rule
 
 _COUNT = re.compile(r"\+?0{0,20}[1-9][0-9]{0,9}").fullmatch
 _MOST = 2**31 - 1
@@ -32,7 +33,8 @@ def job_label_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A job says by a label of Kueue what Kueue cannot do for it.
 
     Why it is refused: the labels are all that a job tells Kueue. A queue that cannot exist, a time that is no number or
-    a group of pods without a size leave the job waiting for ever, or running outside every quota.
+    a group of pods without a size leave the job waiting for ever, or running outside every quota. A Pod that is marked
+    as managed though its job is managed itself is a warning.
     Example: `kueue.x-k8s.io/queue-name: Team_A`; `max-exec-time-seconds: 1h`; a pod-group-name without its total count.
     Fix: names in lower case, letters, digits, `-` and `.`; times and counts as whole numbers above 0.
     """
@@ -45,6 +47,19 @@ def job_label_invalid(proposal: Proposal) -> Iterator[Finding]:
     for _, pod in proposal.changed(Pod):
         yield from _findings(pod, _common(pod.labels, True, "Pod"))
         yield from _findings(pod, _grouped(pod))
+        yield from _managed_twice(pod)
+
+
+def _managed_twice(pod: Pod) -> Iterator[Finding]:
+    if pod.labels.get(MANAGED) == "true" and pod.owner and SUSPENDED_BY not in pod.annotations:
+        yield Finding(
+            pod.ref,
+            fields.join("metadata.labels", MANAGED),
+            f"{pod.owner}, which it belongs to, is managed already, so its pods would be counted twice",
+            fix=f"remove {MANAGED} from the pods of a managed job",
+            subject=f"owner {MANAGED}",
+            action=Action.WARN,
+        )
 
 
 def _findings(job: QueuedJob | Pod, faults: Iterator[Fault]) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from policies.quantity import Amounts
 from policies.requests import readable
 from reconciler.job_side import Packed
 from reconciler.patches import WORKLOADS
+from reconciler.stored import read_stored
 from scheduling.priority import PriorityClasses, read_priority_classes
 from scheduling.queue_settings import (
     read_check_settings,
@@ -41,13 +42,13 @@ VERSION = "v1beta2"
 class Seen:
     """An object as it is at a resource version; `value` is what is kept of it, None where it is gone.
 
-    `whole` is all of it, for kinds of which more than the value is needed at times.
+    `aside` is what writes need of it beside: all of a Workload, the status and finalizers of a queue.
     """
 
     key: Key
     version: str
     value: Any
-    whole: Packed | None = None
+    aside: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Listed:
 class Followed:
     """A kind. `read` makes of a manifest what is kept; `put` and `drop` change the world (moment in nanoseconds).
 
-    `labelled`: only objects with this label are followed. `packed`: the whole object is kept as well.
+    `labelled`: only objects with this label are followed. `aside` makes what is kept beside `value`.
     """
 
     kind: str
@@ -72,14 +73,14 @@ class Followed:
     put: Callable[[World, Any, int], None]
     drop: Callable[[World, str, int], None]
     labelled: str | None = None
-    packed: bool = False
+    aside: Callable[[Manifest], Any] | None = None
 
     def seen(self, manifest: Manifest) -> Seen:
         meta = metadata(manifest)
         namespace, name = text(meta.get("namespace")), text(meta.get("name")) or ""
         key = f"{namespace}/{name}" if self.resource.namespaced else name
-        whole = Packed.of(manifest) if self.packed else None
-        return Seen((self.kind, key), text(meta.get("resourceVersion")) or "", self.read(manifest), whole)
+        aside = self.aside(manifest) if self.aside is not None else None
+        return Seen((self.kind, key), text(meta.get("resourceVersion")) or "", self.read(manifest), aside)
 
 
 def _kueue(plural: str, namespaced: bool = False) -> Resource:
@@ -123,6 +124,7 @@ FOLLOWED: tuple[Followed, ...] = (
         read_flavor,
         lambda world, flavor, _: world.put_flavor(flavor),
         lambda world, name, _: world.drop_flavor(name),
+        aside=read_stored,
     ),
     Followed(
         "AdmissionCheck",
@@ -130,9 +132,10 @@ FOLLOWED: tuple[Followed, ...] = (
         read_check_settings,
         lambda world, check, _: world.put_check(check),
         lambda world, name, _: world.drop_check(name),
+        aside=read_stored,
     ),
-    Followed("Cohort", COHORTS, read_cohort_settings, World.put_cohort, World.drop_cohort),
-    Followed("ClusterQueue", CLUSTER_QUEUES, _queue, _put_queue, World.drop_queue),
+    Followed("Cohort", COHORTS, read_cohort_settings, World.put_cohort, World.drop_cohort, aside=read_stored),
+    Followed("ClusterQueue", CLUSTER_QUEUES, _queue, _put_queue, World.drop_queue, aside=read_stored),
     Followed(
         "Namespace",
         NAMESPACES,
@@ -146,12 +149,13 @@ FOLLOWED: tuple[Followed, ...] = (
         read_local_queue_settings,
         World.put_local_queue,
         lambda world, key, _: world.drop_local_queue(key),
+        aside=read_stored,
     ),
     Followed("LimitRange", LIMIT_RANGES, _identity, _ignore, _ignore),
     Followed("RuntimeClass", RUNTIME_CLASSES, _identity, _ignore, _ignore),
     Followed("WorkloadPriorityClass", _kueue("workloadpriorityclasses"), _identity, _ignore, _ignore),
     Followed("PriorityClass", PRIORITY_CLASSES, _identity, _ignore, _ignore),
-    Followed("Workload", WORKLOADS, read_workload, _ignore, _ignore, packed=True),
+    Followed("Workload", WORKLOADS, read_workload, _ignore, _ignore, aside=Packed.of),
     Followed("Job", JOBS, Packed.of, _ignore, _ignore, labelled=QUEUE_NAME),
 )
 """In the order in which a world is best made: what others refer to first."""

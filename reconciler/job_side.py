@@ -34,13 +34,13 @@ class Packed:
 
 
 class Stored(Protocol):
-    """A Workload as decisions see it, and whole."""
+    """A Workload as decisions see it, and packed."""
 
     @property
     def value(self) -> Any: ...
 
     @property
-    def whole(self) -> Packed | None: ...
+    def aside(self) -> Any: ...
 
 
 class JobSide:
@@ -118,6 +118,6 @@ class JobSide:
 
     def _whole(self, name: str) -> tuple[Manifest | None, Workload | None]:
         found = self._stored(name)
-        if found is None or found.whole is None:
+        if found is None or found.aside is None:
             return None, None
-        return found.whole.manifest(), found.value
+        return found.aside.manifest(), found.value

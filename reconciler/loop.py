@@ -10,7 +10,7 @@ import heapq
 import logging
 import queue
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,10 +23,13 @@ from reconciler.job_side import JobSide
 from reconciler.jobs.step import JobSurroundings
 from reconciler.patches import ADMISSION_MANAGER, spec_patch, status_patch
 from reconciler.retries import Retries, refused
+from reconciler.status_side import StatusSide
+from reconciler.versions import older, reached
 from reconciler.writer import Failed, Outcome, Read, Writer, Written
 from scheduling.decisions import Decision, Preempt, Reserve
 from scheduling.engine import Engine
 from scheduling.outcome import reserved, waiting
+from scheduling.readiness import CYCLE
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.lifecycle import Lifecycle, next_moment
 from scheduling.times import SECOND
@@ -53,7 +56,8 @@ class Round:
 class Loop:
     """`write` carries an action out and tells the inbox. `may_write`: see cluster.lease.
 
-    `waiting`: how long pods are waited for, None for ever. `clock` gives the moment in nanoseconds.
+    `waiting`: how long pods are waited for, None for ever. `with_statuses`: queues and Cohorts show what they hold.
+    `clock` gives the moment in nanoseconds.
     """
 
     world: World
@@ -61,6 +65,7 @@ class Loop:
     read: Callable[[Key, str], None]
     may_write: Callable[[], bool]
     waiting: WaitForPodsReady | None = None
+    with_statuses: bool = True
     clock: Callable[[], int] = time.time_ns
     inbox: queue.SimpleQueue[Seen | Listed | Outcome] = field(default_factory=queue.SimpleQueue)
     stats: Round = field(default_factory=Round)
@@ -71,6 +76,7 @@ class Loop:
         self.listed: set[str] = set()
         self.stored: dict[Key, Seen] = {}
         self.jobs = JobSide(lambda name: self.stored.get((WORKLOAD, name)))
+        self.statuses = StatusSide(self.world, self._aside)
         self.flying: set[Key] = set()
         self.sent: dict[str, Workload] = {}
         self.wanted: dict[str, Workload] = {}
@@ -149,7 +155,7 @@ class Loop:
     def _see(self, seen: Seen) -> None:
         """Take an object in, unless a newer one is known."""
         before = self.stored.get(seen.key)
-        if before is not None and _older(seen.version, before.version):
+        if before is not None and older(seen.version, before.version):
             return
         if seen.value is None:
             self.stored.pop(seen.key, None)
@@ -170,11 +176,12 @@ class Loop:
             self._renew_jobs()
         else:
             self._change(self.followed[kind], seen)
+            self.statuses.touch(seen.key)
 
     def _answered(self, seen: Seen) -> None:
         """What a request of ours brought; a watch that is past it knows better, above all that the object is gone."""
         kind, _ = seen.key
-        if seen.key in self.stored or not _reached(self.passed.get(kind, ""), seen.version):
+        if seen.key in self.stored or not reached(self.passed.get(kind, ""), seen.version):
             self._see(seen)
         self._finish(seen.key)
 
@@ -198,21 +205,24 @@ class Loop:
             followed.put(self.world, seen.value, self._now())
         if followed.kind == "ResourceFlavor":
             self._renew_jobs()
-        if followed.kind in ("ClusterQueue", "LocalQueue", "AdmissionCheck"):
-            self.dirty.update(dict.fromkeys(self._concerned(seen)))
+        for workload in self._concerned(seen):
+            self.dirty[workload.key] = None
 
-    def _concerned(self, seen: Seen) -> list[str]:
+    def _concerned(self, seen: Seen) -> Iterator[Workload]:
         """The workloads whose surroundings changed."""
         kind, name = seen.key
+        queues, self.world.judged = self.world.judged, set()
         if kind == "LocalQueue":
-            return [workload.key for workload in self.world.workloads_of(name)]
-        queues = self.world.queues_with_check(name) if kind == "AdmissionCheck" else [name]
-        concerned: list[str] = []
+            yield from self.world.workloads_of(name)
+        elif kind == "ClusterQueue":
+            queues.add(name)
+        elif kind == "AdmissionCheck":
+            queues.update(self.world.queues_with_check(name))
         for queue_name in queues:
-            held, pending = self.world.state.queues.get(queue_name), self.world.queues.pending.get(queue_name)
-            concerned += held.reservations if held is not None else ()
-            concerned += [entry.key for entry in pending.entries()] if pending is not None else []
-        return concerned
+            held = self.world.state.queues.get(queue_name)
+            yield from [each.workload for each in held.reservations.values()] if held is not None else ()
+            for local in self.world.queues.local_queues_of(queue_name):
+                yield from self.world.queues.waiting_at(local)
 
     def _enter(self, name: str) -> None:
         """The world goes by the stored object, but while a write of ours is under way by what that will make of it."""
@@ -243,7 +253,7 @@ class Loop:
             return
         seen = self.followed[kind].seen(outcome.manifest)
         before = self.stored.get(seen.key)
-        if kind == WORKLOAD and before is not None and not _older(seen.version, before.version):
+        if kind == WORKLOAD and before is not None and not older(seen.version, before.version):
             expected, wanted = self.sent.get(name), self.wanted.get(name)
             if wanted is not None and expected is not None and _alike(seen.value, expected):
                 self.stored[seen.key] = seen
@@ -305,6 +315,17 @@ class Loop:
             self.stats.cycles += 1
             for decision in decisions:
                 self._carry_out(decision, now)
+        for key, patch in self.statuses.due(self._busy, now) if self.with_statuses else ():
+            self._fly(key, patch)
+
+    def _fly(self, key: Key, action: Action) -> None:
+        """Have it written; until that is over nothing else is written of the object."""
+        self.flying.add(key)
+        self.write(key, action)
+
+    def _aside(self, key: Key) -> Any:
+        seen = self.stored.get(key)
+        return seen.aside if seen is not None else None
 
     def _ring(self, name: str) -> None:
         """Its time has come: for a step, or after a rest for its queue."""
@@ -329,8 +350,7 @@ class Loop:
                 log.warning("Job %s: %s", job, step.message)
                 continue
             key = (JOB, job) if step.action.resource == JOBS else (WORKLOAD, workload)
-            self.flying.add(key)
-            self.write(key, step.action)
+            self._fly(key, step.action)
 
     def _busy(self, kind: str, name: str) -> bool:
         """Whether a write of the object is under way, or has to wait."""
@@ -344,7 +364,8 @@ class Loop:
         blocker = world.queues.blocker(workload)
         blocked = (blocker.reason, blocker.message) if blocker else None
         if blocked is None and queue is not None and queue.inactive:
-            blocked = ("Suspended", f"ClusterQueue {name} is inactive")
+            cycle = world.can_admit(name).reason == CYCLE
+            blocked = (CYCLE, queue.inactive) if cycle else ("Suspended", f"ClusterQueue {name} is inactive")
         return Lifecycle(now, local, queue.settings if queue else None, blocked, self.waiting)
 
     def _carry_out(self, decision: Decision, now: int) -> None:
@@ -384,18 +405,6 @@ class Loop:
 def _alike(a: Workload, b: Workload) -> bool:
     """Whether they differ in nothing but the version."""
     return replace(a, resource_version="", generation=0) == replace(b, resource_version="", generation=0)
-
-
-def _older(version: str, than: str) -> bool:
-    """Whether it comes before what is known; what cannot be compared is newer. Source: KEP-5504."""
-    if not (version.isdecimal() and than.isdecimal()):
-        return False
-    return (len(version), version) < (len(than), than)
-
-
-def _reached(mark: str, version: str) -> bool:
-    """Whether a watch that is at `mark` has told of `version`."""
-    return mark.isdecimal() and version.isdecimal() and not _older(mark, version)
 
 
 def connect(cluster: Cluster, world: World, may_write: Callable[[], bool], **settings: Any) -> tuple[Loop, Writer]:

@@ -34,6 +34,7 @@ def reconciler(server: ControlPlane) -> Iterator[Reconciler]:
         try:
             until(lambda: running.ready)
             yield running
+            until(lambda: not going(server))
         finally:
             running.stop()
 
@@ -59,6 +60,16 @@ def served(server: ControlPlane, path: str) -> bool:
     except ApiError:
         return False
     return True
+
+
+def going(server: ControlPlane) -> list[str]:
+    """What was deleted and is still kept by a finalizer."""
+    found = [
+        item
+        for kind in ("clusterqueues", "resourceflavors")
+        for item in server.request("GET", f"{KUEUE}/{kind}")["items"]
+    ]
+    return [item["metadata"]["name"] for item in found if item["metadata"].get("deletionTimestamp")]
 
 
 def until(holds: Callable[[], object]) -> None:
@@ -124,4 +135,41 @@ def test_workloads_are_admitted_preempted_and_told_why_they_wait(
 
     made(f"{KUEUE}/namespaces/{namespace}/workloads", workload("lost", "1", queue_name="nowhere"))
     until(lambda: is_("lost", "QuotaReserved", ("False", "Misconfigured")))
+    assert reconciler.loop.stats.failed == 0
+
+
+def test_queues_and_cohorts_show_what_they_hold_and_that_a_cycle_stops_them(
+    server: ControlPlane,
+    reconciler: Reconciler,
+    namespace: str,
+    made: Callable[[str, dict[str, Any]], None],
+) -> None:
+    def status(kind: str, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = server.request("GET", f"{KUEUE}/{kind}/{name}").get("status", {})
+        return found
+
+    def condition(kind: str, name: str) -> tuple[str, str]:
+        found = status(kind, name).get("conditions") or [{"status": "", "reason": ""}]
+        return found[0]["status"], found[0]["reason"]
+
+    made(f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
+    made(f"{KUEUE}/cohorts", kueue("Cohort", "org", {}))
+    made(f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "team", queue("org", "2")))
+    made(f"{KUEUE}/namespaces/{namespace}/localqueues", kueue("LocalQueue", "main", {"clusterQueue": "team"}))
+    made(f"{KUEUE}/namespaces/{namespace}/workloads", workload("first", "2"))
+
+    until(lambda: status("clusterqueues", "team").get("admittedWorkloads") == 1)
+    until(lambda: status(f"namespaces/{namespace}/localqueues", "main").get("admittedWorkloads") == 1)
+    (flavor,) = status("clusterqueues", "team")["flavorsReservation"]
+    assert flavor == {"name": "plain", "resources": [{"name": "cpu", "total": "2", "borrowed": "0"}]}
+    until(lambda: condition("cohorts", "org") == ("True", "Ready"))
+
+    made(f"{KUEUE}/cohorts", kueue("Cohort", "top", {"parentName": "org"}))
+    server.kubectl("patch", "cohort", "org", "--type=merge", "-p", '{"spec":{"parentName":"top"}}')
+    until(lambda: condition("clusterqueues", "team") == ("False", "CohortCycleDetected"))
+    until(lambda: condition("cohorts", "org") == ("False", "CohortCycleDetected"))
+    assert conditions(server, namespace, "first")["Admitted"] == ("True", "Admitted"), "what runs goes on"
+
+    server.kubectl("patch", "cohort", "org", "--type=merge", "-p", '{"spec":{"parentName":null}}')
+    until(lambda: condition("clusterqueues", "team") == ("True", "Ready"))
     assert reconciler.loop.stats.failed == 0

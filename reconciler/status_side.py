@@ -1,0 +1,52 @@
+"""The statuses and finalizers of queues, Cohorts, flavors and checks: what is to be looked at, and what is written.
+
+Many workloads change one status, so statuses are written some time after what changed them, once for all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from cluster.actions import Patch
+from reconciler.finalizers import finalizer_patch
+from reconciler.queue_status import changes
+from reconciler.stored import Stored
+from scheduling.times import SECOND
+from scheduling.touched import Touch
+from scheduling.world import World
+
+PERIOD = SECOND
+"""At least so long, in nanoseconds, between two looks at what changed."""
+KINDS = ("ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck")
+
+
+class StatusSide:
+    """`stored` gives what was read of an object, None where it is gone."""
+
+    def __init__(self, world: World, stored: Callable[[Touch], Stored | None]) -> None:
+        self._world = world
+        self._stored = stored
+        self._later: dict[Touch, None] = {}
+        self._next = 0
+
+    def touch(self, touch: Touch) -> None:
+        """The object itself was seen."""
+        self._later[touch] = None
+
+    def due(self, busy: Callable[[str, str], bool], now: int) -> Iterator[tuple[Touch, Patch]]:
+        """What is to be written now, one patch for each object; those of which a write is under way wait."""
+        if now < self._next:
+            return
+        self._next = now + PERIOD
+        looked_at = dict.fromkeys([*self._later, *self._world.touched.take(self._world)])
+        self._later = {touch: None for touch in looked_at if busy(*touch)}
+        free = [touch for touch in looked_at if touch not in self._later]
+        statuses = dict(changes(self._world, free, self._stored, now))
+        for touch in free:
+            stored = self._stored(touch)
+            guard = finalizer_patch(self._world, touch, stored) if stored is not None else None
+            patch = guard or statuses.get(touch)
+            if patch is not None:
+                yield touch, patch
+            if guard is not None and touch in statuses:
+                self._later[touch] = None

@@ -10,7 +10,7 @@ from policies.dialects import core, group_kind, kueue, kueue_jobs, volcano, yuni
 from policies.dialects.reading import Manifest, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.forest import Forest
-from policies.kueue_pod_defaults import held_pod, marked_templates
+from policies.kueue_pod_defaults import elastic_gates, held_pod, marked_templates
 from policies.objects import GroupKind, Ref
 from policies.patching import patched
 from policies.proposal import Operation, User
@@ -71,6 +71,7 @@ def _job(
     marks = marked_templates(kind, manifest, configuration.kueue)
     if not created:
         return marks
+    marks += elastic_gates(kind, manifest, configuration.kueue)
     return [*operations, *marks, *_yunikorn_work(kind, patched(manifest, marks), forest, configuration.yunikorn, user)]
 
 

@@ -12,6 +12,8 @@ from typing import Any
 from policies import fields
 from policies.configuration import KueueSettings
 from policies.dialects.kueue_jobs import (
+    BATCH_JOB,
+    KINDS,
     MANAGED,
     POD_GROUP,
     PRIORITY_CLASS,
@@ -20,16 +22,19 @@ from policies.dialects.kueue_jobs import (
     managed_owner,
 )
 from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.kueue_templates import ray_cluster
+from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.reading import Manifest, listing, mapping, text, texts
 from policies.objects import GroupKind
 from policies.pod_shape import role_hash
 
 Patch = list[dict[str, Any]]
-Path = tuple[str, ...]
+Path = tuple[str | int, ...]
 
 ROLE_HASH = f"{PREFIX}role-hash"
 GATE = f"{PREFIX}admission"
 TOPOLOGY_GATE = f"{PREFIX}topology"
+ELASTIC_GATE = f"{PREFIX}elastic-job"
 _TAS = f"{PREFIX}tas"
 _INDEX_LABEL = f"{PREFIX}pod-group-pod-index-label"
 _INDEX = f"{PREFIX}pod-group-pod-index"
@@ -37,8 +42,8 @@ _PLACED = tuple(
     f"{PREFIX}podset-{how}-topology" for how in ("required", "preferred", "unconstrained", "slice-required")
 )
 
-_APPS = ("spec", "template")
-_LWS = ("spec", "leaderWorkerTemplate")
+_APPS: Path = ("spec", "template")
+_LWS: Path = ("spec", "leaderWorkerTemplate")
 TEMPLATES: Mapping[GroupKind, tuple[str, tuple[Path, ...]]] = {
     GroupKind("apps", "Deployment"): ("deployment", (_APPS,)),
     GroupKind("apps", "StatefulSet"): ("statefulset", (_APPS,)),
@@ -77,11 +82,36 @@ def held_pod(manifest: Manifest, settings: KueueSettings) -> Patch:
     return operations + _gated(spec, [GATE, TOPOLOGY_GATE] if placed else [GATE])
 
 
-def _gated(spec: Mapping[str, Any], names: list[str]) -> Patch:
+def elastic_gates(kind: GroupKind, manifest: Manifest, settings: KueueSettings) -> Patch:
+    """Pods of an elastic job wait at a gate of their own: those that it grows by are admitted while others run."""
+    meta = mapping(manifest.get("metadata"))
+    elastic = settings.enabled("ElasticJobsViaWorkloadSlices") and KINDS[kind].elastic
+    wanted = elastic and texts(meta.get("annotations")).get(ELASTIC) == "true"
+    queued = bool(texts(meta.get("labels")).get(QUEUE_NAME)) and not managed_owner(meta)
+    operations: Patch = []
+    for path in _elastic_templates(kind, manifest) if settings.manage_jobs and wanted and queued else ():
+        spec = mapping(_at(manifest, path)).get("spec")
+        if isinstance(spec, dict):
+            operations += _gated(spec, [ELASTIC_GATE], *path)
+    return operations
+
+
+def _elastic_templates(kind: GroupKind, manifest: Manifest) -> Iterator[Path]:
+    if kind == BATCH_JOB:
+        yield _APPS
+        return
+    path, cluster = ray_cluster(kind.kind, manifest)
+    yield (*path, "headGroupSpec", "template")
+    for index, _ in enumerate(listing(cluster.get("workerGroupSpecs"))):
+        yield (*path, "workerGroupSpecs", index, "template")
+
+
+def _gated(spec: Mapping[str, Any], names: list[str], *path: str | int) -> Patch:
+    """The gates that are missing, in the pod's spec below `path`."""
     gates = listing(spec.get("schedulingGates"))
     there = [mapping(gate).get("name") for gate in gates]
     missing = [{"name": name} for name in names if name not in there]
-    return [_add([*gates, *missing], "spec", "schedulingGates")] if missing else []
+    return [_add([*gates, *missing], *path, "spec", "schedulingGates")] if missing else []
 
 
 def marked_templates(kind: GroupKind, manifest: Manifest, settings: KueueSettings) -> Patch:
@@ -111,7 +141,7 @@ def marked_templates(kind: GroupKind, manifest: Manifest, settings: KueueSetting
 def _at(manifest: Manifest, path: Path) -> dict[str, Any] | None:
     held: object = manifest
     for step in path:
-        held = held.get(step) if isinstance(held, dict) else None
+        held = listing(held)[step] if isinstance(step, int) else mapping(held).get(step)
     return held if isinstance(held, dict) else None
 
 
@@ -125,5 +155,5 @@ def _texts(meta: Mapping[str, Any], path: Path, key: str, wanted: Mapping[str, s
         yield _add(value, *path, key, name)
 
 
-def _add(value: object, *path: str) -> dict[str, Any]:
+def _add(value: object, *path: str | int) -> dict[str, Any]:
     return {"op": "add", "path": fields.pointer(*path), "value": value}

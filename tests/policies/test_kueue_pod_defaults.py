@@ -164,3 +164,33 @@ def test_both_templates_of_a_leader_worker_set_are_marked() -> None:
 )
 def test_what_cannot_be_completed_is_left_to_validation(manifest: dict[str, Any]) -> None:
     assert patch(manifest, Forest(), ON) == []
+
+
+ELASTIC = Configuration(kueue=KueueSettings({"ElasticJobsViaWorkloadSlices": True}, manage_jobs=True))
+GROWS = {"labels": {QUEUE: "a"}, "annotations": {f"{K}elastic-job": "true"}}
+
+
+def test_pods_of_an_elastic_job_wait_at_a_gate_of_their_own() -> None:
+    manifest = replicas("Job", {"suspend": True, "template": {"spec": SPEC}}, "batch/v1", **GROWS)
+
+    done = completed(manifest, ELASTIC)
+
+    assert gates(done["spec"]["template"]) == [f"{K}elastic-job"]
+    assert patch(manifest, Forest(), Configuration(kueue=KueueSettings(manage_jobs=True))) == []
+
+
+def test_all_pods_of_an_elastic_ray_cluster_wait_at_that_gate() -> None:
+    workers = [{"groupName": "w", "template": {"spec": SPEC}}, {"groupName": "none"}]
+    spec = {"suspend": True, "headGroupSpec": {"template": {"spec": SPEC}}, "workerGroupSpecs": workers}
+
+    done = completed(replicas("RayCluster", spec, "ray.io/v1", **GROWS), ELASTIC)["spec"]
+
+    assert gates(done["headGroupSpec"]["template"]) == [f"{K}elastic-job"]
+    assert gates(done["workerGroupSpecs"][0]["template"]) == [f"{K}elastic-job"]
+
+
+@pytest.mark.parametrize("metadata", [{"labels": {QUEUE: "a"}}, {"annotations": GROWS["annotations"]}])
+def test_jobs_that_are_not_elastic_or_not_queued_have_no_such_gate(metadata: dict[str, Any]) -> None:
+    manifest = replicas("Job", {"suspend": True, "template": {"spec": SPEC}}, "batch/v1", **metadata)
+
+    assert patch(manifest, Forest(), ELASTIC) == []

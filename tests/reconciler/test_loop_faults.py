@@ -340,7 +340,7 @@ def test_an_unanswered_write_keeps_its_quota_until_it_is_known_what_came_of_it()
     storm.api.answers.clear()
     written = answers["Workload", "ns/first"]
     assert isinstance(written, Written)
-    storm.api.put(("Workload", "ns/second"), workload("second", 2, "q0", 10, 0))
+    storm.api.put(("Workload", "ns/second"), workload("second", 2, "q0", 10, 10))
     storm._tell(storm.api.events["Workload"].pop())  # the watch has not told of the first yet
 
     storm._tell(Failed(written.key, written.action, Unreachable("server", "cut", "look")))

@@ -34,7 +34,10 @@ class StatusSide:
         self._later[touch] = None
 
     def due(self, busy: Callable[[str, str], bool], now: int) -> Iterator[tuple[Touch, Patch]]:
-        """What is to be written now, one patch for each object; those of which a write is under way wait."""
+        """What is to be written now, one patch for each object; those of which a write is under way wait.
+
+        What is on its way out is looked at each time, since it goes when others let it go.
+        """
         if now < self._next:
             return
         self._next = now + PERIOD
@@ -48,5 +51,6 @@ class StatusSide:
             patch = guard or statuses.get(touch)
             if patch is not None:
                 yield touch, patch
-            if guard is not None and touch in statuses:
+            leaving = stored is not None and stored.deleting
+            if leaving or (guard is not None and touch in statuses):
                 self._later[touch] = None

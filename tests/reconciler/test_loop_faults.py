@@ -62,6 +62,7 @@ class Storm:
         self.chance = random.Random(seed)
         self.now = START
         self.leads = True
+        self.lags = self.chance.random() < 0.5
         self.made = 0
         self.api = Api(self.chance, self._tell)
         self._objects()
@@ -105,7 +106,7 @@ class Storm:
             (3, self._job),
             (1, self._delete),
             (2, self._wait),
-            (1, lambda: self.api.relist("Workload")),
+            (0 if self.lags else 1, lambda: self.api.relist("Workload")),
             (1, self._edit),
             (1, self._lead),
         ]
@@ -117,8 +118,10 @@ class Storm:
 
     def _event(self) -> None:
         kinds = [kind for kind, events in self.api.events.items() if events]
-        if kinds:
-            self.api.event(self.chance.choice(kinds))
+        kind = self.chance.choice(kinds) if kinds else None
+        behind = self.lags and kind == "Workload" and self.chance.random() < 0.85
+        if kind is not None and not behind:
+            self.api.event(kind)
 
     def _submit(self) -> None:
         """Few names, so that one that is deleted soon comes back as another Workload."""
@@ -184,7 +187,7 @@ class Storm:
 
     def calm(self) -> None:
         """Faults are over: everything gets through, jobs of victims stop, until nothing happens any more."""
-        self.api.faults, self.leads = 0.0, True
+        self.api.faults, self.leads, self.lags = 0.0, True, False
         for _ in range(400):
             version = self.api.version
             while self.api.arriving or self.api.answers or any(self.api.events.values()):
@@ -257,7 +260,7 @@ def usages(world: World) -> dict[str, dict[Any, int]]:
     return {repr(each): {pair: amount for pair, amount in each.usage.items() if amount} for each in nodes}
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", range(90))
 def test_quota_is_never_given_twice_and_nobody_is_forgotten(seed: int) -> None:
     storm = Storm(seed, faults=(0.0, 0.25, 0.5)[seed % 3])
     for _ in range(250):

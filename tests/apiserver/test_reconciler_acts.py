@@ -1,0 +1,205 @@
+"""What people do to queues, Cohorts and checks has its effect at once: the reconciler on a real API server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cluster.client import MERGE_PATCH, Cluster
+from cluster.endpoint import from_kubeconfig
+from reconciler.process import Reconciler
+from scheduling.reading import read_workload
+from scheduling.status.deadlines import release
+from scheduling.status.writing import written_status
+from scheduling.times import SECOND
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.test_reconciler import CRDS, KUEUE, kueue, queue, served, until, workload
+
+NAMES = ("acts-a", "acts-b")
+COHORTS = ("acts-left", "acts-right")
+CHECK = "acts-check"
+
+
+class Stage:
+    """Two ClusterQueues with 2 cpus each in Cohorts of their own, and a reconciler."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self.cluster = cluster
+        self.namespace = namespace
+
+    def set_up(self) -> None:
+        self.make("resourceflavors", kueue("ResourceFlavor", "plain", {}))
+        for cohort, name in zip(COHORTS, NAMES, strict=True):
+            self.make("cohorts", kueue("Cohort", cohort, {}))
+            self.make("clusterqueues", kueue("ClusterQueue", name, queue(cohort, "2")))
+            self.make(self.inside("localqueues"), kueue("LocalQueue", name, {"clusterQueue": name}))
+
+    def tear_down(self) -> None:
+        plurals = {
+            "clusterqueues": NAMES,
+            "cohorts": COHORTS,
+            "resourceflavors": ("plain",),
+            "admissionchecks": (CHECK,),
+        }
+        for plural, names in plurals.items():
+            there = {each["metadata"]["name"] for each in self.cluster.get(f"{KUEUE}/{plural}")["items"]}
+            for name in there & set(names):
+                self.patch(f"{plural}/{name}", {"metadata": {"finalizers": None}})
+                self.cluster.delete(f"{KUEUE}/{plural}/{name}")
+
+    def inside(self, plural: str) -> str:
+        return f"namespaces/{self.namespace}/{plural}"
+
+    def make(self, path: str, manifest: dict[str, Any]) -> None:
+        self.cluster.create(f"{KUEUE}/{path}", manifest)
+
+    def patch(self, path: str, body: dict[str, Any]) -> None:
+        self.cluster.patch(f"{KUEUE}/{path}", body, MERGE_PATCH)
+
+    def submit(self, name: str, cpu: str = "1", to: str = NAMES[0]) -> None:
+        self.make(self.inside("workloads"), workload(name, cpu, queue_name=to))
+
+    def get(self, name: str) -> dict[str, Any]:
+        return self.cluster.get(f"{KUEUE}/{self.inside('workloads')}/{name}")
+
+    def is_(self, name: str, kind: str, status: str, reason: str) -> bool:
+        conditions = self.get(name).get("status", {}).get("conditions", ())
+        return (kind, status, reason) in {(each["type"], each["status"], each["reason"]) for each in conditions}
+
+    def admitted(self, name: str) -> bool:
+        return self.is_(name, "Admitted", "True", "Admitted")
+
+    def check(self, name: str, **state: Any) -> None:
+        """What the check's controller says of the Workload."""
+        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        entry = {"name": CHECK, "message": "", "lastTransitionTime": moment, **state}
+        self.patch(f"{self.inside('workloads')}/{name}/status", {"status": {"admissionChecks": [entry]}})
+
+    def stop_job(self, name: str) -> None:
+        """As its job does after the eviction."""
+        manifest = self.get(name)
+        status = written_status(release(read_workload(manifest), time.time_ns() // SECOND * SECOND))
+        gone = {key: None for key in manifest["status"] if key not in status}
+        self.patch(f"{self.inside('workloads')}/{name}/status", {"status": status | gone})
+
+
+@pytest.fixture
+def stage(control_plane: ControlPlane, namespace: str) -> Iterator[Stage]:
+    control_plane.kubectl("apply", "-k", str(CRDS))
+    until(lambda: served(control_plane, f"{KUEUE}/workloads"))
+    with Cluster(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
+        stage, reconciler = Stage(cluster, namespace), Reconciler(cluster)
+        stage.set_up()
+        reconciler.start()
+        try:
+            until(lambda: reconciler.ready)
+            yield stage
+        finally:
+            reconciler.stop()
+            stage.tear_down()
+
+
+def test_a_cycle_of_cohorts_stops_its_tree_until_it_is_undone(stage: Stage) -> None:
+    stage.patch("cohorts/acts-left", {"spec": {"parentName": "acts-right"}})
+    stage.patch("cohorts/acts-right", {"spec": {"parentName": "acts-left"}})
+    time.sleep(0.5)
+    stage.submit("waits")
+    until(lambda: stage.is_("waits", "QuotaReserved", "False", "CohortCycleDetected"))
+
+    stage.patch("cohorts/acts-right", {"spec": {"parentName": None}})
+
+    until(lambda: stage.admitted("waits"))
+
+
+def test_what_waits_is_told_of_a_cycle_made_later(stage: Stage) -> None:
+    stage.submit("large", "9")
+    until(lambda: stage.is_("large", "QuotaReserved", "False", "NoFlavorFits") or stage.get("large").get("status"))
+
+    stage.patch("cohorts/acts-left", {"spec": {"parentName": "acts-left"}})
+
+    until(lambda: stage.is_("large", "QuotaReserved", "False", "CohortCycleDetected"))
+
+
+def test_more_quota_admits_at_once(stage: Stage) -> None:
+    stage.submit("large", "5")
+    until(lambda: stage.get("large").get("status"))
+
+    stage.patch("clusterqueues/acts-a", {"spec": {"resourceGroups": queue("", "6")["resourceGroups"]}})
+
+    until(lambda: stage.admitted("large"))
+
+
+def test_a_queue_that_moves_to_a_richer_cohort_admits_at_once(stage: Stage) -> None:
+    stage.submit("large", "4")
+    until(lambda: stage.get("large").get("status"))
+
+    stage.patch("clusterqueues/acts-a", {"spec": {"cohortName": "acts-right"}})
+
+    until(lambda: stage.admitted("large"))
+
+
+def test_a_workload_that_moves_to_another_queue_is_admitted_there(stage: Stage) -> None:
+    stage.submit("first", "2")
+    until(lambda: stage.admitted("first"))
+    stage.submit("second", "2")
+    until(lambda: stage.is_("second", "QuotaReserved", "False", "WaitingForQuota"))
+
+    stage.patch(f"{stage.inside('workloads')}/second", {"spec": {"queueName": "acts-b"}})
+
+    until(lambda: stage.admitted("second"))
+    assert stage.get("second")["status"]["admission"]["clusterQueue"] == "acts-b"
+
+
+def test_hold_admits_nothing_new_and_lets_run_what_runs(stage: Stage) -> None:
+    stage.submit("runs")
+    until(lambda: stage.admitted("runs"))
+    stage.patch("clusterqueues/acts-a", {"spec": {"stopPolicy": "Hold"}})
+    time.sleep(0.5)
+    stage.submit("waits")
+    until(lambda: stage.is_("waits", "QuotaReserved", "False", "Suspended"))
+    assert stage.admitted("runs")
+
+    stage.patch("clusterqueues/acts-a", {"spec": {"stopPolicy": "None"}})
+
+    until(lambda: stage.admitted("waits"))
+
+
+def test_hold_and_drain_sends_away_what_runs_until_the_queue_goes_on(stage: Stage) -> None:
+    stage.submit("runs")
+    until(lambda: stage.admitted("runs"))
+
+    stage.patch("clusterqueues/acts-a", {"spec": {"stopPolicy": "HoldAndDrain"}})
+    until(lambda: stage.is_("runs", "Evicted", "True", "ClusterQueueStopped"))
+    stage.stop_job("runs")
+    stage.patch("clusterqueues/acts-a", {"spec": {"stopPolicy": "None"}})
+
+    until(lambda: stage.admitted("runs"))
+
+
+def test_a_workload_waits_for_its_check_and_obeys_it(stage: Stage) -> None:
+    stage.make("admissionchecks", kueue("AdmissionCheck", CHECK, {"controllerName": "example.dev/check"}))
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    works = {"type": "Active", "status": "True", "reason": "Works", "message": "", "lastTransitionTime": now}
+    stage.patch(f"admissionchecks/{CHECK}/status", {"status": {"conditions": [works]}})
+    strategy = {"admissionChecks": [{"name": CHECK}]}
+    stage.patch("clusterqueues/acts-a", {"spec": {"admissionChecksStrategy": strategy}})
+    time.sleep(0.5)
+    for name in ("ready", "rejected"):
+        stage.submit(name)
+        until(lambda name=name: stage.is_(name, "QuotaReserved", "True", "QuotaReserved"))
+    assert not stage.admitted("ready")
+
+    stage.check("ready", state="Ready")
+    stage.check("rejected", state="Rejected")
+
+    until(lambda: stage.admitted("ready"))
+    until(lambda: stage.get("rejected")["spec"].get("active") is False)
+
+    stage.check("ready", state="Retry", requeueAfterSeconds=2)
+    until(lambda: stage.is_("ready", "Evicted", "True", "AdmissionCheck"))
+    stage.stop_job("ready")
+    until(lambda: stage.is_("ready", "Requeued", "True", "BackoffFinished"))
+    until(lambda: stage.is_("ready", "QuotaReserved", "True", "QuotaReserved"))

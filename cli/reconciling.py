@@ -20,6 +20,7 @@ from cli.exits import Exit, Misused, OutOfReach
 from cluster.client import Cluster
 from cluster.errors import ClusterError
 from cluster.lease import Lease, LeaseTimes
+from cluster.reflector import Pacing
 from cluster.wire import Timeouts
 from reconciler.configured import Configured
 from reconciler.health import HealthServer
@@ -28,6 +29,8 @@ from reconciler.process import Reconciler
 from webhook.logs import log_as_json
 
 log = logging.getLogger(__name__)
+_CLOSE = Pacing(first=0.2, longest=3.0, watch=20)
+"""Of the watch of Kueue's Lease: one that hangs is noticed within half a minute, one that broke is soon resumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +66,10 @@ def run(manage: bool, configured: Configured, place: Place) -> Exit:
 
 def _permit(opened: ExitStack, place: Place, namespace: str, name: str, times: LeaseTimes) -> Manage:
     """Over connections of its own, which give up in time for another attempt before the Lease is lost."""
-    patience = Timeouts(connect=times.renew_deadline / 3, read=times.renew_deadline / 3)
+    patience = Timeouts(connect=times.renew_deadline / 3, read=times.renew_deadline / 3, watch_grace=5.0)
     cluster = opened.enter_context(Cluster.connect(place.context, place.kubeconfig, patience))
     identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-    return Manage(Lease(cluster, namespace, name, identity, times), Rival(cluster))
+    return Manage(Lease(cluster, namespace, name, identity, times), Rival(cluster, pacing=_CLOSE))
 
 
 class _Running:

@@ -64,17 +64,6 @@ class Tree:
             return self.quota(node)
         return self.quota(node) + (_WITHOUT_LIMIT if node.borrow is None else node.borrow)
 
-    def cyclic(self, name: str) -> bool:
-        """Whether the way up from the node never ends."""
-        seen: set[str] = set()
-        here: str | None = name
-        while here is not None and here in self.nodes:
-            if here in seen:
-                return True
-            seen.add(here)
-            here = self.nodes[here].parent
-        return False
-
 
 def node(manifest: Manifest) -> Node:
     spec = manifest["spec"]

@@ -10,9 +10,9 @@ import click
 from cli.exits import Misused
 from cli.simulated import World
 from policies.errors import BadConfiguration, PolicyError
-from scheduling import times
-from scheduling.kueue_configuration import duration
+from scheduling.objects import times
 from scheduling.simulation.simulation import Simulation
+from scheduling.world.kueue_configuration import duration
 
 _STATES = ("Ready", "Pending", "Rejected")
 EVENTS = {

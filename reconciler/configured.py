@@ -17,9 +17,9 @@ from policies.configuration import GATES
 from policies.dialects.reading import Manifest, mapping
 from policies.errors import BadConfiguration
 from reconciler.process import Settings
-from scheduling.kueue_configuration import duration
+from scheduling.objects.times import SECOND
 from scheduling.simulation.settings import GROUP, KIND, read_settings
-from scheduling.times import SECOND
+from scheduling.world.kueue_configuration import duration
 
 _LEAF: Mapping[str, Any] = {}
 """A value, or a part whose reader looks at its keys."""

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 from cluster.actions import Create
 from cluster.resource import Resource
-from scheduling import times
-from scheduling.times import SECOND
+from scheduling.objects import times
+from scheduling.objects.times import SECOND
 
 EVENTS = Resource("", "v1", "events", namespaced=True)
 MANAGER = "kueue-events"

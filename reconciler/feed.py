@@ -20,16 +20,16 @@ from policies.requests import readable
 from reconciler.job_side import Packed
 from reconciler.patches import WORKLOADS
 from reconciler.stored import read_stored
-from scheduling.priority import PriorityClasses, read_priority_classes
-from scheduling.queue_settings import (
+from scheduling.objects.priority import PriorityClasses, read_priority_classes
+from scheduling.objects.queue_settings import (
     read_check_settings,
     read_cohort_settings,
     read_local_queue_settings,
     read_queue_settings,
 )
-from scheduling.reading import read_workload
-from scheduling.resource_flavor import read_flavor
-from scheduling.world import World
+from scheduling.objects.reading import read_workload
+from scheduling.objects.resource_flavor import read_flavor
+from scheduling.world.world import World
 
 K = TypeVar("K")
 Key: TypeAlias = tuple[str, str]

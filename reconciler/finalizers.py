@@ -11,8 +11,8 @@ from cluster.actions import Patch
 from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP
 from reconciler.stored import Stored
-from scheduling.touched import CLUSTER_QUEUE, Touch
-from scheduling.world import World
+from scheduling.quota.touched import CLUSTER_QUEUE, Touch
+from scheduling.world.world import World
 
 IN_USE = "kueue.x-k8s.io/resource-in-use"
 RESOURCE_FLAVOR = "ResourceFlavor"

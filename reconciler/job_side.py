@@ -15,7 +15,7 @@ from cluster.stream import Manifest
 from reconciler.jobs.batch_job import orphaned, steps
 from reconciler.jobs.composed import workload_key
 from reconciler.jobs.step import JobSurroundings, Step
-from scheduling.workload import Workload
+from scheduling.objects.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from typing import Any
 
 from policies.dialects.reading import mapping
 from policies.quantity import BadQuantity, Quantity
-from scheduling import times
-from scheduling.usage_report import in_use
-from scheduling.world import World
+from scheduling.objects import times
+from scheduling.world.usage_report import in_use
+from scheduling.world.world import World
 
 _NANO = 10**9
 

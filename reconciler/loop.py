@@ -10,31 +10,30 @@ import heapq
 import logging
 import queue
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cluster.actions import Action, Delete, Patch
-from cluster.client import Cluster
 from cluster.errors import Conflict, NotFound
 from cluster.resource import JOBS
 from reconciler.feed import Followed, Key, Listed, Seen, Surroundings, by_kind
 from reconciler.job_side import JobSide
 from reconciler.jobs.step import JobSurroundings
+from reconciler.neighbourhood import concerned, lifecycle_of
 from reconciler.patches import ADMISSION_MANAGER, spec_patch, status_patch
 from reconciler.retries import Retries, refused
 from reconciler.status_side import StatusSide
 from reconciler.versions import older, reached
-from reconciler.writer import Failed, Outcome, Read, Writer, Written
-from scheduling.decisions import Decision, Preempt, Reserve
-from scheduling.engine import Engine
-from scheduling.outcome import reserved, waiting
-from scheduling.readiness import CYCLE
+from reconciler.writer import Failed, Outcome, Read, Written
+from scheduling.cycle.engine import Engine
+from scheduling.cycle.outcome import reserved, waiting
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Workload
 from scheduling.status.deadlines import WaitForPodsReady
-from scheduling.status.lifecycle import Lifecycle, next_moment
-from scheduling.times import SECOND
-from scheduling.workload import Workload
-from scheduling.world import World
+from scheduling.status.lifecycle import next_moment
+from scheduling.world.decisions import Decision, Preempt, Reserve
+from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +53,8 @@ class Round:
 
 @dataclass
 class Loop:
-    """`write` carries an action out and tells the inbox. `may_write`: see cluster.lease.
+    """`write` carries an action out and tells the inbox. `may_write`: see cluster.lease. `relist` has all objects of a
+    kind read anew, None where nobody else ever writes.
 
     `waiting`: how long pods are waited for, None for ever. `with_statuses`: queues and Cohorts show what they hold.
     `clock` gives the moment in nanoseconds.
@@ -64,6 +64,7 @@ class Loop:
     write: Callable[[Key, Action], None]
     read: Callable[[Key, str], None]
     may_write: Callable[[], bool]
+    relist: Callable[[Followed], None] | None = None
     waiting: WaitForPodsReady | None = None
     with_statuses: bool = True
     clock: Callable[[], int] = time.time_ns
@@ -86,15 +87,24 @@ class Loop:
         self.retries = Retries(self.clock)
         self.passed: dict[str, str] = {}
         self.unfinished = False
+        self.led = self.relist is None
 
     # --- one round
 
     def round(self, patience: float = 0.5) -> None:
         """Wait up to `patience` seconds for something to be seen, take in all there is, and act on it."""
         self._drain(patience)
+        self._lead(self.may_write())
         if self._may_act():
             self.retries.again()
             self._act(self._now())
+
+    def _lead(self, leads: bool) -> None:
+        """Who begins to write reads the Workloads anew: the watch may lag behind what the one before gave away."""
+        if leads and not self.led and self.relist is not None:
+            self.listed.discard(WORKLOAD)
+            self.relist(self.followed[WORKLOAD])
+        self.led = leads
 
     def _may_act(self) -> bool:
         return self.complete and self.may_write() and not self.retries.paused
@@ -131,7 +141,7 @@ class Loop:
     def _take(self, message: Seen | Listed | Outcome) -> None:
         match message:
             case Seen():
-                self.passed[message.key[0]] = message.version
+                self._pass(message.key[0], message.version)
                 self._see(message)
             case Listed():
                 self._replace(message)
@@ -143,14 +153,21 @@ class Loop:
                 self._failed(message)
 
     def _replace(self, listed: Listed) -> None:
-        """These are all: what else there was of the kind is gone."""
-        self.passed[listed.kind] = listed.version
+        """These are all: what else there was of the kind is gone. A list that is overtaken tells nothing."""
+        if older(listed.version, self.passed.get(listed.kind, "")):
+            return
+        self._pass(listed.kind, listed.version)
         there = {seen.key for seen in listed.objects}
         for key in [key for key in self.stored if key[0] == listed.kind and key not in there]:
             self._see(Seen(key, listed.version, None))
         for seen in listed.objects:
             self._see(seen)
         self.listed.add(listed.kind)
+
+    def _pass(self, kind: str, version: str) -> None:
+        """So far the kind is known."""
+        if not older(version, self.passed.get(kind, "")):
+            self.passed[kind] = version
 
     def _see(self, seen: Seen) -> None:
         """Take an object in, unless a newer one is known."""
@@ -205,24 +222,8 @@ class Loop:
             followed.put(self.world, seen.value, self._now())
         if followed.kind == "ResourceFlavor":
             self._renew_jobs()
-        for workload in self._concerned(seen):
+        for workload in concerned(self.world, *seen.key):
             self.dirty[workload.key] = None
-
-    def _concerned(self, seen: Seen) -> Iterator[Workload]:
-        """The workloads whose surroundings changed."""
-        kind, name = seen.key
-        queues, self.world.judged = self.world.judged, set()
-        if kind == "LocalQueue":
-            yield from self.world.workloads_of(name)
-        elif kind == "ClusterQueue":
-            queues.add(name)
-        elif kind == "AdmissionCheck":
-            queues.update(self.world.queues_with_check(name))
-        for queue_name in queues:
-            held = self.world.state.queues.get(queue_name)
-            yield from [each.workload for each in held.reservations.values()] if held is not None else ()
-            for local in self.world.queues.local_queues_of(queue_name):
-                yield from self.world.queues.waiting_at(local)
 
     def _enter(self, name: str) -> None:
         """The world goes by the stored object, but while a write of ours is under way by what that will make of it."""
@@ -339,7 +340,7 @@ class Loop:
         workload = self.world.workloads.get(name)
         if workload is None or self._busy(WORKLOAD, name) or self.retries.resting(name):
             return
-        after = self.surroundings_of(workload, now).next(workload)
+        after = lifecycle_of(self.world, workload, now, self.waiting).next(workload)
         if after != workload:
             self.world.put_workload(after, now)
             self._submit(after)
@@ -355,18 +356,6 @@ class Loop:
     def _busy(self, kind: str, name: str) -> bool:
         """Whether a write of the object is under way, or has to wait."""
         return (kind, name) in self.flying or (kind == WORKLOAD and name in self.sent) or self.retries.resting(name)
-
-    def surroundings_of(self, workload: Workload, now: int) -> Lifecycle:
-        world = self.world
-        local = world.queues.local_queues.get(f"{workload.namespace}/{workload.queue}")
-        name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
-        queue = world.state.queues.get(name)
-        blocker = world.queues.blocker(workload)
-        blocked = (blocker.reason, blocker.message) if blocker else None
-        if blocked is None and queue is not None and queue.inactive:
-            cycle = world.can_admit(name).reason == CYCLE
-            blocked = (CYCLE, queue.inactive) if cycle else ("Suspended", f"ClusterQueue {name} is inactive")
-        return Lifecycle(now, local, queue.settings if queue else None, blocked, self.waiting)
 
     def _carry_out(self, decision: Decision, now: int) -> None:
         world = self.world
@@ -405,10 +394,3 @@ class Loop:
 def _alike(a: Workload, b: Workload) -> bool:
     """Whether they differ in nothing but the version."""
     return replace(a, resource_version="", generation=0) == replace(b, resource_version="", generation=0)
-
-
-def connect(cluster: Cluster, world: World, may_write: Callable[[], bool], **settings: Any) -> tuple[Loop, Writer]:
-    """A loop over a cluster and the writer that it writes by; the caller closes the writer."""
-    inbox: queue.SimpleQueue[Seen | Listed | Outcome] = queue.SimpleQueue()
-    writer = Writer(cluster, inbox.put, may_write)
-    return Loop(world, writer.write, writer.read, may_write, inbox=inbox, **settings), writer

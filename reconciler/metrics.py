@@ -16,11 +16,11 @@ from prometheus_client.samples import Sample
 
 from policies.pools import UNLIMITED
 from reconciler.queue_status import readiness_of
-from scheduling.amounts import FlavorResource, approximate
-from scheduling.node import QuotaNode
-from scheduling.shares import Shares
-from scheduling.state import Queue
-from scheduling.world import World
+from scheduling.objects.amounts import FlavorResource, approximate
+from scheduling.quota.node import QuotaNode
+from scheduling.quota.shares import Shares
+from scheduling.quota.state import Queue
+from scheduling.world.world import World
 
 Ask: TypeAlias = Callable[[Callable[[World], list[Metric]]], list[Metric]]
 """Has something read from the world by whom it belongs to, between two steps."""

@@ -12,8 +12,8 @@ from typing import Any
 from cluster.actions import Patch
 from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP
+from scheduling.objects.workload import Workload
 from scheduling.status.writing import written_status
-from scheduling.workload import Workload
 
 WORKLOADS = Resource(GROUP, "v1beta2", "workloads", namespaced=True)
 ADMISSION_MANAGER = "kueue-admission"

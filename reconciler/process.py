@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
+import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cluster.client import Cluster
+from reconciler.feed import Listed, Seen
 from reconciler.follow import follow
-from reconciler.loop import Loop, connect
+from reconciler.loop import Loop
 from reconciler.permit import Permit
-from scheduling.order import Ordering
-from scheduling.requests import DEFAULT, Counting
-from scheduling.state import Options
+from reconciler.writer import Outcome, Writer
+from scheduling.objects.order import Ordering
+from scheduling.objects.requests import DEFAULT, Counting
+from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
-from scheduling.world import World
+from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +43,10 @@ class Reconciler:
         self._ended = threading.Event()
         may_write: Callable[[], bool] = lease.held if lease is not None else lambda: not self._ended.is_set()
         world = World(settings.options, settings.ordering, settings.counting)
-        self.loop: Loop
-        self.loop, self._writer = connect(cluster, world, may_write, waiting=settings.waiting)
+        inbox: queue.SimpleQueue[Seen | Listed | Outcome] = queue.SimpleQueue()
+        self._writer = Writer(cluster, inbox.put, may_write)
+        write, read, relist = self._writer.write, self._writer.read, self._writer.relist
+        self.loop = Loop(world, write, read, may_write, relist, waiting=settings.waiting, inbox=inbox)
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
     def start(self) -> None:

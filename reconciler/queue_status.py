@@ -17,14 +17,14 @@ from policies.dialects.kueue_kinds import GROUP
 from reconciler.local_usage import admission_share
 from reconciler.patches import differences
 from reconciler.stored import Stored, with_condition
-from scheduling.amounts import FlavorResource, plus, quantity_of
-from scheduling.node import QuotaNode, stored_below
-from scheduling.queue_settings import LocalQueueSettings
-from scheduling.readiness import Readiness
-from scheduling.shares import Shares
-from scheduling.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, Touch
-from scheduling.usage_report import QueueUsage, ResourceUsage, local_queue_usage, queue_usage
-from scheduling.world import World
+from scheduling.objects.amounts import FlavorResource, plus, quantity_of
+from scheduling.objects.queue_settings import LocalQueueSettings
+from scheduling.quota.node import QuotaNode, stored_below
+from scheduling.quota.shares import Shares
+from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, Touch
+from scheduling.world.readiness import Readiness
+from scheduling.world.usage_report import QueueUsage, ResourceUsage, local_queue_usage, queue_usage
+from scheduling.world.world import World
 
 ACTIVE = "Active"
 COHORT_ACTIVE = "CohortActive"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from cluster.errors import ApiError
 from cluster.retry import Backoff, asked_wait
-from scheduling.times import SECOND
+from scheduling.objects.times import SECOND
 
 _FIRST, _LONGEST = 0.2, 30.0
 """Seconds between two attempts."""

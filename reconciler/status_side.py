@@ -11,9 +11,9 @@ from cluster.actions import Patch
 from reconciler.finalizers import finalizer_patch
 from reconciler.queue_status import changes
 from reconciler.stored import Stored
-from scheduling.times import SECOND
-from scheduling.touched import Touch
-from scheduling.world import World
+from scheduling.objects.times import SECOND
+from scheduling.quota.touched import Touch
+from scheduling.world.world import World
 
 PERIOD = SECOND
 """At least so long, in nanoseconds, between two looks at what changed."""

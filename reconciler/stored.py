@@ -8,7 +8,7 @@ from typing import Any
 
 from cluster.stream import Manifest
 from policies.dialects.reading import listing, mapping, metadata, text
-from scheduling.times import written
+from scheduling.objects.times import written
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,8 @@ from typing import NamedTuple
 from policies.dialects.kueue_kinds import GROUP
 from reconciler.events import About, Events
 from reconciler.queue_status import Ready, cohort_readiness, readiness_of
-from scheduling.decisions import Preempt
-from scheduling.times import SECOND
-from scheduling.touched import CLUSTER_QUEUE, COHORT, Touch
-from scheduling.workload import (
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import (
     ADMITTED,
     DEACTIVATION_TARGET,
     EVICTED,
@@ -23,7 +21,9 @@ from scheduling.workload import (
     REQUEUED,
     Workload,
 )
-from scheduling.world import World
+from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, Touch
+from scheduling.world.decisions import Preempt
+from scheduling.world.world import World
 
 API_VERSION = f"{GROUP}/v1beta2"
 _WARNED = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ from cluster.actions import Action
 from cluster.apply import perform
 from cluster.client import Cluster
 from cluster.errors import ClusterError
+from cluster.retry import Backoff
 from cluster.stream import Manifest
-from reconciler.feed import Key
+from reconciler.feed import Followed, Key, Listed
 
 log = logging.getLogger(__name__)
 _THREADS = 8
@@ -56,10 +58,13 @@ class Lost(ClusterError):
 class Writer:
     """`tell` gets what came of each action, from another thread. `may_write` is asked before each."""
 
-    def __init__(self, cluster: Cluster, tell: Callable[[Outcome], None], may_write: Callable[[], bool]) -> None:
+    def __init__(
+        self, cluster: Cluster, tell: Callable[[Outcome | Listed], None], may_write: Callable[[], bool]
+    ) -> None:
         self._cluster = cluster
         self._tell = tell
         self._may_write = may_write
+        self._closed = threading.Event()
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="writer")
 
     def write(self, key: Key, action: Action) -> None:
@@ -69,8 +74,13 @@ class Writer:
         """Have the object read anew."""
         self._pool.submit(self._get, key, path)
 
+    def relist(self, followed: Followed) -> None:
+        """Have all objects of a kind read anew, as often as it takes."""
+        self._pool.submit(self._list, followed)
+
     def close(self) -> None:
         """What was not begun is dropped; what was is waited for."""
+        self._closed.set()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _perform(self, key: Key, action: Action) -> None:
@@ -83,6 +93,20 @@ class Writer:
         except Exception as error:
             log.exception("%s: a write failed by a fault of ours", key)
             self._tell(Failed(key, action, error))
+
+    def _list(self, followed: Followed) -> None:
+        backoff = Backoff()
+        while not self._closed.is_set():
+            try:
+                listing = self._cluster.snapshot(
+                    followed.resource, followed.seen, label_selector=followed.labelled, attempts=1
+                )
+            except ClusterError as error:
+                log.warning("%s could not be listed: %s", followed.resource, error)
+                self._closed.wait(backoff.next())
+            else:
+                self._tell(Listed(followed.kind, listing.items, listing.resource_version))
+                return
 
     def _get(self, key: Key, path: str) -> None:
         try:

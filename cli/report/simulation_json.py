@@ -13,10 +13,10 @@ from cli.tree import node_entry
 from cli.trees import cycles, walk
 from policies.dialects import kueue
 from policies.forest import Forest
-from scheduling import times
-from scheduling.amounts import FlavorResource
-from scheduling.explanation import Explanation, Lack
-from scheduling.messages import written
+from scheduling.cycle.explanation import Explanation, Lack
+from scheduling.flavors.messages import written
+from scheduling.objects import times
+from scheduling.objects.amounts import FlavorResource
 from scheduling.simulation.happening import Evicted, Happening, Loan, Placed, Played, Preempted, Reserved
 from scheduling.simulation.simulation import Simulation
 from scheduling.simulation.standing import Running, Waiting, running, waiting, waits

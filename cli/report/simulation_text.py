@@ -10,8 +10,9 @@ from cli.report.usage import QuotasInUse
 from cli.trees import walk
 from policies.dialects import kueue
 from policies.forest import Forest
-from scheduling.explanation import BORROWING_LIMIT, Explanation, Holder, Lack, Obstacle
-from scheduling.messages import written
+from scheduling.cycle.explanation import BORROWING_LIMIT, Explanation, Holder, Lack, Obstacle
+from scheduling.flavors.messages import written
+from scheduling.objects.times import SECOND
 from scheduling.simulation.happening import (
     Admitted,
     Evicted,
@@ -24,7 +25,6 @@ from scheduling.simulation.happening import (
 )
 from scheduling.simulation.simulation import Simulation
 from scheduling.simulation.standing import Waiting, running, waiting, waits
-from scheduling.times import SECOND
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 

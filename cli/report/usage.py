@@ -9,8 +9,8 @@ from cli.quotas import Quotas, Row
 from policies.dialects import kueue
 from policies.forest import Forest
 from policies.objects import Ref
-from scheduling.amounts import FlavorResource
-from scheduling.messages import written
+from scheduling.flavors.messages import written
+from scheduling.objects.amounts import FlavorResource
 from scheduling.simulation.simulation import Simulation
 from scheduling.simulation.standing import InUse, in_use
 

@@ -38,12 +38,12 @@ from reconciler.patches import (
     patch,
     status_patch,
 )
-from scheduling.priority import UnknownPriorityClass
+from scheduling.objects.priority import UnknownPriorityClass
+from scheduling.objects.submission import queue_of
+from scheduling.objects.workload import EVICTED, FINISHED, Workload
 from scheduling.status.deadlines import release
 from scheduling.status.progress import finish
 from scheduling.status.reservation import unreserve
-from scheduling.submission import queue_of
-from scheduling.workload import EVICTED, FINISHED, Workload
 
 OUT_OF_SYNC = "OutOfSync"
 FAILED_TO_START = "FailedToStart"

@@ -13,9 +13,9 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from reconciler.jobs import job_state
 from reconciler.jobs.pod_changes import CannotStart, changes, started, without_managed_labels
 from reconciler.jobs.step import JobSurroundings
-from scheduling.submission import kind_of, workload_name, workload_of_job
-from scheduling.template import template
-from scheduling.workload import Workload
+from scheduling.objects.submission import kind_of, workload_name, workload_of_job
+from scheduling.objects.template import template
+from scheduling.objects.workload import Workload
 
 _DESIRED = ("queueName", "podSets", "priority", "priorityClassRef", "maximumExecutionTimeSeconds")
 _CONTAINERS = ("containers", "initContainers")

@@ -13,7 +13,7 @@ from reconciler.jobs.composed import original
 from reconciler.jobs.pod_changes import CannotStart, changes, placed, restored, started
 from reconciler.jobs.step import JobSurroundings
 from reconciler.patches import JOB_MANAGER, differences
-from scheduling.workload import Workload
+from scheduling.objects.workload import Workload
 
 STOPPING: Mapping[str, Any] = {"metadata": {"annotations": {job_state.STOPPING: "true"}}}
 NOT_STOPPING: Mapping[str, Any] = {"metadata": {"annotations": {job_state.STOPPING: None}}}

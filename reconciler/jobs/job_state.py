@@ -12,7 +12,7 @@ from policies.dialects.kueue_jobs import COMPLETIONS_FOLLOW, MIN_PARALLELISM, PR
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_templates import job_pods
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from scheduling.pod_sets import at
+from scheduling.objects.pod_sets import at
 
 STOPPING = f"{PREFIX}stopping"
 """An annotation of a Job that was suspended, but does not have its own pod template back yet."""

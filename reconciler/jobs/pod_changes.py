@@ -13,8 +13,8 @@ from typing import Any
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from policies.errors import PolicyError
-from scheduling.resource_flavor import Flavor, Toleration
-from scheduling.workload import Assignment, Workload
+from scheduling.objects.resource_flavor import Flavor, Toleration
+from scheduling.objects.workload import Assignment, Workload
 
 POD_SET = f"{PREFIX}podset"
 LOCAL_QUEUE = f"{PREFIX}local-queue-name"

@@ -6,11 +6,11 @@ from policies.dialects.reading import Manifest
 from reconciler.jobs import job_state
 from reconciler.jobs.step import JobSurroundings, Step
 from reconciler.patches import RECLAIMABLE_MANAGER, condition_manager, status_patch
+from scheduling.objects.submission import reclaimable_of_job
+from scheduling.objects.workload import PODS_READY, Workload
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import WAIT_FOR_RECOVERY, WAIT_FOR_START, pods_ready
 from scheduling.status.progress import limited_to_sizes, with_reclaimable
-from scheduling.submission import reclaimable_of_job
-from scheduling.workload import PODS_READY, Workload
 
 
 def reported(job: Manifest, read: Workload, around: JobSurroundings, now: int) -> list[Step]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cluster.actions import Create, Delete, Patch
-from scheduling.priority import PriorityClasses
-from scheduling.resource_flavor import Flavor
+from scheduling.objects.priority import PriorityClasses
+from scheduling.objects.resource_flavor import Flavor
 
 
 @dataclass(frozen=True, slots=True)

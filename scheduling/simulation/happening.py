@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from scheduling.amounts import FlavorResource
+from scheduling.objects.amounts import FlavorResource
 
 
 @dataclass(frozen=True, slots=True)

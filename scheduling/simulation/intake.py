@@ -11,19 +11,19 @@ from policies.limit_ranges import summarize
 from policies.objects import GroupKind
 from policies.quantity import Amounts
 from policies.requests import readable
-from scheduling.pod_sets import at
-from scheduling.priority import POD_PRIORITY_CLASS
-from scheduling.queue_settings import (
+from scheduling.objects.pod_sets import at
+from scheduling.objects.priority import POD_PRIORITY_CLASS
+from scheduling.objects.queue_settings import (
     CheckSettings,
     read_cohort_settings,
     read_local_queue_settings,
     read_queue_settings,
 )
-from scheduling.resource_flavor import read_flavor
-from scheduling.selectors import LabelSelector
+from scheduling.objects.resource_flavor import read_flavor
+from scheduling.objects.selectors import LabelSelector
+from scheduling.objects.submission import kind_of
 from scheduling.simulation.submissions import Submissions, is_submission
-from scheduling.submission import kind_of
-from scheduling.world import World
+from scheduling.world.world import World
 
 LIMIT_RANGE = GroupKind("", "LimitRange")
 RUNTIME_CLASS = GroupKind("node.k8s.io", "RuntimeClass")

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field, replace
 
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.errors import BadConfiguration
-from scheduling.kueue_configuration import read_counting, read_ordering, read_waiting
-from scheduling.order import Ordering
-from scheduling.requests import DEFAULT, Counting
-from scheduling.state import LESS_THAN_INITIAL_SHARE, LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, Options
+from scheduling.objects.order import Ordering
+from scheduling.objects.requests import DEFAULT, Counting
+from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, Options
 from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.world.kueue_configuration import read_counting, read_ordering, read_waiting
 
 GROUP, KIND = "config.kueue.x-k8s.io", "Configuration"
 _STRATEGIES = (LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, LESS_THAN_INITIAL_SHARE)

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from policies.dialects.reading import Manifest, listing, mapping, metadata
 from policies.errors import PolicyError
-from scheduling import times
-from scheduling.amounts import FlavorResource
-from scheduling.decisions import Decision, Preempt, Reserve
-from scheduling.engine import Engine
-from scheduling.node import QuotaNode
-from scheduling.outcome import reserved, waiting
-from scheduling.queue_settings import LocalQueueSettings
+from scheduling.cycle.engine import Engine
+from scheduling.cycle.outcome import reserved, waiting
+from scheduling.objects import times
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.queue_settings import LocalQueueSettings
+from scheduling.objects.workload import EVICTED, PODS_READY, CheckState, Workload
+from scheduling.quota.node import QuotaNode
 from scheduling.simulation.happening import (
     Admitted,
     Evicted,
@@ -35,8 +35,8 @@ from scheduling.status.deadlines import WAIT_FOR_START, pods_ready, release
 from scheduling.status.eviction import preempt
 from scheduling.status.lifecycle import Lifecycle, next_moment
 from scheduling.status.progress import finish
-from scheduling.workload import EVICTED, PODS_READY, CheckState, Workload
-from scheduling.world import World
+from scheduling.world.decisions import Decision, Preempt, Reserve
+from scheduling.world.world import World
 
 START = times.parse("2026-01-01T00:00:00Z")
 """The moment at which a simulation begins whose objects name none."""

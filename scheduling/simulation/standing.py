@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from scheduling.amounts import FlavorResource, plus
-from scheduling.explanation import Explanation, Seen, explain
-from scheduling.node import QuotaNode
-from scheduling.queue_settings import STRICT_FIFO
+from scheduling.cycle.explanation import Explanation, Seen, explain
+from scheduling.objects.amounts import FlavorResource, plus
+from scheduling.objects.queue_settings import STRICT_FIFO
+from scheduling.objects.workload import ADMITTED, EVICTED, Workload
+from scheduling.quota.node import QuotaNode
 from scheduling.simulation.happening import Placed
 from scheduling.simulation.simulation import Simulation, placed
-from scheduling.workload import ADMITTED, EVICTED, Workload
 
 
 @dataclass(frozen=True, slots=True)

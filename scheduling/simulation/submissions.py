@@ -11,11 +11,10 @@ from policies.dialects.kueue_jobs import KINDS, PREBUILT, managed_owner
 from policies.dialects.kueue_kinds import GROUP, WORKLOAD
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.errors import PolicyError
-from scheduling.pod_sets import at
-from scheduling.priority import PriorityClasses, read_priority_classes
-from scheduling.reading import read_workload
-from scheduling.status.progress import finish
-from scheduling.submission import (
+from scheduling.objects.pod_sets import at
+from scheduling.objects.priority import PriorityClasses, read_priority_classes
+from scheduling.objects.reading import read_workload
+from scheduling.objects.submission import (
     group_of,
     kind_of,
     queue_of,
@@ -24,7 +23,8 @@ from scheduling.submission import (
     workload_of_job,
     workload_of_pod,
 )
-from scheduling.workload import Workload
+from scheduling.objects.workload import Workload
+from scheduling.status.progress import finish
 
 _BY_PODS = "its Pods are what is queued, and its controller makes these; give the Pods"
 _NO_QUEUE = "it names no queue, so that Kueue leaves it alone; add the label kueue.x-k8s.io/queue-name"

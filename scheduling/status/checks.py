@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from scheduling.queue_settings import QueueSettings
-from scheduling.times import SECOND
-from scheduling.workload import Admission, CheckState, Workload
+from scheduling.objects.queue_settings import QueueSettings
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Admission, CheckState, Workload
 
 PENDING = "Pending"
 READY = "Ready"

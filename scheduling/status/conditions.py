@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduling.workload import Condition, Workload
+from scheduling.objects.workload import Condition, Workload
 
 _LONGEST = 32 * 1024
 """Bytes of a condition's message that its schema takes."""

@@ -8,13 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from scheduling.status.checks import REJECTED, RETRY, retry_at
-from scheduling.status.conditions import with_condition
-from scheduling.status.eviction import evict, target_for_deactivation
-from scheduling.status.requeue import Backoff, back_off, requeue_at, requeued
-from scheduling.status.reservation import unreserve
-from scheduling.times import SECOND
-from scheduling.workload import (
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import (
     ADMISSION_CHECK,
     ADMITTED,
     DEACTIVATED,
@@ -25,6 +20,11 @@ from scheduling.workload import (
     PREEMPTED,
     Workload,
 )
+from scheduling.status.checks import REJECTED, RETRY, retry_at
+from scheduling.status.conditions import with_condition
+from scheduling.status.eviction import evict, target_for_deactivation
+from scheduling.status.requeue import Backoff, back_off, requeue_at, requeued
+from scheduling.status.reservation import unreserve
 
 WAIT_FOR_START = "WaitForStart"
 WAIT_FOR_RECOVERY = "WaitForRecovery"

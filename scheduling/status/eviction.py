@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from scheduling.status.checks import reset_checks
-from scheduling.status.conditions import with_condition
-from scheduling.workload import (
+from scheduling.objects.workload import (
     ADMISSION_CHECK,
     BLOCKED_ON_GATES,
     DEACTIVATED,
@@ -23,6 +21,8 @@ from scheduling.workload import (
     Gate,
     Workload,
 )
+from scheduling.status.checks import reset_checks
+from scheduling.status.conditions import with_condition
 
 CLOSED = "Closed"
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from scheduling.queue_settings import LocalQueueSettings, QueueSettings
+from scheduling.objects.queue_settings import LocalQueueSettings, QueueSettings
+from scheduling.objects.workload import DEACTIVATED, DEACTIVATION_TARGET, QUOTA_RESERVED, REQUEUED, Workload
 from scheduling.status.checks import required_checks, sync_checks
 from scheduling.status.deadlines import (
     WaitForPodsReady,
@@ -23,7 +24,6 @@ from scheduling.status.deadlines import (
 from scheduling.status.eviction import evict, evicted_by_deactivation
 from scheduling.status.requeue import end_backoff, requeued
 from scheduling.status.reservation import sync_admitted, unreserve
-from scheduling.workload import DEACTIVATED, DEACTIVATION_TARGET, QUOTA_RESERVED, REQUEUED, Workload
 
 HOLD_AND_DRAIN = "HoldAndDrain"
 _STOPPED = {"ClusterQueueStopped": "ClusterQueueRestarted", "LocalQueueStopped": "LocalQueueRestarted"}

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from scheduling.requests import PodSetRequests
+from scheduling.objects.requests import PodSetRequests
+from scheduling.objects.workload import FINISHED, PodSet, Workload
 from scheduling.status.conditions import with_condition
-from scheduling.workload import FINISHED, PodSet, Workload
 
 
 def finish(workload: Workload, reason: str, message: str, now: int) -> Workload:

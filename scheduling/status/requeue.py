@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import REQUEUED, RequeueState, Workload
 from scheduling.status.conditions import with_condition
-from scheduling.times import SECOND
-from scheduling.workload import REQUEUED, RequeueState, Workload
 
 _JITTER_PARTS = 10_000
 

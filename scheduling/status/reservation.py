@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduling.status.conditions import ended, with_condition
-from scheduling.times import SECOND
-from scheduling.workload import (
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import (
     ADMITTED,
     BLOCKED_ON_GATES,
     EVICTED,
@@ -19,6 +18,7 @@ from scheduling.workload import (
     Admission,
     Workload,
 )
+from scheduling.status.conditions import ended, with_condition
 
 _RESERVED_REASON = "QuotaReserved"
 

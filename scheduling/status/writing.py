@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scheduling import amounts, times
-from scheduling.workload import Admission, Assignment, CheckState, Condition, Workload
+from scheduling.objects import amounts, times
+from scheduling.objects.workload import Admission, Assignment, CheckState, Condition, Workload
 
 
 def written_status(workload: Workload) -> dict[str, Any]:

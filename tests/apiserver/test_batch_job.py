@@ -17,11 +17,11 @@ from cluster.resource import JOBS
 from reconciler.jobs.batch_job import steps
 from reconciler.jobs.composed import workload_key
 from reconciler.patches import ADMISSION_MANAGER, WORKLOADS, status_patch
-from scheduling.reading import read_workload
+from scheduling.objects.reading import read_workload
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Admission, Assignment, Workload
 from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
-from scheduling.times import SECOND
-from scheduling.workload import Admission, Assignment, Workload
 from tests.apiserver.harness import ControlPlane
 from tests.reconciler.jobs.world import AROUND, K
 

@@ -11,10 +11,10 @@ import pytest
 from cluster.client import MERGE_PATCH, Cluster
 from cluster.endpoint import from_kubeconfig
 from reconciler.process import Reconciler
-from scheduling.reading import read_workload
+from scheduling.objects.reading import read_workload
+from scheduling.objects.times import SECOND
 from scheduling.status.deadlines import release
 from scheduling.status.writing import written_status
-from scheduling.times import SECOND
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.test_reconciler import CRDS, KUEUE, kueue, queue, served, until, workload
 

@@ -22,12 +22,12 @@ import pytest
 from cluster.client import MERGE_PATCH, Cluster
 from cluster.endpoint import from_kubeconfig
 from cluster.errors import Conflict, NotFound
-from scheduling.reading import read_workload
+from scheduling.objects.reading import read_workload
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Workload
 from scheduling.status.deadlines import release
 from scheduling.status.progress import finish
 from scheduling.status.writing import written_status
-from scheduling.times import SECOND
-from scheduling.workload import Workload
 from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.test_reconciler import CRDS, KUEUE, kueue, queue, served, until, workload

@@ -8,9 +8,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from scheduling.preemption import find_targets
-from scheduling.queue_settings import CohortSettings
-from scheduling.state import Options
+from scheduling.objects.queue_settings import CohortSettings
+from scheduling.preemption.preemption import find_targets
+from scheduling.quota.state import Options
 from scheduling.status.reservation import unreserve
 from tests.bench import starting
 from tests.bench.played import PAIRS, Played, forest, tree

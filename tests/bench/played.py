@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from policies.pools import Terms
-from scheduling.queue_settings import ANY, LOWER_PRIORITY, CohortSettings, PreemptionPolicy
-from scheduling.state import Options
-from scheduling.workload import Workload
+from scheduling.objects.queue_settings import ANY, LOWER_PRIORITY, CohortSettings, PreemptionPolicy
+from scheduling.objects.workload import Workload
+from scheduling.quota.state import Options
 from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
 

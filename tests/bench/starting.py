@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from scheduling.engine import Engine
-from scheduling.queue_settings import read_cohort_settings, read_local_queue_settings, read_queue_settings
-from scheduling.reading import read_workload
-from scheduling.resource_flavor import read_flavor
-from scheduling.times import SECOND
-from scheduling.world import World
+from scheduling.cycle.engine import Engine
+from scheduling.objects.queue_settings import read_cohort_settings, read_local_queue_settings, read_queue_settings
+from scheduling.objects.reading import read_workload
+from scheduling.objects.resource_flavor import read_flavor
+from scheduling.objects.times import SECOND
+from scheduling.world.world import World
 from tests.bench.organisation import cluster_queues
 
 Manifest = dict[str, Any]

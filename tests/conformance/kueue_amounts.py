@@ -9,9 +9,9 @@ from pathlib import Path
 from policies.limit_ranges import Limits, summarize, violations
 from policies.quantity import Amounts, Quantity
 from policies.requests import readable
-from scheduling import amounts
-from scheduling.priority import PriorityClasses, UnknownPriorityClass, read_priority_classes
-from scheduling.reading import priority_boost, read_workload
+from scheduling.objects import amounts
+from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass, read_priority_classes
+from scheduling.objects.reading import priority_boost, read_workload
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 
 Check = Callable[[Data], str | None]

@@ -8,20 +8,20 @@ from pathlib import Path
 from typing import Any
 
 from policies.dialects.reading import Manifest
-from scheduling.amounts import UNLIMITED, FlavorResource, quantity_of
-from scheduling.node import QuotaNode
-from scheduling.queue_settings import (
+from scheduling.objects.amounts import UNLIMITED, FlavorResource, quantity_of
+from scheduling.objects.queue_settings import (
     CheckSettings,
     read_check_settings,
     read_cohort_settings,
     read_local_queue_settings,
     read_queue_settings,
 )
-from scheduling.reading import read_workload
-from scheduling.resource_flavor import Flavor, read_flavor
-from scheduling.tree import QuotaTree
-from scheduling.usage_report import ResourceUsage, local_queue_usage, queue_usage
-from scheduling.world import World
+from scheduling.objects.reading import read_workload
+from scheduling.objects.resource_flavor import Flavor, read_flavor
+from scheduling.quota.node import QuotaNode
+from scheduling.quota.tree import QuotaTree
+from scheduling.world.usage_report import ResourceUsage, local_queue_usage, queue_usage
+from scheduling.world.world import World
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 
 _TOPOLOGY = "topologies are not placed"

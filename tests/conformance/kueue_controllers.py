@@ -14,19 +14,19 @@ from reconciler.finalizers import IN_USE, RESOURCE_FLAVOR, finalizers
 from reconciler.local_usage import remember, sample
 from reconciler.queue_status import ACTIVE, status_of_cluster_queue, status_of_local_queue
 from reconciler.stored import Stored, read_stored
-from scheduling import times
-from scheduling.consumption import Consumption, Fading
-from scheduling.kueue_configuration import duration
-from scheduling.queue_settings import (
+from scheduling.objects import times
+from scheduling.objects.queue_settings import (
     QueueSettings,
     read_cohort_settings,
     read_local_queue_settings,
     read_queue_settings,
 )
-from scheduling.readiness import Readiness
-from scheduling.reading import read_workload
-from scheduling.selectors import LabelSelector
-from scheduling.world import World
+from scheduling.objects.reading import read_workload
+from scheduling.objects.selectors import LabelSelector
+from scheduling.queues.consumption import Consumption, Fading
+from scheduling.world.kueue_configuration import duration
+from scheduling.world.readiness import Readiness
+from scheduling.world.world import World
 from tests.conformance.kueue_amounts import Check, suite
 from tests.conformance.suite import Data, Suite, mismatch
 

@@ -6,21 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from scheduling import amounts
-from scheduling.amounts import FlavorResource
-from scheduling.assignment import Assignment, Attempt, FlavorChoice, PodSetAssignment, needed, total_usage
-from scheduling.eligibility import asks_for_topology, topology_only
-from scheduling.flavors import assign
-from scheduling.messages import text
-from scheduling.modes import Grade, Mode, Outcome, Simulate, better
-from scheduling.partial_admission import search
-from scheduling.queue_settings import Fungibility, read_cohort_settings, read_queue_settings
-from scheduling.reading import read_workload
-from scheduling.requests import Counting, PodSetRequests, total_requests
-from scheduling.resource_flavor import read_flavor
-from scheduling.scan_progress import Progress
-from scheduling.state import Options, Queue, State
-from scheduling.workload import ALLOWED_FLAVORS, Workload
+from scheduling.flavors.assignment import Assignment, Attempt, FlavorChoice, PodSetAssignment, needed, total_usage
+from scheduling.flavors.eligibility import asks_for_topology, topology_only
+from scheduling.flavors.flavors import assign
+from scheduling.flavors.messages import text
+from scheduling.flavors.modes import Grade, Mode, Outcome, Simulate, better
+from scheduling.flavors.partial_admission import search
+from scheduling.flavors.scan_progress import Progress
+from scheduling.objects import amounts
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.queue_settings import Fungibility, read_cohort_settings, read_queue_settings
+from scheduling.objects.reading import read_workload
+from scheduling.objects.requests import Counting, PodSetRequests, total_requests
+from scheduling.objects.resource_flavor import read_flavor
+from scheduling.objects.workload import ALLOWED_FLAVORS, Workload
+from scheduling.quota.state import Options, Queue, State
 from tests.conformance.kueue_amounts import Check, suite
 from tests.conformance.suite import Data, Suite, mismatch
 

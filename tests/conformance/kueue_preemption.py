@@ -7,20 +7,20 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from scheduling import times
-from scheduling.amounts import FlavorResource, Usage
-from scheduling.candidates import Precedence
-from scheduling.contest import Contest
-from scheduling.node import QuotaNode
-from scheduling.preemption import find_targets
-from scheduling.queue_settings import QueueSettings, read_cohort_settings, read_queue_settings
-from scheduling.reading import read_workload
-from scheduling.requests import total_requests, usage
-from scheduling.shares import Share, Shares, borrows_on
-from scheduling.state import Options, Queue, Reservation, State
+from scheduling.objects import times
+from scheduling.objects.amounts import FlavorResource, Usage
+from scheduling.objects.queue_settings import QueueSettings, read_cohort_settings, read_queue_settings
+from scheduling.objects.reading import read_workload
+from scheduling.objects.requests import total_requests, usage
+from scheduling.objects.workload import EVICTED, PREEMPTED, Workload
+from scheduling.preemption.candidates import Precedence
+from scheduling.preemption.contest import Contest
+from scheduling.preemption.preemption import find_targets
+from scheduling.preemption.targets import Target, eviction_message
+from scheduling.quota.node import QuotaNode
+from scheduling.quota.shares import Share, Shares, borrows_on
+from scheduling.quota.state import Options, Queue, Reservation, State
 from scheduling.status.eviction import preempt
-from scheduling.targets import Target, eviction_message
-from scheduling.workload import EVICTED, PREEMPTED, Workload
 from tests.conformance.kueue_amounts import suite
 from tests.conformance.suite import Data, Suite, mismatch
 

@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from policies.quantity import Quantity
-from scheduling import times
-from scheduling.consumption import Consumption, Fading
-from scheduling.order import Ordering
-from scheduling.pending import Entry, PendingQueue, Requeue, backoff_is_over
-from scheduling.queue_settings import (
+from scheduling.flavors.scan_progress import Progress
+from scheduling.objects import times
+from scheduling.objects.order import Ordering
+from scheduling.objects.queue_settings import (
     STRICT_FIFO,
     read_cohort_settings,
     read_local_queue_settings,
     read_queue_settings,
 )
-from scheduling.reading import read_workload
-from scheduling.scan_progress import Progress
-from scheduling.workload import Workload
-from scheduling.world import World
+from scheduling.objects.reading import read_workload
+from scheduling.objects.workload import Workload
+from scheduling.queues.consumption import Consumption, Fading
+from scheduling.queues.pending import Entry, PendingQueue, Requeue, backoff_is_over
+from scheduling.world.world import World
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 
 _LEFT_OUT = {

@@ -10,30 +10,30 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scheduling import times
-from scheduling.amounts import FlavorResource
-from scheduling.assignment import Assignment
-from scheduling.consumption import Consumption, Fading
-from scheduling.cycle import to_reserve
-from scheduling.decisions import Decision, Preempt, Reserve, Wait
-from scheduling.engine import Engine
-from scheduling.modes import Outcome
-from scheduling.nominee import Nominee, classic_order
-from scheduling.order import Ordering
-from scheduling.outcome import reserved, waiting
-from scheduling.pending import Entry, Requeue
-from scheduling.queue_settings import (
+from scheduling.cycle.cycle import to_reserve
+from scheduling.cycle.engine import Engine
+from scheduling.cycle.nominee import Nominee, classic_order
+from scheduling.cycle.outcome import reserved, waiting
+from scheduling.flavors.assignment import Assignment
+from scheduling.flavors.modes import Outcome
+from scheduling.objects import times
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.order import Ordering
+from scheduling.objects.queue_settings import (
     read_check_settings,
     read_cohort_settings,
     read_local_queue_settings,
     read_queue_settings,
 )
-from scheduling.reading import read_workload
-from scheduling.resource_flavor import read_flavor
-from scheduling.state import Options
+from scheduling.objects.reading import read_workload
+from scheduling.objects.resource_flavor import read_flavor
+from scheduling.objects.workload import Admission, Workload
+from scheduling.queues.consumption import Consumption, Fading
+from scheduling.queues.pending import Entry, Requeue
+from scheduling.quota.state import Options
 from scheduling.status.eviction import preempt
-from scheduling.workload import Admission, Workload
-from scheduling.world import World
+from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
+from scheduling.world.world import World
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 
 _GATES = {

@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scheduling import times
-from scheduling.queue_settings import read_queue_settings
-from scheduling.reading import admission, check, conditions, read_workload, reclaimable
-from scheduling.second_pass import needs_second_pass
+from scheduling.objects import times
+from scheduling.objects.queue_settings import read_queue_settings
+from scheduling.objects.reading import admission, check, conditions, read_workload, reclaimable
+from scheduling.objects.workload import CheckState, Condition, Workload
 from scheduling.status.checks import checks_of, nominated_elsewhere, required_checks, retry_at, set_check, sync_checks
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import WaitForPodsReady, pods_ready_deadline
@@ -19,7 +19,7 @@ from scheduling.status.eviction import evicted_by_deactivation, evicted_by_timeo
 from scheduling.status.progress import finish, limited_to_sizes, with_reclaimable
 from scheduling.status.requeue import requeue_at
 from scheduling.status.reservation import sync_admitted
-from scheduling.workload import CheckState, Condition, Workload
+from scheduling.status.second_pass import needs_second_pass
 from tests.conformance.kueue_amounts import Check, suite
 from tests.conformance.suite import Data, Suite, mismatch
 

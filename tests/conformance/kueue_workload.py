@@ -10,11 +10,11 @@ from policies.limit_ranges import Violation, summarize, violations
 from policies.pod_defaults import Surroundings, completed, exceeded_limits
 from policies.quantity import BadQuantity, Quantity
 from policies.requests import Transformation, readable
-from scheduling import times
-from scheduling.order import Ordering, priority_changed, shape
-from scheduling.reading import read_workload
-from scheduling.requests import Counting, PodSetRequests, total_requests, usage
-from scheduling.scan_progress import Progress
+from scheduling.flavors.scan_progress import Progress
+from scheduling.objects import times
+from scheduling.objects.order import Ordering, priority_changed, shape
+from scheduling.objects.reading import read_workload
+from scheduling.objects.requests import Counting, PodSetRequests, total_requests, usage
 from scheduling.status.progress import pod_set_counts, with_pod_set_counts, with_resource_requests
 from tests.conformance.kueue_amounts import Check, suite
 from tests.conformance.suite import Data, Suite, mismatch

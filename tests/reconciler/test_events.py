@@ -6,7 +6,7 @@ from typing import Any
 
 from cluster.actions import Create
 from reconciler.events import BURST, EVENTS, PAUSE, QUIET, RATE, About, Events
-from scheduling.times import SECOND, written
+from scheduling.objects.times import SECOND, written
 
 NOW = 1_700_000_000 * SECOND
 W = About("kueue.x-k8s.io/v1beta2", "Workload", "ns", "w", "u1")

@@ -7,7 +7,7 @@ import pytest
 from cluster.actions import Patch
 from reconciler.finalizers import ADMISSION_CHECK, IN_USE, RESOURCE_FLAVOR, finalizer_patch
 from reconciler.stored import Stored
-from scheduling.touched import CLUSTER_QUEUE, COHORT
+from scheduling.quota.touched import CLUSTER_QUEUE, COHORT
 from tests.reconciler.test_queue_status import NOW, running, world
 
 QUEUE, FLAVOR, CHECK = (CLUSTER_QUEUE, "q"), (RESOURCE_FLAVOR, "spot"), (ADMISSION_CHECK, "check")

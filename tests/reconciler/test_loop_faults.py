@@ -13,13 +13,13 @@ from cluster.errors import Unreachable
 from reconciler.feed import FOLLOWED
 from reconciler.loop import Loop
 from reconciler.writer import Failed, Written
-from scheduling.reading import read_workload
+from scheduling.objects.reading import read_workload
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Workload
 from scheduling.status.deadlines import release
 from scheduling.status.progress import finish
 from scheduling.status.writing import written_status
-from scheduling.times import SECOND
-from scheduling.workload import Workload
-from scheduling.world import World
+from scheduling.world.world import World
 from tests.reconciler.api import Api, Manifest
 from tests.reconciler.recount import holds, holds_quota
 

@@ -10,9 +10,9 @@ from prometheus_client.metrics_core import Metric
 
 from policies.pools import Terms
 from reconciler.metrics import WorldCollector
-from scheduling.queue_settings import CohortSettings
-from scheduling.state import Options
-from scheduling.world import World
+from scheduling.objects.queue_settings import CohortSettings
+from scheduling.quota.state import Options
+from scheduling.world.world import World
 from tests.reconciler.test_queue_status import NOW, running, world
 from tests.scheduling.cluster import queue_settings
 from tests.scheduling.manifests import pod_set, workload

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from cluster.actions import Patch
 from reconciler.patches import ADMISSION_MANAGER, WORKLOADS, differences, spec_patch, status_patch
-from scheduling.reading import read_workload
+from scheduling.objects.reading import read_workload
+from scheduling.objects.workload import Admission, RequeueState
 from scheduling.status.progress import finish
 from scheduling.status.requeue import requeue_at
 from scheduling.status.writing import written_status
-from scheduling.workload import Admission, RequeueState
 from tests.merging import merged
 from tests.scheduling.manifests import condition, manifest, workload
 

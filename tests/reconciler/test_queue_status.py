@@ -14,13 +14,13 @@ from reconciler.queue_status import (
     status_of_local_queue,
 )
 from reconciler.stored import Stored, read_stored
-from scheduling.consumption import Consumption, Fading
-from scheduling.queue_settings import CohortSettings, LocalQueueSettings
-from scheduling.resource_flavor import Flavor
-from scheduling.state import Options
-from scheduling.times import SECOND, written
-from scheduling.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
-from scheduling.world import World
+from scheduling.objects.queue_settings import CohortSettings, LocalQueueSettings
+from scheduling.objects.resource_flavor import Flavor
+from scheduling.objects.times import SECOND, written
+from scheduling.queues.consumption import Consumption, Fading
+from scheduling.quota.state import Options
+from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
+from scheduling.world.world import World
 from tests.scheduling.cluster import queue_settings
 from tests.scheduling.manifests import condition, pod_set, workload
 

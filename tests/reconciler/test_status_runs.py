@@ -9,8 +9,8 @@ from hypothesis.stateful import initialize, invariant
 
 from reconciler.queue_status import changes
 from reconciler.stored import Stored
-from scheduling.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, Touch
-from scheduling.world import World
+from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, Touch
+from scheduling.world.world import World
 from tests.merging import merged
 from tests.scheduling.test_engine_runs import FairRuns, Runs
 

@@ -10,8 +10,8 @@ from policies.structure import defects
 from reconciler.local_usage import sample
 from reconciler.queue_status import status_of_cluster_queue, status_of_cohort, status_of_local_queue
 from reconciler.stored import Stored
-from scheduling.queue_settings import CohortSettings
-from scheduling.state import Options
+from scheduling.objects.queue_settings import CohortSettings
+from scheduling.quota.state import Options
 from tests.reconciler.test_queue_status import NOW, fading, running, world
 
 BEFORE = Stored(generation=1)

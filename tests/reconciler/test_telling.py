@@ -7,14 +7,14 @@ from dataclasses import replace
 from policies.pools import Terms
 from reconciler.events import Events
 from reconciler.telling import News, Nodes, tell_change, tell_preemption, workload_news
-from scheduling.decisions import Preempt
-from scheduling.queue_settings import LOWER_PRIORITY, CohortSettings, PreemptionPolicy
+from scheduling.objects.queue_settings import LOWER_PRIORITY, CohortSettings, PreemptionPolicy
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Admission, CheckState, Workload
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import act_on_checks
 from scheduling.status.eviction import evict, preempt
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
-from scheduling.times import SECOND
-from scheduling.workload import Admission, CheckState, Workload
+from scheduling.world.decisions import Preempt
 from tests.reconciler.test_queue_status import NOW, running, world
 from tests.scheduling.cluster import Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from policies.pools import Terms
-from scheduling.amounts import FlavorResource
-from scheduling.decisions import Decision, Preempt, Reserve, Wait
-from scheduling.engine import Engine
-from scheduling.outcome import reserved, waiting
-from scheduling.queue_settings import CohortSettings, LocalQueueSettings, QueueSettings, ResourceGroup
-from scheduling.resource_flavor import Flavor
-from scheduling.selectors import LabelSelector
-from scheduling.state import Options
+from scheduling.cycle.engine import Engine
+from scheduling.cycle.outcome import reserved, waiting
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.queue_settings import CohortSettings, LocalQueueSettings, QueueSettings, ResourceGroup
+from scheduling.objects.resource_flavor import Flavor
+from scheduling.objects.selectors import LabelSelector
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Workload
+from scheduling.quota.state import Options
 from scheduling.status.deadlines import release
 from scheduling.status.eviction import preempt
 from scheduling.status.progress import finish
-from scheduling.times import SECOND
-from scheduling.workload import Workload
-from scheduling.world import World
+from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
+from scheduling.world.world import World
 
 FLAVORS = ("on-demand", "spot")
 RESOURCE = "gpu"

@@ -20,11 +20,11 @@ from fractions import Fraction
 
 from policies.dialects.kueue_state import NEVER
 from policies.pools import Terms
-from scheduling.amounts import FlavorResource
-from scheduling.queue_settings import CohortSettings, PreemptionPolicy, QueueSettings
-from scheduling.state import Options, Reservation, State
-from scheduling.targets import Target
-from scheduling.workload import EVICTED, QUOTA_RESERVED, Condition, Workload
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.queue_settings import CohortSettings, PreemptionPolicy, QueueSettings
+from scheduling.objects.workload import EVICTED, QUOTA_RESERVED, Condition, Workload
+from scheduling.preemption.targets import Target
+from scheduling.quota.state import Options, Reservation, State
 
 CPU = FlavorResource("default", "cpu")
 GPU = FlavorResource("default", "gpu")

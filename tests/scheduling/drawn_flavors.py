@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 
 from policies.pools import Terms
 from policies.quantity import Quantity
-from scheduling import amounts
-from scheduling.amounts import FlavorResource
-from scheduling.assignment import Assignment
-from scheduling.flavors import assign
-from scheduling.modes import Grade, Mode, Simulate
-from scheduling.queue_settings import CohortSettings, QueueSettings, ResourceGroup
-from scheduling.resource_flavor import Flavor
-from scheduling.state import Options, State
+from scheduling.flavors.assignment import Assignment
+from scheduling.flavors.flavors import assign
+from scheduling.flavors.modes import Grade, Mode, Simulate
+from scheduling.objects import amounts
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.queue_settings import CohortSettings, QueueSettings, ResourceGroup
+from scheduling.objects.resource_flavor import Flavor
+from scheduling.quota.state import Options, State
 from tests.scheduling.manifests import pod_set, workload
 
 _TERMS = re.compile(r"(?P<pair>[^=]+)=(?P<nominal>[^+-]+)(\+(?P<borrowing>[^-]+))?(-(?P<lending>.+))?").fullmatch

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduling.reading import read_workload
-from scheduling.workload import Workload
+from scheduling.objects.reading import read_workload
+from scheduling.objects.workload import Workload
 
 CREATED = "2025-01-01T00:00:00Z"
 

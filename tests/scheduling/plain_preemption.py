@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from scheduling.amounts import FlavorResource, Usage
-from scheduling.candidates import Precedence, order_key
-from scheduling.node import QuotaNode, least_common_ancestor, queues_below
-from scheduling.shares import Shares
-from scheduling.state import LESS_THAN_INITIAL_SHARE, Queue, Reservation, State
-from scheduling.workload import Workload
+from scheduling.objects.amounts import FlavorResource, Usage
+from scheduling.objects.workload import Workload
+from scheduling.preemption.candidates import Precedence, order_key
+from scheduling.quota.node import QuotaNode, least_common_ancestor, queues_below
+from scheduling.quota.shares import Shares
+from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, Queue, Reservation, State
 
 _Found = list[tuple[Reservation, str]]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from policies.limit_ranges import summarize
 from policies.pod_defaults import Surroundings
-from scheduling.admissibility import adjusted, misfit
-from scheduling.requests import total_requests
+from scheduling.objects.admissibility import adjusted, misfit
+from scheduling.objects.requests import total_requests
 from tests.scheduling.manifests import container, pod_set, workload
 
 TEMPLATE = "spec.podSets[0].template.spec"

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.pools import Terms
-from scheduling.alternative import Alternative
-from scheduling.amounts import FlavorResource, Usage
-from scheduling.queue_settings import CohortSettings, QueueSettings
-from scheduling.state import State
+from scheduling.objects.amounts import FlavorResource, Usage
+from scheduling.objects.queue_settings import CohortSettings, QueueSettings
+from scheduling.quota.alternative import Alternative
+from scheduling.quota.state import State
 from tests.scheduling.drawn import CPU
 
 _QUEUES = ("a", "b", "c", "d")

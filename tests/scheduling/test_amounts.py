@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.quantity import INT64_MAX, Quantity
-from scheduling import amounts
-from scheduling.amounts import LEAST, UNLIMITED, FlavorResource
+from scheduling.objects import amounts
+from scheduling.objects.amounts import LEAST, UNLIMITED, FlavorResource
 
 
 def quota(resource: str, text: str) -> int:

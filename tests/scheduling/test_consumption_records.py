@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from scheduling.consumption import Consumption, Fading, Record
-from scheduling.times import SECOND
+from scheduling.objects.times import SECOND
+from scheduling.queues.consumption import Consumption, Fading, Record
 
 MINUTE = 60 * SECOND
 NOW = 1_000 * MINUTE

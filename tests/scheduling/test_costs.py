@@ -10,8 +10,8 @@ from types import FrameType
 import pytest
 
 from policies.pools import Terms
-from scheduling.queue_settings import CohortSettings
-from scheduling.workload import Workload
+from scheduling.objects.queue_settings import CohortSettings
+from scheduling.objects.workload import Workload
 from tests.scheduling.cluster import Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
 

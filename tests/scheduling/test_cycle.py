@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 from policies.pools import Terms
-from scheduling.amounts import FlavorResource
-from scheduling.assignment import Assignment
-from scheduling.cycle import NO_LONGER_FITS, OVERLAPPING, to_reserve
-from scheduling.decisions import Decision, Preempt, Reserve, Wait
-from scheduling.modes import Outcome
-from scheduling.queue_settings import ANY, LOWER_PRIORITY, CohortSettings, PreemptionPolicy
-from scheduling.resource_flavor import Flavor
-from scheduling.state import Options
-from scheduling.workload import Workload
+from scheduling.cycle.cycle import NO_LONGER_FITS, OVERLAPPING, to_reserve
+from scheduling.flavors.assignment import Assignment
+from scheduling.flavors.modes import Outcome
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.queue_settings import ANY, LOWER_PRIORITY, CohortSettings, PreemptionPolicy
+from scheduling.objects.resource_flavor import Flavor
+from scheduling.objects.workload import Workload
+from scheduling.quota.state import Options
+from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
 

@@ -9,14 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from policies.pools import Terms
-from scheduling.amounts import FlavorResource, Usage
-from scheduling.assignment import needed
-from scheduling.decisions import Reserve
-from scheduling.flavors import assign
-from scheduling.kep79 import balance
-from scheduling.modes import Outcome
-from scheduling.node import QuotaNode
-from scheduling.queue_settings import (
+from scheduling.flavors.assignment import needed
+from scheduling.flavors.flavors import assign
+from scheduling.flavors.modes import Outcome
+from scheduling.objects.amounts import FlavorResource, Usage
+from scheduling.objects.queue_settings import (
     ANY,
     BEST_EFFORT_FIFO,
     LOWER_OR_NEWER,
@@ -27,9 +24,12 @@ from scheduling.queue_settings import (
     Fungibility,
     PreemptionPolicy,
 )
-from scheduling.requests import total_requests
-from scheduling.state import Options, State
-from scheduling.workload import Workload
+from scheduling.objects.requests import total_requests
+from scheduling.objects.workload import Workload
+from scheduling.quota.kep79 import balance
+from scheduling.quota.node import QuotaNode
+from scheduling.quota.state import Options, State
+from scheduling.world.decisions import Reserve
 from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from scheduling.candidates import Precedence
-from scheduling.contest import Contest
-from scheduling.preemption import find_targets
-from scheduling.shares import Shares
-from scheduling.state import LESS_THAN_INITIAL_SHARE, LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, Options, State
+from scheduling.preemption.candidates import Precedence
+from scheduling.preemption.contest import Contest
+from scheduling.preemption.preemption import find_targets
+from scheduling.quota.shares import Shares
+from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, Options, State
 from tests.scheduling.drawn import CPU, GPU, draw, told, work
 
 FAIR = Options(fair_sharing=True)

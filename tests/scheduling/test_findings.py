@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from scheduling.decisions import Wait
-from scheduling.entry import Entry
-from scheduling.findings import Findings
-from scheduling.pending import PendingQueue, Requeue
-from scheduling.workload import Workload
+from scheduling.objects.workload import Workload
+from scheduling.queues.entry import Entry
+from scheduling.queues.pending import PendingQueue, Requeue
+from scheduling.world.decisions import Wait
+from scheduling.world.findings import Findings
 
 
 def _entry(name: str, shape: str) -> Entry:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.amounts import FlavorResource
-from scheduling.assignment import Assignment, needed
-from scheduling.flavors import assign
-from scheduling.modes import Outcome
-from scheduling.reasons import HeldByPredecessor, NotNominated
-from scheduling.requests import PodSetRequests
-from scheduling.scan_progress import Progress, progress_of
-from scheduling.state import Options, State
+from scheduling.flavors.assignment import Assignment, needed
+from scheduling.flavors.flavors import assign
+from scheduling.flavors.modes import Outcome
+from scheduling.flavors.reasons import HeldByPredecessor, NotNominated
+from scheduling.flavors.scan_progress import Progress, progress_of
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.requests import PodSetRequests
+from scheduling.quota.state import Options, State
 from tests.scheduling.drawn_flavors import ask, chosen, state
 from tests.scheduling.manifests import pod_set, workload
 

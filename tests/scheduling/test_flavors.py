@@ -6,23 +6,23 @@ from dataclasses import replace
 
 import pytest
 
-from scheduling.amounts import FlavorResource
-from scheduling.eligibility import topology_only
-from scheduling.flavors import assign
-from scheduling.messages import assignment_text
-from scheduling.modes import Grade, Mode, Outcome
-from scheduling.queue_settings import (
+from scheduling.flavors.eligibility import topology_only
+from scheduling.flavors.flavors import assign
+from scheduling.flavors.messages import assignment_text
+from scheduling.flavors.modes import Grade, Mode, Outcome
+from scheduling.flavors.reasons import BeyondMaximum, NotAllowed, Short, Undeclared, Unselected, WithoutTopology
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.queue_settings import (
     MAY_STOP_SEARCH,
     PREEMPTION_OVER_BORROWING,
     TRY_NEXT_FLAVOR,
     Fungibility,
     PreemptionPolicy,
 )
-from scheduling.reasons import BeyondMaximum, NotAllowed, Short, Undeclared, Unselected, WithoutTopology
-from scheduling.requests import PodSetRequests
-from scheduling.resource_flavor import Flavor
-from scheduling.state import Options, State
-from scheduling.workload import ALLOWED_FLAVORS
+from scheduling.objects.requests import PodSetRequests
+from scheduling.objects.resource_flavor import Flavor
+from scheduling.objects.workload import ALLOWED_FLAVORS
+from scheduling.quota.state import Options, State
 from tests.scheduling.drawn_flavors import answering, ask, chosen, state
 from tests.scheduling.manifests import pod_set, workload
 

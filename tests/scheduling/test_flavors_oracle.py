@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.pools import Terms
-from scheduling.amounts import FlavorResource
-from scheduling.flavors import assign
-from scheduling.modes import Grade, Mode, Outcome
-from scheduling.queue_settings import (
+from scheduling.flavors.flavors import assign
+from scheduling.flavors.modes import Grade, Mode, Outcome
+from scheduling.flavors.scan_progress import Progress
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.queue_settings import (
     BORROWING_OVER_PREEMPTION,
     MAY_STOP_SEARCH,
     PREEMPTION_OVER_BORROWING,
@@ -21,9 +22,8 @@ from scheduling.queue_settings import (
     QueueSettings,
     ResourceGroup,
 )
-from scheduling.resource_flavor import Flavor
-from scheduling.scan_progress import Progress
-from scheduling.state import State
+from scheduling.objects.resource_flavor import Flavor
+from scheduling.quota.state import State
 from tests.scheduling.manifests import pod_set, workload
 
 FLAVORS = ("one", "two", "three")

@@ -9,13 +9,13 @@ import pytest
 from policies.errors import BadConfiguration
 from policies.quantity import Quantity
 from policies.requests import Transformation
-from scheduling.kueue_configuration import duration, read_counting, read_ordering, read_waiting
-from scheduling.order import Ordering
-from scheduling.requests import per_pod
+from scheduling.objects.order import Ordering
+from scheduling.objects.requests import per_pod
+from scheduling.objects.template import template
+from scheduling.objects.times import SECOND
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.requeue import Backoff
-from scheduling.template import template
-from scheduling.times import SECOND
+from scheduling.world.kueue_configuration import duration, read_counting, read_ordering, read_waiting
 
 
 def test_an_empty_configuration_means_kueue_s_defaults() -> None:

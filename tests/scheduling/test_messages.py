@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.amounts import FlavorResource
-from scheduling.flavors import assign
-from scheduling.messages import assignment_text, text, written
-from scheduling.reasons import (
+from scheduling.flavors.flavors import assign
+from scheduling.flavors.messages import assignment_text, text, written
+from scheduling.flavors.reasons import (
     BeyondMaximum,
     ForTopology,
     HeldByPredecessor,
@@ -21,7 +20,8 @@ from scheduling.reasons import (
     Untolerated,
     WithoutTopology,
 )
-from scheduling.resource_flavor import Taint
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.resource_flavor import Taint
 from tests.scheduling.drawn_flavors import state
 from tests.scheduling.manifests import pod_set, workload
 

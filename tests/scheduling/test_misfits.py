@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from policies.limit_ranges import summarize
 from policies.pools import Terms
-from scheduling.decisions import Wait
-from scheduling.workload import Workload
+from scheduling.objects.workload import Workload
+from scheduling.world.decisions import Wait
 from tests.scheduling.cluster import NAMESPACE, Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
 

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from scheduling.modes import WORST, Grade, Mode, better, try_next, worse_of
-from scheduling.queue_settings import (
+from scheduling.flavors.modes import WORST, Grade, Mode, better, try_next, worse_of
+from scheduling.objects.queue_settings import (
     BORROWING_OVER_PREEMPTION,
     MAY_STOP_SEARCH,
     PREEMPTION_OVER_BORROWING,

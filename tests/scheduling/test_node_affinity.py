@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduling.node_affinity import placement
-from scheduling.resource_flavor import Flavor, Taint, Toleration
-from scheduling.template import template
+from scheduling.objects.node_affinity import placement
+from scheduling.objects.resource_flavor import Flavor, Taint, Toleration
+from scheduling.objects.template import template
 
 LABELS = {"zone": "a", "cores": "16"}
 SPOT = Taint("spot", "yes", "NoSchedule")

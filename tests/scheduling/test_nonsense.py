@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from policies.limit_ranges import summarize
 from policies.pod_defaults import Surroundings
-from scheduling.admissibility import adjusted, misfit
-from scheduling.order import Ordering, shape
-from scheduling.priority import PriorityClasses, UnknownPriorityClass
-from scheduling.reading import read_workload
-from scheduling.requests import total_requests, usage
-from scheduling.second_pass import needs_second_pass
+from scheduling.objects.admissibility import adjusted, misfit
+from scheduling.objects.order import Ordering, shape
+from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass
+from scheduling.objects.reading import read_workload
+from scheduling.objects.requests import total_requests, usage
+from scheduling.objects.submission import reclaimable_of_job, workload_of_job, workload_of_pod
 from scheduling.status.deadlines import act_on_checks, deactivate, end_execution, release
 from scheduling.status.reservation import sync_admitted
+from scheduling.status.second_pass import needs_second_pass
 from scheduling.status.writing import written_status
-from scheduling.submission import reclaimable_of_job, workload_of_job, workload_of_pod
 
 _KEYS = st.sampled_from(
     [

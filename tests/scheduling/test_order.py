@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduling import times
-from scheduling.order import Ordering, priority_changed, shape
-from scheduling.reading import read_workload
+from scheduling.objects import times
+from scheduling.objects.order import Ordering, priority_changed, shape
+from scheduling.objects.reading import read_workload
 from tests.scheduling.manifests import CREATED, condition, manifest, pod_set, workload
 
 LATER = "2025-01-01T01:00:00Z"

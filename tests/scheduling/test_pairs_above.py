@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from policies.pools import Terms
-from scheduling.amounts import FlavorResource
-from scheduling.shares import Shares
-from scheduling.tree import QuotaTree
+from scheduling.objects.amounts import FlavorResource
+from scheduling.quota.shares import Shares
+from scheduling.quota.tree import QuotaTree
 
 PAIR = FlavorResource("spot", "gpu")
 

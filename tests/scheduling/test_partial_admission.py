@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.partial_admission import search
+from scheduling.flavors.partial_admission import search
 from tests.scheduling.manifests import pod_set, workload
 
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from scheduling.pending import Entry, PendingQueue, Requeue, backoff_is_over
-from scheduling.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
-from scheduling.scan_progress import Progress
-from scheduling.workload import REQUEUED, Condition, RequeueState, Workload
+from scheduling.flavors.scan_progress import Progress
+from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
+from scheduling.objects.workload import REQUEUED, Condition, RequeueState, Workload
+from scheduling.queues.pending import Entry, PendingQueue, Requeue, backoff_is_over
 
 
 def entry(name: str, shape: str = "", priority: int = 0, at: int = 0, **fields: object) -> Entry:

@@ -7,10 +7,10 @@ import tracemalloc
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from scheduling.entry import Entry
-from scheduling.pending import PendingQueue, Requeue
-from scheduling.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
-from scheduling.workload import Workload
+from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
+from scheduling.objects.workload import Workload
+from scheduling.queues.entry import Entry
+from scheduling.queues.pending import PendingQueue, Requeue
 
 _REASONS = (
     Requeue.NO_FIT,

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from scheduling.candidates import Precedence
-from scheduling.modes import Grade, Mode
-from scheduling.preemption import find_targets, oracle
-from scheduling.state import Options, Reservation, State
+from scheduling.flavors.modes import Grade, Mode
+from scheduling.preemption.candidates import Precedence
+from scheduling.preemption.preemption import find_targets, oracle
+from scheduling.quota.state import Options, Reservation, State
 from tests.scheduling.drawn import CPU, GPU, draw, told, usages, work
 
 COMPAT = Options(compat=True)

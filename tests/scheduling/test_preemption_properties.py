@@ -8,11 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policies.pools import Terms
-from scheduling.amounts import FlavorResource
-from scheduling.candidates import Precedence
-from scheduling.preemption import find_targets
-from scheduling.queue_settings import CohortSettings, PreemptionPolicy, QueueSettings
-from scheduling.state import (
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.queue_settings import CohortSettings, PreemptionPolicy, QueueSettings
+from scheduling.objects.workload import Workload
+from scheduling.preemption.candidates import Precedence
+from scheduling.preemption.preemption import find_targets
+from scheduling.preemption.targets import PreemptionReason, Target
+from scheduling.quota.state import (
     LESS_THAN_INITIAL_SHARE,
     LESS_THAN_OR_EQUAL_TO_FINAL_SHARE,
     Options,
@@ -20,8 +22,6 @@ from scheduling.state import (
     Reservation,
     State,
 )
-from scheduling.targets import PreemptionReason, Target
-from scheduling.workload import Workload
 from tests.scheduling.drawn import CPU, GPU, told, usages, work
 from tests.scheduling.plain_preemption import Plain
 

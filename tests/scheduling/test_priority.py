@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from scheduling.priority import NO_PRIORITY, PriorityClasses, UnknownPriorityClass, priority_of, read_priority_classes
+from scheduling.objects.priority import (
+    NO_PRIORITY,
+    PriorityClasses,
+    UnknownPriorityClass,
+    priority_of,
+    read_priority_classes,
+)
 
 CLASSES = PriorityClasses({"gold": 100}, {"pods": 7, "low": 3, "other": 3}, frozenset({"low", "pods", "other"}))
 

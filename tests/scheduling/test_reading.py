@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from scheduling import times
-from scheduling.reading import read_workload
-from scheduling.template import template
-from scheduling.workload import Admission, Assignment, Condition, RequeueState, Workload
+from scheduling.objects import times
+from scheduling.objects.reading import read_workload
+from scheduling.objects.template import template
+from scheduling.objects.workload import Admission, Assignment, Condition, RequeueState, Workload
 from tests.scheduling.manifests import CREATED, condition, manifest, pod_set, workload
 
 BOOST = "kueue.x-k8s.io/priority-boost"

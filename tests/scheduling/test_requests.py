@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from policies.quantity import Quantity
 from policies.requests import Transformation
-from scheduling.amounts import FlavorResource
-from scheduling.requests import Counting, per_pod, total_requests, usage
-from scheduling.workload import Workload
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.requests import Counting, per_pod, total_requests, usage
+from scheduling.objects.workload import Workload
 from tests.scheduling.manifests import condition, pod_set, workload
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.amounts import Usage
-from scheduling.assignment import Assignment
-from scheduling.cycle import to_reserve
-from scheduling.modes import Outcome
-from scheduling.state import State
+from scheduling.cycle.cycle import to_reserve
+from scheduling.flavors.assignment import Assignment
+from scheduling.flavors.modes import Outcome
+from scheduling.objects.amounts import Usage
+from scheduling.quota.state import State
 from tests.scheduling.drawn import CPU, draw
 
 LIMITED = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.scan_progress import Progress
+from scheduling.flavors.scan_progress import Progress
 
 LAST = Progress(tried=({"cpu": 1},), generation=3, cycle=7, shape="s")
 

@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from scheduling.shares import Share, Shares, borrows_on
-from scheduling.state import State
+from scheduling.quota.shares import Share, Shares, borrows_on
+from scheduling.quota.state import State
 from tests.scheduling.drawn import CPU, GPU, draw
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from policies.errors import BadConfiguration
-from scheduling import times
-from scheduling.amounts import FlavorResource
+from scheduling.objects import times
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.times import SECOND
 from scheduling.simulation.happening import Admitted, Evicted, Happening, Loan, Preempted, Reserved
 from scheduling.simulation.settings import Settings, read_settings
 from scheduling.simulation.simulation import START, Simulation, UnknownWorkload, begin
 from scheduling.simulation.standing import in_use, running, waiting
-from scheduling.times import SECOND
 from tests.cli.organisations import (
     FLAVOR,
     KUEUE,

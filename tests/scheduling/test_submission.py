@@ -8,11 +8,11 @@ import pytest
 
 from policies.dialects.kueue_jobs import BATCH_JOB
 from policies.objects import GroupKind
-from scheduling.pod_sets import Count, PodSetPath, topology_request
-from scheduling.priority import PriorityClasses, UnknownPriorityClass
-from scheduling.reading import read_workload
-from scheduling.requests import total_requests
-from scheduling.submission import (
+from scheduling.objects.pod_sets import Count, PodSetPath, topology_request
+from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass
+from scheduling.objects.reading import read_workload
+from scheduling.objects.requests import total_requests
+from scheduling.objects.submission import (
     IncompleteGroup,
     reclaimable_of_job,
     workload_name,

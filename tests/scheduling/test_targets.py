@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from scheduling.targets import PreemptionReason, Target, eviction_message, path_of
-from scheduling.workload import JOB_UID
+from scheduling.objects.workload import JOB_UID
+from scheduling.preemption.targets import PreemptionReason, Target, eviction_message, path_of
 from tests.scheduling.drawn import draw, work
 
 

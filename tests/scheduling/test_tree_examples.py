@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from policies.pools import Terms
-from scheduling.amounts import FlavorResource
-from scheduling.kep79 import balance
-from scheduling.tree import QuotaNode, QuotaTree
+from scheduling.objects.amounts import FlavorResource
+from scheduling.quota.kep79 import balance
+from scheduling.quota.tree import QuotaNode, QuotaTree
 
 PAIR = FlavorResource("default", "gpu")
 

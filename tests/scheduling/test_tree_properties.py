@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from policies.pools import NO_TERMS, Terms
-from scheduling.amounts import FlavorResource
-from scheduling.kep79 import balance, in_debt, would_admit
-from scheduling.tree import QuotaNode, QuotaTree
+from scheduling.objects.amounts import FlavorResource
+from scheduling.quota.kep79 import balance, in_debt, would_admit
+from scheduling.quota.tree import QuotaNode, QuotaTree
 
 PAIRS = (FlavorResource("a", "cpu"), FlavorResource("b", "cpu"))
 PAIR = PAIRS[0]

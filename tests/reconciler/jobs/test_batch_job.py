@@ -13,11 +13,11 @@ from reconciler.jobs.batch_job import managed, orphaned, steps
 from reconciler.jobs.composed import workload_key
 from reconciler.jobs.step import JobSurroundings, Step
 from reconciler.patches import JOB_MANAGER, WORKLOADS
-from scheduling.priority import PriorityClasses
-from scheduling.reading import read_workload
+from scheduling.objects.priority import PriorityClasses
+from scheduling.objects.reading import read_workload
+from scheduling.objects.workload import ADMITTED, FINISHED, PODS_READY, Admission, CheckState
 from scheduling.status.eviction import evict
 from scheduling.status.reservation import reserve
-from scheduling.workload import ADMITTED, FINISHED, PODS_READY, Admission, CheckState
 from tests.reconciler.jobs.world import AROUND, NOW, K, World, job, template
 
 QUEUE = {f"{K}queue-name": "q"}

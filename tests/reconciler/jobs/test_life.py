@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from scheduling.objects.workload import EVICTED, FINISHED, QUOTA_RESERVED, REQUEUED, Admission
 from scheduling.status.reservation import reserve
-from scheduling.workload import EVICTED, FINISHED, QUOTA_RESERVED, REQUEUED, Admission
 from tests.reconciler.jobs.world import NOW, K, World, job
 
 

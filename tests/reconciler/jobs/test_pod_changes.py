@@ -18,8 +18,8 @@ from reconciler.jobs.pod_changes import (
     started,
     without_managed_labels,
 )
-from scheduling.resource_flavor import Flavor, Toleration, read_flavor
-from scheduling.workload import Admission, Assignment, CheckState, Workload
+from scheduling.objects.resource_flavor import Flavor, Toleration, read_flavor
+from scheduling.objects.workload import Admission, Assignment, CheckState, Workload
 from tests.reconciler.jobs.world import K, template
 from tests.scheduling.manifests import workload
 

@@ -11,12 +11,12 @@ from reconciler.jobs.batch_job import orphaned, steps
 from reconciler.jobs.composed import workload_key
 from reconciler.jobs.step import JobSurroundings, Step
 from reconciler.patches import ADMISSION_MANAGER, status_patch
-from scheduling.priority import PriorityClasses
-from scheduling.reading import read_workload
-from scheduling.resource_flavor import read_flavor
+from scheduling.objects.priority import PriorityClasses
+from scheduling.objects.reading import read_workload
+from scheduling.objects.resource_flavor import read_flavor
+from scheduling.objects.workload import Admission, Assignment, Workload
 from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
-from scheduling.workload import Admission, Assignment, Workload
 from tests.merging import merged
 
 K = "kueue.x-k8s.io/"

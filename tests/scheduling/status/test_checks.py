@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from scheduling import times
-from scheduling.queue_settings import QueueSettings, read_queue_settings
+from scheduling.objects import times
+from scheduling.objects.queue_settings import QueueSettings, read_queue_settings
+from scheduling.objects.workload import Admission, Assignment, CheckState
 from scheduling.status.checks import nominated_elsewhere, required_checks, retry_at, set_check, sync_checks
-from scheduling.workload import Admission, Assignment, CheckState
 from tests.scheduling.manifests import workload
 
 NOW = 1000 * times.SECOND

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from scheduling import times
+from scheduling.objects import times
+from scheduling.objects.workload import CheckState, Condition, RequeueState, Workload
 from scheduling.status.deadlines import (
     Deadline,
     WaitForPodsReady,
@@ -21,7 +22,6 @@ from scheduling.status.deadlines import (
     release,
 )
 from scheduling.status.requeue import Backoff
-from scheduling.workload import CheckState, Condition, RequeueState, Workload
 from tests.scheduling.manifests import CREATED, condition, workload
 
 S = times.SECOND

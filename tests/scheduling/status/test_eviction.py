@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from scheduling import times
+from scheduling.objects import times
+from scheduling.objects.workload import CheckState, Condition, Eviction, Gate, RequeueState
 from scheduling.status.eviction import (
     PendingAgain,
     evict,
@@ -18,7 +19,6 @@ from scheduling.status.eviction import (
     target_for_deactivation,
 )
 from scheduling.status.requeue import Backoff, back_off, backoff_over, end_backoff, requeue_at
-from scheduling.workload import CheckState, Condition, Eviction, Gate, RequeueState
 from tests.scheduling.manifests import CREATED, condition, workload
 
 THEN = times.parse(CREATED)

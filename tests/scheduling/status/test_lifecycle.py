@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from scheduling.queue_settings import LocalQueueSettings
+from scheduling.objects.queue_settings import LocalQueueSettings
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Workload
 from scheduling.status.deadlines import WaitForPodsReady, release
 from scheduling.status.lifecycle import Lifecycle, next_moment
 from scheduling.status.requeue import Backoff, backoff_over
-from scheduling.times import SECOND
-from scheduling.workload import Workload
 from tests.scheduling.manifests import condition, workload
 
 WAITING = WaitForPodsReady(timeout=300, backoff=Backoff(base=60))

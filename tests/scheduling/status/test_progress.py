@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduling import times
-from scheduling.requests import total_requests
-from scheduling.second_pass import needs_second_pass
+from scheduling.objects import times
+from scheduling.objects.requests import total_requests
+from scheduling.objects.workload import Condition
 from scheduling.status.progress import (
     finish,
     limited_to_sizes,
@@ -17,7 +17,7 @@ from scheduling.status.progress import (
     with_reclaimable,
     with_resource_requests,
 )
-from scheduling.workload import Condition
+from scheduling.status.second_pass import needs_second_pass
 from tests.scheduling.manifests import condition, pod_set, workload
 
 NOW = 1000 * times.SECOND

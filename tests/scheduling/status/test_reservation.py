@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduling import times
+from scheduling.objects import times
+from scheduling.objects.workload import Admission, Assignment, Condition, Workload
 from scheduling.status.conditions import shortened, with_condition
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
-from scheduling.workload import Admission, Assignment, Condition, Workload
 from tests.scheduling.manifests import CREATED, condition, workload
 
 THEN = times.parse(CREATED)

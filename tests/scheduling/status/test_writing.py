@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
-from scheduling import times
-from scheduling.reading import read_workload
-from scheduling.status.writing import written_status
-from scheduling.workload import (
+from scheduling.objects import times
+from scheduling.objects.reading import read_workload
+from scheduling.objects.workload import (
     Admission,
     Assignment,
     CheckState,
@@ -17,6 +16,7 @@ from scheduling.workload import (
     RequeueState,
     Workload,
 )
+from scheduling.status.writing import written_status
 from tests.scheduling.manifests import manifest, workload
 
 NOW = 1_700_000_000 * times.SECOND

@@ -1,0 +1,40 @@
+"""What a workload stands in, and which workloads a change of a queue or a check concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scheduling.objects.workload import Workload
+from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.status.lifecycle import Lifecycle
+from scheduling.world.readiness import CYCLE
+from scheduling.world.world import World
+
+
+def lifecycle_of(world: World, workload: Workload, now: int, waiting: WaitForPodsReady | None) -> Lifecycle:
+    """The surroundings of one workload, at this moment."""
+    local = world.queues.local_queues.get(f"{workload.namespace}/{workload.queue}")
+    name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
+    queue = world.state.queues.get(name)
+    blocker = world.queues.blocker(workload)
+    blocked = (blocker.reason, blocker.message) if blocker else None
+    if blocked is None and queue is not None and queue.inactive:
+        cycle = world.can_admit(name).reason == CYCLE
+        blocked = (CYCLE, queue.inactive) if cycle else ("Suspended", f"ClusterQueue {name} is inactive")
+    return Lifecycle(now, local, queue.settings if queue else None, blocked, waiting)
+
+
+def concerned(world: World, kind: str, name: str) -> Iterator[Workload]:
+    """The workloads whose surroundings changed with this object, and with what else was judged anew since."""
+    queues, world.judged = world.judged, set()
+    if kind == "LocalQueue":
+        yield from world.workloads_of(name)
+    elif kind == "ClusterQueue":
+        queues.add(name)
+    elif kind == "AdmissionCheck":
+        queues.update(world.queues_with_check(name))
+    for queue_name in queues:
+        held = world.state.queues.get(queue_name)
+        yield from [each.workload for each in held.reservations.values()] if held is not None else ()
+        for local in world.queues.local_queues_of(queue_name):
+            yield from world.queues.waiting_at(local)

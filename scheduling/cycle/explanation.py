@@ -1,0 +1,236 @@
+"""Why a workload waits, as data: made of what the cycle found out, not of a second opinion.
+
+For each flavor that was tried and each resource that it is short of: the node of the tree that stands in the way, by
+which limit, how much is missing there, and who holds it. `scheduling.flavors.messages` has Kueue's words for the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from policies.pools import UNLIMITED
+from scheduling.flavors.messages import text
+from scheduling.flavors.reasons import BeyondMaximum, Reason, Short
+from scheduling.objects.amounts import FlavorResource
+from scheduling.quota.node import QuotaNode
+from scheduling.quota.state import Queue
+from scheduling.world.decisions import Wait
+from scheduling.world.world import World
+
+NOMINAL_QUOTA, BORROWING_LIMIT = "nominalQuota", "borrowingLimit"
+_MOST_HOLDERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """The node that a request of one pair does not get past. `lacking` is missing at its `limit`.
+
+    NOMINAL_QUOTA: the whole tree has no more, it would take more quota anywhere in it, or somebody to leave.
+    BORROWING_LIMIT: there is more above, but the node's own limit keeps its subtree from it.
+    """
+
+    node: str
+    is_queue: bool
+    limit: str
+    lacking: int
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A ClusterQueue that uses the pair within the tree that is short of it, and what of that it borrows."""
+
+    queue: str
+    used: int
+    borrowed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A node whose lendingLimit keeps `amount` of the pair, that is not in use, from the rest of the tree."""
+
+    node: str
+    is_queue: bool
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """What one flavor is short of. `ever` False: it would not fit were nothing in use. Amounts as quota counts them.
+
+    `kept` is what lendingLimits keep back where the whole tree is short; those that keep most first, a handful.
+    """
+
+    pod_set: str
+    pair: FlavorResource
+    wanted: int
+    free: int
+    ever: bool
+    obstacle: Obstacle | None
+    holders: tuple[Holder, ...] = ()
+    kept: tuple[Kept, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`reason` and `message` are those of the condition QuotaReserved. `position` counts from 1, None where it waits
+    nowhere. `set_aside`: it is not tried before something changes. `others` are reasons that are no matter of quota.
+    """
+
+    workload: str
+    queue: str
+    reason: str
+    message: str
+    position: int | None = None
+    set_aside: bool = False
+    victims: tuple[str, ...] = ()
+    lacks: tuple[Lack, ...] = ()
+    others: tuple[str, ...] = field(default=())
+
+
+class Seen:
+    """What was found out about whole trees, for several explanations of one and the same moment."""
+
+    def __init__(self) -> None:
+        self._holders: dict[tuple[QuotaNode, FlavorResource], tuple[Holder, ...]] = {}
+        self._kept: dict[tuple[QuotaNode, FlavorResource, bool], list[tuple[QuotaNode, int]]] = {}
+
+    def holders(self, node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:
+        at = (node.root, pair)
+        if at not in self._holders:
+            self._holders[at] = holders_of(node, pair)
+        return self._holders[at]
+
+    def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[Kept, ...]:
+        """Who else keeps what of the pair to itself; `ever`: were nothing in use."""
+        at = (node.root, pair, ever)
+        if at not in self._kept:
+            self._kept[at] = _keepers(node.root, pair, ever)
+        path = set(node.path())
+        others = [(each, amount) for each, amount in self._kept[at] if each not in path]
+        return tuple(Kept(each.name, each.is_queue, amount) for each, amount in others[:_MOST_HOLDERS])
+
+
+def explain(world: World, key: str, position: int | None = None, seen: Seen | None = None) -> Explanation | None:
+    """Why the workload waits; None where it holds quota, is finished, or is unknown.
+
+    `position` is its place in the ClusterQueue where that is known already; else it is looked up among all.
+    `seen` serves several explanations while nothing changes.
+    """
+    workload = world.workloads.get(key)
+    if workload is None or key in world.state.reservations or not workload.queueable:
+        return None
+    blocker = world.queues.blocker(workload)
+    if blocker is not None:
+        return Explanation(key, "", blocker.reason, blocker.message)
+    name = world.queues.queue_of(workload) or ""
+    queue = world.state.queues[name]
+    pending = world.queues.pending[name]
+    if position is None:
+        position = 1 + [entry.key for entry in pending.entries()].index(key)
+    if stopped := world.stop(queue) or (f"ClusterQueue {name} is inactive: {queue.inactive}" if queue.inactive else ""):
+        return Explanation(key, name, "Suspended", stopped, position)
+    wait = world.found_out(key)
+    if wait is None:
+        return Explanation(key, name, "PendingEvaluation", "It waits for its turn", position)
+    return _told(queue, key, wait, position, seen or Seen(), set_aside=not pending.is_active(key))
+
+
+def _told(queue: Queue, key: str, wait: Wait, position: int, seen: Seen, *, set_aside: bool) -> Explanation:
+    lacks: list[Lack] = []
+    others: list[str] = []
+    for pod_set in wait.assignment.pod_sets if wait.assignment else ():
+        for reason in pod_set.reasons:
+            lack = _lack(queue.node, pod_set.name, reason, seen)
+            if lack is not None:
+                lacks.append(lack)
+            else:
+                others.append(text(reason))
+    return Explanation(
+        workload=key,
+        queue=queue.name,
+        reason=wait.reason,
+        message=wait.message,
+        position=position,
+        set_aside=set_aside,
+        victims=tuple(target.key for target in wait.victims),
+        lacks=tuple(lacks),
+        others=tuple(others),
+    )
+
+
+def _lack(node: QuotaNode, pod_set: str, reason: Reason, seen: Seen) -> Lack | None:
+    if isinstance(reason, Short):
+        found, holders = obstacle(node, reason.pair, reason.wanted), seen.holders(node, reason.pair)
+        kept = seen.kept(node, reason.pair) if found is not None and found.limit == NOMINAL_QUOTA else ()
+        return Lack(pod_set, reason.pair, reason.wanted, reason.free, True, found, holders, kept)
+    if isinstance(reason, BeyondMaximum):
+        wanted = reason.earlier + reason.asked
+        limit = limit_of(node, reason.pair, wanted)
+        kept = seen.kept(node, reason.pair, ever=True) if limit is not None and limit.limit == NOMINAL_QUOTA else ()
+        return Lack(pod_set, reason.pair, wanted, reason.maximum, False, limit, (), kept)
+    return None
+
+
+def obstacle(node: QuotaNode, pair: FlavorResource, wanted: int) -> Obstacle | None:
+    """Where `wanted` more of the pair is stopped on its way up; None where it fits by now."""
+    path = node.path()
+    room = {each: _room_above(path, at, pair) for at, each in enumerate(path)}
+    rest = wanted
+    for each in path[:-1]:
+        rest -= each.local_free(pair)
+        if rest <= 0:
+            return None
+        own = each.room(pair)
+        if own < rest and own <= room[each]:
+            return Obstacle(each.name, each.is_queue, BORROWING_LIMIT, rest - own)
+    root = path[-1]
+    lacking = rest - (root.quota(pair) - root.used(pair))
+    return Obstacle(root.name, root.is_queue, NOMINAL_QUOTA, lacking) if lacking > 0 else None
+
+
+def _room_above(path: list[QuotaNode], at: int, pair: FlavorResource) -> int:
+    return path[at + 1].available(pair) if at + 1 < len(path) else UNLIMITED
+
+
+def limit_of(node: QuotaNode, pair: FlavorResource, wanted: int) -> Obstacle | None:
+    """The same were nothing in use: the limit because of which `wanted` can never be had."""
+    path = node.path()
+    rest = wanted
+    for each in path[:-1]:
+        terms = each.terms.get(pair)
+        rest -= each.local.get(pair, 0)
+        if terms is not None and terms.borrowing is not None:
+            reach = each.lent(pair) + terms.borrowing
+            above = path[path.index(each) + 1].potential(pair)
+            if reach < rest and reach <= above:
+                return Obstacle(each.name, each.is_queue, BORROWING_LIMIT, rest - reach)
+    root = path[-1]
+    lacking = rest - root.quota(pair)
+    return Obstacle(root.name, root.is_queue, NOMINAL_QUOTA, lacking) if lacking > 0 else None
+
+
+def holders_of(node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:
+    """Who uses the pair in the tree of the node: those that borrow most first, a handful."""
+    found: list[Holder] = []
+    stack = [node.root]
+    while stack:
+        here = stack.pop()
+        stack.extend(cohort for cohort in here.cohorts.values() if cohort.used(pair) > 0 or cohort.local.get(pair))
+        queues = here.queues.values() if not here.is_queue else (here,)
+        for queue in queues:
+            used = queue.used(pair)
+            if used > 0:
+                found.append(Holder(queue.name, used, max(0, used - queue.nominal(pair))))
+    return tuple(sorted(found, key=lambda held: (-held.borrowed, -held.used, held.queue))[:_MOST_HOLDERS])
+
+
+def _keepers(root: QuotaNode, pair: FlavorResource, ever: bool) -> list[tuple[QuotaNode, int]]:
+    """Nodes that do not lend all of the pair that they have, with what they keep; most first."""
+    found, stack = [], [root]
+    while stack:
+        here = stack.pop()
+        stack.extend((*here.cohorts.values(), *here.queues.values()))
+        amount = here.local.get(pair, 0) if ever else here.local_free(pair)
+        if amount > 0:
+            found.append((here, amount))
+    return sorted(found, key=lambda kept: (-kept[1], kept[0].name))

@@ -1,0 +1,143 @@
+"""What came of looking for flavors, as immutable data: what each pod set gets, what was tried, and what is short.
+
+Nothing here is decided; `scheduling.flavors.flavors` makes it and `scheduling.flavors.messages` puts it into words.
+Source: Kueue v0.19, pkg/scheduler/flavorassigner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from scheduling.flavors.modes import Mode, Outcome
+from scheduling.flavors.reasons import NO_MATCHING_FLAVOR, Reason, Undeclared, severity
+from scheduling.objects.amounts import FlavorResource, Requests, Usage, plus
+from scheduling.objects.requests import PodSetRequests
+
+PODS = "pods"
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorChoice:
+    """One resource's flavor. `tried`: the place in the resource group where the search ended, -1 where it saw all."""
+
+    flavor: str
+    mode: Mode
+    level: int
+    tried: int
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A flavor that was looked at. `group`: the place of its resource group. `no_fit`: why it is none, in a word."""
+
+    flavor: str
+    group: int
+    mode: Mode
+    level: int = 0
+    reasons: tuple[Reason, ...] = ()
+    no_fit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetAssignment:
+    """`requests` are those of all `count` pods, `choices` are by resource. `reasons`: why it does not simply fit."""
+
+    name: str
+    count: int
+    requests: Requests
+    choices: Mapping[str, FlavorChoice]
+    attempts: tuple[Attempt, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        if not self.reasons:
+            return Outcome.FIT
+        return min((choice.outcome for choice in self.choices.values()), default=Outcome.NO_FIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """`usage` is what it would take by pair, `level` the highest borrowing level of all, `outcome` the worst of all.
+
+    Pod sets behind the first one that does not fit are not in it. `generation` is the ClusterQueue's when it was made.
+    """
+
+    pod_sets: tuple[PodSetAssignment, ...]
+    usage: Usage
+    level: int
+    outcome: Outcome
+    no_fit: str = ""
+    generation: int = 0
+
+    @property
+    def short(self) -> frozenset[FlavorResource]:
+        """The pairs that somebody must be preempted for."""
+        return frozenset(
+            FlavorResource(choice.flavor, resource)
+            for pod_set in self.pod_sets
+            for resource, choice in pod_set.choices.items()
+            if choice.outcome == Outcome.PREEMPT
+        )
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        return tuple(pod_set.count for pod_set in self.pod_sets)
+
+    @property
+    def nominated(self) -> Mapping[str, Mapping[str, str]]:
+        """The flavors by pod set and resource, to keep to when the search is done again in the same cycle."""
+        return {
+            pod_set.name: {resource: choice.flavor for resource, choice in pod_set.choices.items()}
+            for pod_set in self.pod_sets
+        }
+
+    def deferred(self) -> Assignment:
+        """The same where it fits only once others have left."""
+        return replace(self, outcome=Outcome.DEFERRED_FIT)
+
+
+def total_usage(pod_sets: Iterable[PodSetAssignment], predecessor: Iterable[PodSetRequests] = ()) -> Usage:
+    """What the pod sets take by pair; of one that grows out of a `predecessor` only what that does not hold already."""
+    held = {entry.name: entry.requests for entry in predecessor}
+    usage: dict[FlavorResource, int] = {}
+    for pod_set in pod_sets:
+        before = held.get(pod_set.name, {})
+        for resource, choice in pod_set.choices.items():
+            pair = FlavorResource(choice.flavor, resource)
+            more = pod_set.requests.get(resource, 0) - before.get(resource, 0)
+            usage[pair] = plus(usage.get(pair, 0), more)
+    return usage
+
+
+def needed(assignment: Assignment, compat: bool) -> Usage:
+    """What preemption has to make room for: all that the assignment takes.
+
+    Kueue forgets the number of pods, and so may choose too few victims (docs/adr/2026-11-21-preemption-counts-pods.md).
+    """
+    return {
+        pair: amount for pair, amount in assignment.usage.items() if amount and not (compat and pair.resource == PODS)
+    }
+
+
+def no_fit_reason(pod_sets: Iterable[PodSetAssignment], compat: bool) -> str:
+    """Why there is no fit, in a word: the most severe of the pod sets that do not fit."""
+    failed = (pod_set for pod_set in pod_sets if pod_set.outcome == Outcome.NO_FIT)
+    return max((_pod_set_no_fit(pod_set, compat) for pod_set in failed), key=severity, default="")
+
+
+def _pod_set_no_fit(pod_set: PodSetAssignment, compat: bool) -> str:
+    """Of flavors to choose from the least severe counts, of resource groups that are all needed the most severe.
+
+    A group of which some flavor would do is not to blame; Kueue blames it for its other flavors all the same
+    (docs/adr/2026-11-21-blame-the-group-that-failed.md).
+    """
+    least: dict[int, str] = {}
+    for attempt in pod_set.attempts:
+        if attempt.mode == Mode.NO_FIT or not compat:
+            least[attempt.group] = min(least.get(attempt.group, attempt.no_fit), attempt.no_fit, key=severity)
+    if not pod_set.attempts or any(isinstance(reason, Undeclared) for reason in pod_set.reasons):
+        return NO_MATCHING_FLAVOR
+    return max(least.values(), key=severity, default="")

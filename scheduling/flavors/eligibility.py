@@ -1,0 +1,84 @@
+"""Which flavors a pod set may use at all, whatever the quota.
+
+Source: Kueue v0.19, pkg/scheduler/flavorassigner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scheduling.flavors.reasons import (
+    ForTopology,
+    Missing,
+    NotAllowed,
+    Reason,
+    Unselected,
+    Untolerated,
+    WithoutTopology,
+)
+from scheduling.objects.node_affinity import placement
+from scheduling.objects.queue_settings import QueueSettings, ResourceGroup
+from scheduling.objects.requests import per_pod
+from scheduling.objects.resource_flavor import Flavor
+from scheduling.objects.workload import PodSet, Workload
+from scheduling.quota.state import State
+
+_TOPOLOGY = ("required", "preferred", "unconstrained", "podSetSliceRequiredTopology")
+
+
+def unsuitable(
+    state: State,
+    settings: QueueSettings,
+    group: ResourceGroup,
+    name: str,
+    workload: Workload,
+    pod_sets: Iterable[PodSet],
+) -> Reason | None:
+    """Why the flavor cannot serve these pod sets, None where it can."""
+    allowed = workload.allowed_flavors
+    if allowed is not None and name not in allowed:
+        return NotAllowed(name)
+    flavor = state.flavors.get(name)
+    if flavor is None:
+        return Missing(name)
+    for pod_set in pod_sets:
+        reason = _topology_mismatch(state, settings, group, flavor, pod_set) or _node_mismatch(flavor, pod_set)
+        if reason is not None:
+            return reason
+    return None
+
+
+def asks_for_topology(pod_set: PodSet) -> bool:
+    """Whether the pod set itself says where in a topology its pods shall be."""
+    return pod_set.topology is not None and any(pod_set.topology.get(key) for key in _TOPOLOGY)
+
+
+def topology_only(state: State, settings: QueueSettings) -> bool:
+    """Whether every flavor of the ClusterQueue has a topology, so that every pod set is placed in one, asked or not."""
+    flavors = [state.flavors.get(name) for group in settings.groups for name in group.flavors]
+    return bool(flavors) and all(flavor is not None and flavor.topology for flavor in flavors)
+
+
+def _topology_mismatch(
+    state: State, settings: QueueSettings, group: ResourceGroup, flavor: Flavor, pod_set: PodSet
+) -> Reason | None:
+    """A flavor with a topology and a pod set without topology request, or the other way round.
+
+    A flavor without topology may still serve resources that the pods do not ask for but that were derived from them.
+    """
+    if asks_for_topology(pod_set):
+        if flavor.topology or group.resources.isdisjoint(per_pod(pod_set.template)):
+            return None
+        return WithoutTopology(flavor.name)
+    if flavor.topology and not topology_only(state, settings):
+        return ForTopology(flavor.name)
+    return None
+
+
+def _node_mismatch(flavor: Flavor, pod_set: PodSet) -> Reason | None:
+    asked = placement(pod_set.template)
+    if flavor.taints:
+        taint = asked.untolerated(flavor)
+        if taint is not None:
+            return Untolerated(flavor.name, taint)
+    return None if asked.may_run_on(flavor.labels) else Unselected(flavor.name)

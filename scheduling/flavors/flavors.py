@@ -1,0 +1,167 @@
+"""Which flavors a workload would get in its ClusterQueue now, and why not others.
+
+Pod set by pod set, resource group by resource group, flavor by flavor in the order of the ClusterQueue; what earlier
+pod sets take counts as taken for later ones. Nothing but the ClusterQueue's own path in the tree is looked at; who
+could be preempted is asked of `simulate`, and only where that could help.
+Source: Kueue v0.19, pkg/scheduler/flavorassigner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+
+from scheduling.flavors.assignment import (
+    PODS,
+    Assignment,
+    Attempt,
+    FlavorChoice,
+    PodSetAssignment,
+    no_fit_reason,
+    total_usage,
+)
+from scheduling.flavors.group_search import GroupSearch, Member, Question
+from scheduling.flavors.modes import Grade, Mode, Outcome, Simulate
+from scheduling.flavors.reasons import Reason, Undeclared
+from scheduling.flavors.scan_progress import Progress
+from scheduling.objects.amounts import FlavorResource, plus
+from scheduling.objects.queue_settings import QueueSettings
+from scheduling.objects.requests import PodSetRequests, total_requests
+from scheduling.objects.workload import Workload
+from scheduling.quota.state import Queue, State
+
+_NOTHING_SEEN = Progress()
+
+
+def nobody(_pair: FlavorResource, _amount: int) -> Grade:
+    """The `Simulate` of a world where nobody can be preempted."""
+    return Grade(Mode.NO_CANDIDATES, 0)
+
+
+def assign(
+    state: State,
+    queue: Queue,
+    workload: Workload,
+    counts: Sequence[int] | None = None,
+    resume: Progress | None = None,
+    simulate: Simulate = nobody,
+    *,
+    requests: Sequence[PodSetRequests] | None = None,
+    nominated: Mapping[str, Mapping[str, str]] | None = None,
+    predecessor: Sequence[PodSetRequests] = (),
+) -> Assignment:
+    """The flavors for every pod set, as things stand; nothing is changed.
+
+    `counts` are other pod counts than asked for, by pod set. `resume`: where the search of an earlier cycle ended.
+    `requests` is what the workload asks for where that was counted already. `nominated`: keep to these flavors, by pod
+    set and resource. `predecessor`: what the workload holds that this one grows out of.
+    """
+    asked = total_requests(workload) if requests is None else requests
+    if counts is not None:
+        asked = [entry.scaled_to(count) for entry, count in zip(asked, counts, strict=True)]
+    held = {entry.name: entry for entry in predecessor}
+    question = Question(state, queue, workload, simulate, resume or _NOTHING_SEEN, nominated, held)
+    pod_sets: list[PodSetAssignment] = []
+    for members in _together(workload, asked, queue.settings):
+        assumed = total_usage(pod_sets, predecessor) if pod_sets else {}
+        found = _serve(question, members, assumed)
+        pod_sets.extend(found)
+        if any(pod_set.outcome == Outcome.NO_FIT for pod_set in found):
+            break
+    return _concluded(state, queue, tuple(pod_sets), predecessor)
+
+
+def _concluded(
+    state: State, queue: Queue, pod_sets: tuple[PodSetAssignment, ...], predecessor: Sequence[PodSetRequests]
+) -> Assignment:
+    outcome = min((pod_set.outcome for pod_set in pod_sets), default=Outcome.NO_FIT)
+    return Assignment(
+        pod_sets=pod_sets,
+        usage=total_usage(pod_sets, predecessor),
+        level=max((choice.level for pod_set in pod_sets for choice in pod_set.choices.values()), default=0),
+        outcome=outcome,
+        no_fit=no_fit_reason(pod_sets, state.options.compat) if outcome == Outcome.NO_FIT else "",
+        generation=state.generation(queue),
+    )
+
+
+def _serve(
+    question: Question, members: Sequence[Member], assumed: Mapping[FlavorResource, int]
+) -> list[PodSetAssignment]:
+    """One pod set, or several that share their flavors; `assumed` is what those before them take."""
+    options, settings = question.state.options, question.queue.settings
+    choices: dict[str, FlavorChoice] = {}
+    attempts: list[Attempt] = []
+    reasons: list[Reason] = []
+    total = _total(members)
+    order = _ordered(tuple(total))
+    for resource in order:
+        if resource in choices:
+            continue
+        place = _group_of(settings, resource)
+        if place is None and (total[resource] == 0 or options.ignore_undeclared):
+            continue
+        if place is None:
+            choices, reasons = {}, [Undeclared(resource)]
+            break
+        covered = settings.groups[place].resources
+        wanted = {name: total[name] for name in order if name in covered}
+        search = GroupSearch(question, place, members, wanted, assumed)
+        found = search.run(resource)
+        attempts += search.attempts
+        if not found:
+            choices, reasons = {}, search.reasons
+            break
+        choices.update(found)
+        reasons += search.reasons
+    tried, told = tuple(attempts), tuple(reasons)
+    return [_assigned(member, choices, tried, told) for member in members]
+
+
+def _assigned(
+    member: Member, choices: Mapping[str, FlavorChoice], attempts: tuple[Attempt, ...], reasons: tuple[Reason, ...]
+) -> PodSetAssignment:
+    own = {resource: choice for resource, choice in choices.items() if resource in member.requests}
+    return PodSetAssignment(member.pod_set.name, member.count, member.requests, own, attempts, reasons)
+
+
+def _group_of(settings: QueueSettings, resource: str) -> int | None:
+    return next((place for place, group in enumerate(settings.groups) if resource in group.resources), None)
+
+
+# -- what is asked for -------------------------------------------------------------------------------------------------
+
+
+def _together(workload: Workload, asked: Sequence[PodSetRequests], settings: QueueSettings) -> Iterable[list[Member]]:
+    """The pod sets in order; those of one topology group, which must share their flavors, at once."""
+    counts_pods = settings.group_of(PODS) is not None
+    groups: dict[object, list[Member]] = {}
+    for place, (pod_set, entry) in enumerate(zip(workload.pod_sets, asked, strict=True)):
+        requests = {**entry.requests, PODS: entry.count} if counts_pods else entry.requests
+        named = pod_set.topology.get("podSetGroupName") if pod_set.topology else None
+        groups.setdefault(named or place, []).append(Member(place, pod_set, entry.count, requests))
+    return groups.values()
+
+
+def _total(members: Sequence[Member]) -> Mapping[str, int]:
+    if len(members) == 1:
+        return members[0].requests
+    total: dict[str, int] = {}
+    for member in members:
+        for resource, amount in member.requests.items():
+            total[resource] = plus(total.get(resource, 0), amount)
+    return total
+
+
+@lru_cache(maxsize=1024)
+def _ordered(resources: tuple[str, ...]) -> tuple[str, ...]:
+    """In the order that Kueue goes by, so that the same resource group's message is told."""
+    return tuple(sorted(resources, key=lambda resource: (_fnv(resource), resource)))
+
+
+def _fnv(name: str) -> int:
+    """FNV-1a of 64 bits."""
+    value = 0xCBF29CE484222325
+    for byte in name.encode():
+        value = (value ^ byte) * 0x100000001B3 % 2**64
+    return value

@@ -1,0 +1,157 @@
+"""The search through the flavors of one resource group, which all of its resources share.
+
+Source: Kueue v0.19, pkg/scheduler/flavorassigner; KEP-582 (flavorFungibility).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from scheduling.flavors.assignment import Attempt, FlavorChoice
+from scheduling.flavors.eligibility import unsuitable
+from scheduling.flavors.modes import BEST, WORST, Grade, Mode, Simulate, better, try_next, worse_of
+from scheduling.flavors.quota_fit import graded
+from scheduling.flavors.reasons import HeldByPredecessor, NotNominated, Reason, severity
+from scheduling.flavors.scan_progress import ALL_SEEN, Progress
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.requests import PodSetRequests
+from scheduling.objects.workload import PodSet, Workload
+from scheduling.quota.state import Queue, State
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A pod set with its place in the workload and what it asks for, the number of pods among it where that counts."""
+
+    place: int
+    pod_set: PodSet
+    count: int
+    requests: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What stays the same throughout one workload's search; see `flavors.assign`."""
+
+    state: State
+    queue: Queue
+    workload: Workload
+    simulate: Simulate
+    resume: Progress
+    nominated: Mapping[str, Mapping[str, str]] | None
+    predecessor: Mapping[str, PodSetRequests]
+
+
+@dataclass(slots=True)
+class GroupSearch:
+    """For `members`, which share their flavors: `wanted` by resource, of the resource group at `place`.
+
+    `assumed` is what earlier pod sets take. After `run`, `attempts` and `reasons` tell what was looked at.
+    """
+
+    question: Question
+    place: int
+    members: Sequence[Member]
+    wanted: Mapping[str, int]
+    assumed: Mapping[FlavorResource, int]
+    attempts: list[Attempt] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+    _best: Grade = WORST
+    _flavor: str = ""
+    _grades: Mapping[str, Grade] = field(default_factory=dict)
+
+    def run(self, resource: str) -> dict[str, FlavorChoice]:
+        """The choice by resource, nothing where no flavor will do; begins where the search for `resource` ended.
+
+        A search that began in the middle and found nothing that fits goes on with the flavors before. Kueue does not
+        (docs/adr/2026-11-21-resumed-search-sees-all.md).
+        """
+        question = self.question
+        flavors = question.queue.settings.groups[self.place].flavors
+        start = question.resume.start(self.members[0].place, resource)
+        start = start if start < len(flavors) else 0
+        ended = self._look_through(flavors, range(start, len(flavors)))
+        if ended is None and start and self._best.mode != Mode.FIT and not question.state.options.compat:
+            self._look_through(flavors, range(start))
+        if self._best.mode == Mode.FIT:
+            self.reasons.clear()
+        tried = ALL_SEEN if ended is None or ended == len(flavors) - 1 else ended
+        return {
+            name: FlavorChoice(self._flavor, grade.mode, grade.level, tried, grade.mode.outcome)
+            for name, grade in self._grades.items()
+        }
+
+    def _look_through(self, flavors: Sequence[str], places: Iterable[int]) -> int | None:
+        """Keep the best; the place where the search ends because it is good enough, None where it never is."""
+        fungibility = self.question.queue.settings.fungibility
+        for place in places:
+            grade, grades = self._look_at(flavors[place])
+            good_enough = not try_next(grade, fungibility)
+            if good_enough or better(grade, self._best, fungibility):
+                self._best, self._flavor, self._grades = grade, flavors[place], grades
+            if good_enough:
+                return place
+        return None
+
+    def _look_at(self, flavor: str) -> tuple[Grade, Mapping[str, Grade]]:
+        """The flavor's grade, and what it is for each resource."""
+        barred = self._barred(flavor)
+        if barred is not None:
+            self.reasons.append(barred)
+            self.attempts.append(Attempt(flavor, self.place, Mode.NO_FIT, 0, (barred,), barred.no_fit))
+            return WORST, {}
+        question, whole = self.question, BEST
+        grades: dict[str, Grade] = {}
+        found: list[Reason] = []
+        no_fit = ""
+        for resource, amount in self.wanted.items():
+            grade, reasons = self._resource(flavor, resource, amount)
+            whole = worse_of(whole, grade, question.queue.settings.fungibility, question.state.options.compat)
+            grades[resource] = grade
+            found += reasons
+            if grade.mode == Mode.NO_FIT:
+                no_fit = max(no_fit, *(reason.no_fit for reason in reasons), key=severity)
+        level = max((grade.level for grade in grades.values()), default=0)
+        self.reasons += found
+        self.attempts.append(Attempt(flavor, self.place, whole.mode, level, tuple(found), no_fit))
+        return whole, grades
+
+    def _barred(self, flavor: str) -> Reason | None:
+        """Why the flavor is out of the question whatever the quota."""
+        question = self.question
+        nominated = question.nominated
+        if nominated is not None and not self._is_nominated(nominated, flavor):
+            return NotNominated(flavor, next(iter(self.wanted)))
+        settings = question.queue.settings
+        pod_sets = [member.pod_set for member in self.members]
+        return unsuitable(question.state, settings, settings.groups[self.place], flavor, question.workload, pod_sets)
+
+    def _is_nominated(self, nominated: Mapping[str, Mapping[str, str]], flavor: str) -> bool:
+        named = (nominated.get(member.pod_set.name, {}) for member in self.members)
+        return any(choices.get(resource) == flavor for choices in named for resource in self.wanted)
+
+    def _resource(self, flavor: str, resource: str, amount: int) -> tuple[Grade, list[Reason]]:
+        question, pair = self.question, FlavorResource(flavor, resource)
+        held = self._held_elsewhere(flavor, resource) if question.predecessor else None
+        if question.predecessor and held is None:
+            amount -= self._held(resource)
+        earlier, fair = self.assumed.get(pair, 0), question.state.options.fair_sharing
+        grade, reason = graded(question.queue, pair, earlier, amount, question.simulate, fair)
+        reasons = [] if reason is None else [reason]
+        if held is not None:
+            return Grade(Mode.NO_FIT, grade.level), [HeldByPredecessor(flavor, held), *reasons]
+        return grade, reasons
+
+    def _held_elsewhere(self, flavor: str, resource: str) -> str | None:
+        """The other flavor that the predecessor has for this resource."""
+        held = (self._before(member, resource) for member in self.members)
+        return next((named for named in held if named is not None and named != flavor), None)
+
+    def _before(self, member: Member, resource: str) -> str | None:
+        before = self.question.predecessor.get(member.pod_set.name)
+        return None if before is None else before.flavors.get(resource, "")
+
+    def _held(self, resource: str) -> int:
+        before = (self.question.predecessor.get(member.pod_set.name) for member in self.members)
+        return sum(entry.requests.get(resource, 0) for entry in before if entry is not None)

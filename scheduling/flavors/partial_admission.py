@@ -1,0 +1,37 @@
+"""Fewer pods than asked for: the search for the largest counts that can be had.
+
+Only pod sets with a minimum count shrink, all in step. Kueue, and so this, takes for granted that fewer pods never fit
+worse than more. Source: Kueue v0.19, pkg/scheduler/flavorassigner: PodSetReducer; KEP-420.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from scheduling.objects.workload import PodSet
+
+Answer = TypeVar("Answer")
+
+
+def search(pod_sets: Sequence[PodSet], probe: Callable[[tuple[int, ...]], Answer | None]) -> Answer | None:
+    """The answer of the `probe` for the largest counts that it has one for; None where there is none.
+
+    Not even asked where no pod set may shrink. Costs the logarithm of the number of pods that may be left out.
+    """
+    full = [pod_set.count for pod_set in pod_sets]
+    spare = [0 if pod_set.min_count is None else pod_set.count - pod_set.min_count for pod_set in pod_sets]
+    total = sum(spare)
+    if total <= 0:
+        return None
+    found: Answer | None = None
+    low, high = 0, total + 1
+    while low < high:
+        step = (low + high) // 2
+        counts = tuple(count - part * step // total for count, part in zip(full, spare, strict=True))
+        answer = probe(counts)
+        if answer is None:
+            low = step + 1
+        else:
+            found, high = answer, step
+    return found

@@ -1,0 +1,74 @@
+"""When a workload stands in its queue, and which workloads are alike to every decision.
+
+Source: Kueue v0.19, pkg/workload (queue order timestamp, scheduling equivalence).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
+from scheduling.objects.requests import DEFAULT, Counting, counts_after_reclaim
+from scheduling.objects.times import MILLISECOND
+from scheduling.objects.workload import (
+    ADMISSION_CHECK,
+    ALLOWED_FLAVORS,
+    EVICTED,
+    PODS_READY_TIMEOUT,
+    PREEMPTED,
+    Workload,
+)
+
+_WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """`by_eviction`: after a timeout of its pods a workload queues from its eviction (requeuingStrategy.timestamp).
+
+    `by_priority` is Kueue's gate PrioritySortingWithinCohort.
+    """
+
+    by_eviction: bool = True
+    by_priority: bool = True
+
+    def since(self, workload: Workload) -> int:
+        """The moment from which the workload counts as waiting: its creation, or what sent it back to the end."""
+        evicted, preempted = workload.holding(EVICTED), workload.holding(PREEMPTED)
+        back = (ADMISSION_CHECK, PODS_READY_TIMEOUT) if self.by_eviction else (ADMISSION_CHECK,)
+        if evicted is not None and evicted.reason in back:
+            return evicted.since
+        if not self.by_priority and preempted is not None and preempted.reason == _WHILE_BORROWING:
+            return preempted.since + MILLISECOND  # after the one that it made room for
+        return workload.created
+
+
+def shape(workload: Workload, counting: Counting = DEFAULT) -> str:
+    """A digest, equal for workloads that every decision treats alike but for their age, name and queue.
+
+    Take it of the adjusted workload, and compare those of one `counting` only.
+    """
+    counts = counts_after_reclaim(workload, counting)
+    parts = [str(workload.priority), workload.annotations.get(ALLOWED_FLAVORS) or ""]
+    for pod_set in workload.pod_sets:
+        parts += [pod_set.name, pod_set.template.digest, str(counts[pod_set.name]), str(pod_set.min_count)]
+        parts.append(_canonical(pod_set.topology))
+    return sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _canonical(value: Mapping[str, Any] | None) -> str:
+    return json.dumps(value, sort_keys=True, default=str) if value is not None else ""
+
+
+def priority_changed(before: Workload, after: Workload) -> bool:
+    """Whether a WorkloadPriorityClass gave it another priority; a pod's PriorityClass never does once it is set."""
+    old, new = before.priority_class, after.priority_class
+    if new is None or (new.group, new.kind) != WORKLOAD_PRIORITY_CLASS:
+        return False
+    if old is not None and (old.group, old.kind) != WORKLOAD_PRIORITY_CLASS:
+        return False
+    return old is None or old.name != new.name or before.priority != after.priority

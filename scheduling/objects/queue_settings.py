@@ -1,0 +1,195 @@
+"""What the engine knows of ClusterQueues, Cohorts, LocalQueues and AdmissionChecks.
+
+Read from manifests of any served version. A field that is absent means what Kueue takes it for where no API server has
+filled in defaults: no preemption, `MayStopSearch` when borrowing, `TryNextFlavor` when preempting.
+Source: Kueue v0.19, apis/kueue/v1beta2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from policies.dialects.kueue import AdmissionCheckUse, QuotaNode, read_cluster_queue, read_cohort
+from policies.dialects.kueue_state import NEVER
+from policies.dialects.reading import Manifest, Reader, listing, mapping, text
+from policies.pools import Terms
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.selectors import LabelSelector, read_label_selector
+
+ANY = "Any"
+LOWER_PRIORITY = "LowerPriority"
+LOWER_OR_NEWER = "LowerOrNewerEqualPriority"
+TRY_NEXT_FLAVOR = "TryNextFlavor"
+MAY_STOP_SEARCH = "MayStopSearch"
+BORROWING_OVER_PREEMPTION = "BorrowingOverPreemption"
+PREEMPTION_OVER_BORROWING = "PreemptionOverBorrowing"
+STRICT_FIFO = "StrictFIFO"
+BEST_EFFORT_FIFO = "BestEffortFIFO"
+_OLD_FUNGIBILITY = {"Borrow": MAY_STOP_SEARCH, "Preempt": MAY_STOP_SEARCH}
+_UNIT_WEIGHT = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceGroup:
+    """Resources that get one flavor together, and the flavors in the order of preference."""
+
+    resources: frozenset[str]
+    flavors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionPolicy:
+    """spec.preemption. `threshold`: the highest priority of a victim that borrowing may preempt, None for any."""
+
+    within_cluster_queue: str = NEVER
+    reclaim_within_cohort: str = NEVER
+    borrow_within_cohort: str = NEVER
+    threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fungibility:
+    """spec.flavorFungibility: when to look at the next flavor, and what is worse, borrowing or preempting."""
+
+    when_can_borrow: str = MAY_STOP_SEARCH
+    when_can_preempt: str = TRY_NEXT_FLAVOR
+    preference: str = BORROWING_OVER_PREEMPTION
+
+
+@dataclass(frozen=True, slots=True)
+class CohortSettings:
+    """`weight` in units of 1e-9."""
+
+    name: str
+    parent: str | None
+    terms: Mapping[FlavorResource, Terms]
+    weight: int = _UNIT_WEIGHT
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """A ClusterQueue. `weight` in units of 1e-9; `selector` None selects no namespace.
+
+    `usage_based`: its LocalQueues are ordered by what they used (admission fair sharing).
+    """
+
+    name: str
+    cohort: str | None
+    terms: Mapping[FlavorResource, Terms]
+    groups: tuple[ResourceGroup, ...]
+    weight: int = _UNIT_WEIGHT
+    strategy: str = BEST_EFFORT_FIFO
+    selector: LabelSelector | None = None
+    stop_policy: str = "None"
+    preemption: PreemptionPolicy = PreemptionPolicy()
+    fungibility: Fungibility = Fungibility()
+    checks: tuple[AdmissionCheckUse, ...] = ()
+    usage_based: bool = False
+
+    def group_of(self, resource: str) -> ResourceGroup | None:
+        return next((group for group in self.groups if resource in group.resources), None)
+
+
+def read_cohort_settings(manifest: Manifest) -> CohortSettings:
+    cohort = read_cohort(manifest)
+    return CohortSettings(cohort.name, cohort.parent.name if cohort.parent else None, _terms(cohort), _weight(cohort))
+
+
+def read_queue_settings(manifest: Manifest, *, stored: bool = True) -> QueueSettings:
+    """`stored` False: as Kueue takes an object that no API server has filled in, where some empty policies count."""
+    queue, spec = read_cluster_queue(manifest), mapping(manifest.get("spec"))
+    scope = mapping(spec.get("admissionScope"))
+    return QueueSettings(
+        name=queue.name,
+        cohort=queue.parent.name if queue.parent else None,
+        terms=_terms(queue),
+        groups=tuple(
+            ResourceGroup(frozenset(group.covered_resources), tuple(flavor.name for flavor in group.flavors))
+            for group in queue.groups
+        ),
+        weight=_weight(queue),
+        strategy=queue.queueing_strategy,
+        selector=read_label_selector(spec.get("namespaceSelector")),
+        stop_policy=queue.stop_policy,
+        preemption=_preemption(spec.get("preemption"), NEVER if stored else ""),
+        fungibility=_fungibility(mapping(spec.get("flavorFungibility"))),
+        checks=queue.checks,
+        usage_based=scope.get("admissionMode") == "UsageBasedAdmissionFairSharing",
+    )
+
+
+def _terms(node: QuotaNode) -> dict[FlavorResource, Terms]:
+    return {FlavorResource(flavor.name, quota.name): quota.terms() for flavor, quota in node.quotas()}
+
+
+def _weight(node: QuotaNode) -> int:
+    return _UNIT_WEIGHT if node.weight is None else node.weight.nano
+
+
+def _preemption(value: object, absent: str) -> PreemptionPolicy:
+    if value is None:
+        return PreemptionPolicy()
+    spec = mapping(value)
+    borrow = mapping(spec.get("borrowWithinCohort"))
+    threshold = borrow.get("maxPriorityThreshold")
+    return PreemptionPolicy(
+        text(spec.get("withinClusterQueue")) or absent,
+        text(spec.get("reclaimWithinCohort")) or absent,
+        text(borrow.get("policy")) or (NEVER if spec.get("borrowWithinCohort") is None else absent),
+        threshold if isinstance(threshold, int) else None,
+    )
+
+
+def _fungibility(spec: Mapping[str, object]) -> Fungibility:
+    borrow, preempt = text(spec.get("whenCanBorrow")), text(spec.get("whenCanPreempt"))
+    return Fungibility(
+        _OLD_FUNGIBILITY.get(borrow or "", borrow) or MAY_STOP_SEARCH,
+        _OLD_FUNGIBILITY.get(preempt or "", preempt) or TRY_NEXT_FLAVOR,
+        text(spec.get("preference")) or BORROWING_OVER_PREEMPTION,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LocalQueueSettings:
+    """`cluster_queue` is empty where it names none. `weight` in units of 1e-9, for admission fair sharing."""
+
+    namespace: str
+    name: str
+    cluster_queue: str
+    stop_policy: str = "None"
+    weight: int = _UNIT_WEIGHT
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSettings:
+    """An AdmissionCheck. `active`: its controller says that it works."""
+
+    name: str
+    controller: str
+    active: bool
+
+
+def read_local_queue_settings(manifest: Manifest) -> LocalQueueSettings:
+    meta, spec = mapping(manifest.get("metadata")), mapping(manifest.get("spec"))
+    weight = Reader(manifest).quantity(mapping(spec.get("fairSharing")).get("weight"), "spec.fairSharing.weight")
+    return LocalQueueSettings(
+        text(meta.get("namespace")) or "",
+        text(meta.get("name")) or "",
+        text(spec.get("clusterQueue")) or "",
+        text(spec.get("stopPolicy")) or "None",
+        _UNIT_WEIGHT if weight is None else weight.nano,
+    )
+
+
+def read_check_settings(manifest: Manifest) -> CheckSettings:
+    conditions = map(mapping, listing(mapping(manifest.get("status")).get("conditions")))
+    return CheckSettings(
+        text(mapping(manifest.get("metadata")).get("name")) or "",
+        text(mapping(manifest.get("spec")).get("controllerName")) or "",
+        any(condition.get("type") == "Active" and condition.get("status") == "True" for condition in conditions),
+    )

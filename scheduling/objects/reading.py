@@ -1,0 +1,203 @@
+"""A Workload out of its manifest (v1beta2). What cannot be read counts as absent; the schema tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.kueue_workload import PRIORITY_BOOST, PriorityClass
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from scheduling.objects import amounts, times
+from scheduling.objects.template import template
+from scheduling.objects.workload import (
+    Admission,
+    Assignment,
+    CheckState,
+    Condition,
+    Eviction,
+    Gate,
+    Owner,
+    PodSet,
+    RequeueState,
+    Workload,
+)
+
+_MAIN = "main"
+_INT32 = 2**31
+
+
+def read_workload(manifest: Manifest, *, boosted: bool = False) -> Workload:
+    """`boosted`: whether the annotation priority-boost counts (Kueue's gate PriorityBoost, off there by default)."""
+    meta, spec, status = metadata(manifest), mapping(manifest.get("spec")), mapping(manifest.get("status"))
+    annotations = _ours(meta.get("annotations"))
+    return Workload(
+        namespace=text(meta.get("namespace")) or "",
+        name=text(meta.get("name")) or "",
+        uid=text(meta.get("uid")) or "",
+        generation=_whole(meta.get("generation")) or 0,
+        resource_version=text(meta.get("resourceVersion")) or "",
+        created=times.parse(meta.get("creationTimestamp")),
+        deleting=bool(meta.get("deletionTimestamp")),
+        labels=_ours(meta.get("labels")),
+        annotations=annotations,
+        owners=tuple(_owner(mapping(entry)) for entry in listing(meta.get("ownerReferences"))),
+        boost=(priority_boost(annotations) or 0) if boosted else 0,
+        **_spec(spec),
+        **_status(status),
+    )
+
+
+def priority_boost(annotations: Mapping[str, str]) -> int | None:
+    """What the annotation adds to the priority, 0 where it is missing; None where it is no 32-bit integer."""
+    written = annotations.get(PRIORITY_BOOST)
+    if not written:
+        return 0
+    digits = written.removeprefix("-") if written.startswith("-") else written.removeprefix("+")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < 30):
+        return None
+    boost = int(written)
+    return boost if -_INT32 <= boost < _INT32 else None
+
+
+def _spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "queue": text(spec.get("queueName")) or "",
+        "pod_sets": tuple(_pod_set(mapping(entry)) for entry in listing(spec.get("podSets"))),
+        "base": _whole(spec.get("priority")) or 0,
+        "priority_class": _priority_class(mapping(spec.get("priorityClassRef"))),
+        "active": spec.get("active") is not False,
+        "maximum_seconds": _whole(spec.get("maximumExecutionTimeSeconds")),
+        "gates": tuple(_name(gate) for gate in listing(spec.get("preemptionGates"))),
+    }
+
+
+def _status(status: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what the status has; most workloads that wait have little."""
+    return {key: value for key, value in _status_fields(status) if value}
+
+
+def _status_fields(status: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    if not status:
+        return
+    yield "conditions", conditions(status.get("conditions"))
+    yield "admission", admission(status.get("admission"))
+    yield "requeue", _requeue(status.get("requeueState"))
+    yield "reclaimable", reclaimable(status.get("reclaimablePods"))
+    yield "checks", tuple(check(mapping(entry)) for entry in listing(status.get("admissionChecks")))
+    yield (
+        "resource_requests",
+        {
+            _name(entry): amounts.read(mapping(entry).get("resources"))
+            for entry in listing(status.get("resourceRequests"))
+        },
+    )
+    yield "past_seconds", _whole(status.get("accumulatedPastExecutionTimeSeconds"))
+    evictions = listing(mapping(status.get("schedulingStats")).get("evictions"))
+    yield "evictions", tuple(_eviction(mapping(entry)) for entry in evictions)
+    yield "nominated", tuple(filter(None, map(text, listing(status.get("nominatedClusterNames")))))
+    yield "cluster", text(status.get("clusterName")) or ""
+    yield "unhealthy_nodes", tuple(map(_name, listing(status.get("unhealthyNodes"))))
+    yield "gate_states", {_name(entry): _gate(mapping(entry)) for entry in listing(status.get("preemptionGates"))}
+
+
+def conditions(entries: object) -> dict[str, Condition]:
+    """By type, out of a status."""
+    return {text(entry.get("type")) or "": _condition(entry) for entry in map(mapping, listing(entries))}
+
+
+def admission(value: object) -> Admission | None:
+    if value is None:
+        return None
+    content = mapping(value)
+    entries = map(mapping, listing(content.get("podSetAssignments")))
+    return Admission(text(content.get("clusterQueue")) or "", tuple(map(_assignment, entries)))
+
+
+def reclaimable(entries: object) -> dict[str, int]:
+    """Pods that are done, by pod set."""
+    return {_name(entry): _whole(mapping(entry).get("count")) or 0 for entry in listing(entries)}
+
+
+def check(entry: Mapping[str, Any]) -> CheckState:
+    """One of status.admissionChecks."""
+    return CheckState(
+        name=text(entry.get("name")) or "",
+        state=text(entry.get("state")) or "",
+        message=text(entry.get("message")) or "",
+        since=times.parse(entry.get("lastTransitionTime")),
+        requeue_after=_whole(entry.get("requeueAfterSeconds")),
+        retries=_whole(entry.get("retryCount")),
+        updates=tuple(map(mapping, listing(entry.get("podSetUpdates")))),
+    )
+
+
+def _condition(entry: Mapping[str, Any]) -> Condition:
+    return Condition(
+        status=text(entry.get("status")) or "",
+        reason=text(entry.get("reason")) or "",
+        message=text(entry.get("message")) or "",
+        since=times.parse(entry.get("lastTransitionTime")),
+        generation=_whole(entry.get("observedGeneration")) or 0,
+    )
+
+
+def _assignment(entry: Mapping[str, Any]) -> Assignment:
+    topology = entry.get("topologyAssignment")
+    return Assignment(
+        name=_name(entry),
+        flavors=texts(entry.get("flavors")),
+        usage=amounts.read(entry.get("resourceUsage")),
+        count=_whole(entry.get("count")),
+        topology=mapping(topology) if topology is not None else None,
+        delayed=text(entry.get("delayedTopologyRequest")) or "",
+    )
+
+
+def _pod_set(entry: Mapping[str, Any]) -> PodSet:
+    count, topology = _whole(entry.get("count")), entry.get("topologyRequest")
+    return PodSet(
+        name=_name(entry),
+        count=1 if count is None else max(0, count),
+        template=template(mapping(entry.get("template")).get("spec")),
+        min_count=_whole(entry.get("minCount")),
+        topology=mapping(topology) if topology is not None else None,
+    )
+
+
+def _priority_class(reference: Mapping[str, Any]) -> PriorityClass | None:
+    name = text(reference.get("name"))
+    return PriorityClass(text(reference.get("group")) or "", text(reference.get("kind")) or "", name) if name else None
+
+
+def _requeue(value: object) -> RequeueState | None:
+    if value is None:
+        return None
+    content = mapping(value)
+    return RequeueState(_whole(content.get("count")), times.parse(content.get("requeueAt")))
+
+
+def _eviction(entry: Mapping[str, Any]) -> Eviction:
+    cause, count = text(entry.get("underlyingCause")) or "", _whole(entry.get("count")) or 0
+    return Eviction(text(entry.get("reason")) or "", cause, count)
+
+
+def _gate(entry: Mapping[str, Any]) -> Gate:
+    return Gate(text(entry.get("position")) or "", times.parse(entry.get("lastTransitionTime")))
+
+
+def _owner(entry: Mapping[str, Any]) -> Owner:
+    return Owner(*(text(entry.get(key)) or "" for key in ("apiVersion", "kind", "name", "uid")))
+
+
+def _ours(values: object) -> dict[str, str]:
+    """Labels or annotations of Kueue."""
+    return {key: value for key, value in texts(values).items() if key.startswith(PREFIX)}
+
+
+def _name(entry: object) -> str:
+    return text(mapping(entry).get("name")) or _MAIN
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,100 @@
+"""What a workload asks for, pod set by pod set, in the amounts that quota counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+
+from policies.requests import Transformation, pod_requests, transformed, without
+from scheduling.objects import amounts
+from scheduling.objects.amounts import FlavorResource, Requests
+from scheduling.objects.template import PodTemplate
+from scheduling.objects.workload import Assignment, PodSet, Workload
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counting:
+    """How requests are counted: Kueue's configuration `resources`, and its gate ReclaimablePods.
+
+    `transformations` are by input. Make one and keep it: what was counted is remembered by it.
+    """
+
+    excluded_prefixes: tuple[str, ...] = ()
+    transformations: Mapping[str, Transformation] = field(default_factory=dict)
+    reclaimable_pods: bool = True
+
+
+DEFAULT = Counting()
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetRequests:
+    """`requests` are those of all `count` pods together, `single` those of one; `flavors` are by resource."""
+
+    name: str
+    count: int
+    requests: Requests
+    single: Requests = field(compare=False)
+    flavors: Mapping[str, str] = field(default_factory=dict)
+
+    def scaled_to(self, count: int) -> PodSetRequests:
+        """The same for another number of pods; of a set without pods one pod's requests are still known."""
+        if count == self.count:
+            return self
+        return PodSetRequests(self.name, count, amounts.times(self.single, count), self.single, self.flavors)
+
+
+def total_requests(workload: Workload, counting: Counting = DEFAULT) -> tuple[PodSetRequests, ...]:
+    """By its admission where it has one, else by its pod templates; pods that are done do not count."""
+    left = counts_after_reclaim(workload, counting)
+    if workload.admission is None:
+        return tuple(_asked(pod_set, left[pod_set.name], counting) for pod_set in workload.pod_sets)
+    sizes = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
+    return tuple(
+        _assigned(entry, sizes.get(entry.name, 0), left.get(entry.name, 0)) for entry in workload.admission.assignments
+    )
+
+
+def counts_after_reclaim(workload: Workload, counting: Counting = DEFAULT) -> dict[str, int]:
+    """By pod set, the pods that are not done."""
+    if not counting.reclaimable_pods or not workload.reclaimable:
+        return {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
+    done = workload.reclaimable
+    return {
+        pod_set.name: pod_set.count - min(done.get(pod_set.name, 0), pod_set.count) for pod_set in workload.pod_sets
+    }
+
+
+def usage(requests: Iterable[PodSetRequests]) -> dict[FlavorResource, int]:
+    """The sum by flavor and resource; the flavor is empty where none is assigned."""
+    sums: dict[FlavorResource, int] = {}
+    for entry in requests:
+        for resource, amount in entry.requests.items():
+            pair = FlavorResource(entry.flavors.get(resource, ""), resource)
+            sums[pair] = amounts.plus(sums.get(pair, 0), amount)
+    return sums
+
+
+@lru_cache(maxsize=16384)
+def per_pod(template: PodTemplate, counting: Counting = DEFAULT) -> Requests:
+    """What one pod counts: exact up to here, rounded up once, and never below zero."""
+    kept = without(pod_requests(template.spec), counting.excluded_prefixes)
+    counted = amounts.counted(transformed(kept, counting.transformations))
+    return MappingProxyType({resource: max(0, amount) for resource, amount in counted.items()})
+
+
+def _asked(pod_set: PodSet, count: int, counting: Counting) -> PodSetRequests:
+    single = per_pod(pod_set.template, counting)
+    return PodSetRequests(pod_set.name, count, single if count == 1 else amounts.times(single, count), single)
+
+
+def _assigned(entry: Assignment, size: int, left: int) -> PodSetRequests:
+    """Scaled down where more pods are done than when it was admitted.
+
+    Where more are left than were assigned, it was admitted in part and stays as assigned.
+    """
+    count = size if entry.count is None else entry.count
+    given = PodSetRequests(entry.name, count, entry.usage, amounts.part(entry.usage, count), entry.flavors)
+    return given.scaled_to(left) if left < count else given

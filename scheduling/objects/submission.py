@@ -1,0 +1,234 @@
+"""The Workload that stands for a job, a Pod or a group of Pods in the queues.
+
+Source: Kueue v0.19, pkg/controller/jobframework, pkg/controller/jobs/job and pkg/controller/jobs/pod.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from policies.dialects.core import POD
+from policies.dialects.kueue_jobs import (
+    BATCH_JOB,
+    KINDS,
+    MAX_SECONDS,
+    MIN_PARALLELISM,
+    POD_GROUP,
+    POD_GROUP_SIZE,
+    QUEUE_NAME,
+)
+from policies.dialects.kueue_jobs import PRIORITY_CLASS as PRIORITY_CLASS_LABEL
+from policies.dialects.kueue_kinds import GROUP, PREFIX
+from policies.dialects.kueue_templates import job_pods
+from policies.dialects.kueue_workload import ELASTIC, GATED_BY
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.errors import PolicyError
+from policies.objects import GroupKind
+from scheduling.objects.pod_sets import PodSetPath, at, pod_set, pod_sets
+from scheduling.objects.priority import PriorityClasses, priority_of
+from scheduling.objects.template import template
+from scheduling.objects.workload import JOB_UID
+
+ROLE = f"{PREFIX}role-hash"
+FAST_ADMISSION = f"{PREFIX}pod-group-fast-admission"
+OF_GROUP = f"{PREFIX}is-group-workload"
+_COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+_BY_PODS = ("Deployment", "StatefulSet", "LeaderWorkerSet")
+_NO_OTHERS: Mapping[GroupKind, Sequence[PodSetPath]] = MappingProxyType({})
+_COPIED = (ELASTIC, GATED_BY)
+_PROVISIONING = "provreq.kueue.x-k8s.io/"
+_HASH = 5
+_LONGEST_PREFIX = 253 - 1 - _HASH
+
+
+class IncompleteGroup(PolicyError):
+    """A group of Pods of which some are still to be created, or that does not say how many it has."""
+
+
+def workload_of_job(
+    manifest: Manifest,
+    classes: PriorityClasses,
+    others: Mapping[GroupKind, Sequence[PodSetPath]] = _NO_OTHERS,
+    *,
+    queueless: bool = False,
+) -> dict[str, Any] | None:
+    """The Workload's manifest; None for a job that names no queue, and where its manifest describes no pods.
+
+    `queueless`: one that names no queue has a Workload without one. `others`: where kinds that are not known here keep
+    their pod sets. A Deployment, a StatefulSet and a LeaderWorkerSet have no Workload: their Pods have.
+    Raises UnknownPriorityClass.
+    """
+    kind = kind_of(manifest)
+    made = pod_sets(manifest, others[kind]) if kind in others else _known(kind, manifest)
+    if not made or not (queueless or queue_of(manifest)):
+        return None
+    least = _number(texts(metadata(manifest).get("annotations")).get(MIN_PARALLELISM)) if kind == BATCH_JOB else None
+    if least is not None:
+        made[0]["minCount"] = least
+    job_class = text(at(manifest, "spec.runPolicy.schedulingPolicy.priorityClass")) or ""
+    name = workload_name(kind, text(metadata(manifest).get("name")) or "", text(metadata(manifest).get("uid")) or "")
+    return _workload(name, [manifest], made, classes, job_class)
+
+
+def _known(kind: GroupKind, manifest: Manifest) -> list[dict[str, Any]]:
+    if kind not in KINDS or kind.kind in _BY_PODS:
+        return []
+    index = _COMPLETION_INDEX if kind.kind in ("Job", "JobSet") else ""
+    return [pod_set(pods.name, pods.count, pods.template, index) for pods in job_pods(kind.kind, manifest)]
+
+
+def workload_of_pod(manifest: Manifest, classes: PriorityClasses) -> dict[str, Any] | None:
+    """That of a Pod by itself; None for one of a group, and for one that names no queue.
+
+    Raises UnknownPriorityClass.
+    """
+    if not queue_of(manifest) or group_of(manifest):
+        return None
+    name = workload_name(POD, text(metadata(manifest).get("name")) or "", text(metadata(manifest).get("uid")) or "")
+    return _workload(name, [manifest], [pod_set("main", 1, _template_of(manifest))], classes)
+
+
+def workload_of_group(pods: Iterable[Manifest], classes: PriorityClasses) -> dict[str, Any]:
+    """That of all Pods of one group: a pod set for each role. Pods beyond the group's size, the newest, do not count.
+
+    Raises IncompleteGroup, UnknownPriorityClass.
+    """
+    members = sorted(pods, key=_age)
+    if not members:
+        raise IncompleteGroup("a group without Pods has no Workload; create its Pods")
+    name, size = group_of(members[0]), _group_size(members[0])
+    if not size:
+        raise IncompleteGroup(f"Pod group {name} does not say its size; add the annotation {POD_GROUP_SIZE}")
+    members = members[:size]
+    made = _roles(members)
+    if len(members) < size:
+        if len(made) > 1 or texts(metadata(members[0]).get("annotations")).get(FAST_ADMISSION) != "true":
+            raise IncompleteGroup(f"Pod group {name} has {len(members)} of {size} Pods; create the others")
+        made[0]["count"] = size
+    composed = _workload(name, members, made, classes)
+    composed["metadata"]["annotations"][OF_GROUP] = "true"
+    return composed
+
+
+def _roles(members: Sequence[Manifest]) -> list[dict[str, Any]]:
+    """A pod set for Pods that are alike, by name."""
+    found: dict[str, dict[str, Any]] = {}
+    for member in members:
+        role = texts(metadata(member).get("annotations")).get(ROLE) or template(member.get("spec")).digest[:8]
+        made = found.setdefault(role, pod_set(role, 0, _template_of(member)))
+        made["count"] += 1
+    return [found[role] for role in sorted(found)]
+
+
+def queue_of(manifest: Manifest) -> str:
+    """The LocalQueue that it names; empty where it names none. The annotation is the older way."""
+    meta = metadata(manifest)
+    return texts(meta.get("labels")).get(QUEUE_NAME) or texts(meta.get("annotations")).get(QUEUE_NAME) or ""
+
+
+def group_of(pod: Manifest) -> str:
+    return texts(metadata(pod).get("labels")).get(POD_GROUP) or ""
+
+
+def kind_of(manifest: Manifest) -> GroupKind:
+    group, slash, _ = (text(manifest.get("apiVersion")) or "").rpartition("/")
+    return GroupKind(group if slash else "", text(manifest.get("kind")) or "")
+
+
+def workload_name(kind: GroupKind, name: str, uid: str) -> str:
+    """As Kueue names it, so that both find each other's: kind, name, and a hash of these and the owner's uid."""
+    prefix = f"{kind.kind.lower()}-{name}"[:_LONGEST_PREFIX]
+    told = "\n".join((kind.kind, kind.group, name, uid))
+    return f"{prefix}-{hashlib.sha1(told.encode(), usedforsecurity=False).hexdigest()[:_HASH]}"
+
+
+def reclaimable_of_job(manifest: Manifest) -> dict[str, int]:
+    """Pods of a batch Job that need no other in their place: fewer are left to complete than may run at once."""
+    parallelism, completions = at(manifest, "spec.parallelism"), at(manifest, "spec.completions")
+    succeeded = at(manifest, "status.succeeded")
+    if not isinstance(parallelism, int) or not isinstance(completions, int) or parallelism <= 1:
+        return {}
+    left = completions - (succeeded if isinstance(succeeded, int) else 0)
+    return {"main": parallelism - max(0, left)} if left < parallelism and succeeded else {}
+
+
+def _workload(
+    name: str,
+    owners: Sequence[Manifest],
+    made: list[dict[str, Any]],
+    classes: PriorityClasses,
+    job_class: str = "",
+) -> dict[str, Any]:
+    first = owners[0]
+    meta, labels = metadata(first), texts(metadata(first).get("labels"))
+    priority = priority_of(
+        classes,
+        workload_class=labels.get(PRIORITY_CLASS_LABEL, ""),
+        job_class=job_class,
+        pod_classes=[text(at(entry, "template.spec.priorityClassName")) or "" for entry in made],
+    )
+    queue = {"queueName": queue_of(first)} if queue_of(first) else {}
+    spec: dict[str, Any] = {**queue, "podSets": made, "priority": priority.value}
+    if priority.reference is not None:
+        spec["priorityClassRef"] = priority.reference._asdict()
+    if seconds := _number(labels.get(MAX_SECONDS)):
+        spec["maximumExecutionTimeSeconds"] = seconds
+    return {
+        "apiVersion": f"{GROUP}/v1beta2",
+        "kind": "Workload",
+        "metadata": {
+            "name": name,
+            "namespace": text(meta.get("namespace")) or "default",
+            **({"creationTimestamp": meta["creationTimestamp"]} if meta.get("creationTimestamp") else {}),
+            "labels": {JOB_UID: meta["uid"]} if text(meta.get("uid")) and len(owners) == 1 else {},
+            "annotations": _copied(texts(meta.get("annotations"))),
+            "ownerReferences": [_owner(owner, controls=len(owners) == 1) for owner in owners],
+        },
+        "spec": spec,
+    }
+
+
+def _copied(annotations: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in annotations.items() if key in _COPIED or key.startswith(_PROVISIONING)}
+
+
+def _owner(manifest: Manifest, *, controls: bool) -> dict[str, Any]:
+    meta = metadata(manifest)
+    reference = {
+        "apiVersion": text(manifest.get("apiVersion")) or "",
+        "kind": text(manifest.get("kind")) or "",
+        "name": text(meta.get("name")) or "",
+        "uid": text(meta.get("uid")) or "",
+    }
+    return {**reference, "controller": True, "blockOwnerDeletion": True} if controls else reference
+
+
+def _template_of(pod: Manifest) -> dict[str, Any]:
+    """The Pod as a template, without the gates that keep it from being scheduled until it is admitted."""
+    meta, spec = metadata(pod), mapping(pod.get("spec"))
+    gates = [gate for gate in listing(spec.get("schedulingGates")) if not _ours(mapping(gate).get("name"))]
+    kept = {key: value for key, value in spec.items() if key != "schedulingGates"}
+    return {
+        "metadata": {"labels": texts(meta.get("labels")), "annotations": texts(meta.get("annotations"))},
+        "spec": {**kept, **({"schedulingGates": gates} if gates else {})},
+    }
+
+
+def _ours(name: object) -> bool:
+    return isinstance(name, str) and name.startswith(PREFIX)
+
+
+def _age(pod: Manifest) -> tuple[str, str]:
+    meta = metadata(pod)
+    return text(meta.get("creationTimestamp")) or "", text(meta.get("name")) or ""
+
+
+def _group_size(pod: Manifest) -> int | None:
+    return _number(texts(metadata(pod).get("annotations")).get(POD_GROUP_SIZE))
+
+
+def _number(value: str | None) -> int | None:
+    return int(value) if value and value.isascii() and value.isdecimal() and len(value) < 10 else None

@@ -1,0 +1,269 @@
+"""A Workload as decisions see it: typed, immutable and small.
+
+Moments are integer nanoseconds (see `scheduling.objects.times`). `scheduling.objects.reading` makes one of a manifest,
+`scheduling.objects.requests` counts what it asks for, `scheduling.status` has the steps from one state to the next.
+Source: Kueue v0.19, apis/kueue v1beta2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from policies.dialects.kueue_workload import ELASTIC, GATED_BY, REPLACES, PriorityClass
+from scheduling.objects.template import PodTemplate
+
+QUOTA_RESERVED = "QuotaReserved"
+ADMITTED = "Admitted"
+EVICTED = "Evicted"
+PREEMPTED = "Preempted"
+REQUEUED = "Requeued"
+FINISHED = "Finished"
+PODS_READY = "PodsReady"
+DEACTIVATION_TARGET = "DeactivationTarget"
+BLOCKED_ON_GATES = "BlockedOnPreemptionGates"
+WAITING_FOR_REPLACEMENT = "WaitingForReplacementPods"
+
+ON_HOLD = "OnHold"
+DEACTIVATED = "Deactivated"
+PODS_READY_TIMEOUT = "PodsReadyTimeout"
+ADMISSION_CHECK = "AdmissionCheck"
+
+ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
+JOB_UID = "kueue.x-k8s.io/job-uid"
+
+
+class Condition(NamedTuple):
+    """`status` is True, False or Unknown as a text; `since` is its last transition."""
+
+    status: str
+    reason: str = ""
+    message: str = ""
+    since: int = 0
+    generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """Pods of one template. `min_count` is None where all are needed; `topology` is the topologyRequest as written."""
+
+    name: str
+    count: int
+    template: PodTemplate
+    min_count: int | None = None
+    topology: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What one pod set was given: a flavor by resource, and how much of each resource for `count` pods together.
+
+    `count` is None where the status does not tell it. `topology` is the topologyAssignment as written, `delayed` is
+    Pending while it is still to be made.
+    """
+
+    name: str
+    flavors: Mapping[str, str]
+    usage: Mapping[str, int]
+    count: int | None = None
+    topology: Mapping[str, Any] | None = None
+    delayed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    cluster_queue: str
+    assignments: tuple[Assignment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckState:
+    """The state of one admission check: Pending, Ready, Retry or Rejected. `updates` are its podSetUpdates as written.
+
+    `requeue_after` is in seconds.
+    """
+
+    name: str
+    state: str
+    message: str = ""
+    since: int = 0
+    requeue_after: int | None = None
+    retries: int | None = None
+    updates: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RequeueState:
+    """How often it was requeued, None where that was never counted, and before which moment it does not return."""
+
+    count: int | None = None
+    at: int = 0
+
+
+class Gate(NamedTuple):
+    """A preemption gate's position, Open or Closed."""
+
+    position: str
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """How often it was evicted for one reason and cause."""
+
+    reason: str
+    cause: str
+    count: int
+
+
+class Owner(NamedTuple):
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+def _nothing() -> Mapping[str, Any]:
+    """One mapping without entries for all, since most workloads have most of them empty."""
+    return _EMPTY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """One unit of admission. `queue` names the LocalQueue of its namespace, empty where it names none.
+
+    `labels` and `annotations` are those of Kueue alone. `boost` is what the annotation priority-boost adds to `base`.
+    `reclaimable` is, by pod set, how many pods are done; `past_seconds` how long it ran before its last admission.
+    `gates` are the preemption gates of its spec, `gate_states` their positions.
+    """
+
+    namespace: str
+    name: str
+    uid: str = ""
+    generation: int = 0
+    resource_version: str = ""
+    created: int = 0
+    deleting: bool = False
+    labels: Mapping[str, str] = field(default_factory=_nothing)
+    annotations: Mapping[str, str] = field(default_factory=_nothing)
+    owners: tuple[Owner, ...] = ()
+
+    queue: str = ""
+    pod_sets: tuple[PodSet, ...] = ()
+    base: int = 0
+    boost: int = 0
+    priority_class: PriorityClass | None = None
+    active: bool = True
+    maximum_seconds: int | None = None
+    gates: tuple[str, ...] = ()
+
+    conditions: Mapping[str, Condition] = field(default_factory=_nothing)
+    admission: Admission | None = None
+    requeue: RequeueState | None = None
+    reclaimable: Mapping[str, int] = field(default_factory=_nothing)
+    checks: tuple[CheckState, ...] = ()
+    resource_requests: Mapping[str, Mapping[str, int]] = field(default_factory=_nothing)
+    past_seconds: int | None = None
+    evictions: tuple[Eviction, ...] = ()
+    nominated: tuple[str, ...] = ()
+    cluster: str = ""
+    unhealthy_nodes: tuple[str, ...] = ()
+    gate_states: Mapping[str, Gate] = field(default_factory=_nothing)
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def priority(self) -> int:
+        """The effective priority; beyond 32 bits where the boost leads there."""
+        return self.base + self.boost
+
+    def holding(self, condition: str) -> Condition | None:
+        """The condition where it is True."""
+        found = self.conditions.get(condition)
+        return found if found is not None and found.status == "True" else None
+
+    def holds(self, condition: str) -> bool:
+        """Whether the condition is True."""
+        return self.holding(condition) is not None
+
+    @property
+    def reserved(self) -> bool:
+        """Whether quota is reserved for it."""
+        return self.holds(QUOTA_RESERVED)
+
+    @property
+    def admitted(self) -> bool:
+        return self.holds(ADMITTED)
+
+    @property
+    def finished(self) -> bool:
+        return self.holds(FINISHED)
+
+    @property
+    def evicted(self) -> bool:
+        return self.holds(EVICTED)
+
+    @property
+    def counts(self) -> bool:
+        """Whether what it was assigned counts as used: reserved, active and not finished."""
+        return self.reserved and self.active and not self.finished
+
+    @property
+    def on_hold(self) -> bool:
+        """Whether its owner gave the reservation back and wants no other."""
+        found = self.conditions.get(QUOTA_RESERVED)
+        return found is not None and found.status == "False" and found.reason == ON_HOLD
+
+    @property
+    def queueable(self) -> bool:
+        """Whether it may wait in a queue at all."""
+        return self.active and not (
+            self.finished or self.reserved or self.on_hold or self.holds(WAITING_FOR_REPLACEMENT)
+        )
+
+    @property
+    def gated(self) -> bool:
+        """Whether an annotation keeps it out of the queues (asked where the gate AdmissionGatedBy is on)."""
+        return bool(self.annotations.get(GATED_BY))
+
+    @property
+    def elastic(self) -> bool:
+        """Whether it is a slice of an elastic job, or replaces one."""
+        return self.annotations.get(ELASTIC) == "true" or REPLACES in self.annotations
+
+    @property
+    def allowed_flavors(self) -> tuple[str, ...] | None:
+        """The flavors that it may use; None where it may use all."""
+        named = self.annotations.get(ALLOWED_FLAVORS)
+        return tuple(filter(None, map(str.strip, named.split(",")))) if named else None
+
+    @property
+    def checks_ready(self) -> bool:
+        return all(check.state == "Ready" for check in self.checks)
+
+    @property
+    def preemption_gated(self) -> bool:
+        """Whether some gate of its spec is closed; one whose position is not told is."""
+        return any(self.gate_states.get(gate, Gate("Closed")).position == "Closed" for gate in self.gates)
+
+    def leaves_more_room_than(self, before: Workload) -> bool:
+        """Whether others should look again at it though it goes on holding quota.
+
+        One that was to leave and stays after all, since its eviction could not be written, is missed by those that it
+        was to make room for.
+        """
+        stays = before.evicted and not self.evicted
+        return stays or before.reclaimable != self.reclaimable or before.priority != self.priority
+
+    def check(self, name: str) -> CheckState | None:
+        return next((check for check in self.checks if check.name == name), None)
+
+    def pod_set(self, name: str) -> PodSet | None:
+        return next((pod_set for pod_set in self.pod_sets if pod_set.name == name), None)

@@ -1,0 +1,144 @@
+"""Which workloads may be asked to give way, and in which order.
+
+Source: Kueue v0.19, pkg/scheduler/preemption/common (policy, order) and classical (where in the tree to look).
+"""
+
+from __future__ import annotations
+
+import heapq
+import sys
+from collections.abc import Callable, Iterable, Iterator, Set
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.order import Ordering
+from scheduling.objects.queue_settings import ANY, LOWER_OR_NEWER, LOWER_PRIORITY
+from scheduling.objects.workload import QUOTA_RESERVED, Workload
+from scheduling.quota.node import QuotaNode
+from scheduling.quota.state import Queue, Reservation, State
+
+_NEVER_YET = sys.maxsize
+"""The moment of a reservation that the workload's status does not tell of: it is being made."""
+
+_ORDERING = Ordering()
+
+LocalQueueUsage: TypeAlias = Callable[[Reservation], Fraction | None]
+"""What the workload's LocalQueue has used by its weight; None where its ClusterQueue does not go by that."""
+OrderKey: TypeAlias = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Precedence:
+    """By what candidates are told apart, beside their priority.
+
+    `usage`: see admission fair sharing. `buffer`: workloads of equal priority that began to wait so many nanoseconds
+    apart, or fewer, do not preempt each other.
+    """
+
+    ordering: Ordering = _ORDERING
+    usage: LocalQueueUsage | None = None
+    buffer: int = 0
+
+    def allows(self, policy: str, preemptor: Workload, candidate: Workload) -> bool:
+        """Whether the policy lets the one preempt the other."""
+        if not _gives_up(policy, candidate.priority, preemptor):
+            return False
+        if policy == ANY or candidate.priority < preemptor.priority:
+            return True
+        return self.ordering.since(candidate) > self.ordering.since(preemptor) + self.buffer
+
+    def in_order(self, reservations: Iterable[Reservation], own: str, now: int = _NEVER_YET) -> Iterator[Reservation]:
+        """The first to go first; found one by one, as it is seldom that all of them must.
+
+        Workloads of one ClusterQueue that goes by the usage of its LocalQueues stand in the order of that usage among
+        themselves; between ClusterQueues it says nothing, so there the next of each are compared without it.
+        """
+
+        def key(reservation: Reservation) -> OrderKey:
+            return order_key(reservation, own, now)
+
+        if self.usage is None:
+            return lazily([(key(each), each) for each in reservations])
+        by_queue: dict[str, list[tuple[OrderKey, Reservation]]] = {}
+        for each in reservations:
+            by_queue.setdefault(each.queue.name, []).append((self._key_within(each, own, now), each))
+        return heapq.merge(*map(lazily, by_queue.values()), key=key)
+
+    def _key_within(self, reservation: Reservation, own: str, now: int) -> OrderKey:
+        evicted, in_own, *rest = order_key(reservation, own, now)
+        usage = self.usage(reservation) if self.usage is not None else None
+        return (evicted, in_own, -(usage or 0), *rest)
+
+
+def order_key(reservation: Reservation, own: str, now: int = _NEVER_YET) -> OrderKey:
+    """What leaves already comes first, then other ClusterQueues, low priority, and what was reserved last."""
+    workload = reservation.workload
+    reserved = workload.conditions.get(QUOTA_RESERVED)
+    since = reserved.since if reserved is not None and reserved.status == "True" else now
+    return (
+        not workload.evicted,
+        reservation.queue.name == own,
+        workload.priority,
+        -since,
+        workload.uid,
+        workload.key,
+    )
+
+
+def lazily(entries: list[tuple[OrderKey, Reservation]]) -> Iterator[Reservation]:
+    """In the order of the keys, which are all different."""
+    heapq.heapify(entries)
+    while entries:
+        yield heapq.heappop(entries)[1]
+
+
+def eligible(
+    state: State, queue: Queue, policy: str, preemptor: Workload, short: Set[FlavorResource], by: Precedence
+) -> Iterator[Reservation]:
+    """Workloads in the queue that use something of what is short and that the policy gives up.
+
+    One that is away already (`State.without`) frees nothing a second time.
+    """
+    for priority, reservations in queue.by_priority.items():
+        if not _gives_up(policy, priority, preemptor):
+            continue
+        for key, reservation in reservations.items():
+            if key in state.away or key == preemptor.key:
+                continue
+            uses = any(reservation.usage.get(pair, 0) > 0 for pair in short)
+            if uses and by.allows(policy, preemptor, reservation.workload):
+                yield reservation
+
+
+def _gives_up(policy: str, priority: int, preemptor: Workload) -> bool:
+    """Whether the policy gives up anybody of that priority."""
+    if policy == LOWER_PRIORITY:
+        return priority < preemptor.priority
+    if policy == LOWER_OR_NEWER:
+        return priority <= preemptor.priority
+    return policy == ANY
+
+
+def borrowers_below(
+    cohort: QuotaNode, short: Set[FlavorResource], besides: QuotaNode
+) -> Iterator[tuple[QuotaNode, tuple[QuotaNode, ...]]]:
+    """ClusterQueues above their quota of something short in cohorts that are so as well, but for those in `besides`.
+
+    Each with itself and the cohorts on the way up to `cohort`, which is left out.
+    """
+    stack: list[tuple[QuotaNode, tuple[QuotaNode, ...]]] = [(cohort, ())]
+    while stack:
+        node, chain = stack.pop()
+        for child in _above_quota(node, short):
+            if child is besides:
+                continue
+            if child.is_queue:
+                yield child, (child, *chain)
+            else:
+                stack.append((child, (child, *chain)))
+
+
+def _above_quota(node: QuotaNode, pairs: Set[FlavorResource]) -> dict[QuotaNode, None]:
+    return {child: None for pair in pairs for child in node.borrowers.get(pair, ())}

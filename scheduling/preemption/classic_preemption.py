@@ -1,0 +1,129 @@
+"""The search for victims by quota: take back what was lent, preempt lower priority, borrow where the policy lets it.
+
+Source: Kueue v0.19, pkg/scheduler/preemption (preemption.go, classical).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import tee
+from typing import NamedTuple
+
+from policies.dialects.kueue_state import NEVER
+from scheduling.objects.amounts import Usage
+from scheduling.preemption.candidates import borrowers_below
+from scheduling.preemption.search import Search
+from scheduling.preemption.targets import PreemptionReason, Target
+from scheduling.quota.node import QuotaNode
+from scheduling.quota.state import Reservation
+
+
+class _Origin(NamedTuple):
+    """Where another ClusterQueue stands that has candidates.
+
+    `by_quota`: some subtree of the preemptor that it is not in holds the request within its own quota, so that what it
+    uses belongs there. `chain`: it and the cohorts above it that the preemptor is not in.
+    """
+
+    by_quota: bool
+    chain: tuple[QuotaNode, ...]
+
+
+@dataclass(slots=True)
+class _Candidates:
+    origins: dict[str, _Origin] = field(default_factory=dict)
+    by_quota: list[Reservation] = field(default_factory=list)
+    by_priority: list[Reservation] = field(default_factory=list)
+    own: list[Reservation] = field(default_factory=list)
+
+
+def classic_targets(search: Search) -> list[Target]:
+    """Who must give way, the first in turn first; nobody where it is not possible. The tree stays as it is."""
+    candidates = _collect(search)
+    lists = (candidates.by_quota, candidates.by_priority, candidates.own)
+    if search.shortfall().beyond(candidate for each in lists for candidate in each):
+        return []
+    runs = _runs(search, candidates)
+    for borrowing, victims in zip(runs, tee(search.in_turn(*lists), len(runs)), strict=True):
+        found = _run(search, candidates, victims, borrowing)
+        if found:
+            return found
+    return []
+
+
+def _collect(search: Search) -> _Candidates:
+    node, policy = search.queue.node, search.queue.settings.preemption
+    found = _Candidates(own=list(search.eligible(search.queue, policy.within_cluster_queue)))
+    if policy.reclaim_within_cohort == NEVER:
+        return found
+    holds, rest = _fits_quota(search, node, search.need)
+    below = node
+    for cohort in node.path()[1:]:
+        listed = found.by_quota if holds else found.by_priority
+        for other, chain in borrowers_below(cohort, search.short, below):
+            candidates = list(search.eligible(search.state.queues[other.name], policy.reclaim_within_cohort))
+            if candidates:
+                found.origins[other.name] = _Origin(holds, chain)
+                listed += candidates
+        fits, rest = _fits_quota(search, cohort, rest)
+        holds, below = holds or fits, cohort
+    return found
+
+
+def _fits_quota(search: Search, node: QuotaNode, request: Usage) -> tuple[bool, Usage]:
+    """Whether the node's own quota holds the request, and what of it goes on to the node above.
+
+    A request of nothing is held by any quota; in Kueue it is not where the node is above its quota
+    (docs/adr/2026-11-21-request-of-nothing.md).
+    """
+    asked = {pair: amount for pair, amount in request.items() if amount > 0 or search.compat}
+    holds = not any(node.borrows(pair, amount) for pair, amount in asked.items())
+    return holds, {pair: max(0, amount - node.local_free(pair)) for pair, amount in asked.items()}
+
+
+def _runs(search: Search, candidates: _Candidates) -> tuple[bool, ...]:
+    """Whether the preemptor may end up borrowing, in the order to try."""
+    node, never = search.queue.node, search.queue.settings.preemption.borrow_within_cohort == NEVER
+    if not candidates.origins:
+        return (True,)
+    if never and not all(node.used(pair) < node.nominal(pair) for pair in search.short):
+        return (True,)
+    return (False, True) if never and not candidates.by_quota else (True, False)
+
+
+def _run(search: Search, candidates: _Candidates, victims: Iterable[Reservation], borrowing: bool) -> list[Target]:
+    targets: list[Target] = []
+    shortfall = search.shortfall()
+    with search.state.tree.simulation():
+        for victim in victims:
+            reason = _claim(search, candidates.origins.get(victim.queue.name), victim, borrowing)
+            if reason is None:
+                continue
+            search.take(victim)
+            targets.append(Target(victim, reason))
+            if shortfall.release(victim.usage) and search.fits(borrowing):
+                return search.minimal(targets, borrowing)
+    return []
+
+
+def _claim(search: Search, origin: _Origin | None, victim: Reservation, borrowing: bool) -> PreemptionReason | None:
+    """By what right the workload is preempted; None where there is none, or none any more, in this run."""
+    if origin is None:
+        return PreemptionReason.IN_CLUSTER_QUEUE
+    while_borrowing = not origin.by_quota and _below_threshold(search, victim)
+    if borrowing and not origin.by_quota and not while_borrowing:
+        return None
+    if not all(any(node.borrows(pair) for pair in search.short) for node in origin.chain):
+        return None
+    if while_borrowing:
+        return PreemptionReason.IN_COHORT_RECLAIM_WHILE_BORROWING
+    return PreemptionReason.IN_COHORT_RECLAMATION
+
+
+def _below_threshold(search: Search, victim: Reservation) -> bool:
+    """Whether the preemptor may borrow in the victim's place."""
+    policy, priority = search.queue.settings.preemption, victim.workload.priority
+    if policy.borrow_within_cohort == NEVER or priority >= search.preemptor.priority:
+        return False
+    return policy.threshold is None or priority <= policy.threshold

@@ -1,0 +1,123 @@
+"""Which ClusterQueue gives the next victim under fair sharing: down the tree, the child with the highest share.
+
+Shares only fall while victims leave, so what was worked out before is an upper bound: a heap per cohort whose top alone
+is looked at anew finds the next one without asking all of its children again.
+Source: Kueue v0.19, pkg/scheduler/preemption/fairsharing/ordering.go.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from scheduling.preemption.candidates import OrderKey, Precedence, order_key
+from scheduling.quota.node import QuotaNode
+from scheduling.quota.shares import Shares
+from scheduling.quota.state import Reservation
+
+_Key: TypeAlias = tuple[object, ...]
+
+
+class _Line:
+    """The candidates of one ClusterQueue, the next one in view."""
+
+    def __init__(self, candidates: Iterator[Reservation]) -> None:
+        self._rest = candidates
+        self.first = next(candidates, None)
+
+    def pop(self) -> Reservation:
+        """Raises IndexError where nobody is left."""
+        if self.first is None:
+            raise IndexError("no candidate is left")
+        first, self.first = self.first, next(self._rest, None)
+        return first
+
+    def clear(self) -> list[Reservation]:
+        left = [self.first, *self._rest] if self.first is not None else []
+        self._rest, self.first = iter(()), None
+        return [each for each in left if each is not None]
+
+
+class Contest:
+    """The candidates of one search, by ClusterQueue. `own` is the preemptor's, which need not borrow to be picked."""
+
+    def __init__(
+        self, own: QuotaNode, candidates: Iterable[Reservation], shares: Shares, precedence: Precedence
+    ) -> None:
+        self._own = own
+        self._path = own.path()
+        self._shares = shares
+        by_queue: dict[QuotaNode, list[Reservation]] = {}
+        for candidate in candidates:
+            by_queue.setdefault(candidate.queue.node, []).append(candidate)
+        self._lines = {node: _Line(precedence.in_order(listed, own.name)) for node, listed in by_queue.items()}
+        self._heaps: dict[QuotaNode, list[tuple[_Key, QuotaNode]]] = {}
+        for node in by_queue:
+            self._enter(node)
+
+    def pick(self) -> QuotaNode | None:
+        """The ClusterQueue to take from; None where nobody is left that borrows. It has a candidate to `pop`."""
+        root = self._path[-1]
+        if root is self._own:
+            return root if self.has_more(root) else None
+        here = root
+        while True:
+            child = self._highest(here)
+            if child is None and here is root:
+                return None
+            if child is not None and child.is_queue:
+                return child
+            here = child or root
+
+    def has_more(self, node: QuotaNode) -> bool:
+        line = self._lines.get(node)
+        return line is not None and line.first is not None
+
+    def pop(self, node: QuotaNode) -> Reservation:
+        return self._lines[node].pop()
+
+    def drop(self, node: QuotaNode) -> list[Reservation]:
+        """Never pick the ClusterQueue again. Its candidates that were not popped."""
+        return self._lines[node].clear()
+
+    def _enter(self, node: QuotaNode) -> None:
+        """Let the node, and the cohorts above it, be found from the root."""
+        while node.up is not None:
+            known = node.up in self._heaps
+            heapq.heappush(self._heaps.setdefault(node.up, []), (_unseen(node), node))
+            if known:
+                return
+            node = node.up
+
+    def _highest(self, cohort: QuotaNode) -> QuotaNode | None:
+        heap = self._heaps.get(cohort, [])
+        while heap:
+            before, child = heap[0]
+            key = self._key(child)
+            if key is None:
+                heapq.heappop(heap)
+                continue
+            if key != before:
+                heapq.heapreplace(heap, (key, child))
+            if heap[0][1] is child:
+                return child
+        return None
+
+    def _key(self, node: QuotaNode) -> _Key | None:
+        """Smaller for a higher share, then for a cohort; None where nothing below is to be had, now and later."""
+        line = self._lines.get(node)
+        first = line.first if line is not None else None
+        if first is None and not self._heaps.get(node):
+            return None
+        share = self._shares.of(node)
+        if not share.borrowing and node not in self._path:
+            return None
+        infinite, ratio = share.rank
+        tie: OrderKey = (node.name,) if first is None else order_key(first, self._own.name)
+        return (not infinite, -ratio, node.is_queue, *tie)
+
+
+def _unseen(node: QuotaNode) -> _Key:
+    """Comes before every key, so that each child is looked at once before one is chosen."""
+    return (-1, node.name, node.is_queue)

@@ -1,0 +1,208 @@
+"""The search for victims by fair shares: from whoever has borrowed most for his weight, as long as that is fair.
+
+Source: Kueue v0.19, pkg/scheduler/preemption (preemption.go, fairsharing); KEP-1714.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import NamedTuple
+
+from policies.dialects.kueue_state import NEVER
+from scheduling.preemption.contest import Contest
+from scheduling.preemption.search import Search, Shortfall
+from scheduling.preemption.targets import PreemptionReason, Target
+from scheduling.quota.node import QuotaNode
+from scheduling.quota.shares import Shares
+from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, Reservation
+
+
+def fair_targets(search: Search) -> list[Target]:
+    """Who must give way, in the order found; nobody where it is not possible. The tree stays as it is."""
+    candidates = _collect(search)
+    shortfall = search.shortfall()
+    if shortfall.beyond(candidates):
+        return []
+    tree = search.state.tree
+    with tree.simulation():
+        tree.add(search.queue.node, search.need)
+        hunt = _Hunt(search, shortfall)
+        found = hunt.targets(candidates)
+        tree.remove(search.queue.node, search.need)
+        return search.minimal(found, borrowing=True, spare=hunt.stays_fair) if found else []
+
+
+def _collect(search: Search) -> list[Reservation]:
+    """From the preemptor's own ClusterQueue and from all of its tree that borrow what is short.
+
+    Where a cohort borrows nothing at all nobody below it is asked.
+    """
+    policy = search.queue.settings.preemption
+    found = list(search.eligible(search.queue, policy.within_cluster_queue))
+    if policy.reclaim_within_cohort == NEVER:
+        return found
+    for node in _borrowers(search.queue.node):
+        if any(node.borrows(pair) for pair in search.short):
+            found += search.eligible(search.state.queues[node.name], policy.reclaim_within_cohort)
+    return found
+
+
+def _borrowers(own: QuotaNode) -> Iterator[QuotaNode]:
+    """ClusterQueues of the tree that borrow anything, besides `own`."""
+    path = own.path()
+    on_path = set(path)
+    stack = path[1:]
+    while stack:
+        node = stack.pop()
+        for child in {child: None for borrowers in node.borrowers.values() for child in borrowers}:
+            if child in on_path:
+                continue
+            if child.is_queue:
+                yield child
+            else:
+                stack.append(child)
+
+
+class _Limit(NamedTuple):
+    """What a victim was taken for: `node`, on the preemptor's side, has no higher share, or a lower one if `strict`."""
+
+    node: QuotaNode
+    rank: tuple[bool, Fraction]
+    strict: bool
+
+
+class _Hunt:
+    """One search, on a tree in which the preemptor has what it needs already, so that its share counts that."""
+
+    def __init__(self, search: Search, shortfall: Shortfall) -> None:
+        self._search = search
+        self._shortfall = shortfall
+        self._shares = Shares()
+        self._path = search.queue.node.path()
+        self._places = {node: place for place, node in enumerate(self._path)}
+        self._entitled = _entitled(search, self._path)
+        self._targets: list[Target] = []
+        self._limits: list[_Limit] = []
+
+    def targets(self, candidates: list[Reservation]) -> list[Target]:
+        """Those that were removed until the preemptor fits, or none."""
+        first, *others = self._search.state.options.strategies
+        retry: list[Reservation] = []
+        if self._by_first(self._contest(candidates), first, retry):
+            return self._targets
+        if others and self._by_second(self._contest(retry)):
+            return self._targets
+        return []
+
+    def stays_fair(self) -> bool:
+        """Whether those who gave way for the sake of shares would still have to, by what the preemptor has now.
+
+        Workloads on the preemptor's side that gave way as well lowered its share, so they cannot always be spared when
+        the others make room enough. Kueue spares them (docs/adr/2026-11-21-who-lowered-the-share-is-not-spared.md).
+        """
+        search = self._search
+        if search.compat or not self._limits:
+            return True
+        tree = search.state.tree
+        with tree.simulation():
+            tree.add(self._path[0], search.need)
+            ranks = {limit.node: self._rank(limit.node) for limit in self._limits}
+        return all(
+            ranks[limit.node] < limit.rank if limit.strict else ranks[limit.node] <= limit.rank
+            for limit in self._limits
+        )
+
+    def _contest(self, candidates: list[Reservation]) -> Contest:
+        return Contest(self._path[0], candidates, self._shares, self._search.precedence)
+
+    def _by_first(self, contest: Contest, strategy: str, retry: list[Reservation]) -> bool:
+        while (node := contest.pick()) is not None:
+            reason = self._reason(node)
+            if reason is not None:
+                if self._take(contest.pop(node), reason):
+                    return True
+            elif self._by_shares(contest, node, strategy, retry):
+                return True
+        return False
+
+    def _by_second(self, contest: Contest) -> bool:
+        """One candidate of each ClusterQueue that has more than the preemptor would have, whatever it is left with."""
+        while (node := contest.pick()) is not None:
+            mine, theirs = self._sides(node)
+            before = self._rank(theirs)
+            if self._rank(mine) >= before:
+                contest.drop(node)
+                continue
+            self._limits.append(_Limit(mine, before, strict=True))
+            if self._take(contest.pop(node), PreemptionReason.IN_COHORT_FAIR_SHARING):
+                return True
+            contest.drop(node)
+        return False
+
+    def _reason(self, node: QuotaNode) -> PreemptionReason | None:
+        """Where shares need not be compared: in the own ClusterQueue, and for what is within quota on our side."""
+        if node is self._path[0]:
+            return PreemptionReason.IN_CLUSTER_QUEUE
+        mine, _ = self._sides(node)
+        if self._entitled is not None and self._entitled <= self._places[mine]:
+            return PreemptionReason.IN_COHORT_RECLAMATION
+        return None
+
+    def _by_shares(self, contest: Contest, node: QuotaNode, strategy: str, retry: list[Reservation]) -> bool:
+        """Take the first candidate of the ClusterQueue that the strategy lets go; the others may be tried again."""
+        mine, theirs = self._sides(node)
+        share, before = self._rank(mine), self._rank(theirs)
+        initial = strategy == LESS_THAN_INITIAL_SHARE
+        if not (share < before if initial else share <= before):  # nobody's leaving raises their share
+            retry += contest.drop(node)
+            return False
+        while contest.has_more(node):
+            victim = contest.pop(node)
+            self._search.take(victim)
+            limit = before if initial else self._rank(theirs)
+            if initial or share <= limit:
+                self._limits.append(_Limit(mine, limit, strict=initial))
+                return self._gone(victim, PreemptionReason.IN_COHORT_FAIR_SHARING)
+            self._search.give_back(victim)
+            retry.append(victim)
+        return False
+
+    def _take(self, victim: Reservation, reason: PreemptionReason) -> bool:
+        """Remove the workload; whether the preemptor fits now."""
+        self._search.take(victim)
+        return self._gone(victim, reason)
+
+    def _gone(self, victim: Reservation, reason: PreemptionReason) -> bool:
+        self._targets.append(Target(victim, reason))
+        if not self._shortfall.release(victim.usage):
+            return False
+        tree = self._search.state.tree
+        with tree.simulation():
+            tree.remove(self._path[0], self._search.need)
+            return self._search.fits(borrowing=True)
+
+    def _sides(self, node: QuotaNode) -> tuple[QuotaNode, QuotaNode]:
+        """The children of the lowest cohort that both are in: on the preemptor's side and on the other."""
+        while node.up is not None and node.up not in self._places:
+            node = node.up
+        assert node.up is not None, "candidates are of the preemptor's tree"
+        return self._path[self._places[node.up] - 1], node
+
+    def _rank(self, node: QuotaNode) -> tuple[bool, Fraction]:
+        return self._shares.of(node).rank
+
+
+def _entitled(search: Search, path: list[QuotaNode]) -> int | None:
+    """The place on the way up of the lowest node that is within its own quota on all that is short, need included.
+
+    From there on what others have borrowed is taken back, not shared out. Kueue looks at the ClusterQueue alone
+    (docs/adr/2026-11-21-a-cohort-within-its-quota-reclaims.md).
+    """
+    options = search.state.options
+    if not options.nominal_first:
+        return None
+    for place, node in enumerate(path[:1] if options.compat else path):
+        if not any(node.borrows(pair) for pair in search.short):
+            return place
+    return None

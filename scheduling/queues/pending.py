@@ -1,0 +1,352 @@
+"""The workloads that wait at one ClusterQueue: which comes next, and which need not be tried before something changes.
+
+Workloads that are alike for the scheduler (same shape, priority, namespace and LocalQueue) share a group. What is
+found out about one holds for all, so a group is set aside and brought back as a whole: a flush costs the groups that
+are set aside, not the workloads in them. Source: Kueue v0.19, pkg/cache/queue/cluster_queue.go.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Hashable
+from enum import StrEnum
+from fractions import Fraction
+
+from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
+from scheduling.objects.workload import EVICTED, REQUEUED, Workload
+from scheduling.queues.entry import Entry, Group, GroupId, Order, room_for
+
+__all__ = ["Entry", "Order", "PendingQueue", "Requeue", "backoff_is_over"]
+
+
+class Requeue(StrEnum):
+    """Why a workload goes back into its queue after it was tried."""
+
+    GENERIC = ""
+    NO_FIT = "NoFit"
+    NO_CANDIDATES = "PreemptionNoCandidates"
+    NAMESPACE_MISMATCH = "NamespaceMismatch"
+    FAILED_AFTER_NOMINATION = "FailedAfterNomination"
+    PENDING_PREEMPTION = "PendingPreemption"
+    PREEMPTION_FAILED = "PreemptionFailed"
+    PREEMPTION_GATED = "PreemptionGated"
+    PENDING_MIGRATION = "PendingMigration"
+    MISFIT = "Misfit"
+    """What it asks for is wrong by itself: only another workload, or what completes its pods, can change that."""
+
+
+_SAME_FOR_ALL_ALIKE = (Requeue.NO_FIT, Requeue.NO_CANDIDATES)
+"""What was found out by the workload's shape alone."""
+_NOTHING_FOUND_OUT = (Requeue.FAILED_AFTER_NOMINATION, Requeue.PREEMPTION_FAILED)
+"""Others came first, or a write failed: the next try may go better by itself."""
+_AT_ONCE = (
+    Requeue.FAILED_AFTER_NOMINATION,
+    Requeue.PENDING_PREEMPTION,
+    Requeue.PREEMPTION_FAILED,
+    Requeue.PENDING_MIGRATION,
+)
+
+
+def backoff_is_over(workload: Workload, now: int) -> bool:
+    """Whether it may be tried as far as time and its condition Requeued are concerned."""
+    requeued = workload.conditions.get(REQUEUED)
+    if requeued is not None and requeued.status == "False":
+        return False
+    return workload.requeue is None or not workload.requeue.at or now >= workload.requeue.at
+
+
+class PendingQueue:
+    """The queue of one ClusterQueue. `strategy` may change while workloads wait.
+
+    `usage_of`: under admission fair sharing, what the LocalQueue of this name (`namespace/name`) used so far.
+    `keep_progress`: a workload that changes and asks for the same goes on with its search for flavors (Kueue's gate
+    FlavorFungibilityPreserveScanProgress).
+    `stuck`: the head was tried, and nothing it goes by has changed since.
+    """
+
+    def __init__(
+        self,
+        strategy: str = BEST_EFFORT_FIFO,
+        usage_of: Callable[[str], Fraction] | None = None,
+        keep_progress: bool = True,
+    ) -> None:
+        self.strategy = strategy
+        self.usage_of = usage_of
+        self.keep_progress = keep_progress
+        self.sticky: str | None = None
+        self.stuck = False
+        self._active: dict[str, Entry] = {}
+        self._groups: dict[GroupId, Group] = {}
+        self._shapes: dict[Hashable, dict[GroupId, Group]] = {}
+        self._blocked_shapes: set[Hashable] = set()
+        self._parked: dict[str, dict[str, Entry]] = {}
+        self._misfits: dict[str, Entry] = {}
+        self._heads: list[tuple[Order, GroupId]] = []
+        self._flushed_since_pop = False
+
+    # --- in and out
+
+    def push(self, entry: Entry, now: int) -> None:
+        """A workload that is new or has changed. One set aside stays there unless what may have held it up changed."""
+        old = self.get(entry.key)
+        if old is not None:
+            self._carry(old, entry)
+        parked = self._parked_at(entry.key)
+        if parked is not None and not _may_help(parked.workload, entry.workload):
+            parked_with = self._misfits if entry.key in self._misfits else self._parked[entry.workload.namespace]
+            parked_with[entry.key] = entry
+            return
+        active = self._active.get(entry.key)
+        if active is not None and active.group == entry.group and active.order == entry.order:
+            entry.group = active.group
+            self._active[entry.key] = self._groups[entry.group].entries[entry.key] = entry
+            self.stuck = self.stuck and not _may_help(active.workload, entry.workload)
+            return
+        self.drop(entry.key, forget_sticky=False)
+        if active is not None or backoff_is_over(entry.workload, now):
+            self._activate(entry)
+        else:
+            self._park(entry)
+
+    def pop(self) -> Entry | None:
+        """Take the head out; None where there is nothing to try."""
+        entry = self.head()
+        if entry is not None:
+            self._flushed_since_pop = False
+            self._remove_active(entry)
+        return entry
+
+    def head(self) -> Entry | None:
+        if self.usage_of is not None:
+            return self._least_used(self.usage_of)
+        sticky = self._active.get(self.sticky or "")
+        if sticky is not None and self.strategy == BEST_EFFORT_FIFO and not self._groups[sticky.group].blocked:
+            return sticky
+        while self._heads:
+            order, id_ = self._heads[0]
+            group = self._groups.get(id_)
+            first = group.head() if group is not None and not group.blocked else None
+            if first is not None and first.order == order:
+                return first
+            heapq.heappop(self._heads)
+        return None
+
+    def requeue(self, entry: Entry, reason: Requeue, now: int) -> bool:
+        """Give back an entry that was popped and tried. Whether it is active again; else it was set aside."""
+        there = self.get(entry.key)
+        if there is not None:
+            self._carry(entry, there)
+            return entry.key in self._active
+        if reason == Requeue.PENDING_PREEMPTION:
+            self.sticky = entry.key
+        if not backoff_is_over(entry.workload, now):
+            self._park(entry)
+            return False
+        unfinished = entry.progress is not None and entry.progress.pending
+        if self._at_once(reason) or unfinished or self._flushed_since_pop:
+            self._activate(entry)
+            self.stuck = not (unfinished or self._flushed_since_pop or reason in _NOTHING_FOUND_OUT)
+            return True
+        if reason in _SAME_FOR_ALL_ALIKE and self.strategy != STRICT_FIFO and entry.shape:
+            self.block(entry.shape)
+            self._activate(entry)
+        elif reason == Requeue.MISFIT:
+            self._misfits[entry.key] = entry
+        else:
+            self._park(entry)
+        return False
+
+    def drop(self, key: str, forget_sticky: bool = True) -> Entry | None:
+        """Take a workload out wherever it waits."""
+        if forget_sticky and self.sticky == key:
+            self.sticky = None
+        entry = self._active.get(key)
+        if entry is not None:
+            self._remove_active(entry)
+            return entry
+        entry = self._parked_at(key)
+        if entry is not None and self._misfits.pop(key, None) is None:
+            self._unpark(entry)
+        return entry
+
+    def block(self, shape: Hashable) -> int:
+        """Set all workloads of a shape aside, also those that come before the next flush; how many there are now."""
+        if not shape:
+            return 0
+        self._blocked_shapes.add(shape)
+        moved = 0
+        for group in self._shapes.get(shape, {}).values():
+            if not group.blocked:
+                group.blocked = True
+                moved += len(group.entries)
+        return moved
+
+    def flush(self, serves: Callable[[str], bool], now: int) -> int:
+        """Something changed: try again what was set aside, but for namespaces that are not served and running backoffs.
+
+        What is a misfit stays, whatever changed but itself.
+
+        `serves` is asked for each namespace. Returns how many workloads are back.
+        """
+        self._flushed_since_pop = True
+        self.stuck = False
+        moved, still = 0, set()
+        for shape in self._blocked_shapes:
+            for group in self._shapes.get(shape, {}).values():
+                if not group.blocked or serves(group.id.namespace):
+                    moved += self._unblock(group)
+                else:
+                    still.add(shape)
+        self._blocked_shapes = still
+        if self.strategy == STRICT_FIFO:  # which it was not when they were set aside
+            moved += len(self._misfits)
+            for entry in [*self._misfits.values()]:
+                self.drop(entry.key, forget_sticky=False)
+                self._activate(entry)
+        for namespace in [namespace for namespace in self._parked if serves(namespace)]:
+            for entry in [*self._parked[namespace].values()]:
+                if backoff_is_over(entry.workload, now):
+                    self._unpark(entry)
+                    self._activate(entry)
+                    moved += 1
+        return moved
+
+    # --- what there is
+
+    def get(self, key: str) -> Entry | None:
+        return self._active.get(key) or self._parked_at(key)
+
+    def __len__(self) -> int:
+        return len(self._active) + len(self._misfits) + sum(map(len, self._parked.values()))
+
+    def has_set_aside(self) -> bool:
+        """Whether a flush has anything to do."""
+        return bool(self.stuck or self._parked or self._blocked_shapes)
+
+    def shapes(self) -> int:
+        """How many shapes there are, but for what was set aside by itself."""
+        return len(self._shapes)
+
+    def has_shape(self, shape: Hashable) -> bool:
+        return shape in self._shapes
+
+    def is_active(self, key: str) -> bool:
+        """Whether it is waiting for its turn, not set aside."""
+        entry = self._active.get(key)
+        return entry is not None and not self._groups[entry.group].blocked
+
+    def active(self) -> list[Entry]:
+        """Those to be tried, in order."""
+        return [entry for entry in self.entries() if self.is_active(entry.key)]
+
+    def inadmissible(self) -> list[Entry]:
+        """Those set aside, in order."""
+        return [entry for entry in self.entries() if not self.is_active(entry.key)]
+
+    def count_active(self) -> int:
+        return sum(len(group.entries) for group in self._groups.values() if not group.blocked)
+
+    def entries(self) -> list[Entry]:
+        """All, in the order of the queue."""
+        waiting = [*self._active.values(), *self._misfits.values()]
+        waiting += [entry for parked in self._parked.values() for entry in parked.values()]
+        if self.usage_of is None:
+            return sorted(waiting, key=lambda entry: (entry.key != self._first(), entry.order))
+        usage = {queue: self.usage_of(queue) for queue in {_local_queue(entry) for entry in waiting}}
+        return sorted(waiting, key=lambda entry: (usage[_local_queue(entry)], entry.key != self._first(), entry.order))
+
+    # --- inside
+
+    def _first(self) -> str | None:
+        return self.sticky if self.strategy == BEST_EFFORT_FIFO else None
+
+    def _at_once(self, reason: Requeue) -> bool:
+        if self.strategy == STRICT_FIFO:
+            return reason != Requeue.NAMESPACE_MISMATCH
+        return reason in _AT_ONCE
+
+    def _carry(self, old: Entry, new: Entry) -> None:
+        """Let the search for flavors go on where it was."""
+        if self.keep_progress and new.progress is None and new.shape == old.shape:
+            new.progress = old.progress
+
+    def _activate(self, entry: Entry) -> None:
+        self.stuck = False
+        id_ = entry.group
+        group = self._groups.get(id_)
+        if group is None:
+            blocked = self.strategy != STRICT_FIFO and entry.shape in self._blocked_shapes
+            group = self._groups[id_] = Group(id_, blocked)
+            self._shapes.setdefault(id_.shape, {})[id_] = group
+        group.add(entry)
+        self._active[entry.key] = entry
+        if group.head() is entry:
+            self._offer(group)
+
+    def _unblock(self, group: Group) -> int:
+        if not group.blocked:
+            return 0
+        group.blocked = False
+        self._offer(group)
+        return len(group.entries)
+
+    def _offer(self, group: Group) -> None:
+        """The group has a new head, or is to be tried again."""
+        first = group.head()
+        if first is None or group.blocked:
+            return
+        heapq.heappush(self._heads, (first.order, group.id))
+        if len(self._heads) > room_for(len(self._groups)):
+            heads = ((each.head(), each) for each in self._groups.values() if not each.blocked)
+            self._heads = sorted((head.order, each.id) for head, each in heads if head is not None)
+
+    def _remove_active(self, entry: Entry) -> None:
+        self.stuck = False
+        del self._active[entry.key]
+        group = self._groups[entry.group]
+        was_head = group.head() is entry
+        group.remove(entry)
+        if group.entries:
+            if was_head:
+                self._offer(group)
+        else:
+            del self._groups[group.id], self._shapes[group.id.shape][group.id]
+            if not self._shapes[group.id.shape]:
+                del self._shapes[group.id.shape]
+
+    def _park(self, entry: Entry) -> None:
+        self._parked.setdefault(entry.workload.namespace, {})[entry.key] = entry
+
+    def _unpark(self, entry: Entry) -> None:
+        namespace = self._parked[entry.workload.namespace]
+        del namespace[entry.key]
+        if not namespace:
+            del self._parked[entry.workload.namespace]
+
+    def _parked_at(self, key: str) -> Entry | None:
+        return self._misfits.get(key) or self._parked.get(key.partition("/")[0], {}).get(key)
+
+    def _least_used(self, usage_of: Callable[[str], Fraction]) -> Entry | None:
+        heads = (head for group in self._groups.values() if not group.blocked and (head := group.head()) is not None)
+        sticky = self._first()
+        return min(
+            heads, key=lambda entry: (usage_of(_local_queue(entry)), entry.key != sticky, entry.order), default=None
+        )
+
+
+def _local_queue(entry: Entry) -> str:
+    return f"{entry.workload.namespace}/{entry.workload.queue}"
+
+
+def _may_help(before: Workload, after: Workload) -> bool:
+    """Whether a change of the workload itself may make it fit now."""
+    return (
+        before.generation != after.generation
+        or before.pod_sets != after.pod_sets
+        or before.queue != after.queue
+        or before.priority != after.priority
+        or before.active != after.active
+        or before.reclaimable != after.reclaimable
+        or before.conditions.get(EVICTED) != after.conditions.get(EVICTED)
+        or before.conditions.get(REQUEUED) != after.conditions.get(REQUEUED)
+    )

@@ -1,0 +1,270 @@
+"""Which workloads wait at which ClusterQueue, by their LocalQueues, and what brings those set aside back.
+
+An event marks the trees that it may unblock; `flush` then brings back what is set aside there, once however many
+events there were. It costs the queues of those trees that have something set aside.
+Source: Kueue v0.19, pkg/cache/queue/manager.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from scheduling.objects.queue_settings import LocalQueueSettings, QueueSettings
+from scheduling.objects.workload import Workload
+from scheduling.queues.pending import Entry, PendingQueue, Requeue
+from scheduling.quota.node import QuotaNode
+from scheduling.quota.tree import QuotaTree
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """Why a workload waits nowhere: `reason` as in its condition QuotaReserved."""
+
+    reason: str
+    message: str
+
+
+class Queues:
+    """The pending side of the engine.
+
+    `entry_of` makes of a workload what waits. `usage_of` is what a LocalQueue (`namespace/name`) used, for
+    ClusterQueues with admission fair sharing; None where that is off.
+    """
+
+    def __init__(
+        self, tree: QuotaTree, entry_of: Callable[[Workload], Entry], usage_of: Callable[[str], Fraction] | None = None
+    ) -> None:
+        self.usage_of = usage_of
+        self._entry_of = entry_of
+        self.pending: dict[str, PendingQueue] = {}
+        self.local_queues: dict[str, LocalQueueSettings] = {}
+        self.namespaces: dict[str, Mapping[str, str]] = {}
+        self._tree = tree
+        self._settings: dict[str, QueueSettings] = {}
+        self._at: dict[str, dict[str, Workload]] = {}
+        self._local_of: dict[str, dict[str, None]] = {}
+        self._local_in: dict[str, dict[str, None]] = {}
+        self._workloads: dict[str, Workload] = {}
+        self._ready: set[str] = set()
+        self._promised: set[str] = set()
+        self._to_flush: set[str] = set()
+        self._set_aside: dict[QuotaNode, set[str]] = {}
+
+    # --- what changes
+
+    def put_queue(self, settings: QueueSettings, now: int) -> None:
+        """A ClusterQueue is new or changed; what waits at its LocalQueues waits there."""
+        queue = self.pending.get(settings.name)
+        self._settings[settings.name] = settings
+        usage_of = self.usage_of if settings.usage_based else None
+        if queue is not None:
+            queue.strategy, queue.usage_of = settings.strategy, usage_of
+            return
+        self.pending[settings.name] = PendingQueue(settings.strategy, usage_of)
+        for local in self._local_of.get(settings.name, {}):
+            self._admit_all(local, now)
+
+    def drop_queue(self, name: str) -> None:
+        """A ClusterQueue is gone; its workloads wait nowhere."""
+        self.pending.pop(name, None)
+        self._settings.pop(name, None)
+        self._ready.discard(name)
+        self._promised.discard(name)
+        self._sort_by_root()
+        self._set_aside.get(self._tree.queues[name].root, set()).discard(name)
+
+    def put_local_queue(self, settings: LocalQueueSettings, now: int) -> None:
+        old = self.local_queues.get(settings.key)
+        if old == settings:
+            return
+        if old is not None:
+            self.drop_local_queue(settings.key)
+        self.local_queues[settings.key] = settings
+        self._local_of.setdefault(settings.cluster_queue, {})[settings.key] = None
+        self._local_in.setdefault(settings.namespace, {})[settings.key] = None
+        self._admit_all(settings.key, now)
+
+    def drop_local_queue(self, key: str) -> None:
+        """Its workloads wait nowhere until there is one of that name again."""
+        settings = self.local_queues.pop(key, None)
+        if settings is None:
+            return
+        del self._local_of[settings.cluster_queue][key], self._local_in[settings.namespace][key]
+        queue = self.pending.get(settings.cluster_queue)
+        if queue is not None:
+            for workload in self._at.get(key, {}):
+                queue.drop(workload)
+
+    def put(self, workload: Workload, now: int) -> None:
+        """A workload that may wait is new or has changed."""
+        old = self._workloads.get(workload.key)
+        if old is not None and old.queue != workload.queue:
+            self.drop(workload.key)
+        self._workloads[workload.key] = workload
+        self._at.setdefault(_local_queue(workload), {})[workload.key] = workload
+        self._admit(workload, now)
+
+    def drop(self, key: str) -> None:
+        """It waits no more."""
+        workload = self._workloads.pop(key, None)
+        if workload is None:
+            return
+        local = _local_queue(workload)
+        del self._at[local][key]
+        if not self._at[local]:
+            del self._at[local]
+        queue = self.queue_of(workload)
+        if queue is not None:
+            self.pending[queue].drop(key)
+
+    # --- taking turns
+
+    def heads(self, may: Callable[[str], bool]) -> list[tuple[str, Entry]]:
+        """The first of each ClusterQueue that `may` admit and has something to try, by its name; they are taken out.
+
+        Beside others of its tree comes also one whose victims are still leaving: it has a claim on what they leave.
+        """
+        found: list[tuple[str, Entry]] = []
+        for name in sorted(self._ready):
+            if not may(name):
+                self._ready.discard(name)
+                continue
+            queue = self.pending[name]
+            entry = None if queue.stuck else queue.pop()
+            if entry is None:
+                self._ready.discard(name)
+            else:
+                found.append((name, entry))
+        return [*found, *self._claims(found, may)]
+
+    def _claims(self, found: list[tuple[str, Entry]], may: Callable[[str], bool]) -> list[tuple[str, Entry]]:
+        if not found or not self._promised:
+            return []
+        trees, there = {self._tree.queues[name].root for name, _ in found}, {name for name, _ in found}
+        claims: list[tuple[str, Entry]] = []
+        for name in sorted(self._promised - there):
+            node = self._tree.queues.get(name)
+            if node is not None and node.root in trees and may(name):
+                entry = self.pending[name].pop()
+                claims += [(name, entry)] if entry is not None else []
+        return claims
+
+    def exhaust(self, queue: str) -> None:
+        """The head was tried, and would fare the same before something changes."""
+        self.pending[queue].stuck = True
+        self._note(queue)
+
+    def requeue(self, queue: str, entry: Entry, reason: Requeue, now: int) -> bool:
+        """Give back a head that was tried; whether it is active again."""
+        self._ready.add(queue)
+        (self._promised.add if reason == Requeue.PENDING_PREEMPTION else self._promised.discard)(queue)
+        active = self.pending[queue].requeue(entry, reason, now)
+        self._note(queue)
+        return active
+
+    def wake(self, queue: str) -> None:
+        """The ClusterQueue may have changed its mind: look at its head, and at what is set aside."""
+        self._ready.add(queue)
+        self._to_flush.add(queue)
+
+    def flush(self, now: int) -> int:
+        """Bring back what is set aside in the trees of the queues that were woken; how many workloads came back."""
+        roots = {self._tree.queues[name].root for name in self._to_flush if name in self._tree.queues}
+        self._to_flush.clear()
+        return self.flush_trees(roots, now) if roots else 0
+
+    def flush_trees(self, roots: Iterable[QuotaNode], now: int) -> int:
+        """Bring back what is set aside in the trees of these roots."""
+        self._sort_by_root()
+        moved = 0
+        for root in roots:
+            if root.on_cycle:
+                continue  # nothing is admitted there before the cycle is undone
+            for name in sorted(self._set_aside.get(root, ())):
+                moved += self._flush_queue(root, name, now)
+        return moved
+
+    def _flush_queue(self, root: QuotaNode, name: str, now: int) -> int:
+        queue = self.pending[name]
+        moved = queue.flush(self.serves(name), now)
+        self._ready.add(name)
+        if not queue.has_set_aside():
+            self._set_aside[root].discard(name)
+        return moved
+
+    def _sort_by_root(self) -> None:
+        """Where edges moved, find the root of each ClusterQueue with something set aside anew."""
+        names = [name for root in self._tree.reshaped for name in self._set_aside.pop(root, ())]
+        self._tree.reshaped.clear()
+        for name in names:
+            if name in self.pending:
+                self._note(name)
+
+    def _note(self, name: str) -> None:
+        if self.pending[name].has_set_aside():
+            self._set_aside.setdefault(self._tree.queues[name].root, set()).add(name)
+
+    def serves(self, queue: str) -> Callable[[str], bool]:
+        """Which namespaces the ClusterQueue takes work from."""
+        selector = self._settings[queue].selector
+
+        def is_served(namespace: str) -> bool:
+            labels = self.namespaces.get(namespace)
+            return labels is not None and selector is not None and selector.matches(labels)
+
+        return is_served
+
+    # --- what there is
+
+    def queue_of(self, workload: Workload) -> str | None:
+        """The ClusterQueue that the workload waits at, None where it waits nowhere."""
+        local = self.local_queues.get(_local_queue(workload))
+        if local is None or local.stop_policy != "None" or local.cluster_queue not in self.pending:
+            return None
+        return local.cluster_queue
+
+    def blocker(self, workload: Workload) -> Blocker | None:
+        """Why it waits at no ClusterQueue."""
+        local = self.local_queues.get(_local_queue(workload))
+        if local is None:
+            return Blocker("Misconfigured", f"LocalQueue {workload.queue} doesn't exist")
+        if local.stop_policy != "None":
+            return Blocker("Suspended", f"LocalQueue {workload.queue} is inactive")
+        if local.cluster_queue not in self.pending:
+            return Blocker("Misconfigured", f"ClusterQueue {local.cluster_queue} doesn't exist")
+        return None
+
+    def waiting_at(self, local_queue: str) -> Iterable[Workload]:
+        """The workloads that name this LocalQueue (`namespace/name`)."""
+        return self._at.get(local_queue, {}).values()
+
+    def local_queues_in(self, namespace: str) -> list[LocalQueueSettings]:
+        return [self.local_queues[key] for key in self._local_in.get(namespace, {})]
+
+    def local_queues_of(self, queue: str) -> Iterable[str]:
+        """The LocalQueues (`namespace/name`) that feed the ClusterQueue, whether it exists or not."""
+        return self._local_of.get(queue, {})
+
+    def renew(self, workload: Workload, now: int) -> None:
+        """What the workload asks for is to be worked out anew, as if it had just come."""
+        queue = self.queue_of(workload)
+        if queue is not None:
+            self.pending[queue].drop(workload.key)
+            self._admit(workload, now)
+
+    def _admit_all(self, local: str, now: int) -> None:
+        for workload in [*self._at.get(local, {}).values()]:
+            self._admit(workload, now)
+
+    def _admit(self, workload: Workload, now: int) -> None:
+        queue = self.queue_of(workload)
+        if queue is not None:
+            self.pending[queue].push(self._entry_of(workload), now)
+            self._ready.add(queue)
+            self._note(queue)
+
+
+def _local_queue(workload: Workload) -> str:
+    return f"{workload.namespace}/{workload.queue}"

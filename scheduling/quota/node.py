@@ -1,0 +1,213 @@
+"""A node of the quota tree: its own numbers, its sums, and what follows from them on the way to the root.
+
+Amounts are integers as Kueue counts them (milli-CPU, whole units of all else), each pair of flavor and resource on its
+own. Source: Kueue v0.19, pkg/cache/scheduler/resource_node.go; KEP-79.
+
+S: subtree quota. U: usage. lq: local quota, the part of S that only the subtree itself may use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from policies.pools import NO_TERMS, UNLIMITED, Terms, local_quota, minus, plus
+from scheduling.objects.amounts import FlavorResource
+
+
+class QuotaNode:
+    """A ClusterQueue or a Cohort where it stands. Only `QuotaTree` changes it.
+
+    `parent` is the edge as it is stored; `up` is where its amounts are added, None for a root and for the members of a
+    cycle, whose sums would have no end. `explicit`: it has an object; a Cohort that is merely named has no quota.
+    `borrowers`: the children whose U is above their S, by pair. `weight` is fairSharing.weight in units of 1e-9.
+    """
+
+    __slots__ = (
+        "borrowers",
+        "cohorts",
+        "explicit",
+        "is_queue",
+        "lent_below",
+        "local",
+        "name",
+        "on_cycle",
+        "parent",
+        "queues",
+        "subtree",
+        "terms",
+        "tops_out",
+        "up",
+        "usage",
+        "weight",
+    )
+
+    def __init__(self, name: str, is_queue: bool):
+        self.name = name
+        self.is_queue = is_queue
+        self.explicit = False
+        self.parent: QuotaNode | None = None
+        self.up: QuotaNode | None = None
+        self.on_cycle = False
+        self.queues: dict[str, QuotaNode] = {}
+        self.cohorts: dict[str, QuotaNode] = {}
+        self.terms: Mapping[FlavorResource, Terms] = {}
+        self.lent_below: dict[FlavorResource, int] = {}
+        self.subtree: dict[FlavorResource, int] = {}
+        self.local: dict[FlavorResource, int] = {}
+        self.usage: dict[FlavorResource, int] = {}
+        self.borrowers: dict[FlavorResource, dict[QuotaNode, None]] = {}
+        self.tops_out: int | None = None
+        self.weight = 10**9
+
+    def __repr__(self) -> str:
+        return f"{'ClusterQueue' if self.is_queue else 'Cohort'} {self.name}"
+
+    def path(self) -> list[QuotaNode]:
+        """From the node to its root, both included. A cycle ends it."""
+        path, here = [self], self.up
+        while here is not None:
+            path.append(here)
+            here = here.up
+        return path
+
+    @property
+    def root(self) -> QuotaNode:
+        return self.path()[-1]
+
+    def pairs(self) -> set[FlavorResource]:
+        """Every pair that means anything in this subtree."""
+        return {*self.subtree, *self.usage}
+
+    def nominal(self, pair: FlavorResource) -> int:
+        return self.terms.get(pair, NO_TERMS).nominal
+
+    def used(self, pair: FlavorResource) -> int:
+        return self.usage.get(pair, 0)
+
+    def quota(self, pair: FlavorResource) -> int:
+        """S. Of a ClusterQueue it is the nominal quota."""
+        return self.subtree.get(pair, 0)
+
+    def lent(self, pair: FlavorResource) -> int:
+        """S - lq: what the rest of the tree may use."""
+        return minus(self.subtree.get(pair, 0), self.local.get(pair, 0))
+
+    def taken(self, pair: FlavorResource) -> int:
+        """What is in use of quota shared with the rest of the tree: max(0, U - lq)."""
+        return max(0, self.usage.get(pair, 0) - self.local.get(pair, 0))
+
+    def local_free(self, pair: FlavorResource) -> int:
+        """max(0, lq - U)"""
+        return max(0, minus(self.local.get(pair, 0), self.usage.get(pair, 0)))
+
+    def borrows(self, pair: FlavorResource, more: int = 0) -> bool:
+        """Whether U, and `more` on top, is above S."""
+        return self.quota(pair) < plus(self.used(pair), more)
+
+    def height(self) -> int:
+        """Levels of Cohorts below, counting from 1 where anything hangs here; a ClusterQueue's is 0."""
+        stack = [self]
+        while stack:
+            node = stack[-1]
+            below = [cohort for cohort in node.cohorts.values() if cohort.up is node]
+            unknown = [cohort for cohort in below if cohort.tops_out is None]
+            if unknown:
+                stack.extend(unknown)
+                continue
+            floor = 1 if node.queues or node.cohorts else 0
+            node.tops_out = max(floor, *(1 + (cohort.tops_out or 0) for cohort in below), 0)
+            stack.pop()
+        return self.tops_out or 0
+
+    def available(self, pair: FlavorResource) -> int:
+        """What the subtree can take more of, by every limit on the way up. Negative where somebody is over quota."""
+        path = self.path()
+        root = path.pop()
+        free = minus(root.quota(pair), root.used(pair))
+        for node in reversed(path):
+            terms = node.terms.get(pair)
+            if terms is not None and terms.borrowing is not None:
+                free = min(free, node.room(pair))
+            if pair in node.local:
+                free = plus(node.local_free(pair), free)
+        return free
+
+    def free(self, pair: FlavorResource) -> int:
+        """What fits now; the clamp is at the very end, since a debt above still takes what siblings have."""
+        return max(0, self.available(pair))
+
+    def room(self, pair: FlavorResource) -> int:
+        """What its own limits let the node take from above: what it lends and does not use, and what it may borrow."""
+        borrowing = self.terms.get(pair, NO_TERMS).borrowing
+        if borrowing is None:
+            return UNLIMITED
+        return plus(minus(self.lent(pair), self.taken(pair)), borrowing)
+
+    def potential(self, pair: FlavorResource) -> int:
+        """What a request must not exceed if it is ever to fit: `available` were nothing in use."""
+        path = self.path()
+        most = path.pop().quota(pair)
+        for node in reversed(path):
+            most = plus(node.local.get(pair, 0), most)
+            borrowing = node.terms.get(pair, NO_TERMS).borrowing
+            if borrowing is not None:
+                most = min(most, plus(node.quota(pair), borrowing))
+        return most
+
+    def borrowing_level(self, pair: FlavorResource, amount: int) -> tuple[int, bool]:
+        """The height of the lowest subtree whose own quota holds `amount` more, and whether reclaim could make room.
+
+        0 where the node itself holds it. Reclaim cannot help where only the whole tree, or not even that, would do.
+        """
+        if self.up is None or not self.borrows(pair, amount):
+            return 0, self.up is not None
+        rest = amount - self.local_free(pair)
+        cohorts = self.path()[1:]
+        for cohort in cohorts:
+            if not cohort.borrows(pair, rest):
+                return cohort.height(), cohort.up is not None
+            rest -= cohort.local_free(pair)
+        return cohorts[-1].height(), False
+
+    def resettle(self, pair: FlavorResource) -> None:
+        """Work out S and lq from the node's own numbers and what its children lend."""
+        terms = self.terms.get(pair, NO_TERMS)
+        subtree = plus(terms.nominal, min(self.lent_below.get(pair, 0), UNLIMITED))
+        self.subtree[pair] = subtree
+        local = local_quota(terms, subtree)
+        if local:
+            self.local[pair] = local
+        else:
+            self.local.pop(pair, None)
+
+
+def least_common_ancestor(node: QuotaNode, other: QuotaNode) -> QuotaNode | None:
+    """The lowest node above both; None where they stand in different trees."""
+    mine = set(node.path())
+    return next((cohort for cohort in other.path() if cohort in mine), None)
+
+
+def queues_below(node: QuotaNode) -> Iterable[QuotaNode]:
+    """Every ClusterQueue of the subtree, by name within each Cohort."""
+    if node.is_queue:
+        yield node
+        return
+    stack = [node]
+    while stack:
+        cohort = stack.pop()
+        yield from (queue for _, queue in sorted(cohort.queues.items()))
+        stack.extend(child for _, child in sorted(cohort.cohorts.items(), reverse=True))
+
+
+def stored_below(*nodes: QuotaNode) -> Iterator[QuotaNode]:
+    """These and every node below, each once, by the edges as they are stored; a cycle ends."""
+    seen: set[QuotaNode] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        stack.extend(node.cohorts.values())
+        stack.extend(node.queues.values())
+        yield node

@@ -1,0 +1,242 @@
+"""The quota tree of Kueue with what is in use: who has how much, who borrows, and what is free where.
+
+One mutable tree, kept up to date change by change: an edit of a node, an edge or a workload costs the tree's depth.
+Simulations write into the same tree and take it back by an undo log, so nothing is ever copied. Amounts are integers
+as Kueue counts them (milli-CPU, whole units of all else), each pair of flavor and resource on its own.
+Source: Kueue v0.19, pkg/cache/scheduler/resource_node.go; KEP-79.
+
+S: subtree quota. U: usage. lq: local quota, the part of S that only the subtree itself may use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from policies.pools import UNLIMITED, Terms
+from scheduling.objects.amounts import FlavorResource, Usage
+from scheduling.quota.node import QuotaNode, least_common_ancestor, queues_below
+
+__all__ = ["QuotaNode", "QuotaTree", "least_common_ancestor", "queues_below"]
+
+_BEYOND = 1 << 80
+"""What an unlimited child adds to the exact sum over children: more than any number of finite ones, and it can be
+subtracted again. The sum is read back as UNLIMITED from 2^63-1 on."""
+
+
+class QuotaTree:
+    """All trees of a cluster. Every change keeps every sum; `simulation` takes usage back at its end.
+
+    `reshaped`: what were the roots of trees that lost nodes to others. Who keeps something by root clears it.
+    """
+
+    def __init__(self) -> None:
+        self.queues: dict[str, QuotaNode] = {}
+        self.cohorts: dict[str, QuotaNode] = {}
+        self._log: list[tuple[QuotaNode, FlavorResource, int]] = []
+        self._simulations = 0
+        self.reshaped: set[QuotaNode] = set()
+
+    def put_queue(
+        self, name: str, cohort: str | None, terms: Mapping[FlavorResource, Terms], weight: int = 10**9
+    ) -> None:
+        """Add a ClusterQueue or change its quota, its weight or its Cohort; its usage stays."""
+        node = self.queues.get(name) or self.queues.setdefault(name, QuotaNode(name, is_queue=True))
+        self._put(node, cohort, terms, weight)
+
+    def put_cohort(
+        self, name: str, parent: str | None, terms: Mapping[FlavorResource, Terms], weight: int = 10**9
+    ) -> None:
+        """Make a Cohort explicit or change it. A parent that is unknown comes into being as a bare name."""
+        self._put(self._cohort(name), parent, terms, weight)
+
+    def drop_queue(self, name: str) -> None:
+        """Raises KeyError where there is none."""
+        node = self.queues[name]
+        self._hang(node, None)
+        del self.queues[name]
+
+    def drop_cohort(self, name: str) -> None:
+        """Take the object away. Where children remain the bare name stays: without quota, limits and parent."""
+        node = self.cohorts.get(name)
+        if node is None or not node.explicit:
+            return
+        self._set_terms(node, {})
+        self._hang(node, None)
+        node.explicit, node.weight = False, 10**9
+        self._forget(node)
+
+    def add(self, node: QuotaNode, usage: Usage) -> None:
+        """Count `usage` in the node and, as far as its local quota does not hold it, above."""
+        for pair, amount in usage.items():
+            here: QuotaNode | None = node
+            while here is not None and amount:
+                used, kept = here.usage.get(pair, 0), here.local_free(pair) if pair in here.local else 0
+                self._write(here, pair, used, used + amount)
+                here, amount = here.up, max(0, amount - kept)
+
+    def remove(self, node: QuotaNode, usage: Usage) -> None:
+        """Take back what `add` counted."""
+        for pair, amount in usage.items():
+            here: QuotaNode | None = node
+            while here is not None and amount:
+                used = here.usage.get(pair, 0)
+                taken = max(0, used - here.local.get(pair, 0))
+                self._write(here, pair, used, used - amount)
+                here, amount = here.up, min(amount, taken)
+
+    @contextmanager
+    def simulation(self) -> Iterator[None]:
+        """What is added and removed within is undone at the end; simulations nest. The tree's shape must not change."""
+        mark = len(self._log)
+        self._simulations += 1
+        try:
+            yield
+        finally:
+            self._simulations -= 1
+            while len(self._log) > mark:
+                node, pair, before = self._log.pop()
+                self._set_usage(node, pair, node.usage[pair], before)
+
+    def broken(self, node: QuotaNode) -> list[QuotaNode]:
+        """The cycle that the node lies on or hangs under, from where the way up enters it; else nothing."""
+        here: QuotaNode | None = node
+        while here is not None and not here.on_cycle:
+            here = here.parent
+        return [] if here is None else _loop(here)
+
+    # --- shape
+
+    def _cohort(self, name: str) -> QuotaNode:
+        node = self.cohorts.get(name)
+        if node is None:
+            node = self.cohorts[name] = QuotaNode(name, is_queue=False)
+        return node
+
+    def _put(self, node: QuotaNode, parent: str | None, terms: Mapping[FlavorResource, Terms], weight: int) -> None:
+        node.explicit, node.weight = True, weight
+        self._set_terms(node, terms)
+        above = self._cohort(parent) if parent else None
+        if above is not node.parent:
+            self._hang(node, above)
+
+    def _hang(self, node: QuotaNode, parent: QuotaNode | None) -> None:
+        """Move the node and all below it under `parent`; closes and opens cycles."""
+        freed = _loop(node) if node.on_cycle else []
+        self.reshaped.update((node.root, *freed))
+        old = node.parent
+        self._detach(node)
+        if old is not None:
+            del _children(old, node)[node.name]
+            _lower(old)
+        node.parent = parent
+        if parent is not None:
+            _children(parent, node)[node.name] = node
+            _lower(parent)
+        for member in freed:
+            member.on_cycle = False
+        for member in _loop(node):
+            self._detach(member)
+            member.on_cycle = True
+        for member in (node, *freed):
+            if not member.on_cycle:
+                self._attach(member)
+        if old is not None:
+            self._forget(old)
+
+    def _forget(self, cohort: QuotaNode) -> None:
+        """A bare name without children is nothing."""
+        if not cohort.explicit and not cohort.queues and not cohort.cohorts:
+            self.cohorts.pop(cohort.name, None)
+
+    def _attach(self, node: QuotaNode) -> None:
+        if node.up is None and node.parent is not None:
+            node.up = node.parent
+            for pair in node.pairs():
+                self._settle(node, pair, 0, 0)
+
+    def _detach(self, node: QuotaNode) -> None:
+        above, node.up = node.up, None
+        if above is None:
+            return
+        for pair in node.pairs():
+            above.borrowers.get(pair, {}).pop(node, None)
+            lent, taken = _summand(above.lent(pair)), above.taken(pair)
+            _hand(above, pair, -_summand(node.lent(pair)), -node.taken(pair))
+            self._settle(above, pair, lent, taken)
+
+    # --- sums
+
+    def _set_terms(self, node: QuotaNode, terms: Mapping[FlavorResource, Terms]) -> None:
+        before, node.terms = node.terms, terms
+        for pair in {*before, *terms}:
+            if before.get(pair) != terms.get(pair):
+                lent, taken = node.lent(pair), node.taken(pair)
+                node.resettle(pair)
+                self._settle(node, pair, _summand(lent), taken)
+
+    def _settle(self, node: QuotaNode, pair: FlavorResource, lent: int, taken: int) -> None:
+        """Tell the nodes above what changed, given the summand of what was lent and what was taken before."""
+        while node.up is not None:
+            self._note_borrower(node, pair)
+            lent_more, taken_more = _summand(node.lent(pair)) - lent, node.taken(pair) - taken
+            if not lent_more and not taken_more and pair in node.up.subtree:
+                return  # else the nodes above must at least know that there is such a pair
+            node = node.up
+            lent, taken = _summand(node.lent(pair)), node.taken(pair)
+            _hand(node, pair, lent_more, taken_more)
+
+    # --- usage
+
+    def _write(self, node: QuotaNode, pair: FlavorResource, before: int, amount: int) -> None:
+        if self._simulations:
+            self._log.append((node, pair, before))
+        self._set_usage(node, pair, before, amount)
+
+    def _set_usage(self, node: QuotaNode, pair: FlavorResource, before: int, amount: int) -> None:
+        quota = node.subtree.get(pair, 0)
+        node.usage[pair] = amount
+        if (before > quota) != (amount > quota):
+            self._note_borrower(node, pair)
+
+    def _note_borrower(self, node: QuotaNode, pair: FlavorResource) -> None:
+        if node.up is None:
+            return
+        if node.borrows(pair):
+            node.up.borrowers.setdefault(pair, {})[node] = None
+        elif pair in node.up.borrowers:
+            node.up.borrowers[pair].pop(node, None)
+
+
+def _children(parent: QuotaNode, node: QuotaNode) -> dict[str, QuotaNode]:
+    return parent.queues if node.is_queue else parent.cohorts
+
+
+def _loop(node: QuotaNode) -> list[QuotaNode]:
+    """The node and all above it if the way up leads back to it, else nothing."""
+    loop, here = [node], node.parent
+    seen = {node}
+    while here is not None and here not in seen:
+        seen.add(here)
+        loop.append(here)
+        here = here.parent
+    return loop if here is node else []
+
+
+def _lower(cohort: QuotaNode) -> None:
+    """Heights above a changed edge are to be counted anew."""
+    here: QuotaNode | None = cohort
+    while here is not None and here.tops_out is not None:
+        here.tops_out = None
+        here = here.parent
+
+
+def _summand(amount: int) -> int:
+    return _BEYOND if amount == UNLIMITED else amount
+
+
+def _hand(node: QuotaNode, pair: FlavorResource, lent_more: int, taken_more: int) -> None:
+    """Let the node know how the sums over its children changed."""
+    node.lent_below[pair] = node.lent_below.get(pair, 0) + lent_more
+    node.usage[pair] = node.used(pair) + taken_more
+    node.resettle(pair)

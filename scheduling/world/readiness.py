@@ -1,0 +1,91 @@
+"""Whether a ClusterQueue can admit, and what is in the way: its condition Active.
+
+Source: Kueue v0.19, pkg/cache/scheduler/clusterqueue.go; CohortCycleDetected as of kueue PR 13774.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from policies.dialects.kueue import AdmissionCheckUse
+from scheduling.objects.queue_settings import CheckSettings, QueueSettings
+
+CYCLE = "CohortCycleDetected"
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+PROVISIONING = "kueue.x-k8s.io/provisioning-request"
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The condition Active: True with reason Ready, else False with the first reason and all that is wrong."""
+
+    active: bool
+    reason: str
+    message: str
+
+
+READY = Readiness(True, "Ready", "Can admit new workloads")
+TERMINATING = Readiness(False, "Terminating", "Can't admit new workloads; clusterQueue is terminating")
+NOT_FOUND = Readiness(False, "NotFound", "ClusterQueue not found")
+
+
+def readiness(
+    queue: QueueSettings,
+    flavors: Collection[str],
+    checks: Mapping[str, CheckSettings],
+    cycle: Sequence[object] = (),
+    terminating: bool = False,
+) -> Readiness:
+    """`flavors`: those that exist. `cycle`: the Cohorts of the cycle that the queue hangs under, if any."""
+    if terminating:
+        return TERMINATING
+    faults = [*_own(queue, flavors, checks), *_multikueue(queue.checks, checks)]
+    if cycle:
+        way = " -> ".join(str(getattr(cohort, "name", cohort)) for cohort in (*cycle, cycle[0]))
+        faults.append((CYCLE, f"its cohorts form a cycle: {way}"))
+    if not faults:
+        return READY
+    messages = ", ".join(message for _, message in faults)
+    return Readiness(False, faults[0][0], f"Can't admit new workloads: {messages}.")
+
+
+def _own(
+    queue: QueueSettings, flavors: Collection[str], checks: Mapping[str, CheckSettings]
+) -> Iterator[tuple[str, str]]:
+    if queue.stop_policy != "None":
+        yield "Stopped", "is stopped"
+    used = dict.fromkeys(flavor for group in queue.groups for flavor in group.flavors)
+    if missing := [flavor for flavor in used if flavor not in flavors]:
+        yield "FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"
+    names = list(dict.fromkeys(use.name for use in queue.checks))
+    if missing := [name for name in names if name not in checks]:
+        yield "AdmissionCheckNotFound", f"references missing AdmissionCheck(s): {','.join(missing)}"
+    if inactive := [name for name in names if name in checks and not checks[name].active]:
+        yield "AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(inactive)}"
+
+
+def _multikueue(uses: Iterable[AdmissionCheckUse], checks: Mapping[str, CheckSettings]) -> Iterator[tuple[str, str]]:
+    """A workload is placed by one MultiKueue check as a whole, and the workers provision for themselves."""
+    by_controller: dict[str, list[AdmissionCheckUse]] = {}
+    for use in uses:
+        if use.name in checks:
+            by_controller.setdefault(checks[use.name].controller, []).append(use)
+    remote, provisioned = by_controller.get(MULTIKUEUE, []), by_controller.get(PROVISIONING, [])
+    if len(remote) > 1:
+        yield (
+            "MultipleMultiKueueAdmissionChecks",
+            f"Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: {_names(remote, ',')}",
+        )
+    if per_flavor := [use for use in remote if use.on_flavors]:
+        yield (
+            "MultiKueueAdmissionCheckAppliedPerFlavor",
+            f"Cannot specify MultiKueue AdmissionCheck per flavor, found: {_names(per_flavor, ',')}",
+        )
+    if remote and provisioned:
+        both = "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together"
+        yield "MultiKueueWithProvisioningRequest", f"{both}, found: {_names([*remote, *provisioned], ', ')}"
+
+
+def _names(uses: Iterable[AdmissionCheckUse], joint: str) -> str:
+    return joint.join(use.name for use in uses)

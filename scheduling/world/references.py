@@ -1,0 +1,34 @@
+"""Which ClusterQueues are to be looked at when a flavor or an admission check changes."""
+
+from __future__ import annotations
+
+from scheduling.objects.queue_settings import QueueSettings
+
+
+class References:
+    """The names of ClusterQueues by what they refer to, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._by_flavor: dict[str, dict[str, None]] = {}
+        self._by_check: dict[str, dict[str, None]] = {}
+
+    def replace(self, old: QueueSettings | None, new: QueueSettings | None) -> None:
+        """A ClusterQueue is new (no `old`), changed or gone (no `new`)."""
+        for queue, add in ((old, False), (new, True)):
+            if queue is None:
+                continue
+            for users, names in (
+                (self._by_flavor, [flavor for group in queue.groups for flavor in group.flavors]),
+                (self._by_check, [use.name for use in queue.checks]),
+            ):
+                for name in names:
+                    if add:
+                        users.setdefault(name, {})[queue.name] = None
+                    else:
+                        users.get(name, {}).pop(queue.name, None)
+
+    def to_flavor(self, flavor: str) -> list[str]:
+        return [*self._by_flavor.get(flavor, ())]
+
+    def to_check(self, check: str) -> list[str]:
+        return [*self._by_check.get(check, ())]

@@ -1,0 +1,70 @@
+"""Who uses how much, the way a status shows it: per flavor and resource, reserved and admitted.
+
+Source: Kueue v0.19, pkg/cache/scheduler (Usage, LocalQueueUsage).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from scheduling.objects.amounts import FlavorResource, Usage
+from scheduling.queues.consumption import in_units
+from scheduling.quota.held import Held
+from scheduling.quota.state import Queue
+
+_NOTHING = Held()
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceUsage:
+    """`borrowed` is what is above the ClusterQueue's nominal quota; 0 where it has no Cohort."""
+
+    pair: FlavorResource
+    total: int
+    borrowed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueUsage:
+    """`reserved` is of all that hold quota, `used` of those admitted. In the order of the ClusterQueue's flavors."""
+
+    reserved: tuple[ResourceUsage, ...]
+    used: tuple[ResourceUsage, ...]
+    reserving: int
+    admitted: int
+
+
+def queue_usage(queue: Queue) -> QueueUsage:
+    """Of a ClusterQueue."""
+    held = queue.held
+    return QueueUsage(_of_queue(queue, queue.node.usage), _of_queue(queue, held.used), held.reserving, held.admitted)
+
+
+def local_queue_usage(queue: Queue, namespace: str, name: str) -> QueueUsage:
+    """Of a LocalQueue, in the flavors of its ClusterQueue."""
+    held = queue.held_by.get(f"{namespace}/{name}", _NOTHING)
+    return QueueUsage(_listed(queue, held.reserved), _listed(queue, held.used), held.reserving, held.admitted)
+
+
+def in_use(queue: Queue, local_queue: str) -> dict[str, Decimal]:
+    """What is admitted of a LocalQueue (`namespace/name`), by resource in cores or whole units over all flavors."""
+    found: dict[str, Decimal] = {}
+    for pair, amount in queue.held_by.get(local_queue, _NOTHING).used.items():
+        found[pair.resource] = found.get(pair.resource, Decimal(0)) + in_units(pair.resource, amount)
+    return found
+
+
+def _of_queue(queue: Queue, usage: Usage) -> tuple[ResourceUsage, ...]:
+    return tuple(
+        ResourceUsage(entry.pair, entry.total, _borrowed(queue, entry.pair, entry.total))
+        for entry in _listed(queue, usage)
+    )
+
+
+def _borrowed(queue: Queue, pair: FlavorResource, total: int) -> int:
+    return max(0, total - queue.node.nominal(pair)) if queue.node.parent is not None else 0
+
+
+def _listed(queue: Queue, usage: Usage) -> tuple[ResourceUsage, ...]:
+    return tuple(ResourceUsage(pair, usage.get(pair, 0)) for pair in queue.settings.terms)

@@ -1,0 +1,390 @@
+"""The engine's picture of a cluster: it takes in one object after another and keeps all that decisions go by.
+
+The order in which objects come does not matter: a world that saw every change and one made afresh of the same objects
+are alike. An event costs the depth of the tree, and the queues that it concerns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+
+from policies.limit_ranges import Summary
+from policies.pod_defaults import Surroundings
+from policies.quantity import Amounts
+from scheduling.objects.admissibility import adjusted
+from scheduling.objects.amounts import Usage, total
+from scheduling.objects.order import Ordering, shape
+from scheduling.objects.queue_settings import CheckSettings, CohortSettings, LocalQueueSettings, QueueSettings
+from scheduling.objects.requests import DEFAULT, Counting, total_requests, usage
+from scheduling.objects.resource_flavor import Flavor
+from scheduling.objects.workload import Workload
+from scheduling.preemption.candidates import Precedence
+from scheduling.queues.consumption import Consumption
+from scheduling.queues.pending import Entry
+from scheduling.queues.queues import Queues
+from scheduling.quota.node import QuotaNode, queues_below, stored_below
+from scheduling.quota.state import Options, Queue, Reservation, State
+from scheduling.world.decisions import Wait
+from scheduling.world.findings import Findings
+from scheduling.world.readiness import NOT_FOUND, Readiness, readiness
+from scheduling.world.references import References
+from scheduling.world.usage_report import in_use
+
+_BARE = Surroundings()
+
+
+class World:
+    """`ordering` and `counting` are Kueue's configuration of the queue order and of requests; `consumption` is there
+    with admission fair sharing.
+
+    `now` of each method is the moment of the event in nanoseconds. `judged`: the ClusterQueues that came to admit or
+    no longer do, until who looks clears it.
+    """
+
+    def __init__(
+        self,
+        options: Options | None = None,
+        ordering: Ordering | None = None,
+        counting: Counting = DEFAULT,
+        consumption: Consumption | None = None,
+    ) -> None:
+        self.state = State(options)
+        self.touched = self.state.touched
+        self.ordering = ordering or Ordering()
+        self.consumption = consumption
+        self.precedence = Precedence(self.ordering, self._consumed_by if consumption else None)
+        self.counting = counting
+        self.queues = Queues(self.state.tree, self._entry, consumption.usage if consumption else None)
+        self.workloads: dict[str, Workload] = {}
+        self.checks: dict[str, CheckSettings] = {}
+        self.readiness: dict[str, Readiness] = {}
+        self.judged: set[str] = set()
+        self.surroundings: dict[str, Surroundings] = {}
+        self.overheads: Mapping[str, Amounts] = {}
+        self.terminating: set[str] = set()
+        self.marked: dict[str, str] = {}
+        self.assumed: set[str] = set()
+        self._findings = Findings()
+        self._references = References()
+        self._reserved_in: dict[str, dict[str, Workload]] = {}
+        self._holds: dict[str, str] = {}
+
+    # --- the tree
+
+    def put_queue(self, settings: QueueSettings, now: int, terminating: bool = False) -> None:
+        """A ClusterQueue is new or changed."""
+        old = self.state.queues.get(settings.name)
+        if old is not None and old.settings == settings and (settings.name in self.terminating) == terminating:
+            return
+        left = old.node.root if old is not None else None
+        self._references.replace(old.settings if old is not None else None, settings)
+        (self.terminating.add if terminating else self.terminating.discard)(settings.name)
+        if old is not None:
+            self.touched.tree(old.node.root)
+        queue = self.state.put_queue(settings)
+        self.queues.put_queue(settings, now)
+        self.touched.tree(queue.node)
+        if old is None:
+            for workload in self._reserved_in.get(settings.name, {}).values():
+                self._reserve(workload)
+        self._judge(queue)
+        self.queues.wake(settings.name)
+        if left is not None and left is not queue.node.root:
+            self.queues.flush_trees([left], now)
+
+    def drop_queue(self, name: str, now: int) -> None:
+        """A ClusterQueue is gone. What runs in it is counted again when it returns."""
+        queue = self.state.queues.get(name)
+        if queue is None:
+            return
+        root = queue.node.root
+        self.touched.tree(root)
+        self.touched.queue(name)
+        self._references.replace(queue.settings, None)
+        self.queues.drop_queue(name)
+        self.state.drop_queue(name)
+        self._findings.drop_queue(name)
+        self.readiness.pop(name, None)
+        self.terminating.discard(name)
+        self.queues.flush_trees([root], now)
+
+    def put_cohort(self, settings: CohortSettings, now: int) -> None:
+        self._reshape(settings.name, lambda: self.state.put_cohort(settings), now)
+
+    def drop_cohort(self, name: str, now: int) -> None:
+        self._reshape(name, lambda: self.state.tree.drop_cohort(name), now)
+
+    def _reshape(self, name: str, change: Callable[[], None], now: int) -> None:
+        """Change a Cohort; look again at whoever was or is under a cycle, and at both trees."""
+        tree = self.state.tree
+        before = tree.cohorts.get(name)
+        left = before.root if before is not None else None
+        if before is not None:
+            self.touched.tree(before.root)
+        freed = tree.broken(before) if before is not None else []
+        change()
+        after = tree.cohorts.get(name)
+        if after is not None:
+            self.touched.tree(after)
+        caught = tree.broken(after) if after is not None else []
+        if freed or caught:
+            below = stored_below(*freed, *caught, *([after] if after else []))
+            self._judge_all(node.name for node in below if node.is_queue)
+        roots = {node for node in (left, after.root if after else None) if node is not None}
+        self.queues.flush_trees(roots, now)
+        for root in roots:
+            self.state.touch_tree(root)
+
+    def mark(self, cohort: str, reason: str) -> None:
+        """Admit nothing new anywhere in the tree of this Cohort or ClusterQueue until `unmark`."""
+        self.marked[cohort] = reason
+        self._touch_marked(cohort)
+
+    def unmark(self, cohort: str, now: int) -> None:
+        if self.marked.pop(cohort, None) is not None:
+            self._touch_marked(cohort)
+            node = self._node(cohort)
+            if node is not None:
+                self.queues.flush_trees([node.root], now)
+                for queue in queues_below(node.root):
+                    self.queues.wake(queue.name)
+
+    def _touch_marked(self, name: str) -> None:
+        node = self._node(name)
+        for queue in queues_below(node.root) if node is not None else ():
+            self.touched.queue(queue.name)
+
+    def stop(self, queue: Queue) -> str:
+        """Why nothing new is admitted in the tree of this ClusterQueue, empty where something may be."""
+        if not self.marked:
+            return ""
+        root = queue.node.root
+        for name, reason in sorted(self.marked.items()):
+            node = self._node(name)
+            if node is not None and node.root is root:
+                return f"{node} is marked as broken: {reason}"
+        return ""
+
+    def _node(self, name: str) -> QuotaNode | None:
+        return self.state.tree.cohorts.get(name) or self.state.tree.queues.get(name)
+
+    # --- what queues refer to
+
+    def put_flavor(self, flavor: Flavor) -> None:
+        """New or changed; whoever uses it is looked at again, since its labels or taints may suit by now."""
+        if self.state.flavors.get(flavor.name) != flavor:
+            self.state.flavors[flavor.name] = flavor
+            self._judge_all(self._references.to_flavor(flavor.name))
+
+    def drop_flavor(self, name: str) -> None:
+        if self.state.flavors.pop(name, None) is not None:
+            self._judge_all(self._references.to_flavor(name))
+
+    def put_check(self, check: CheckSettings) -> None:
+        if self.checks.get(check.name) != check:
+            self.checks[check.name] = check
+            self._judge_all(self._references.to_check(check.name))
+
+    def drop_check(self, name: str) -> None:
+        if self.checks.pop(name, None) is not None:
+            self._judge_all(self._references.to_check(name))
+
+    def put_local_queue(self, settings: LocalQueueSettings, now: int) -> None:
+        if self.consumption is not None:
+            self.consumption.put_weight(settings.key, settings.weight)
+        self._touch_local_queue(settings.key)
+        self.queues.put_local_queue(settings, now)
+        self._touch_local_queue(settings.key)
+
+    def drop_local_queue(self, key: str) -> None:
+        self._touch_local_queue(key)
+        self.queues.drop_local_queue(key)
+        if self.consumption is not None:
+            self.consumption.drop(key)
+
+    def _touch_local_queue(self, key: str) -> None:
+        """It, and the ClusterQueue where its workloads wait as things stand."""
+        self.touched.pending(key)
+        local = self.queues.local_queues.get(key)
+        if local is not None and local.cluster_queue in self.state.queues:
+            self.touched.usage(local.cluster_queue, key)
+
+    def put_namespace(self, name: str, labels: Mapping[str, str]) -> None:
+        """New labels may let a ClusterQueue serve it."""
+        if self.queues.namespaces.get(name) != labels:
+            self.queues.namespaces[name] = dict(labels)
+            for queue in {local.cluster_queue for local in self.queues.local_queues_in(name)}:
+                self.queues.wake(queue)
+
+    def drop_namespace(self, name: str) -> None:
+        self.queues.namespaces.pop(name, None)
+
+    def put_overheads(self, overheads: Mapping[str, Amounts], now: int) -> None:
+        """What the RuntimeClasses add to a pod, by their names."""
+        self.overheads = overheads
+        for namespace in [*self.queues.namespaces]:
+            self.put_limit_ranges(namespace, self.around(namespace).limit_ranges, now)
+
+    def put_limit_ranges(self, namespace: str, limits: Summary, now: int) -> None:
+        """The LimitRanges of a namespace, merged."""
+        self.surroundings[namespace] = Surroundings(limits, self.overheads, self.state.options.compat)
+        for local in self.queues.local_queues_in(namespace):
+            for workload in [*self.queues.waiting_at(local.key)]:
+                self.queues.renew(workload, now)
+
+    # --- workloads
+
+    def put_workload(self, workload: Workload, now: int) -> None:
+        """New or changed. What holds quota is counted; what gave it back makes room; what may wait waits."""
+        old = self.workloads.get(workload.key)
+        self.touched.waiting(workload, old)
+        self.workloads[workload.key] = workload
+        if workload.counts and workload.admission is not None:
+            self._settle(workload, now)
+            self._holds_quota(workload, old)
+        elif workload.key not in self.assumed or not workload.queueable:
+            self._gives_back(workload.key)
+        if workload.queueable and workload.key not in self.assumed:
+            self.queues.put(workload, now)
+        else:
+            self.queues.drop(workload.key)
+
+    def drop_workload(self, key: str) -> None:
+        self._findings.forget(key)
+        workload = self.workloads.pop(key, None)
+        if workload is not None:
+            self.touched.waiting(workload)
+            self.queues.drop(key)
+            self._gives_back(key)
+
+    def assume(self, workload: Workload, queue: Queue, used: Usage) -> None:
+        """Quota was given to it, though its object does not say so yet; until the object does, or `forget`."""
+        self.assumed.add(workload.key)
+        self._findings.forget(workload.key)
+        self.queues.drop(workload.key)
+        self.state.reserve(Reservation(workload, queue, used))
+        if self.consumption is not None and queue.settings.usage_based:
+            totals = total(entry.requests for entry in total_requests(workload, self.counting))
+            self.consumption.punish(f"{workload.namespace}/{workload.queue}", workload.key, totals)
+
+    def forget(self, key: str, now: int) -> None:
+        """What was assumed did not come about: the quota is free, and the workload waits again."""
+        if key in self.assumed:
+            self._gives_back(key)
+            workload = self.workloads.get(key)
+            if workload is not None:
+                self.put_workload(workload, now)
+
+    def _holds_quota(self, workload: Workload, old: Workload | None) -> None:
+        assert workload.admission is not None
+        name = workload.admission.cluster_queue
+        self.assumed.discard(workload.key)
+        before = self.state.reservations.get(workload.key)
+        if before is not None and before.queue.name != name:
+            self._gives_back(workload.key)
+        self._reserved_in.setdefault(name, {})[workload.key] = workload
+        self._holds[workload.key] = name
+        freed = old is not None and workload.leaves_more_room_than(old)
+        self._reserve(workload)
+        if freed:
+            self._released(name)
+
+    def _reserve(self, workload: Workload) -> None:
+        queue = self.state.queues.get(workload.admission.cluster_queue) if workload.admission else None
+        if queue is not None:
+            self.state.reserve(Reservation(workload, queue, usage(total_requests(workload, self.counting))))
+
+    def _gives_back(self, key: str) -> None:
+        self.assumed.discard(key)
+        name = self._holds.pop(key, None)
+        if name is not None:
+            del self._reserved_in[name][key]
+        reservation = self.state.release(key)
+        if reservation is not None:
+            self._pardon(reservation.workload)
+            self._released(reservation.queue.name)
+
+    def _released(self, queue: str) -> None:
+        if queue in self.state.queues:
+            self.state.touch(self.state.queues[queue])
+            self.queues.wake(queue)
+
+    # --- what was found out
+
+    def note(self, entry: Entry, wait: Wait) -> None:
+        """Remember why a head waits: for itself, and for all that are alike and set aside with it."""
+        self._findings.note(entry, wait, self.queues.pending[wait.queue])
+
+    def found_out(self, key: str) -> Wait | None:
+        """Why the workload waits by the last cycle that tried it, or one alike; None where none has."""
+        workload = self.workloads[key]
+        name = self.queues.queue_of(workload)
+        entry = self.queues.pending[name].get(key) if name is not None else None
+        if entry is None or name is None:
+            return None
+        return self._findings.about(name, entry)
+
+    def _pardon(self, workload: Workload) -> None:
+        if self.consumption is not None:
+            self.consumption.pardon(f"{workload.namespace}/{workload.queue}", workload.key)
+
+    def _settle(self, workload: Workload, now: int) -> None:
+        queue = self.state.queues.get(workload.admission.cluster_queue) if workload.admission else None
+        if self.consumption is not None and workload.admitted and queue is not None:
+            local = f"{workload.namespace}/{workload.queue}"
+            self.consumption.settle(local, workload.key, in_use(queue, local), now)
+
+    def _consumed_by(self, reservation: Reservation) -> Fraction | None:
+        """What the LocalQueue of a candidate used, where its ClusterQueue goes by that."""
+        if self.consumption is None or not reservation.queue.settings.usage_based:
+            return None
+        return self.consumption.usage(f"{reservation.workload.namespace}/{reservation.workload.queue}")
+
+    # --- what follows
+
+    def around(self, namespace: str) -> Surroundings:
+        """What completes pod templates there."""
+        return self.surroundings.get(namespace, _BARE)
+
+    def _entry(self, workload: Workload) -> Entry:
+        complete = adjusted(workload, self.around(workload.namespace))
+        return Entry(complete, shape(complete, self.counting), self.ordering.since(workload))
+
+    def _judge_all(self, queues: Iterable[str]) -> None:
+        for name in queues:
+            self._judge(self.state.queues[name])
+            self.queues.wake(name)
+
+    def _judge(self, queue: Queue) -> None:
+        """Whether the ClusterQueue can admit."""
+        cycle = self.state.tree.broken(queue.node)
+        found = readiness(queue.settings, self.state.flavors, self.checks, cycle, queue.name in self.terminating)
+        if self.readiness.get(queue.name) != found:
+            self.touched.queue(queue.name)
+            self.judged.add(queue.name)
+        self.readiness[queue.name] = found
+        queue.inactive = "" if found.active else found.message
+
+    def queues_with_flavor(self, flavor: str) -> list[str]:
+        """The ClusterQueues that have quota of the flavor."""
+        return self._references.to_flavor(flavor)
+
+    def queues_with_check(self, check: str) -> list[str]:
+        """The ClusterQueues whose workloads must pass the check."""
+        return self._references.to_check(check)
+
+    def workloads_of(self, local_queue: str) -> list[Workload]:
+        """Those that wait at the LocalQueue (`namespace/name`) and those that hold quota through it."""
+        local = self.queues.local_queues.get(local_queue)
+        queue = self.state.queues.get(local.cluster_queue) if local is not None else None
+        held = [each.workload for each in queue.reservations.values()] if queue is not None else []
+        mine = [each for each in held if f"{each.namespace}/{each.queue}" == local_queue]
+        return [*self.queues.waiting_at(local_queue), *mine]
+
+    def can_admit(self, queue: str) -> Readiness:
+        return self.readiness.get(queue, NOT_FOUND)
+
+    def is_ready(self, queue: str) -> bool:
+        """Whether its heads are tried."""
+        return self.can_admit(queue).active and not self.stop(self.state.queues[queue])

@@ -15,8 +15,9 @@ from fractions import Fraction
 from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.objects.workload import EVICTED, REQUEUED, Workload
 from scheduling.queues.entry import Entry, Group, GroupId, Order, room_for
+from scheduling.status.requeue import backoff_over
 
-__all__ = ["Entry", "Order", "PendingQueue", "Requeue", "backoff_is_over"]
+__all__ = ["Entry", "Order", "PendingQueue", "Requeue"]
 
 
 class Requeue(StrEnum):
@@ -45,14 +46,6 @@ _AT_ONCE = (
     Requeue.PREEMPTION_FAILED,
     Requeue.PENDING_MIGRATION,
 )
-
-
-def backoff_is_over(workload: Workload, now: int) -> bool:
-    """Whether it may be tried as far as time and its condition Requeued are concerned."""
-    requeued = workload.conditions.get(REQUEUED)
-    if requeued is not None and requeued.status == "False":
-        return False
-    return workload.requeue is None or not workload.requeue.at or now >= workload.requeue.at
 
 
 class PendingQueue:
@@ -103,7 +96,7 @@ class PendingQueue:
             self.stuck = self.stuck and not _may_help(active.workload, entry.workload)
             return
         self.drop(entry.key, forget_sticky=False)
-        if active is not None or backoff_is_over(entry.workload, now):
+        if active is not None or backoff_over(entry.workload, now):
             self._activate(entry)
         else:
             self._park(entry)
@@ -139,7 +132,7 @@ class PendingQueue:
             return entry.key in self._active
         if reason == Requeue.PENDING_PREEMPTION:
             self.sticky = entry.key
-        if not backoff_is_over(entry.workload, now):
+        if not backoff_over(entry.workload, now):
             self._park(entry)
             return False
         unfinished = entry.progress is not None and entry.progress.pending
@@ -205,7 +198,7 @@ class PendingQueue:
                 self._activate(entry)
         for namespace in [namespace for namespace in self._parked if serves(namespace)]:
             for entry in [*self._parked[namespace].values()]:
-                if backoff_is_over(entry.workload, now):
+                if backoff_over(entry.workload, now):
                     self._unpark(entry)
                     self._activate(entry)
                     moved += 1

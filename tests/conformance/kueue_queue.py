@@ -22,7 +22,8 @@ from scheduling.objects.queue_settings import (
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Workload
 from scheduling.queues.consumption import Consumption, Fading
-from scheduling.queues.pending import Entry, PendingQueue, Requeue, backoff_is_over
+from scheduling.queues.pending import Entry, PendingQueue, Requeue
+from scheduling.status.requeue import backoff_over
 from scheduling.world.world import World
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 
@@ -109,7 +110,7 @@ def _counts(case: Data, queue: PendingQueue) -> str | None:
 
 
 def _waited(case: Data) -> str | None:
-    return mismatch(case["expect"]["result"], backoff_is_over(read_workload(case["given"]["workload"]), _now(case)))
+    return mismatch(case["expect"]["result"], backoff_over(read_workload(case["given"]["workload"]), _now(case)))
 
 
 def _requeued(strategy: str) -> Callable[[Data], str | None]:

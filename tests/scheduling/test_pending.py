@@ -10,7 +10,8 @@ import pytest
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.objects.workload import REQUEUED, Condition, RequeueState, Workload
-from scheduling.queues.pending import Entry, PendingQueue, Requeue, backoff_is_over
+from scheduling.queues.pending import Entry, PendingQueue, Requeue
+from scheduling.status.requeue import backoff_over
 
 
 def entry(name: str, shape: str = "", priority: int = 0, at: int = 0, **fields: object) -> Entry:
@@ -175,8 +176,8 @@ def test_a_running_backoff_keeps_a_workload_out_also_over_a_flush() -> None:
 def test_requeued_false_keeps_a_workload_out_for_as_long_as_it_says_so() -> None:
     stopped = entry("a", conditions={REQUEUED: Condition("False")}).workload
 
-    assert not backoff_is_over(stopped, now=10**18)
-    assert backoff_is_over(replace(stopped, conditions={REQUEUED: Condition("True")}), now=0)
+    assert not backoff_over(stopped, now=10**18)
+    assert backoff_over(replace(stopped, conditions={REQUEUED: Condition("True")}), now=0)
 
 
 def test_the_least_used_local_queue_goes_first_where_usage_counts() -> None:

@@ -34,6 +34,17 @@ def _start(*arguments: str, folder: Path) -> subprocess.Popen[str]:
     )
 
 
+def _few(folder: Path, *kept: str) -> Path:
+    """The examples with no others to play than these, so that a surprise is found in no time."""
+    examples = folder / "examples"
+    shutil.copytree(ROOT / "examples", examples)
+    for played in ("refused", "warned", "simulations"):
+        for each in (examples / played).iterdir():
+            if each.name not in (*kept, "special-queue"):
+                shutil.rmtree(each)
+    return examples
+
+
 def _left_behind(folder: Path) -> list[Path]:
     return list(folder.iterdir())
 
@@ -75,7 +86,7 @@ def test_it_stays_up_until_it_is_stopped_and_leaves_nothing(tmp_path: Path, endi
 def test_a_verdict_that_the_example_does_not_announce_is_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    _few(tmp_path)
     reviews = tmp_path / "examples" / "reviews"
     wrong = sorted(reviews.glob("refused-*.json"))[0]
     wrong.rename(reviews / "allowed-by-mistake.json")
@@ -88,7 +99,7 @@ def test_a_verdict_that_the_example_does_not_announce_is_1(
 def test_an_example_that_is_not_refused_is_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    _few(tmp_path, "volcano-cycle")
     expect = tmp_path / "examples" / "refused" / "volcano-cycle" / "expect.yaml"
     expect.write_text(expect.read_text().replace("parent-cycle", "parent-missing"))
     monkeypatch.setattr(demo, "EXAMPLES", tmp_path / "examples")
@@ -117,7 +128,7 @@ def test_an_example_that_announces_another_warning_or_cure_is_1(
     written: str,
     surprise: str,
 ) -> None:
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    _few(tmp_path, "kueue-local-queue-to-paused")
     expect = tmp_path / "examples" / "warned" / "kueue-local-queue-to-paused" / "expect.yaml"
     expect.write_text(expect.read_text().replace(instead_of, written))
     monkeypatch.setattr(demo, "EXAMPLES", tmp_path / "examples")
@@ -129,7 +140,7 @@ def test_an_example_that_announces_another_warning_or_cure_is_1(
 def test_an_example_of_a_warning_that_is_refused_is_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    _few(tmp_path, "volcano-cycle")
     shutil.move(tmp_path / "examples" / "refused" / "volcano-cycle", tmp_path / "examples" / "warned" / "volcano-cycle")
     monkeypatch.setattr(demo, "EXAMPLES", tmp_path / "examples")
 

@@ -107,7 +107,8 @@ class _Cycle:
     def nominate(self, queue: Queue, entry: Entry) -> Nominee:
         """What the workload would get as things stand before the cycle."""
         assignment, targets = self._best(queue, entry)
-        return Nominee(entry, queue, assignment, targets)
+        claims = self.world.queues.pending[queue.name].sticky == entry.key
+        return Nominee(entry, queue, assignment, targets, claims and self.world.state.options.preemptors_first)
 
     def _best(self, queue: Queue, entry: Entry) -> tuple[Assignment, list[Target]]:
         """With all of its pods if that can be had, else with as many as can."""

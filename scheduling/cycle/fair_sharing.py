@@ -14,11 +14,19 @@ from typing import TypeAlias
 
 from scheduling.cycle.nominee import Nominee
 from scheduling.quota.node import QuotaNode
-from scheduling.quota.shares import Shares, borrows_on
+from scheduling.quota.shares import Share, Shares, borrows_on
 from scheduling.quota.tree import QuotaTree
 
-Rank: TypeAlias = tuple[bool, tuple[bool, Fraction], tuple[int, int, str]]
-"""Smaller is better: whether it borrows on what it asks for, the share, then seniority."""
+Rank: TypeAlias = tuple[bool, bool, tuple[bool, Fraction], tuple[int, int, str]]
+"""Smaller is better."""
+
+
+def rank(nominee: Nominee, borrows: bool, share: Share) -> Rank:
+    """How well a head stands at a Cohort: preemptors first, then whoever does not borrow on what it asks for.
+
+    `borrows` and `share` are those of the Cohort's child that it comes from, were it admitted.
+    """
+    return not nominee.preemptor, borrows, share.rank, nominee.seniority
 
 
 def tournament(nominees: Iterable[Nominee], tree: QuotaTree) -> Iterator[Nominee]:
@@ -87,4 +95,4 @@ class _Bracket:
         usage = nominee.assignment.usage
         with self.tree.simulation():
             self.tree.add(nominee.queue.node, usage)
-            return borrows_on(child, usage), self.shares.of(child).rank, nominee.seniority
+            return rank(nominee, borrows_on(child, usage), self.shares.of(child))

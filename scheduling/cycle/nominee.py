@@ -14,12 +14,16 @@ from scheduling.quota.state import Queue
 
 @dataclass(slots=True, eq=False)
 class Nominee:
-    """A head that quota may be found for: what it would get, and who would have to leave for it."""
+    """A head that quota may be found for: what it would get, and who would have to leave for it.
+
+    `preemptor`: others have left for it, so it goes before all who did not ask anybody to.
+    """
 
     entry: Entry
     queue: Queue
     assignment: Assignment
     targets: list[Target] = field(default_factory=list)
+    preemptor: bool = False
 
     @property
     def workload(self) -> Workload:
@@ -32,10 +36,10 @@ class Nominee:
 
 
 def classic_order(nominees: Iterable[Nominee], by_priority: bool = True) -> list[Nominee]:
-    """Who borrows least goes first. `by_priority` is Kueue's gate PrioritySortingWithinCohort."""
+    """Preemptors first, then who borrows least. `by_priority` is Kueue's gate PrioritySortingWithinCohort."""
 
-    def key(nominee: Nominee) -> tuple[int, tuple[int, int, str]]:
+    def key(nominee: Nominee) -> tuple[bool, int, tuple[int, int, str]]:
         priority, since, name = nominee.seniority
-        return nominee.assignment.level, (priority if by_priority else 0, since, name)
+        return not nominee.preemptor, nominee.assignment.level, (priority if by_priority else 0, since, name)
 
     return sorted(nominees, key=key)

@@ -28,6 +28,8 @@ class Options:
     `fair_sharing`: shares of the tree decide instead of borrowing levels. `ignore_undeclared`: a resource that the
     ClusterQueue does not cover needs no quota (quotaCheckStrategy IgnoreUndeclared). `partial_admission`,
     `recompute_on_overlap`: Kueue's gates PartialAdmission and RecomputeAssignmentUponPreemptionTargetsOverlap.
+    `preemptors_first`: its gate PrioritizePreemptorWorkloads, off there; without it two workloads may take turns in
+    preempting each other for ever (docs/adr/2026-11-21-preemptors-first.md).
     `nominal_first`: own quota comes back without comparing shares (the gate FairSharingPreemptWithinNominal).
     `compat`: do as Kueue does also where it is known to be wrong (docs/adr).
     """
@@ -37,6 +39,7 @@ class Options:
     ignore_undeclared: bool = False
     partial_admission: bool = True
     recompute_on_overlap: bool = True
+    preemptors_first: bool = True
     nominal_first: bool = True
     compat: bool = False
 

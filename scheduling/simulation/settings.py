@@ -49,6 +49,7 @@ def read_settings(configuration: Manifest, gates: Mapping[str, bool], *, compat:
         ignore_undeclared=_ignores(mapping(configuration.get("resources")).get("quotaCheckStrategy")),
         partial_admission=every.get("PartialAdmission", True),
         recompute_on_overlap=every.get("RecomputeAssignmentUponPreemptionTargetsOverlap", True),
+        preemptors_first=every.get("PrioritizePreemptorWorkloads", not compat),
         nominal_first=every.get("FairSharingPreemptWithinNominal", True),
         compat=compat,
     )

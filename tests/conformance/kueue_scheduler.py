@@ -12,6 +12,7 @@ from typing import Any
 
 from scheduling.cycle.cycle import to_reserve
 from scheduling.cycle.engine import Engine
+from scheduling.cycle.fair_sharing import Rank, rank
 from scheduling.cycle.nominee import Nominee, classic_order
 from scheduling.cycle.outcome import reserved, waiting
 from scheduling.flavors.assignment import Assignment
@@ -30,6 +31,7 @@ from scheduling.objects.resource_flavor import read_flavor
 from scheduling.objects.workload import Admission, Workload
 from scheduling.queues.consumption import Consumption, Fading
 from scheduling.queues.pending import Entry, Requeue
+from scheduling.quota.shares import Share
 from scheduling.quota.state import Options
 from scheduling.status.eviction import preempt
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
@@ -44,9 +46,9 @@ _GATES = {
     "TASRecomputeAssignmentWithinSchedulingCycle",
     "FlavorFungibilityPreserveScanProgress",
     "AdmissionFairSharing",
+    "PrioritizePreemptorWorkloads",
 }
 """What the engine has; of topologies only that nothing without one is treated otherwise."""
-_OFF = {"PrioritizePreemptorWorkloads": "a waiting preemptor is not put before others"}
 _TOPOLOGY = "topologies are not placed"
 
 
@@ -68,7 +70,7 @@ def _out(case: Data) -> str:
     """Why the case is left out, empty where it is not."""
     for gate, on in (case.get("featureGates") or {}).items():
         if on and gate not in _GATES:
-            return _OFF.get(gate) or f"{gate} is not built"
+            return f"{gate} is not built"
     if any(flavor.get("spec", {}).get("topologyName") for flavor in case["given"].get("resourceFlavors") or ()):
         return _TOPOLOGY
     return ""
@@ -88,6 +90,7 @@ def world_of(case: Data) -> World:
         strategies=strategies,
         partial_admission=gates.get("PartialAdmission", True),
         recompute_on_overlap=gates.get("RecomputeAssignmentUponPreemptionTargetsOverlap", False),
+        preemptors_first=gates.get("PrioritizePreemptorWorkloads", False),
         compat=True,
     )
     ordering = Ordering(by_priority=gates.get("PrioritySortingWithinCohort", True))
@@ -296,11 +299,34 @@ def _entry_order(case: Data) -> str | None:
     ordering = Ordering(by_eviction, gates.get("PrioritySortingWithinCohort", True))
     nominees = []
     for found in given["entries"]:
-        workload = read_workload(found["workload"])
-        assignment = Assignment((), {}, found.get("borrowing", 0), Outcome.FIT)
-        nominees.append(Nominee(Entry(workload, "", ordering.since(workload)), None, assignment))  # type: ignore[arg-type]
+        nominees.append(_nominee(found, ordering, gates))
     order = [nominee.workload.name for nominee in classic_order(nominees, ordering.by_priority)]
     return mismatch(case["expect"]["order"], order)
+
+
+def _nominee(found: Data, ordering: Ordering, gates: Data) -> Nominee:
+    workload = read_workload(found["workload"])
+    entry = Entry(workload, "", ordering.since(workload))
+    assignment = Assignment((), {}, found.get("borrowing", 0), Outcome.FIT)
+    claims = bool(found.get("isPreemptor")) and gates.get("PrioritizePreemptorWorkloads", False)
+    return Nominee(entry, None, assignment, preemptor=claims)  # type: ignore[arg-type]
+
+
+def _less(case: Data) -> str | None:
+    """Which of two heads stands better at a Cohort, by the shares that the case tells."""
+    given, gates = case["given"], case.get("featureGates") or {}
+    ordering = Ordering(by_priority=gates.get("PrioritySortingWithinCohort", True))
+    shares = {told["workloadKey"]: told for told in given.get("drsValues") or ()}
+
+    def ranked(found: Data) -> Rank:
+        nominee = _nominee(found, ordering, gates)
+        told = shares.get(nominee.workload.key, {})
+        requested = (given.get("requestedFRs") or {}).get(nominee.workload.key) or {}
+        borrows = any(amount > 0 and pair in (told.get("borrowedFRs") or ()) for pair, amount in requested.items())
+        ratio, weight = Fraction(str(told.get("unweightedRatio", 0))), int(told.get("fairWeight", 1) * 10**9)
+        return rank(nominee, borrows, Share(told.get("borrowing", False), "", ratio, weight))
+
+    return mismatch(case["expect"]["less"], ranked(given["a"]) < ranked(given["b"]))
 
 
 def _to_reserve(case: Data) -> str | None:
@@ -328,5 +354,6 @@ _CHECKS = {
     "TestLastSchedulingContext": _two_cycles,
     "TestScheduleForAFS": _many_cycles,
     "TestEntryOrdering": _entry_order,
+    "TestEntryComparerLess": _less,
     "TestResourcesToReserve": _to_reserve,
 }

@@ -5,12 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from policies.pools import Terms
 from scheduling.cycle.cycle import NO_LONGER_FITS, OVERLAPPING, to_reserve
 from scheduling.flavors.assignment import Assignment
 from scheduling.flavors.modes import Outcome
 from scheduling.objects.amounts import FlavorResource
-from scheduling.objects.queue_settings import ANY, LOWER_PRIORITY, CohortSettings, PreemptionPolicy
+from scheduling.objects.queue_settings import (
+    ANY,
+    LOWER_PRIORITY,
+    MAY_STOP_SEARCH,
+    TRY_NEXT_FLAVOR,
+    CohortSettings,
+    Fungibility,
+    PreemptionPolicy,
+)
 from scheduling.objects.resource_flavor import Flavor
 from scheduling.objects.workload import Workload
 from scheduling.quota.state import Options
@@ -264,3 +274,22 @@ def test_a_watch_that_lags_behind_does_not_free_what_was_given() -> None:
     made.put(asks("a2", "a", 1))
 
     assert told(made.engine.step(made.now)) == {"a2": "WaitingForQuota"}
+
+
+@pytest.mark.parametrize(("fair_sharing", "lent", "asked"), [(True, 3, 4), (False, 0, 3)])
+def test_two_workloads_do_not_take_turns_in_preempting_each_other(fair_sharing: bool, lent: int, asked: int) -> None:
+    """One reclaims a flavor within its quota and borrows another, so once its victim has left it borrows more."""
+    made = Cluster(Options(fair_sharing=fair_sharing))
+    made.put_cohort(CohortSettings("team", None, {PAIRS[0]: Terms(1), PAIRS[1]: Terms(0)}))
+    policy = PreemptionPolicy(reclaim_within_cohort=ANY)
+    wary = Fungibility(TRY_NEXT_FLAVOR, MAY_STOP_SEARCH)
+    quota = {FLAVORS[0]: Terms(0), FLAVORS[1]: Terms(3)}
+    made.put_queue(queue_settings("a", "team", quota, preemption=policy, fungibility=wary))
+    made.put_queue(queue_settings("b", "team", {FLAVORS[1]: Terms(lent)}, preemption=policy))
+    running(made, asks("b1", "b", asked))
+
+    two = workload(pod_set("p0", gpu="3"), pod_set("p1", gpu="1"), spec={"queueName": "a"}, name="a1", uid="a1")
+    made.put(replace(two, created=made.now))
+    made.settle(most=20)
+
+    assert made.running() == ["ns/a1"]

@@ -84,7 +84,7 @@ class Load:
         self.cluster.create(f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
         for name, parent in COHORTS.items():
             self.cluster.create(f"{KUEUE}/cohorts", kueue("Cohort", name, {"parentName": parent} if parent else {}))
-        policy = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "LowerPriority"}
+        policy = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
         for index, name in enumerate(QUEUES):
             spec = queue("storm-left" if index < 2 else "storm-right", "4", preemption=policy)
             self.cluster.create(f"{KUEUE}/clusterqueues", kueue("ClusterQueue", name, spec))

@@ -32,7 +32,7 @@ LONG = 70 * SECOND
 def cluster_queue(name: str, cohort: str, nominal: int, **limits: int) -> Manifest:
     quota = {"name": "cpu", "nominalQuota": str(nominal), **{key: str(value) for key, value in limits.items()}}
     flavors = [{"name": "plain", "resources": [quota]}]
-    preemption = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "LowerPriority"}
+    preemption = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
     spec = {
         "cohortName": cohort,
         "namespaceSelector": {},

@@ -11,7 +11,7 @@ import logging
 import queue
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from cluster.actions import Action, Delete, Patch
@@ -21,11 +21,12 @@ from reconciler.feed import Followed, Key, Listed, Seen, Surroundings, by_kind
 from reconciler.job_side import JobSide
 from reconciler.jobs.step import JobSurroundings
 from reconciler.neighbourhood import concerned, lifecycle_of
-from reconciler.patches import ADMISSION_MANAGER, spec_patch, status_patch
+from reconciler.patches import ADMISSION_MANAGER, alike, spec_patch, status_patch
 from reconciler.retries import Retries, refused
 from reconciler.status_side import StatusSide
+from reconciler.teller import Teller
 from reconciler.versions import older, reached
-from reconciler.writer import Failed, Outcome, Read, Written
+from reconciler.writer import Failed, Outcome, Read, Round, Written
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.outcome import reserved, waiting
 from scheduling.objects.times import SECOND
@@ -37,18 +38,8 @@ from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
 
-_CYCLES = 100
-"""Cycles in one round; then the inbox is looked at again."""
-WORKLOAD, JOB = "Workload", "Job"
-
-
-@dataclass(slots=True)
-class Round:
-    """How the loop is doing, for tests and metrics."""
-
-    cycles: int = 0
-    written: int = 0
-    failed: int = 0
+_CYCLES = 100  # in one round; then the inbox is looked at again
+WORKLOAD, JOB, EVENT = "Workload", "Job", "Event"
 
 
 @dataclass
@@ -56,8 +47,8 @@ class Loop:
     """`write` carries an action out and tells the inbox. `may_write`: see cluster.lease. `relist` has all objects of a
     kind read anew, None where nobody else ever writes.
 
-    `waiting`: how long pods are waited for, None for ever. `with_statuses`: queues and Cohorts show what they hold.
-    `clock` gives the moment in nanoseconds.
+    `waiting`: how long pods are waited for, None for ever. `with_statuses`: queues show what they hold, Events what
+    happens. `clock` gives the moment in nanoseconds.
     """
 
     world: World
@@ -77,7 +68,8 @@ class Loop:
         self.listed: set[str] = set()
         self.stored: dict[Key, Seen] = {}
         self.jobs = JobSide(lambda name: self.stored.get((WORKLOAD, name)))
-        self.statuses = StatusSide(self.world, self._aside)
+        self.teller = Teller()
+        self.statuses = StatusSide(self.world, self._aside, self.teller)
         self.flying: set[Key] = set()
         self.sent: dict[str, Workload] = {}
         self.wanted: dict[str, Workload] = {}
@@ -180,6 +172,8 @@ class Loop:
             self.stored[seen.key] = seen
         if before is None or before.version != seen.version:
             self.retries.forget(seen.key[1])
+            if seen.key[0] == WORKLOAD and before is not None and seen.value is not None and self.led:
+                self.teller.changed(before.value, seen.value, self._now())
         self._take_in(seen)
 
     def _take_in(self, seen: Seen) -> None:
@@ -248,6 +242,8 @@ class Loop:
     def _written(self, outcome: Written) -> None:
         self.stats.written += 1
         kind, name = outcome.key
+        if kind == EVENT:
+            return
         self.retries.succeeded(name)
         if isinstance(outcome.action, Delete):
             self._finish(outcome.key)  # the watch tells when it is gone
@@ -256,7 +252,7 @@ class Loop:
         before = self.stored.get(seen.key)
         if kind == WORKLOAD and before is not None and not older(seen.version, before.version):
             expected, wanted = self.sent.get(name), self.wanted.get(name)
-            if wanted is not None and expected is not None and _alike(seen.value, expected):
+            if wanted is not None and expected is not None and alike(seen.value, expected):
                 self.stored[seen.key] = seen
                 del self.sent[name], self.wanted[name]
                 if self._submit(wanted):
@@ -271,6 +267,8 @@ class Loop:
         """
         self.stats.failed += 1
         key, action, error = outcome.key, outcome.action, outcome.error
+        if key[0] == EVENT:
+            return  # conditions say the same
         if isinstance(error, Conflict):
             self._look(key)
         elif isinstance(error, NotFound):
@@ -316,8 +314,14 @@ class Loop:
             self.stats.cycles += 1
             for decision in decisions:
                 self._carry_out(decision, now)
-        for key, patch in self.statuses.due(self._busy, now) if self.with_statuses else ():
+        if self.with_statuses:
+            self._tell(now)
+
+    def _tell(self, now: int) -> None:
+        for key, patch in self.statuses.due(self._busy, now):
             self._fly(key, patch)
+        for event in self.teller.due(now):
+            self.write((EVENT, event.name), event)
 
     def _fly(self, key: Key, action: Action) -> None:
         """Have it written; until that is over nothing else is written of the object."""
@@ -347,8 +351,8 @@ class Loop:
 
     def _step_jobs(self, now: int) -> None:
         for job, workload, step in self.jobs.due(self._busy, now):
+            self.teller.stepped(job, step, now)
             if step.action is None:
-                log.warning("Job %s: %s", job, step.message)
                 continue
             key = (JOB, job) if step.action.resource == JOBS else (WORKLOAD, workload)
             self._fly(key, step.action)
@@ -365,6 +369,7 @@ class Loop:
             world.put_workload(given, now)
             self._submit(given)
         elif isinstance(decision, Preempt):
+            self.teller.preempted(decision, now)
             self._submit(world.workloads[decision.target.key])
         else:
             before = world.workloads[decision.workload.key]
@@ -389,8 +394,3 @@ class Loop:
             self.sent[after.key] = after
             self.write((WORKLOAD, after.key), patch)
         return patch is not None
-
-
-def _alike(a: Workload, b: Workload) -> bool:
-    """Whether they differ in nothing but the version."""
-    return replace(a, resource_version="", generation=0) == replace(b, resource_version="", generation=0)

@@ -7,6 +7,7 @@ Kueue writes with server-side apply and one field manager for each purpose; the 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from cluster.actions import Patch
@@ -56,3 +57,8 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
         both = isinstance(value, Mapping) and isinstance(known, Mapping)
         changed[key] = differences(known or {}, value) if both else value
     return changed
+
+
+def alike(a: Workload, b: Workload) -> bool:
+    """Whether they differ in nothing but the version."""
+    return replace(a, resource_version="", generation=0) == replace(b, resource_version="", generation=0)

@@ -11,6 +11,7 @@ from cluster.actions import Patch
 from reconciler.finalizers import finalizer_patch
 from reconciler.queue_status import changes
 from reconciler.stored import Stored
+from reconciler.teller import Teller
 from scheduling.objects.times import SECOND
 from scheduling.quota.touched import Touch
 from scheduling.world.world import World
@@ -23,8 +24,9 @@ KINDS = ("ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionChe
 class StatusSide:
     """`stored` gives what was read of an object, None where it is gone."""
 
-    def __init__(self, world: World, stored: Callable[[Touch], Stored | None]) -> None:
+    def __init__(self, world: World, stored: Callable[[Touch], Stored | None], teller: Teller) -> None:
         self._world = world
+        self._teller = teller
         self._stored = stored
         self._later: dict[Touch, None] = {}
         self._next = 0
@@ -44,6 +46,7 @@ class StatusSide:
         looked_at = dict.fromkeys([*self._later, *self._world.touched.take(self._world)])
         self._later = {touch: None for touch in looked_at if busy(*touch)}
         free = [touch for touch in looked_at if touch not in self._later]
+        self._teller.stopped(self._world, free, now)
         statuses = dict(changes(self._world, free, self._stored, now))
         for touch in free:
             stored = self._stored(touch)

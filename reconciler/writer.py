@@ -51,6 +51,15 @@ class Read:
 Outcome: TypeAlias = Written | Failed | Read
 
 
+@dataclass(slots=True)
+class Round:
+    """How the loop is doing, for tests and metrics."""
+
+    cycles: int = 0
+    written: int = 0
+    failed: int = 0
+
+
 class Lost(ClusterError):
     """The Lease is not held any more, so nothing was written."""
 

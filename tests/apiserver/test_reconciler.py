@@ -104,6 +104,12 @@ def workload(name: str, cpu: str, priority: int = 0, queue_name: str = "main") -
     return kueue("Workload", name, spec)
 
 
+def told(server: ControlPlane, namespace: str, name: str) -> set[str]:
+    """The reasons of the Events about an object."""
+    events = server.request("GET", f"/api/v1/namespaces/{namespace}/events")["items"]
+    return {event["reason"] for event in events if event["involvedObject"]["name"] == name}
+
+
 def conditions(server: ControlPlane, namespace: str, name: str) -> dict[str, tuple[str, str]]:
     status = server.request("GET", f"{KUEUE}/namespaces/{namespace}/workloads/{name}").get("status", {})
     return {each["type"]: (each["status"], each["reason"]) for each in status.get("conditions", [])}
@@ -135,6 +141,10 @@ def test_workloads_are_admitted_preempted_and_told_why_they_wait(
 
     made(f"{KUEUE}/namespaces/{namespace}/workloads", workload("lost", "1", queue_name="nowhere"))
     until(lambda: is_("lost", "QuotaReserved", ("False", "Misconfigured")))
+    until(
+        lambda: {"QuotaReserved", "Admitted", "Preempted", "EvictedDueToPreempted"} <= told(server, namespace, "first")
+    )
+    until(lambda: "PreemptedWorkload" in told(server, namespace, "urgent"))
     assert reconciler.loop.stats.failed == 0
 
 

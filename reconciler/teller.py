@@ -1,0 +1,43 @@
+"""What the loop tells people: Events about Workloads, Jobs, queues and Cohorts, at a rate that makes no storm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cluster.actions import Create
+from reconciler.events import About, Events
+from reconciler.jobs.step import Step
+from reconciler.telling import Nodes, tell_change, tell_preemption
+from scheduling.objects.workload import Workload
+from scheduling.quota.touched import Touch
+from scheduling.world.decisions import Preempt
+from scheduling.world.world import World
+
+
+class Teller:
+    """Moments are in nanoseconds. An Event that is lost is no loss: conditions say what is."""
+
+    def __init__(self) -> None:
+        self._events = Events()
+        self._nodes = Nodes()
+
+    def changed(self, before: Workload, after: Workload, now: int) -> None:
+        tell_change(self._events, before, after, now)
+
+    def preempted(self, decision: Preempt, now: int) -> None:
+        tell_preemption(self._events, decision, now)
+
+    def stepped(self, job: str, step: Step, now: int) -> None:
+        """Of `namespace/name`; not every step is worth an Event."""
+        namespace, _, name = job.partition("/")
+        if step.reason and name:
+            about = About("batch/v1", "Job", namespace, name)
+            self._events.tell(about, step.reason, step.message, now, warning=step.warning)
+
+    def stopped(self, world: World, touched: Iterable[Touch], now: int) -> None:
+        """Queues and Cohorts that may have stopped admitting, or gone on."""
+        self._nodes.tell(self._events, world, touched, now)
+
+    def due(self, now: int) -> list[Create]:
+        """What may be written by now."""
+        return self._events.due(now)

@@ -50,7 +50,11 @@ class Holders:
     def end(self, identity: str, how: signal.Signals) -> None:
         process = self.running.pop(identity)
         process.send_signal(how)
-        process.wait(10)
+        try:
+            process.wait(60)  # it gives the Lease up first, which takes its time on a busy machine
+        finally:
+            process.kill()
+            process.wait()
 
     def spans(self, identity: str) -> list[tuple[float, float]]:
         """When it held the Lease; a line that was cut by its death is left out."""

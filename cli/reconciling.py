@@ -31,6 +31,8 @@ from webhook.logs import log_as_json
 log = logging.getLogger(__name__)
 _CLOSE = Pacing(first=0.2, longest=3.0, watch=20)
 """Of the watch of Kueue's Lease: one that hangs is noticed within half a minute, one that broke is soon resumed."""
+_GLANCE = 0.5
+"""Seconds between two looks whether the loop still runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,9 @@ def run(manage: bool, configured: Configured, place: Place) -> Exit:
             times = configured.times
             permit = _permit(opened, place, namespace, name, times) if manage else Never()
             cluster = opened.enter_context(Cluster.connect(place.context, place.kubeconfig))
-            _Running(Reconciler(cluster, configured.settings, permit), permit).until_told(place)
+            return _Running(Reconciler(cluster, configured.settings, permit), permit).until_told(place)
     except (ClusterError, OSError) as error:
         raise OutOfReach(f"the reconciler cannot be served: {error}") from error
-    return Exit.CLEAN
 
 
 def _permit(opened: ExitStack, place: Place, namespace: str, name: str, times: LeaseTimes) -> Manage:
@@ -86,17 +87,20 @@ class _Running:
         knows = Gauge("quotree_reconciler_synced", "1 when every kind was listed.", registry=self.registry)
         knows.set_function(lambda: float(reconciler.ready))
 
-    def until_told(self, place: Place) -> None:
-        """Serve until a signal comes. Raises OSError where the address cannot be had."""
+    def until_told(self, place: Place) -> Exit:
+        """Serve until a signal comes, or the loop ends by a fault. Raises OSError where the address cannot be had."""
         server = HealthServer(place.host.strip("[]"), place.port, self.live, self.ready, self.registry)
         server.start()
         try:
             with _signals(self._ended):
                 self._reconciler.start()
                 self._announce(server, place)
-                self._ended.wait()
+                while self._reconciler.alive and not self._ended.wait(_GLANCE):
+                    pass
+                told = self._ended.is_set()
                 log.info("stopping")
                 self._reconciler.stop()
+                return Exit.CLEAN if told else Exit.UNJUDGED
         finally:
             server.close()
 

@@ -90,6 +90,7 @@ class Lease:
             try:
                 self.renew()
             except Exception:
+                # Without a thread that renews it, it would never be held again; as it is, it ends by itself meanwhile.
                 log.exception("the Lease %s could not be renewed by a fault of ours", self._name)
             self._stop.wait(self._times.retry)
 

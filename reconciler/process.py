@@ -83,9 +83,10 @@ class Reconciler:
         return sorted(self.loop.followed.keys() - self.loop.listed)
 
     def _run(self) -> None:
-        while not self._ended.is_set():
-            try:
+        try:
+            while not self._ended.is_set():
                 self.loop.round()
-            except Exception:
-                log.exception("a round failed by a fault of ours; the next one starts from the state as it is")
-                self._ended.wait(1.0)
+        except Exception:
+            # What was taken from the inbox is lost, and half a round may be in the world: going on from there could
+            # give the same quota twice. A new process reads all anew.
+            log.exception("a round failed by a fault of ours; the reconciler ends, for a new one to start afresh")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.loop import Loop
 from tests.cli.runs import kubeconfig, run, write
 from tests.cluster.fake import FakeApi
 
@@ -86,6 +87,22 @@ def test_observing_writes_nothing_and_asks_for_no_lease(tmp_path: Path, api: Fak
 
     assert {seen.method for seen in api.seen} == {"GET"}
     assert not [seen for seen in api.seen if seen.path.endswith("/leases")]
+
+
+def test_a_fault_of_the_loop_ends_the_process(tmp_path: Path, api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[Loop] = []
+
+    def fails(loop: Loop) -> None:
+        rounds.append(loop)
+        raise AssertionError("the sky fell")
+
+    monkeypatch.setattr(Loop, "round", fails)
+
+    result = run("serve", "reconciler", "--port", "0", "--kubeconfig", kubeconfig(tmp_path, api.url))
+
+    assert result.exit_code == 4
+    assert len(rounds) == 1
+    assert "the sky fell" in result.stderr
 
 
 @pytest.mark.parametrize(

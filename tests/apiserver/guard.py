@@ -13,9 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,10 +21,10 @@ import yaml
 
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.processes import free_ports
+from tests.waiting import SECONDS, eventually
 
 ROOT = Path(__file__).parents[2]
 QUOTREE = Path(sys.executable).with_name("quotree")
-SECONDS = 30.0
 
 
 class Guard:
@@ -136,16 +134,6 @@ class Guard:
             path = webhook["clientConfig"].pop("service")["path"]
             webhook["clientConfig"]["url"] = f"https://127.0.0.1:{self.port}{path}"
         return thing
-
-
-def eventually(holds: Callable[[], Any], otherwise: Callable[[], str], seconds: float = SECONDS) -> Any:
-    """What `holds` returns as soon as that is true. Raises AssertionError after so many seconds."""
-    deadline = time.monotonic() + seconds
-    while not (found := holds()):
-        if time.monotonic() > deadline:
-            raise AssertionError(otherwise())
-        time.sleep(0.05)
-    return found
 
 
 def documents(path: Path) -> list[dict[str, Any]]:

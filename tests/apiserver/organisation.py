@@ -10,8 +10,9 @@ from typing import Any, Self
 
 import yaml
 
-from tests.apiserver.guard import ROOT, as_input, documents, eventually
+from tests.apiserver.guard import ROOT, as_input, documents
 from tests.apiserver.harness import ControlPlane
+from tests.waiting import eventually
 
 Manifest = dict[str, Any]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from cluster.apply import perform
 from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
-from cluster.errors import ApiError, Conflict, NotFound
+from cluster.errors import Conflict, NotFound
 from cluster.resource import JOBS
 from reconciler.jobs.batch_job import steps
 from reconciler.jobs.composed import workload_key
@@ -23,9 +22,9 @@ from scheduling.objects.workload import Admission, Assignment, Workload
 from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.kueue_world import install
 from tests.reconciler.jobs.world import AROUND, K
 
-CRDS = Path(__file__).parents[2] / "manifests" / "crds"
 WAIT_SECONDS = 60.0
 CONTAINER = {"name": "c", "image": "busybox", "resources": {"requests": {"cpu": "1"}}}
 
@@ -111,21 +110,9 @@ def now() -> int:
 @pytest.fixture
 def play(new_control_plane: Callable[..., ControlPlane]) -> Iterator[Callable[[str], Play]]:
     server = new_control_plane(controller_manager=True)
-    server.kubectl("apply", "-k", str(CRDS))
+    install(server)
     with Cluster(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not _served(cluster):
-            assert time.monotonic() < deadline, "Workloads are not served"
-            time.sleep(0.1)
         yield lambda name: Play(server, cluster, name)
-
-
-def _served(cluster: Cluster) -> bool:
-    try:
-        cluster.get(WORKLOADS.collection("default"))
-    except ApiError:
-        return False
-    return True
 
 
 def test_a_job_lives_through_admission_preemption_and_its_end(play: Callable[[str], Play]) -> None:

@@ -12,8 +12,9 @@ import yaml
 
 from cluster.actions import INSTALLED_BY
 from tests.apiserver import build
-from tests.apiserver.guard import ROOT, Guard, eventually
+from tests.apiserver.guard import ROOT, Guard
 from tests.apiserver.harness import ApiError, ControlPlane
+from tests.waiting import eventually
 
 Manifest = dict[str, Any]
 OLD, NEW = "v1beta1", "v1beta2"

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,6 +17,7 @@ import pytest
 from tests.apiserver import build
 from tests.apiserver.harness import ApiError, ControlPlane, ControlPlaneError, User
 from tests.apiserver.processes import free_ports
+from tests.waiting import eventually
 
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "note"}, "data": {"answer": "42"}}
 pytestmark = pytest.mark.usefixtures("programs")
@@ -182,10 +182,3 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

@@ -14,10 +14,11 @@ import pytest
 
 from policies import schemas
 from tests.apiserver import build
-from tests.apiserver.guard import Guard, eventually
+from tests.apiserver.guard import Guard
 from tests.apiserver.harness import ApiError, ControlPlane
 from tests.conformance import integration
 from tests.conformance.suite import Data, folder, table
+from tests.waiting import eventually
 
 CONFIGURATION = "apiVersion: config.quotree.dev/v1alpha1\nkind: Configuration\nprofile: compat\n"
 NAMESPACE = "core-ns"

@@ -15,9 +15,10 @@ import pytest
 from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
 from cluster.lease import Lease
-from tests.apiserver.guard import ROOT, eventually
+from tests.apiserver.guard import ROOT
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.lease_holder import TIMES
+from tests.waiting import eventually
 
 NAME = "writer"
 SLACK = 3.0

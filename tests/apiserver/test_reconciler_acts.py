@@ -10,13 +10,13 @@ import pytest
 
 from cluster.client import MERGE_PATCH, Cluster
 from cluster.endpoint import from_kubeconfig
-from reconciler.process import Reconciler
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
 from scheduling.status.deadlines import release
 from scheduling.status.writing import written_status
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.test_reconciler import CRDS, KUEUE, kueue, queue, served, until, workload
+from tests.apiserver.kueue_world import KUEUE, following, install, kueue, queue, workload
+from tests.waiting import eventually
 
 NAMES = ("acts-a", "acts-b")
 COHORTS = ("acts-left", "acts-right")
@@ -88,17 +88,14 @@ class Stage:
 
 @pytest.fixture
 def stage(control_plane: ControlPlane, namespace: str) -> Iterator[Stage]:
-    control_plane.kubectl("apply", "-k", str(CRDS))
-    until(lambda: served(control_plane, f"{KUEUE}/workloads"))
+    install(control_plane)
     with Cluster(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
-        stage, reconciler = Stage(cluster, namespace), Reconciler(cluster)
+        stage = Stage(cluster, namespace)
         stage.set_up()
-        reconciler.start()
         try:
-            until(lambda: reconciler.ready)
-            yield stage
+            with following(control_plane):
+                yield stage
         finally:
-            reconciler.stop()
             stage.tear_down()
 
 
@@ -107,76 +104,76 @@ def test_a_cycle_of_cohorts_stops_its_tree_until_it_is_undone(stage: Stage) -> N
     stage.patch("cohorts/acts-right", {"spec": {"parentName": "acts-left"}})
     time.sleep(0.5)
     stage.submit("waits")
-    until(lambda: stage.is_("waits", "QuotaReserved", "False", "CohortCycleDetected"))
+    eventually(lambda: stage.is_("waits", "QuotaReserved", "False", "CohortCycleDetected"))
 
     stage.patch("cohorts/acts-right", {"spec": {"parentName": None}})
 
-    until(lambda: stage.admitted("waits"))
+    eventually(lambda: stage.admitted("waits"))
 
 
 def test_what_waits_is_told_of_a_cycle_made_later(stage: Stage) -> None:
     stage.submit("large", "9")
-    until(lambda: stage.is_("large", "QuotaReserved", "False", "NoFlavorFits") or stage.get("large").get("status"))
+    eventually(lambda: stage.is_("large", "QuotaReserved", "False", "NoFlavorFits") or stage.get("large").get("status"))
 
     stage.patch("cohorts/acts-left", {"spec": {"parentName": "acts-left"}})
 
-    until(lambda: stage.is_("large", "QuotaReserved", "False", "CohortCycleDetected"))
+    eventually(lambda: stage.is_("large", "QuotaReserved", "False", "CohortCycleDetected"))
 
 
 def test_more_quota_admits_at_once(stage: Stage) -> None:
     stage.submit("large", "5")
-    until(lambda: stage.get("large").get("status"))
+    eventually(lambda: stage.get("large").get("status"))
 
     stage.patch("clusterqueues/acts-a", {"spec": {"resourceGroups": queue("", "6")["resourceGroups"]}})
 
-    until(lambda: stage.admitted("large"))
+    eventually(lambda: stage.admitted("large"))
 
 
 def test_a_queue_that_moves_to_a_richer_cohort_admits_at_once(stage: Stage) -> None:
     stage.submit("large", "4")
-    until(lambda: stage.get("large").get("status"))
+    eventually(lambda: stage.get("large").get("status"))
 
     stage.patch("clusterqueues/acts-a", {"spec": {"cohortName": "acts-right"}})
 
-    until(lambda: stage.admitted("large"))
+    eventually(lambda: stage.admitted("large"))
 
 
 def test_a_workload_that_moves_to_another_queue_is_admitted_there(stage: Stage) -> None:
     stage.submit("first", "2")
-    until(lambda: stage.admitted("first"))
+    eventually(lambda: stage.admitted("first"))
     stage.submit("second", "2")
-    until(lambda: stage.is_("second", "QuotaReserved", "False", "WaitingForQuota"))
+    eventually(lambda: stage.is_("second", "QuotaReserved", "False", "WaitingForQuota"))
 
     stage.patch(f"{stage.inside('workloads')}/second", {"spec": {"queueName": "acts-b"}})
 
-    until(lambda: stage.admitted("second"))
+    eventually(lambda: stage.admitted("second"))
     assert stage.get("second")["status"]["admission"]["clusterQueue"] == "acts-b"
 
 
 def test_hold_admits_nothing_new_and_lets_run_what_runs(stage: Stage) -> None:
     stage.submit("runs")
-    until(lambda: stage.admitted("runs"))
+    eventually(lambda: stage.admitted("runs"))
     stage.patch("clusterqueues/acts-a", {"spec": {"stopPolicy": "Hold"}})
     time.sleep(0.5)
     stage.submit("waits")
-    until(lambda: stage.is_("waits", "QuotaReserved", "False", "Suspended"))
+    eventually(lambda: stage.is_("waits", "QuotaReserved", "False", "Suspended"))
     assert stage.admitted("runs")
 
     stage.patch("clusterqueues/acts-a", {"spec": {"stopPolicy": "None"}})
 
-    until(lambda: stage.admitted("waits"))
+    eventually(lambda: stage.admitted("waits"))
 
 
 def test_hold_and_drain_sends_away_what_runs_until_the_queue_goes_on(stage: Stage) -> None:
     stage.submit("runs")
-    until(lambda: stage.admitted("runs"))
+    eventually(lambda: stage.admitted("runs"))
 
     stage.patch("clusterqueues/acts-a", {"spec": {"stopPolicy": "HoldAndDrain"}})
-    until(lambda: stage.is_("runs", "Evicted", "True", "ClusterQueueStopped"))
+    eventually(lambda: stage.is_("runs", "Evicted", "True", "ClusterQueueStopped"))
     stage.stop_job("runs")
     stage.patch("clusterqueues/acts-a", {"spec": {"stopPolicy": "None"}})
 
-    until(lambda: stage.admitted("runs"))
+    eventually(lambda: stage.admitted("runs"))
 
 
 def test_a_workload_waits_for_its_check_and_obeys_it(stage: Stage) -> None:
@@ -189,17 +186,17 @@ def test_a_workload_waits_for_its_check_and_obeys_it(stage: Stage) -> None:
     time.sleep(0.5)
     for name in ("ready", "rejected"):
         stage.submit(name)
-        until(lambda name=name: stage.is_(name, "QuotaReserved", "True", "QuotaReserved"))
+        eventually(lambda name=name: stage.is_(name, "QuotaReserved", "True", "QuotaReserved"))
     assert not stage.admitted("ready")
 
     stage.check("ready", state="Ready")
     stage.check("rejected", state="Rejected")
 
-    until(lambda: stage.admitted("ready"))
-    until(lambda: stage.get("rejected")["spec"].get("active") is False)
+    eventually(lambda: stage.admitted("ready"))
+    eventually(lambda: stage.get("rejected")["spec"].get("active") is False)
 
     stage.check("ready", state="Retry", requeueAfterSeconds=2)
-    until(lambda: stage.is_("ready", "Evicted", "True", "AdmissionCheck"))
+    eventually(lambda: stage.is_("ready", "Evicted", "True", "AdmissionCheck"))
     stage.stop_job("ready")
-    until(lambda: stage.is_("ready", "Requeued", "True", "BackoffFinished"))
-    until(lambda: stage.is_("ready", "QuotaReserved", "True", "QuotaReserved"))
+    eventually(lambda: stage.is_("ready", "Requeued", "True", "BackoffFinished"))
+    eventually(lambda: stage.is_("ready", "QuotaReserved", "True", "QuotaReserved"))

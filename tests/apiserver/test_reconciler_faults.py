@@ -30,7 +30,7 @@ from scheduling.status.progress import finish
 from scheduling.status.writing import written_status
 from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.test_reconciler import CRDS, KUEUE, kueue, queue, served, until, workload
+from tests.apiserver.kueue_world import KUEUE, install, kueue, queue, workload
 from tests.apiserver.watch_history import KINDS, History
 from tests.reconciler.recount import Tree, asked, holds, holds_quota, node, used
 
@@ -202,8 +202,7 @@ def _now() -> int:
 @pytest.fixture
 def direct(control_plane: ControlPlane) -> Iterator[Cluster]:
     """The API server without faults."""
-    control_plane.kubectl("apply", "-k", str(CRDS))
-    until(lambda: served(control_plane, f"{KUEUE}/workloads"))
+    install(control_plane)
     with Cluster(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster:
         yield cluster
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from cluster.client import Cluster
-from cluster.endpoint import from_kubeconfig
 from reconciler.process import Reconciler
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.test_reconciler import CRDS, KUEUE, kueue, queue, served, until
+from tests.apiserver.kueue_world import KUEUE, following, install, kueue, queue
+from tests.waiting import eventually
 
 NAMESPACE = "team"
 JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
@@ -20,22 +19,15 @@ JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 @pytest.fixture
 def server(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
     started = new_control_plane(controller_manager=True)
-    started.kubectl("apply", "-k", str(CRDS))
-    until(lambda: served(started, f"{KUEUE}/workloads"))
+    install(started)
     started.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     return started
 
 
 @pytest.fixture
 def reconciler(server: ControlPlane) -> Iterator[Reconciler]:
-    with Cluster(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
-        running = Reconciler(cluster)
-        running.start()
-        try:
-            until(lambda: running.ready)
-            yield running
-        finally:
-            running.stop()
+    with following(server) as running:
+        yield running
 
 
 def job(name: str, cpu: str, priority_class: str = "") -> dict[str, Any]:
@@ -77,28 +69,28 @@ def test_jobs_start_give_way_come_back_and_end(server: ControlPlane) -> None:
     server.request("POST", f"{KUEUE}/namespaces/{NAMESPACE}/localqueues", local)
 
     server.request("POST", JOBS, job("low", "2"))
-    until(lambda: runs("low"))
+    eventually(lambda: runs("low"))
     assert spec("low")["template"]["spec"]["nodeSelector"] == {"pool": "a"}
-    until(lambda: server.request("GET", f"{JOBS}/low")["status"].get("active"))
+    eventually(lambda: server.request("GET", f"{JOBS}/low")["status"].get("active"))
 
     server.request("POST", JOBS, job("high", "2", priority_class="high"))
-    until(lambda: runs("high"))
+    eventually(lambda: runs("high"))
     assert not runs("low")
     assert "nodeSelector" not in spec("low")["template"]["spec"]
 
     server.kubectl("delete", "job", "high", "-n", NAMESPACE)
-    until(lambda: runs("low"))
+    eventually(lambda: runs("low"))
 
     pods = server.request("GET", f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
     mine = [pod for pod in pods if pod["metadata"]["labels"]["job-name"] == "low"]
     for pod in mine:
         path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod['metadata']['name']}/status"
         server.request("PUT", path, {**pod, "status": {"phase": "Succeeded"}})
-    until(
+    eventually(
         lambda: any(
             each["type"] == "Finished" and each["reason"] == "Succeeded"
             for workload in workloads()
             for each in workload.get("status", {}).get("conditions", [])
         )
     )
-    until(lambda: len(workloads()) == 1)
+    eventually(lambda: len(workloads()) == 1)

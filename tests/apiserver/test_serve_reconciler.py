@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.apiserver.guard import QUOTREE, ROOT, eventually
+from tests.apiserver.guard import QUOTREE, ROOT
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.test_reconciler import CRDS, KUEUE, conditions, kueue, queue, served, until, workload
+from tests.apiserver.kueue_world import KUEUE, conditions, install, kueue, queue, served, workload
 from tests.apiserver.test_reconciler_jobs import job
+from tests.waiting import eventually
 
 SYSTEM = "quotree-system"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
@@ -76,8 +77,7 @@ class Replica:
 @pytest.fixture
 def server(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
     started = new_control_plane()
-    started.kubectl("apply", "-k", str(CRDS))
-    until(lambda: served(started, f"{KUEUE}/workloads"))
+    install(started)
     everything = started.kubectl("kustomize", str(ROOT / "manifests" / "with-reconciler")).stdout
     things = [thing for thing in yaml.safe_load_all(everything) if "webhooks" not in thing]
     things.sort(key=lambda thing: thing["kind"] != "Namespace")

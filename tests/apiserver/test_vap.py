@@ -20,10 +20,11 @@ from policies import cel
 from policies.objects import Ref
 from policies.rule import Action, Severity, find
 from tests.apiserver import build
-from tests.apiserver.guard import QUOTREE, ROOT, as_input, documents, eventually
+from tests.apiserver.guard import QUOTREE, ROOT, as_input, documents
 from tests.apiserver.harness import ControlPlane
 from tests.builders import typed
 from tests.policies.rules.test_cases import cases, judged, proposed
+from tests.waiting import eventually
 
 Manifest = dict[str, Any]
 NAMESPACES = ("ns", "team", "acme-vision")

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.apiserver import build
-from tests.apiserver.guard import ROOT, Guard, as_input, documents, eventually
+from tests.apiserver.guard import ROOT, Guard, as_input, documents
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.organisation import (
     ACCEPTED,
@@ -23,6 +23,7 @@ from tests.apiserver.organisation import (
     put_back,
     without_breaks,
 )
+from tests.waiting import eventually
 
 Manifest = dict[str, Any]
 

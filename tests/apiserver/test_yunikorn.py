@@ -21,8 +21,9 @@ from policies.configuration import YuniKornSettings
 from policies.dialects.core import POD
 from policies.objects import Ref
 from tests.apiserver import build
-from tests.apiserver.guard import QUOTREE, Guard, as_input, eventually
+from tests.apiserver.guard import QUOTREE, Guard, as_input
 from tests.apiserver.harness import ControlPlane
+from tests.waiting import eventually
 
 QUEUES = """
 partitions:

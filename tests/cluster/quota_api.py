@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-from collections.abc import Callable
 from typing import Any
 
 from cluster.reflector import Pacing
 from cluster.sources import FOLLOWED
 from policies.forest import Forest
-from tests.cluster.fake import PATIENCE, FakeApi, Handler, Reply, Seen, line, status
+from tests.cluster.fake import FakeApi, Handler, Reply, Seen, line, status
 
 Manifest = dict[str, Any]
 ALL = {resource for candidates in FOLLOWED.values() for resource in candidates}
@@ -104,13 +102,6 @@ def _selected(manifest: Manifest, seen: Seen) -> bool:
 def _plural(manifest: Manifest) -> str:
     kind = str(manifest["kind"]).lower()
     return f"{kind}s"
-
-
-def eventually(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "did not come true"
-        time.sleep(0.005)
 
 
 def names(forest: Forest) -> set[str]:

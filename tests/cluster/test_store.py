@@ -14,7 +14,8 @@ from policies.dialects import core, kueue, volcano
 from policies.objects import Ref
 from tests.builders import cluster_queue, cohort, forest, job, local_queue, pod_group, queue
 from tests.cluster.fake import FakeApi, status
-from tests.cluster.quota_api import ALL, QUICK, QuotaApi, eventually, names
+from tests.cluster.quota_api import ALL, QUICK, QuotaApi, names
+from tests.waiting import eventually
 
 # -- following ---------------------------------------------------------------------------------------------------------
 

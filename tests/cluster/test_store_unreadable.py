@@ -10,7 +10,8 @@ from cluster.sources import FOLLOWED
 from cluster.store import Store, load
 from policies.dialects import volcano
 from tests.builders import cohort, queue
-from tests.cluster.quota_api import Manifest, QuotaApi, eventually, names
+from tests.cluster.quota_api import Manifest, QuotaApi, names
+from tests.waiting import eventually
 
 
 @pytest.fixture

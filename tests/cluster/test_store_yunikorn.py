@@ -12,7 +12,8 @@ from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.objects import Ref
 from tests.builders import queue
 from tests.cluster.fake import status
-from tests.cluster.quota_api import QUICK, Manifest, QuotaApi, eventually, names
+from tests.cluster.quota_api import QUICK, Manifest, QuotaApi, names
+from tests.waiting import eventually
 
 
 def config_map(name: str, namespace: str = "yunikorn", **data: str) -> Manifest:

@@ -11,8 +11,8 @@ import pytest
 from cluster.client import Cluster
 from cluster.reflector import Pacing
 from reconciler.permit import KUEUE_LEASE, Claim, Manage, Never, Rival
-from tests.apiserver.guard import eventually
 from tests.cluster.fake import FakeApi, Handler, Reply, events, line, status
+from tests.waiting import eventually
 
 
 class Clock:

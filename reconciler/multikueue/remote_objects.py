@@ -1,0 +1,69 @@
+"""What is kept of a worker's queues and namespaces: whether they take workloads, and how much quota is free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from scheduling.objects import amounts
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.queue_settings import (
+    LocalQueueSettings,
+    QueueSettings,
+    read_local_queue_settings,
+    read_queue_settings,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """The condition Active of a queue; one that has none is taken to be active."""
+
+    active: bool = True
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteLocalQueue:
+    settings: LocalQueueSettings
+    activity: Activity = Activity()
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteClusterQueue:
+    """`reserved`: what all workloads hold of it by now, in base units."""
+
+    settings: QueueSettings
+    activity: Activity = Activity()
+    reserved: Mapping[FlavorResource, int] = field(default_factory=dict)
+
+
+def read_remote_local_queue(manifest: Manifest) -> RemoteLocalQueue:
+    return RemoteLocalQueue(read_local_queue_settings(manifest), _activity(manifest))
+
+
+def read_remote_cluster_queue(manifest: Manifest) -> RemoteClusterQueue:
+    return RemoteClusterQueue(read_queue_settings(manifest), _activity(manifest), dict(_reserved(manifest)))
+
+
+def read_remote_namespace(manifest: Manifest) -> str:
+    return text(metadata(manifest).get("name")) or ""
+
+
+def _activity(manifest: Manifest) -> Activity:
+    conditions = map(mapping, listing(mapping(manifest.get("status")).get("conditions")))
+    for condition in conditions:
+        if condition.get("type") == "Active":
+            reason, message = text(condition.get("reason")) or "", text(condition.get("message")) or ""
+            return Activity(condition.get("status") != "False", reason, message)
+    return Activity()
+
+
+def _reserved(manifest: Manifest) -> Iterator[tuple[FlavorResource, int]]:
+    for flavor in map(mapping, listing(mapping(manifest.get("status")).get("flavorsReservation"))):
+        for entry in map(mapping, listing(flavor.get("resources"))):
+            resource = text(entry.get("name")) or ""
+            amount = amounts.read({resource: entry.get("total")}).get(resource, 0)
+            yield FlavorResource(text(flavor.get("name")) or "", resource), amount

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from cluster.resource import JOBS, NAMESPACES, PRIORITY_CLASSES, Resource
+from cluster.resource import NAMESPACES, PRIORITY_CLASSES, Resource
 from cluster.stream import Manifest
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import mapping, metadata, text, texts
 from policies.limit_ranges import summarize
 from policies.quantity import Amounts
 from policies.requests import readable
-from reconciler.job_side import Packed
+from reconciler.packed import Packed
 from reconciler.patches import WORKLOADS
 from reconciler.stored import read_stored
 from scheduling.objects.priority import PriorityClasses, read_priority_classes
@@ -109,8 +109,8 @@ def _namespace(manifest: Manifest) -> Any:
     return text(meta.get("name")) or "", dict(texts(meta.get("labels")))
 
 
-def _ignore(*_: object) -> None:
-    """Kinds that the loop itself keeps."""
+def ignore(*_: object) -> None:
+    """For kinds that change nothing in the world: others keep them."""
 
 
 def _identity(manifest: Manifest) -> Manifest:
@@ -151,12 +151,11 @@ FOLLOWED: tuple[Followed, ...] = (
         lambda world, key, _: world.drop_local_queue(key),
         aside=read_stored,
     ),
-    Followed("LimitRange", LIMIT_RANGES, _identity, _ignore, _ignore),
-    Followed("RuntimeClass", RUNTIME_CLASSES, _identity, _ignore, _ignore),
-    Followed("WorkloadPriorityClass", _kueue("workloadpriorityclasses"), _identity, _ignore, _ignore),
-    Followed("PriorityClass", PRIORITY_CLASSES, _identity, _ignore, _ignore),
-    Followed("Workload", WORKLOADS, read_workload, _ignore, _ignore, aside=Packed.of),
-    Followed("Job", JOBS, Packed.of, _ignore, _ignore, labelled=QUEUE_NAME),
+    Followed("LimitRange", LIMIT_RANGES, _identity, ignore, ignore),
+    Followed("RuntimeClass", RUNTIME_CLASSES, _identity, ignore, ignore),
+    Followed("WorkloadPriorityClass", _kueue("workloadpriorityclasses"), _identity, ignore, ignore),
+    Followed("PriorityClass", PRIORITY_CLASSES, _identity, ignore, ignore),
+    Followed("Workload", WORKLOADS, read_workload, ignore, ignore, aside=Packed.of),
 )
 """In the order in which a world is best made: what others refer to first."""
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable
 
 from cluster.client import Cluster
 from cluster.reflector import ChangeKind, Pacing, Reflector
-from reconciler.feed import FOLLOWED, Followed, Listed, Seen
+from reconciler.feed import Followed, Listed, Seen
 
 
 def follow(
     cluster: Cluster,
     tell: Callable[[Seen | Listed], None],
-    followed: Iterable[Followed] = FOLLOWED,
+    followed: Iterable[Followed],
     pacing: Pacing | None = None,
 ) -> list[Reflector[Seen]]:
     """One reflector for each kind, started; the caller stops them."""

@@ -1,52 +1,30 @@
 """The batch Jobs of the loop: which of them are to be looked at, and what is asked for them.
 
-A Job and its Workload are kept packed: decisions go by what was read of them, and only a step needs the whole.
+A Job and its Workload are kept packed, since only a step needs the whole of them.
 """
 
 from __future__ import annotations
 
-import json
-import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Iterator
 
+from cluster.resource import JOBS
 from cluster.stream import Manifest
+from reconciler.events import About
+from reconciler.feed import QUEUE_NAME, Followed, Seen, ignore
 from reconciler.jobs.batch_job import orphaned, steps
 from reconciler.jobs.composed import workload_key
 from reconciler.jobs.step import JobSurroundings, Step
+from reconciler.packed import Packed
+from reconciler.side import Busy, Look, Turn
 from scheduling.objects.workload import Workload
 
-
-@dataclass(frozen=True, slots=True)
-class Packed:
-    """A manifest in a tenth of its size."""
-
-    content: bytes
-
-    @classmethod
-    def of(cls, manifest: Manifest) -> Packed:
-        return cls(zlib.compress(json.dumps(manifest, separators=(",", ":")).encode(), level=1))
-
-    def manifest(self) -> Manifest:
-        whole: Manifest = json.loads(zlib.decompress(self.content))
-        return whole
-
-
-class Stored(Protocol):
-    """A Workload as decisions see it, and packed."""
-
-    @property
-    def value(self) -> Any: ...
-
-    @property
-    def aside(self) -> Any: ...
+JOB = Followed("Job", JOBS, Packed.of, ignore, ignore, labelled=QUEUE_NAME)
 
 
 class JobSide:
-    """`stored` gives the Workload of that name as it is stored, None where there is none."""
+    followed: tuple[Followed, ...] = (JOB,)
 
-    def __init__(self, stored: Callable[[str], Stored | None]) -> None:
+    def __init__(self, stored: Look) -> None:
         self.around = JobSurroundings()
         self._stored = stored
         self._jobs: dict[str, Packed] = {}
@@ -55,8 +33,8 @@ class JobSide:
         self._dirty: dict[str, None] = {}
         self._loose: dict[str, None] = {}
 
-    def see(self, name: str, job: Packed | None) -> None:
-        """A Job is new, has changed, or is gone."""
+    def see(self, seen: Seen) -> None:
+        name, job = seen.key[1], seen.value
         before = self._workload_of.pop(name, None)
         if before is not None:
             self._job_of.pop(before, None)
@@ -72,7 +50,6 @@ class JobSide:
         self._dirty[name] = None
 
     def touch(self, workload: str) -> None:
-        """Something about the Workload changed: its Job may have something to do."""
         job = self._job_of.get(workload)
         if job is not None:
             self._dirty[job] = None
@@ -80,15 +57,11 @@ class JobSide:
             self._loose[workload] = None
 
     def renew(self, around: JobSurroundings) -> None:
-        """What all Jobs depend on has changed."""
         self.around = around
         self._dirty.update(dict.fromkeys(self._jobs))
 
-    def due(self, busy: Callable[[str, str], bool], now: int) -> Iterator[tuple[str, str, Step]]:
-        """The next step of each Job that may have one, as (job, workload, step).
-
-        Those of which a write is under way (`busy`) are left for later.
-        """
+    def due(self, busy: Busy, now: int) -> Iterator[Turn]:
+        """The next step of each Job that may have one; no step while its Workload is being written either."""
         names, self._dirty = self._dirty, {}
         for name in names:
             packed = self._jobs.get(name)
@@ -100,10 +73,10 @@ class JobSide:
                 continue
             whole, read = self._whole(workload)
             for step in steps(packed.manifest(), whole, read, self.around, now):
-                yield name, workload, step
+                yield _turn(name, workload, step)
         yield from self._due_loose(busy)
 
-    def _due_loose(self, busy: Callable[[str, str], bool]) -> Iterator[tuple[str, str, Step]]:
+    def _due_loose(self, busy: Busy) -> Iterator[Turn]:
         """Workloads that are to go and whose Job is gone."""
         names, self._loose = self._loose, {}
         for name in names:
@@ -114,10 +87,19 @@ class JobSide:
                 self._loose[name] = None
                 continue
             for step in orphaned(whole, read):
-                yield "", name, step
+                yield _turn("", name, step)
 
     def _whole(self, name: str) -> tuple[Manifest | None, Workload | None]:
         found = self._stored(name)
         if found is None or found.aside is None:
             return None, None
         return found.aside.manifest(), found.value
+
+
+def _turn(job: str, workload: str, step: Step) -> Turn:
+    """What is written is the Job or its Workload; the Event is about the Job."""
+    namespace, _, name = job.partition("/")
+    about = About("batch/v1", "Job", namespace, name) if name else None
+    of_job = step.action is not None and step.action.resource == JOBS
+    key = ("Job", job) if of_job else ("Workload", workload)
+    return Turn(key, step.action, about, step.reason, step.message, step.warning)

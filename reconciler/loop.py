@@ -10,22 +10,24 @@ import heapq
 import logging
 import queue
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from cluster.actions import Action, Delete, Patch
 from cluster.errors import Conflict, NotFound
-from cluster.resource import JOBS
-from reconciler.feed import Followed, Key, Listed, Seen, Surroundings, by_kind
+from reconciler.call import Call
+from reconciler.feed import FOLLOWED, Followed, Key, Listed, Seen, Surroundings, by_kind
 from reconciler.job_side import JobSide
 from reconciler.jobs.step import JobSurroundings
+from reconciler.known import Known
 from reconciler.neighbourhood import concerned, lifecycle_of
 from reconciler.patches import ADMISSION_MANAGER, alike, spec_patch, status_patch
 from reconciler.retries import Retries, refused
+from reconciler.side import MakeSide, Side
 from reconciler.status_side import StatusSide
 from reconciler.teller import Teller
-from reconciler.versions import older, reached
+from reconciler.versions import older
 from reconciler.writer import Failed, Outcome, Read, Round, Written
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.outcome import reserved, waiting
@@ -39,7 +41,8 @@ from scheduling.world.world import World
 log = logging.getLogger(__name__)
 
 _CYCLES = 100  # in one round; then the inbox is looked at again
-WORKLOAD, JOB, EVENT = "Workload", "Job", "Event"
+WORKLOAD, EVENT = "Workload", "Event"
+Message: TypeAlias = Seen | Listed | Outcome | Call
 
 
 @dataclass
@@ -47,8 +50,8 @@ class Loop:
     """`write` carries an action out and tells the inbox. `may_write`: see cluster.lease. `relist` has all objects of a
     kind read anew, None where nobody else ever writes.
 
-    `waiting`: how long pods are waited for, None for ever. `with_statuses`: queues show what they hold, Events what
-    happens. `clock` gives the moment in nanoseconds.
+    `sides` look after what is not a Workload. `waiting`: how long pods are waited for, None for ever. `with_statuses`:
+    queues show what they hold, Events what happens. `clock` gives the moment in nanoseconds.
     """
 
     world: World
@@ -56,18 +59,19 @@ class Loop:
     read: Callable[[Key, str], None]
     may_write: Callable[[], bool]
     relist: Callable[[Followed], None] | None = None
+    sides: Sequence[MakeSide] = (JobSide,)
     waiting: WaitForPodsReady | None = None
     with_statuses: bool = True
     clock: Callable[[], int] = time.time_ns
-    inbox: queue.SimpleQueue[Seen | Listed | Outcome] = field(default_factory=queue.SimpleQueue)
+    inbox: queue.SimpleQueue[Message] = field(default_factory=queue.SimpleQueue)
     stats: Round = field(default_factory=Round)
 
     def __post_init__(self) -> None:
         self.engine = Engine(self.world)
-        self.followed: dict[str, Followed] = dict(by_kind())
-        self.listed: set[str] = set()
-        self.stored: dict[Key, Seen] = {}
-        self.jobs = JobSide(lambda name: self.stored.get((WORKLOAD, name)))
+        self.known = Known()
+        self.beside: list[Side] = [make(self._stored) for make in self.sides]
+        self.shown = {each.kind: [side for side in self.beside if each in side.followed] for each in self._all()}
+        self.followed: dict[str, Followed] = {**by_kind(self._all()), **by_kind()}
         self.teller = Teller()
         self.statuses = StatusSide(self.world, self._aside, self.teller)
         self.flying: set[Key] = set()
@@ -77,9 +81,14 @@ class Loop:
         self.alarms: list[tuple[int, str]] = []
         self.surroundings = Surroundings()
         self.retries = Retries(self.clock)
-        self.passed: dict[str, str] = {}
         self.unfinished = False
         self.led = self.relist is None
+
+    def _all(self) -> tuple[Followed, ...]:
+        return *FOLLOWED, *(each for side in self.beside for each in side.followed)
+
+    def _stored(self, name: str) -> Seen | None:
+        return self.known.get((WORKLOAD, name))
 
     # --- one round
 
@@ -94,7 +103,7 @@ class Loop:
     def _lead(self, leads: bool) -> None:
         """Who begins to write reads the Workloads anew: the watch may lag behind what the one before gave away."""
         if leads and not self.led and self.relist is not None:
-            self.listed.discard(WORKLOAD)
+            self.known.listed.discard(WORKLOAD)
             self.relist(self.followed[WORKLOAD])
         self.led = leads
 
@@ -104,7 +113,7 @@ class Loop:
     @property
     def complete(self) -> bool:
         """Whether every kind was listed: before that nothing may be concluded."""
-        return self.listed >= self.followed.keys()
+        return self.known.listed >= self.followed.keys()
 
     def _now(self) -> int:
         """The moment in whole seconds, since that is what conditions hold."""
@@ -130,46 +139,28 @@ class Loop:
 
     # --- what is seen
 
-    def _take(self, message: Seen | Listed | Outcome) -> None:
+    def _take(self, message: Message) -> None:
         match message:
             case Seen():
-                self._pass(message.key[0], message.version)
+                self.known.advance(message.key[0], message.version)
                 self._see(message)
             case Listed():
-                self._replace(message)
+                for seen in self.known.replaced(message):
+                    self._see(seen)
             case Written():
                 self._written(message)
             case Read():
                 self._answered(self.followed[message.key[0]].seen(message.manifest))
             case Failed():
                 self._failed(message)
-
-    def _replace(self, listed: Listed) -> None:
-        """These are all: what else there was of the kind is gone. A list that is overtaken tells nothing."""
-        if older(listed.version, self.passed.get(listed.kind, "")):
-            return
-        self._pass(listed.kind, listed.version)
-        there = {seen.key for seen in listed.objects}
-        for key in [key for key in self.stored if key[0] == listed.kind and key not in there]:
-            self._see(Seen(key, listed.version, None))
-        for seen in listed.objects:
-            self._see(seen)
-        self.listed.add(listed.kind)
-
-    def _pass(self, kind: str, version: str) -> None:
-        """So far the kind is known."""
-        if not older(version, self.passed.get(kind, "")):
-            self.passed[kind] = version
+            case Call():
+                message.run()
 
     def _see(self, seen: Seen) -> None:
         """Take an object in, unless a newer one is known."""
-        before = self.stored.get(seen.key)
-        if before is not None and older(seen.version, before.version):
+        before = self.known.get(seen.key)
+        if not self.known.take(seen):
             return
-        if seen.value is None:
-            self.stored.pop(seen.key, None)
-        else:
-            self.stored[seen.key] = seen
         if before is None or before.version != seen.version:
             self.retries.forget(seen.key[1])
             if seen.key[0] == WORKLOAD and before is not None and seen.value is not None and self.led:
@@ -180,19 +171,18 @@ class Loop:
         kind, name = seen.key
         if kind == WORKLOAD:
             self._enter(name)
-        elif kind == JOB:
-            self.jobs.see(name, seen.value)
         elif kind in Surroundings.KINDS:
             self.surroundings.put(self.world, seen, self._now())
             self._renew_jobs()
         else:
             self._change(self.followed[kind], seen)
             self.statuses.touch(seen.key)
+        for side in self.shown[kind]:
+            side.see(seen)
 
     def _answered(self, seen: Seen) -> None:
-        """What a request of ours brought; a watch that is past it knows better, above all that the object is gone."""
-        kind, _ = seen.key
-        if seen.key in self.stored or not reached(self.passed.get(kind, ""), seen.version):
+        """What a request of ours brought."""
+        if self.known.tells_news(seen):
             self._see(seen)
         self._finish(seen.key)
 
@@ -207,7 +197,8 @@ class Loop:
     def _renew_jobs(self) -> None:
         """What Jobs are started and prioritized by has changed."""
         classes, flavors = self.surroundings.classes(), self.world.state.flavors
-        self.jobs.renew(JobSurroundings(classes, flavors, pods_ready=self.waiting is not None))
+        for side in self.beside:
+            side.renew(JobSurroundings(classes, flavors, pods_ready=self.waiting is not None))
 
     def _change(self, followed: Followed, seen: Seen) -> None:
         if seen.value is None:
@@ -222,11 +213,12 @@ class Loop:
     def _enter(self, name: str) -> None:
         """The world goes by the stored object, but while a write of ours is under way by what that will make of it."""
         self.dirty[name] = None
-        self.jobs.touch(name)
+        for side in self.beside:
+            side.touch(name)
         if name in self.sent:
             return
         self.wanted.pop(name, None)
-        seen = self.stored.get((WORKLOAD, name))
+        seen = self._stored(name)
         if seen is None:
             self.world.drop_workload(name)
             return
@@ -249,11 +241,11 @@ class Loop:
             self._finish(outcome.key)  # the watch tells when it is gone
             return
         seen = self.followed[kind].seen(outcome.manifest)
-        before = self.stored.get(seen.key)
+        before = self.known.get(seen.key)
         if kind == WORKLOAD and before is not None and not older(seen.version, before.version):
             expected, wanted = self.sent.get(name), self.wanted.get(name)
             if wanted is not None and expected is not None and alike(seen.value, expected):
-                self.stored[seen.key] = seen
+                self.known.take(seen)
                 del self.sent[name], self.wanted[name]
                 if self._submit(wanted):
                     return
@@ -291,9 +283,9 @@ class Loop:
 
     def _not_found(self, key: Key, action: Action | None) -> None:
         """It is gone, unless it is known by now to have come back."""
-        seen = self.stored.get(key)
+        seen = self.known.get(key)
         if seen is not None and isinstance(action, Patch) and action.resource_version == seen.version:
-            del self.stored[key]
+            self.known.forget(key)
         self._finish(key)
 
     # --- what is decided
@@ -304,7 +296,7 @@ class Loop:
         names, self.dirty = self.dirty, {}
         for name in names:
             self._step(name, now)
-        self._step_jobs(now)
+        self._turn(now)
         self.unfinished = True
         for _ in range(_CYCLES):
             decisions = self.engine.step(now)
@@ -329,13 +321,13 @@ class Loop:
         self.write(key, action)
 
     def _aside(self, key: Key) -> Any:
-        seen = self.stored.get(key)
+        seen = self.known.get(key)
         return seen.aside if seen is not None else None
 
     def _ring(self, name: str) -> None:
         """Its time has come: for a step, or after a rest for its queue."""
         self.dirty[name] = None
-        seen = self.stored.get((WORKLOAD, name))
+        seen = self._stored(name)
         if seen is not None and name not in self.sent and not self.retries.resting(name):
             self.world.put_workload(seen.value, self._now())
 
@@ -349,13 +341,13 @@ class Loop:
             self.world.put_workload(after, now)
             self._submit(after)
 
-    def _step_jobs(self, now: int) -> None:
-        for job, workload, step in self.jobs.due(self._busy, now):
-            self.teller.stepped(job, step, now)
-            if step.action is None:
-                continue
-            key = (JOB, job) if step.action.resource == JOBS else (WORKLOAD, workload)
-            self._fly(key, step.action)
+    def _turn(self, now: int) -> None:
+        """What each side asks for."""
+        for side in self.beside:
+            for turn in side.due(self._busy, now):
+                self.teller.turned(turn, now)
+                if turn.action is not None:
+                    self._fly(turn.key, turn.action)
 
     def _busy(self, kind: str, name: str) -> bool:
         """Whether a write of the object is under way, or has to wait."""
@@ -386,7 +378,7 @@ class Loop:
         if after.key in self.sent:
             self.wanted[after.key] = after
             return True
-        seen = self.stored.get((WORKLOAD, after.key))
+        seen = self._stored(after.key)
         if seen is None or self._busy(WORKLOAD, after.key):
             return False  # gone, at rest, or its Job writes: what comes of that is decided on anew
         patch = spec_patch(seen.value, after) or status_patch(seen.value, after, ADMISSION_MANAGER)

@@ -7,13 +7,14 @@ import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from cluster.client import Cluster
-from reconciler.feed import Listed, Seen
+from reconciler.call import asked
 from reconciler.follow import follow
-from reconciler.loop import Loop
+from reconciler.loop import Loop, Message
 from reconciler.permit import Permit
-from reconciler.writer import Outcome, Writer
+from reconciler.writer import Writer
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import DEFAULT, Counting
 from scheduling.quota.state import Options
@@ -21,6 +22,7 @@ from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Reconciler:
         self._ended = threading.Event()
         may_write: Callable[[], bool] = lease.held if lease is not None else lambda: not self._ended.is_set()
         world = World(settings.options, settings.ordering, settings.counting)
-        inbox: queue.SimpleQueue[Seen | Listed | Outcome] = queue.SimpleQueue()
+        inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._writer = Writer(cluster, inbox.put, may_write)
         write, read, relist = self._writer.write, self._writer.read, self._writer.relist
         self.loop = Loop(world, write, read, may_write, relist, waiting=settings.waiting, inbox=inbox)
@@ -51,7 +53,7 @@ class Reconciler:
 
     def start(self) -> None:
         """Begin to follow; returns at once."""
-        self._reflectors = follow(self._cluster, self.loop.inbox.put)
+        self._reflectors = follow(self._cluster, self.loop.inbox.put, self.loop.followed.values())
         if self._lease is not None:
             self._lease.start()
         self._thread.start()
@@ -80,7 +82,20 @@ class Reconciler:
 
     def unknown(self) -> list[str]:
         """The kinds that were not listed yet."""
-        return sorted(self.loop.followed.keys() - self.loop.listed)
+        return sorted(self.loop.followed.keys() - self.loop.known.listed)
+
+    def ask(self, question: Callable[[Loop], T], timeout: float = 5.0) -> T:
+        """What `question` reads of the loop, in its thread between two steps; it must be short.
+
+        Raises TimeoutError where the loop has no time for it within so many seconds, and what the question raises.
+        """
+        call, answer = asked(lambda: question(self.loop))
+        self.loop.inbox.put(call)
+        try:
+            return answer.result(timeout)
+        except TimeoutError:
+            answer.cancel()
+            raise
 
     def _run(self) -> None:
         try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cluster.actions import Create
-from reconciler.events import About, Events
-from reconciler.jobs.step import Step
+from reconciler.events import Events
+from reconciler.side import Turn
 from reconciler.telling import Nodes, tell_change, tell_preemption
 from scheduling.objects.workload import Workload
 from scheduling.quota.touched import Touch
@@ -27,12 +27,10 @@ class Teller:
     def preempted(self, decision: Preempt, now: int) -> None:
         tell_preemption(self._events, decision, now)
 
-    def stepped(self, job: str, step: Step, now: int) -> None:
-        """Of `namespace/name`; not every step is worth an Event."""
-        namespace, _, name = job.partition("/")
-        if step.reason and name:
-            about = About("batch/v1", "Job", namespace, name)
-            self._events.tell(about, step.reason, step.message, now, warning=step.warning)
+    def turned(self, turn: Turn, now: int) -> None:
+        """Not every turn is worth an Event."""
+        if turn.reason and turn.about is not None:
+            self._events.tell(turn.about, turn.reason, turn.message, now, warning=turn.warning)
 
     def stopped(self, world: World, touched: Iterable[Touch], now: int) -> None:
         """Queues and Cohorts that may have stopped admitting, or gone on."""

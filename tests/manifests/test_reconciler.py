@@ -12,6 +12,7 @@ from cli.serve import reconciler as command
 from reconciler.configured import read_configured
 from reconciler.feed import FOLLOWED
 from reconciler.health import HealthServer
+from reconciler.job_side import JobSide
 from reconciler.permit import KUEUE_LEASE
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
@@ -59,7 +60,7 @@ def test_the_webhook_alone_stays_the_default() -> None:
 
 
 def test_it_may_follow_exactly_what_it_follows() -> None:
-    followed = {(each.resource.group, each.resource.plural) for each in FOLLOWED}
+    followed = {(each.resource.group, each.resource.plural) for each in (*FOLLOWED, *JobSide.followed)}
     role = only("ClusterRole")
 
     assert allowed(role, "list") == followed

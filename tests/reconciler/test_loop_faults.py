@@ -88,7 +88,13 @@ class Storm:
         """A process that begins: it knows nothing but what it lists."""
         self.api.answers.clear()
         self.loop = Loop(
-            World(), self.api.write, self.api.read, lambda: self.leads, with_statuses=False, clock=lambda: self.now
+            World(),
+            self.api.write,
+            self.api.read,
+            lambda: self.leads,
+            sides=(),
+            with_statuses=False,
+            clock=lambda: self.now,
         )
         for each in FOLLOWED:
             self.api.relist(each.kind)

@@ -1,0 +1,54 @@
+"""What is known of the objects of a cluster, and how far: watches, lists and answers may overtake each other."""
+
+from __future__ import annotations
+
+from reconciler.feed import Key, Listed, Seen
+from reconciler.versions import older, reached
+
+
+class Known:
+    """The newest that was seen of each object. `listed`: the kinds of which all is known."""
+
+    def __init__(self) -> None:
+        self.listed: set[str] = set()
+        self._objects: dict[Key, Seen] = {}
+        self._passed: dict[str, str] = {}
+
+    def get(self, key: Key) -> Seen | None:
+        return self._objects.get(key)
+
+    def take(self, seen: Seen) -> bool:
+        """Keep it, unless a newer one is known: then False."""
+        before = self._objects.get(seen.key)
+        if before is not None and older(seen.version, before.version):
+            return False
+        if seen.value is None:
+            self._objects.pop(seen.key, None)
+        else:
+            self._objects[seen.key] = seen
+        return True
+
+    def forget(self, key: Key) -> None:
+        self._objects.pop(key, None)
+
+    def advance(self, kind: str, version: str) -> None:
+        """So far the kind is known."""
+        if not older(version, self._passed.get(kind, "")):
+            self._passed[kind] = version
+
+    def replaced(self, listed: Listed) -> list[Seen]:
+        """These are all: what is to be taken in so that there is nothing else of the kind.
+
+        A list that is overtaken tells nothing.
+        """
+        if older(listed.version, self._passed.get(listed.kind, "")):
+            return []
+        self.advance(listed.kind, listed.version)
+        self.listed.add(listed.kind)
+        there = {seen.key for seen in listed.objects}
+        gone = [key for key in self._objects if key[0] == listed.kind and key not in there]
+        return [*(Seen(key, listed.version, None) for key in gone), *listed.objects]
+
+    def tells_news(self, seen: Seen) -> bool:
+        """Whether an answer to a request still counts: a watch that is past it knows better that it is gone."""
+        return seen.key in self._objects or not reached(self._passed.get(seen.key[0], ""), seen.version)

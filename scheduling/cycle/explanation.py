@@ -126,7 +126,7 @@ def explain(world: World, key: str, position: int | None = None, seen: Seen | No
     queue = world.state.queues[name]
     pending = world.queues.pending[name]
     if position is None:
-        position = 1 + [entry.key for entry in pending.entries()].index(key)
+        position = pending.places().position(key)
     if stopped := world.stop(queue) or (f"ClusterQueue {name} is inactive: {queue.inactive}" if queue.inactive else ""):
         return Explanation(key, name, "Suspended", stopped, position)
     wait = world.found_out(key)

@@ -15,6 +15,7 @@ from fractions import Fraction
 from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.objects.workload import EVICTED, REQUEUED, Workload
 from scheduling.queues.entry import Entry, Group, GroupId, Order, room_for
+from scheduling.queues.places import Places
 from scheduling.status.requeue import backoff_over
 
 __all__ = ["Entry", "Order", "PendingQueue", "Requeue"]
@@ -76,12 +77,14 @@ class PendingQueue:
         self._misfits: dict[str, Entry] = {}
         self._heads: list[tuple[Order, GroupId]] = []
         self._flushed_since_pop = False
+        self._places: Places | None = None
 
     # --- in and out
 
     def push(self, entry: Entry, now: int) -> None:
         """A workload that is new or has changed. One set aside stays there unless what may have held it up changed."""
         old = self.get(entry.key)
+        self._moved(entry.key)
         if old is not None:
             self._carry(old, entry)
         parked = self._parked_at(entry.key)
@@ -106,6 +109,7 @@ class PendingQueue:
         entry = self.head()
         if entry is not None:
             self._flushed_since_pop = False
+            self._moved(entry.key)
             self._remove_active(entry)
         return entry
 
@@ -127,6 +131,7 @@ class PendingQueue:
     def requeue(self, entry: Entry, reason: Requeue, now: int) -> bool:
         """Give back an entry that was popped and tried. Whether it is active again; else it was set aside."""
         there = self.get(entry.key)
+        self._moved(entry.key)
         if there is not None:
             self._carry(entry, there)
             return entry.key in self._active
@@ -151,6 +156,7 @@ class PendingQueue:
 
     def drop(self, key: str, forget_sticky: bool = True) -> Entry | None:
         """Take a workload out wherever it waits."""
+        self._moved(key)
         if forget_sticky and self.sticky == key:
             self.sticky = None
         entry = self._active.get(key)
@@ -241,14 +247,29 @@ class PendingQueue:
 
     def entries(self) -> list[Entry]:
         """All, in the order of the queue."""
-        waiting = [*self._active.values(), *self._misfits.values()]
-        waiting += [entry for parked in self._parked.values() for entry in parked.values()]
+        waiting = self._waiting()
         if self.usage_of is None:
             return sorted(waiting, key=lambda entry: (entry.key != self._first(), entry.order))
         usage = {queue: self.usage_of(queue) for queue in {_local_queue(entry) for entry in waiting}}
         return sorted(waiting, key=lambda entry: (usage[_local_queue(entry)], entry.key != self._first(), entry.order))
 
+    def places(self) -> Places:
+        """Who stands where, until something changes: for one of many, where `entries` would sort them all."""
+        if self._places is None:
+            self._places = Places(self._waiting())
+        self._places.catch_up(self.get)
+        self._places.usage_of, self._places.first = self.usage_of, self._first()
+        return self._places
+
     # --- inside
+
+    def _waiting(self) -> list[Entry]:
+        parked = (entry for parked in self._parked.values() for entry in parked.values())
+        return [*self._active.values(), *self._misfits.values(), *parked]
+
+    def _moved(self, key: str) -> None:
+        if self._places is not None and not self._places.moved(key):
+            self._places = None
 
     def _first(self) -> str | None:
         return self.sticky if self.strategy == BEST_EFFORT_FIFO else None

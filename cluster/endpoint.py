@@ -10,7 +10,7 @@ import os
 import socket
 import ssl
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,6 +60,22 @@ def from_kubeconfig(context: str | None = None, kubeconfig: str | None = None) -
     except Exception as error:  # a foreign parser of a file that people edit: any exception means "not readable"
         chosen = f"context {context!r}" if context else "the current context"
         raise NotConfigured(f"{files}: {chosen} cannot be used: {_text(error)}") from error
+
+
+def from_content(content: Mapping[str, Any], called: str) -> Endpoint:
+    """The endpoint of the current context of a kubeconfig that is at hand, `called` so in messages.
+
+    Nothing is written back. Raises NotConfigured.
+    """
+    from kubernetes import config
+
+    try:
+        with _LOADING:
+            settings = _new_configuration()
+            config.load_kube_config_from_dict(dict(content), client_configuration=settings, persist_config=False)
+            return _endpoint(settings)
+    except Exception as error:  # as above
+        raise NotConfigured(f"{called} cannot be used: {_text(error)}") from error
 
 
 def from_service_account() -> Endpoint:

@@ -166,12 +166,22 @@ class LocalQueueSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckParameters:
+    """The object that an AdmissionCheck names for its controller."""
+
+    group: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckSettings:
-    """An AdmissionCheck. `active`: its controller says that it works."""
+    """An AdmissionCheck. `active`: its controller says that it works. `parameters` None: it names no object."""
 
     name: str
     controller: str
     active: bool
+    parameters: CheckParameters | None = None
 
 
 def read_local_queue_settings(manifest: Manifest) -> LocalQueueSettings:
@@ -188,8 +198,17 @@ def read_local_queue_settings(manifest: Manifest) -> LocalQueueSettings:
 
 def read_check_settings(manifest: Manifest) -> CheckSettings:
     conditions = map(mapping, listing(mapping(manifest.get("status")).get("conditions")))
+    spec = mapping(manifest.get("spec"))
     return CheckSettings(
         text(mapping(manifest.get("metadata")).get("name")) or "",
-        text(mapping(manifest.get("spec")).get("controllerName")) or "",
+        text(spec.get("controllerName")) or "",
         any(condition.get("type") == "Active" and condition.get("status") == "True" for condition in conditions),
+        _parameters(spec.get("parameters")),
     )
+
+
+def _parameters(given: object) -> CheckParameters | None:
+    named = mapping(given)
+    if not named:
+        return None
+    return CheckParameters(*(text(named.get(key)) or "" for key in ("apiGroup", "kind", "name")))

@@ -1,0 +1,121 @@
+"""MultiKueueCluster and MultiKueueConfig, as far as anything goes by them.
+
+Source: Kueue v0.19, apis/kueue/v1beta2/multikueue_types.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from cluster.resource import Resource
+from policies.dialects.kueue_kinds import GROUP
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from reconciler.feed import VERSION, Followed, ignore
+from reconciler.stored import read_stored
+from scheduling.objects import times
+
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+"""The controller of AdmissionChecks that place workloads on other clusters."""
+ACTIVE = "Active"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretSource:
+    """A Secret in the manager's own namespace."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathSource:
+    """A file of the manager's container."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSource:
+    """A ClusterProfile in the manager's own namespace."""
+
+    name: str
+
+
+Source: TypeAlias = SecretSource | PathSource | ProfileSource
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """The condition Active as it is stored; `since` (nanoseconds) is its last transition, 0 where there is none."""
+
+    status: str = "Unknown"
+    reason: str = ""
+    message: str = ""
+    since: int = 0
+
+    @property
+    def holds(self) -> bool:
+        return self.status == "True"
+
+
+@dataclass(frozen=True, slots=True)
+class MultiKueueCluster:
+    """`source` None: it cannot be read."""
+
+    name: str
+    source: Source | None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    active: Activity = Activity()
+    deleting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MultiKueueConfig:
+    """`clusters` are names of MultiKueueClusters in their order."""
+
+    name: str
+    clusters: tuple[str, ...] = ()
+
+
+def read_multikueue_cluster(manifest: Manifest) -> MultiKueueCluster:
+    meta, spec = metadata(manifest), mapping(manifest.get("spec"))
+    return MultiKueueCluster(
+        text(meta.get("name")) or "",
+        _source(mapping(spec.get("clusterSource"))),
+        texts(meta.get("labels")),
+        read_activity(manifest),
+        bool(meta.get("deletionTimestamp")),
+    )
+
+
+def read_multikueue_config(manifest: Manifest) -> MultiKueueConfig:
+    clusters = filter(None, map(text, listing(mapping(manifest.get("spec")).get("clusters"))))
+    return MultiKueueConfig(text(metadata(manifest).get("name")) or "", tuple(clusters))
+
+
+def read_activity(manifest: Manifest) -> Activity:
+    for condition in map(mapping, listing(mapping(manifest.get("status")).get("conditions"))):
+        if condition.get("type") == ACTIVE:
+            status, reason, message = (text(condition.get(key)) or "" for key in ("status", "reason", "message"))
+            return Activity(status, reason, message, times.parse(condition.get("lastTransitionTime")))
+    return Activity()
+
+
+def _source(given: Mapping[str, object]) -> Source | None:
+    profile, config = mapping(given.get("clusterProfileRef")), mapping(given.get("kubeConfig"))
+    if profile:
+        return ProfileSource(text(profile.get("name")) or "")
+    if not config:
+        return None
+    location = text(config.get("location")) or ""
+    return PathSource(location) if config.get("locationType") == "Path" else SecretSource(location)
+
+
+MULTIKUEUE_CLUSTERS = Resource(GROUP, VERSION, "multikueueclusters", namespaced=False)
+MULTIKUEUE_CONFIGS = Resource(GROUP, VERSION, "multikueueconfigs", namespaced=False)
+CLUSTERS = Followed(
+    "MultiKueueCluster", MULTIKUEUE_CLUSTERS, read_multikueue_cluster, ignore, ignore, aside=read_stored
+)
+CONFIGS = Followed("MultiKueueConfig", MULTIKUEUE_CONFIGS, read_multikueue_config, ignore, ignore)
+"""What sides follow of the manager's own cluster."""

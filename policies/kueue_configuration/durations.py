@@ -1,0 +1,27 @@
+"""Durations as Go writes them, such as 1h30m or -1ns."""
+
+from __future__ import annotations
+
+import re
+
+_UNITS = {"h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 1000, "µs": 1000, "ns": 1}
+_PART = re.compile(r"([0-9]+)(?:\.([0-9]{1,9}))?(h|ms|m|s|us|µs|ns)")
+_DURATION = re.compile(rf"([-+]?)((?:{_PART.pattern})+)").fullmatch
+_LONGEST = 100
+"""Characters of a duration that are read."""
+
+
+def nanoseconds(value: object) -> int | None:
+    """None for what is no duration."""
+    if value == "0":
+        return 0
+    found = _DURATION(value) if isinstance(value, str) and len(value) <= _LONGEST else None
+    if found is None:
+        return None
+    length = sum(_length(*part.groups(default="")) for part in _PART.finditer(found[2]))
+    return -length if found[1] == "-" else length
+
+
+def _length(whole: str, fraction: str, unit: str) -> int:
+    length: int = _UNITS[unit]
+    return int(whole) * length + int(fraction or 0) * length // int("1" + "0" * len(fraction))

@@ -1,0 +1,47 @@
+"""One fault of a Configuration, by the type and the field that Kueue reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """`type` is Kubernetes' name for the kind of fault, such as FieldValueInvalid; `field` a path like `a.b[0].c`."""
+
+    type: str
+    field: str
+    message: str
+
+
+def invalid(field: str, message: str) -> Fault:
+    return Fault("FieldValueInvalid", field, message)
+
+
+def required(field: str, message: str = "is missing; give it a value") -> Fault:
+    return Fault("FieldValueRequired", field, message)
+
+
+def duplicate(field: str, value: object) -> Fault:
+    return Fault("FieldValueDuplicate", field, f"{_short(value)} stands there twice; keep one of them")
+
+
+def forbidden(field: str, message: str) -> Fault:
+    return Fault("FieldValueForbidden", field, message)
+
+
+def unsupported(field: str, value: object, *known: str) -> Fault:
+    return Fault("FieldValueNotSupported", field, f"{_short(value)} is unknown; write {' or '.join(known)}")
+
+
+def too_many(field: str, count: int, most: int) -> Fault:
+    return Fault("FieldValueTooMany", field, f"{count} entries; at most {most} are allowed")
+
+
+def too_long(field: str, most: int) -> Fault:
+    return Fault("FieldValueTooLong", field, f"longer than {most} characters; shorten it")
+
+
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else f"{shown[:77]}..."

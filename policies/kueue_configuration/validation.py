@@ -1,0 +1,54 @@
+"""What Kueue's manager refuses of its Configuration, so that one file can be judged before either of the two runs it.
+
+Source: Kueue v0.19, pkg/config, validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from policies.dialects.reading import Manifest
+from policies.errors import BadConfiguration
+from policies.kueue_configuration.defaults import defaulted
+from policies.kueue_configuration.devices import device_classes
+from policies.kueue_configuration.fault import Fault
+from policies.kueue_configuration.metric_labels import metric_labels
+from policies.kueue_configuration.multikueue import multikueue
+from policies.kueue_configuration.namespaces import integrations, managed_namespaces
+from policies.kueue_configuration.sections import (
+    admission_fair_sharing,
+    certificates,
+    fair_sharing,
+    pods_ready,
+    quota_check,
+    retention,
+    transformations,
+    visibility,
+)
+from policies.kueue_configuration.tls import tls
+
+
+def faults(configuration: Manifest, gates: Mapping[str, bool] | None = None) -> Iterator[Fault]:
+    """Of a configuration as it is, without defaults. `gates` are feature gates set otherwise than by default."""
+    gates = gates or {}
+    yield from pods_ready(configuration)
+    yield from integrations(configuration)
+    yield from multikueue(configuration)
+    yield from fair_sharing(configuration)
+    yield from admission_fair_sharing(configuration)
+    yield from certificates(configuration)
+    yield from transformations(configuration)
+    yield from device_classes(configuration, gates)
+    yield from managed_namespaces(configuration)
+    yield from retention(configuration)
+    yield from tls(configuration)
+    yield from visibility(configuration)
+    yield from metric_labels(configuration)
+    if gates.get("QuotaCheckStrategy", True):
+        yield from quota_check(configuration)
+
+
+def refuse_faults(configuration: Manifest, gates: Mapping[str, bool] | None = None) -> None:
+    """With the defaults put in. Raises BadConfiguration for the first fault, with its path."""
+    for fault in faults(defaulted(configuration), gates):
+        raise BadConfiguration(fault.message, fault.field)

@@ -8,9 +8,11 @@ from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
+from policies.dialects.job_shape import JobShape
 from policies.errors import BadConfiguration, UnknownRule
 from policies.forest import Forest
-from policies.objects import Ref
+from policies.job_descriptions import read_jobs
+from policies.objects import GroupKind, Ref
 from policies.rule import Action, Finding, Profile, Rule, find
 from policies.section import Section
 
@@ -155,12 +157,20 @@ class YuniKornSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ReconcilerSettings:
+    """`jobs` are the kinds that the file describes, beside those that are known."""
+
+    jobs: Mapping[GroupKind, JobShape] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     profile: Profile = Profile.STRICT
     overrides: tuple[Override, ...] = ()
     kueue: KueueSettings = field(default_factory=KueueSettings)
     volcano: VolcanoSettings = VolcanoSettings()
     yunikorn: YuniKornSettings = YuniKornSettings()
+    reconciler: ReconcilerSettings = field(default_factory=ReconcilerSettings)
     waivable: frozenset[str] = frozenset()
 
     def silences(self, rule: Rule) -> bool:
@@ -185,7 +195,7 @@ class Configuration:
         if top.text("apiVersion") != API_VERSION or top.text("kind") != KIND:
             raise BadConfiguration(f"expected apiVersion {API_VERSION} and kind {KIND}")
         volcano, yunikorn, exemptions = (top.section(key) for key in ("volcano", "yunikorn", "exemptions"))
-        kueue = top.section("kueue")
+        kueue, reconciler = top.section("kueue"), top.section("reconciler")
         gates, admission = kueue.section("featureGates"), yunikorn.section("admission")
         configuration = cls(
             profile=Profile(top.text("profile", Profile.STRICT, among=list(Profile))),
@@ -210,8 +220,9 @@ class Configuration:
                 follow=yunikorn.flag("follow", True),
                 admission=_admission(admission),
             ),
+            reconciler=ReconcilerSettings(jobs=read_jobs(reconciler)),
         )
-        for section in (top, kueue, gates, volcano, yunikorn, admission, exemptions):
+        for section in (top, kueue, gates, volcano, yunikorn, admission, exemptions, reconciler):
             section.done()
         return configuration
 

@@ -39,7 +39,7 @@ def patch(
         return kueue_defaults.finalizer(manifest) if as_kueue else []  # else nobody is there to take it away again
     if kind == kueue.WORKLOAD and operation is Operation.CREATE:
         return kueue_defaults.min_counts(manifest, configuration.kueue)
-    if kind in kueue_jobs.KINDS:
+    if kind in kueue_jobs.KINDS or kind in configuration.reconciler.jobs:
         return _job(kind, manifest, forest, configuration, operation, user)
     if kind == volcano.QUEUE and operation is Operation.CREATE:
         return _queue(manifest, configuration)
@@ -66,7 +66,8 @@ def _job(
 ) -> Patch:
     """Its queue and its switch, then its templates, which follow the queue on updates too."""
     created = operation is Operation.CREATE
-    operations = kueue_defaults.queued_job(kind, manifest, forest, configuration.kueue) if created else []
+    described = configuration.reconciler.jobs
+    operations = kueue_defaults.queued_job(kind, manifest, forest, configuration.kueue, described) if created else []
     manifest = patched(manifest, operations)
     marks = marked_templates(kind, manifest, configuration.kueue)
     if not created:

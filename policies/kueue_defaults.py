@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from policies import fields
 from policies.configuration import KueueSettings
+from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue import ClusterQueue, LocalQueue, local_queue_ref
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
-from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, managed_owner
+from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, Abilities, managed_owner
 from policies.dialects.kueue_kinds import IN_USE, admission_check_ref
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.forest import Forest
 from policies.objects import GroupKind, Ref
+from policies.patching import patched
 
 Patch = list[dict[str, Any]]
 
@@ -44,15 +47,23 @@ def min_counts(manifest: Manifest, settings: KueueSettings) -> Patch:
     ]
 
 
-def queued_job(kind: GroupKind, manifest: Manifest, forest: Forest, settings: KueueSettings) -> Patch:
+def queued_job(
+    kind: GroupKind,
+    manifest: Manifest,
+    forest: Forest,
+    settings: KueueSettings,
+    described: Mapping[GroupKind, JobShape],
+) -> Patch:
     """A job that names a LocalQueue is suspended; one that names none goes to `default` where there is such a queue.
 
     A job that belongs to another job is left to that one; one whose queue sends work to other clusters, to MultiKueue.
     Source: Kueue, defaults of its job framework.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
-    switch = KINDS[kind].suspend
-    if not settings.manage_jobs or not isinstance(meta, dict) or not isinstance(spec, dict) or managed_owner(meta):
+    abilities = Abilities.of(described[kind]) if kind in described else KINDS[kind]
+    if not settings.manage_jobs or not isinstance(meta, dict) or not isinstance(spec, dict):
+        return []
+    if managed_owner(meta, described):
         return []
     operations: Patch = []
     namespace = text(meta.get("namespace")) or _DEFAULT
@@ -64,25 +75,26 @@ def queued_job(kind: GroupKind, manifest: Manifest, forest: Forest, settings: Ku
         if not isinstance(meta.get("labels"), dict):
             operations.append(_add({}, "metadata", "labels"))
         operations.append(_add(_DEFAULT, "metadata", "labels", QUEUE_NAME))
-    if not switch:
+    if not abilities.suspend:
         return operations
-    operations += _suspended(manifest, switch)
+    operations += _suspended(manifest, abilities)
     if kind in _STAY or not _goes_abroad(forest, local_queue_ref(namespace, queue or _DEFAULT)):
         return operations
-    return operations + _managed_by(manifest, switch[:-1])
+    return operations + _managed_by(patched(manifest, operations), abilities.managed_by)
 
 
-def _suspended(manifest: Manifest, switch: tuple[str, ...]) -> Patch:
+def _suspended(manifest: Manifest, abilities: Abilities) -> Patch:
     """The switch turned on, and what it hangs from made where it is missing."""
+    switch = abilities.suspend
     operations: Patch = []
     held: Any = manifest
     for depth, step in enumerate(switch[:-1], start=1):
         held = mapping(held).get(step)
         if not isinstance(held, dict):
             operations.append(_add({}, *switch[:depth]))
-    if mapping(held).get(switch[-1]) is True:
+    if mapping(held).get(switch[-1]) == abilities.suspended:
         return []
-    return [*operations, _add(True, *switch)]
+    return [*operations, _add(abilities.suspended, *switch)]
 
 
 def _goes_abroad(forest: Forest, local: Ref) -> bool:
@@ -95,11 +107,13 @@ def _goes_abroad(forest: Forest, local: Ref) -> bool:
 
 
 def _managed_by(manifest: Manifest, path: tuple[str, ...]) -> Patch:
-    """Leaves the job to MultiKueue where nobody else is named; `path` is there by now."""
+    """Leaves the job to MultiKueue where nobody else is named, and where there is a field for that."""
     held: Any = manifest
-    for step in path:
-        held = mapping(mapping(held).get(step))
-    return [_add(MULTIKUEUE, *path, "managedBy")] if held.get("managedBy") in (None, _JOB_CONTROLLER) else []
+    for step in path[:-1]:
+        held = mapping(held).get(step)
+    if not path or not isinstance(held, Mapping) or held.get(path[-1]) not in (None, _JOB_CONTROLLER):
+        return []
+    return [_add(MULTIKUEUE, *path)]
 
 
 def _add(value: object, *path: str) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def held_pod(manifest: Manifest, settings: KueueSettings) -> Patch:
 def elastic_gates(kind: GroupKind, manifest: Manifest, settings: KueueSettings) -> Patch:
     """Pods of an elastic job wait at a gate of their own: those that it grows by are admitted while others run."""
     meta = mapping(manifest.get("metadata"))
-    elastic = settings.enabled("ElasticJobsViaWorkloadSlices") and KINDS[kind].elastic
+    elastic = settings.enabled("ElasticJobsViaWorkloadSlices") and kind in KINDS and KINDS[kind].elastic
     wanted = elastic and texts(meta.get("annotations")).get(ELASTIC) == "true"
     queued = bool(texts(meta.get("labels")).get(QUEUE_NAME)) and not managed_owner(meta)
     operations: Patch = []

@@ -29,6 +29,10 @@ class Section:
         self._known.append(key)
         return self._value.get(key)
 
+    def value(self, key: str) -> Any:
+        """Whatever stands there; None where nothing does."""
+        return self._take(key)
+
     def text(self, key: str, default: str | None = None, among: list[Any] | None = None) -> str:
         value = self._take(key)
         if value is None and default is not None:

@@ -5,12 +5,14 @@ Source: Kueue v0.19, pkg/controller/jobframework and pkg/controller/jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_ray import Ray, read_ray
+from policies.dialects.kueue_shapes import SHAPES
 from policies.dialects.kueue_templates import RAY_KINDS, JobPods, job_pods
 from policies.dialects.reading import Manifest, identity, listing, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import KINDS as YUNIKORNS
@@ -36,23 +38,28 @@ RAY = tuple(GroupKind("ray.io", kind) for kind in sorted(RAY_KINDS))
 
 
 class Abilities(NamedTuple):
-    """What a kind of job can do under Kueue. `suspend` is the path of its switch; empty where it has none."""
+    """What a kind of job can do under Kueue. `suspend` is the path of its switch; empty where it has none.
+
+    `suspended` is what the switch says while the job must not run. `managed_by` is the path of the field that says
+    whose controller runs it.
+    """
 
     suspend: tuple[str, ...] = ("spec", "suspend")
     prebuilt: bool = True
     elastic: bool = False
+    suspended: object = True
+    managed_by: tuple[str, ...] = ("spec", "managedBy")
+
+    @classmethod
+    def of(cls, shape: JobShape) -> Abilities:
+        managed_by = tuple(filter(None, shape.managed_by.split(".")))
+        return cls(shape.suspend.steps, shape.prebuilt, shape.elastic, shape.suspend.on, managed_by)
 
 
-_OF_RUN_POLICY = Abilities(suspend=("spec", "runPolicy", "suspend"))
 _WITH_REPLICAS = Abilities(suspend=(), prebuilt=False)
 KINDS: Mapping[GroupKind, Abilities] = {
-    BATCH_JOB: Abilities(elastic=True),
-    GroupKind("jobset.x-k8s.io", "JobSet"): Abilities(),
-    **{GroupKind("kubeflow.org", kind): _OF_RUN_POLICY for kind in ("TFJob", "PaddleJob", "PyTorchJob", "XGBoostJob")},
-    GroupKind("kubeflow.org", "MPIJob"): _OF_RUN_POLICY,
-    GroupKind("kubeflow.org", "JAXJob"): _OF_RUN_POLICY._replace(prebuilt=False),
+    **{kind: Abilities.of(shape) for kind, shape in SHAPES.items()},
     GroupKind("trainer.kubeflow.org", "TrainJob"): Abilities(),
-    **{kind: Abilities(elastic=True) for kind in RAY},
     GroupKind("workload.codeflare.dev", "AppWrapper"): Abilities(),
     GroupKind("sparkoperator.k8s.io", "SparkApplication"): Abilities(prebuilt=False),
     **{GroupKind("apps", kind): _WITH_REPLICAS for kind in ("Deployment", "StatefulSet")},
@@ -109,11 +116,11 @@ def _reader(kind: GroupKind, abilities: Abilities) -> Callable[[Manifest], Queue
     return read
 
 
-def managed_owner(meta: Mapping[str, Any]) -> str:
-    """Kind and name of the controller that it belongs to, if that is a job of one of these kinds; else empty."""
+def managed_owner(meta: Mapping[str, Any], more: Container[GroupKind] = ()) -> str:
+    """Kind and name of the controller that it belongs to, if that is a job of these kinds or of `more`; else empty."""
     for owner in map(mapping, listing(meta.get("ownerReferences"))):
         kind = GroupKind(str(owner.get("apiVersion", "")).rpartition("/")[0], str(owner.get("kind", "")))
-        if owner.get("controller") is True and kind in KINDS:
+        if owner.get("controller") is True and (kind in KINDS or kind in more):
             return f"{kind.kind} {text(owner.get('name')) or ''}".strip()
     return ""
 
@@ -127,7 +134,7 @@ def _runs(manifest: Manifest, abilities: Abilities) -> bool:
     value: object = manifest
     for step in abilities.suspend:
         value = mapping(value).get(step)
-    return value is not True
+    return value != abilities.suspended
 
 
 def _whole(value: object) -> int | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from policies import fields
 from policies.dialects.kueue_jobs import QUEUE_NAME, RAY, QueuedJob
 from policies.dialects.kueue_ray import Ray
-from policies.dialects.kueue_templates import HEAD
+from policies.dialects.kueue_shapes import HEAD
 from policies.dialects.kueue_workload import ELASTIC
 from policies.proposal import Proposal
 from policies.rule import Finding, rule

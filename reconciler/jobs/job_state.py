@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import COMPLETIONS_FOLLOW, MIN_PARALLELISM, PREBUILT
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_templates import job_pods
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from scheduling.objects.pod_sets import at
 
 STOPPING = f"{PREFIX}stopping"
 """An annotation of a Job that was suspended, but does not have its own pod template back yet."""

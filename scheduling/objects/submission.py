@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from policies.dialects.core import POD
+from policies.dialects.job_shape import JobShape, at
 from policies.dialects.kueue_jobs import (
     BATCH_JOB,
-    KINDS,
     MAX_SECONDS,
     MIN_PARALLELISM,
     POD_GROUP,
@@ -22,12 +21,12 @@ from policies.dialects.kueue_jobs import (
 )
 from policies.dialects.kueue_jobs import PRIORITY_CLASS as PRIORITY_CLASS_LABEL
 from policies.dialects.kueue_kinds import GROUP, PREFIX
-from policies.dialects.kueue_templates import job_pods
+from policies.dialects.kueue_shapes import SHAPES
 from policies.dialects.kueue_workload import ELASTIC, GATED_BY
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.errors import PolicyError
 from policies.objects import GroupKind
-from scheduling.objects.pod_sets import PodSetPath, at, pod_set, pod_sets
+from scheduling.objects.pod_sets import pod_set, pod_sets
 from scheduling.objects.priority import PriorityClasses, priority_of
 from scheduling.objects.template import template
 from scheduling.objects.workload import JOB_UID
@@ -35,9 +34,6 @@ from scheduling.objects.workload import JOB_UID
 ROLE = f"{PREFIX}role-hash"
 FAST_ADMISSION = f"{PREFIX}pod-group-fast-admission"
 OF_GROUP = f"{PREFIX}is-group-workload"
-_COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
-_BY_PODS = ("Deployment", "StatefulSet", "LeaderWorkerSet")
-_NO_OTHERS: Mapping[GroupKind, Sequence[PodSetPath]] = MappingProxyType({})
 _COPIED = (ELASTIC, GATED_BY)
 _PROVISIONING = "provreq.kueue.x-k8s.io/"
 _HASH = 5
@@ -51,33 +47,27 @@ class IncompleteGroup(PolicyError):
 def workload_of_job(
     manifest: Manifest,
     classes: PriorityClasses,
-    others: Mapping[GroupKind, Sequence[PodSetPath]] = _NO_OTHERS,
+    shape: JobShape | None = None,
     *,
     queueless: bool = False,
 ) -> dict[str, Any] | None:
     """The Workload's manifest; None for a job that names no queue, and where its manifest describes no pods.
 
-    `queueless`: one that names no queue has a Workload without one. `others`: where kinds that are not known here keep
-    their pod sets. A Deployment, a StatefulSet and a LeaderWorkerSet have no Workload: their Pods have.
+    `queueless`: one that names no queue has a Workload without one. `shape` describes its kind where that is
+    not known here. A Deployment, a StatefulSet and a LeaderWorkerSet have no Workload: their Pods have.
     Raises UnknownPriorityClass.
     """
     kind = kind_of(manifest)
-    made = pod_sets(manifest, others[kind]) if kind in others else _known(kind, manifest)
-    if not made or not (queueless or queue_of(manifest)):
+    shape = SHAPES.get(kind, shape)
+    made = pod_sets(manifest, shape.pod_sets) if shape is not None else []
+    if shape is None or not made or not (queueless or queue_of(manifest)):
         return None
     least = _number(texts(metadata(manifest).get("annotations")).get(MIN_PARALLELISM)) if kind == BATCH_JOB else None
     if least is not None:
         made[0]["minCount"] = least
-    job_class = text(at(manifest, "spec.runPolicy.schedulingPolicy.priorityClass")) or ""
+    job_class = (text(at(manifest, shape.priority_class)) or "") if shape.priority_class else ""
     name = workload_name(kind, text(metadata(manifest).get("name")) or "", text(metadata(manifest).get("uid")) or "")
     return _workload(name, [manifest], made, classes, job_class)
-
-
-def _known(kind: GroupKind, manifest: Manifest) -> list[dict[str, Any]]:
-    if kind not in KINDS or kind.kind in _BY_PODS:
-        return []
-    index = _COMPLETION_INDEX if kind.kind in ("Job", "JobSet") else ""
-    return [pod_set(pods.name, pods.count, pods.template, index) for pods in job_pods(kind.kind, manifest)]
 
 
 def workload_of_pod(manifest: Manifest, classes: PriorityClasses) -> dict[str, Any] | None:

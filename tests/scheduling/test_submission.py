@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from policies.dialects.job_shape import Count, JobShape, PodSetPath, Switch
 from policies.dialects.kueue_jobs import BATCH_JOB
 from policies.objects import GroupKind
-from scheduling.objects.pod_sets import Count, PodSetPath, topology_request
+from scheduling.objects.pod_sets import topology_request
 from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass
 from scheduling.objects.reading import read_workload
 from scheduling.objects.requests import total_requests
@@ -111,7 +112,8 @@ def test_a_kind_is_described_by_paths() -> None:
     )
     helpers = [{"title": "Hands", "copies": 2, "each": 5, "most": 3, "pod": TEMPLATE}, {"title": "feet"}]
 
-    made = workload_of_job(job("Wonder", "example.com/v1", boss=TEMPLATE, helpers=helpers), CLASSES, {kind: paths})
+    shape = JobShape(kind=kind, version="v1", plural="wonders", pod_sets=paths, suspend=Switch("spec.suspend"))
+    made = workload_of_job(job("Wonder", "example.com/v1", boss=TEMPLATE, helpers=helpers), CLASSES, shape)
 
     assert made is not None
     assert [(entry["name"], entry["count"]) for entry in made["spec"]["podSets"]] == [("boss", 1), ("hands", 6)]
@@ -241,3 +243,30 @@ def test_a_group_that_does_not_say_its_size_is_told(size: str) -> None:
         workload_of_group([pod("a", "1", "g", size)], CLASSES)
     with pytest.raises(IncompleteGroup):
         workload_of_group([], CLASSES)
+
+
+def ray_job(**spec: Any) -> dict[str, Any]:
+    head = {"template": {"spec": {"containers": [{"image": "ray:2", "resources": {"requests": {"cpu": "2"}}}]}}}
+    workers = [{"groupName": "Small", "replicas": 3, "numOfHosts": 2, "template": TEMPLATE}]
+    cluster = {"headGroupSpec": head, "workerGroupSpecs": workers}
+    return job("RayJob", "ray.io/v1", rayClusterSpec=cluster, **spec)
+
+
+def test_a_ray_job_has_a_head_its_groups_and_who_submits_it() -> None:
+    assert sizes(ray_job()) == {"head": 1, "small": 6}
+    assert sizes(ray_job(submissionMode="K8sJobMode")) == {"head": 1, "small": 6, "submitter": 1}
+
+    (*_, submitter) = composed(ray_job(submissionMode="K8sJobMode"))["spec"]["podSets"]
+    (container,) = submitter["template"]["spec"]["containers"]
+    assert (container["image"], container["resources"]["requests"]["cpu"]) == ("ray:2", "500m")
+    (*_, own) = composed(ray_job(submissionMode="K8sJobMode", submitterPodTemplate=TEMPLATE))["spec"]["podSets"]
+    assert own["template"] == TEMPLATE
+
+
+def test_the_roles_of_kubeflow_come_in_one_order_and_the_policy_names_the_priority() -> None:
+    replicas = {"Worker": {"replicas": 4, "template": TEMPLATE}, "Master": {"template": TEMPLATE}}
+    policy = {"schedulingPolicy": {"priorityClass": "pods"}}
+    made = composed(job("PyTorchJob", "kubeflow.org/v1", pytorchReplicaSpecs=replicas, runPolicy=policy))
+
+    assert [(entry["name"], entry["count"]) for entry in made["spec"]["podSets"]] == [("master", 1), ("worker", 4)]
+    assert made["spec"]["priority"] == 7

@@ -1,0 +1,231 @@
+"""How a kind of job is described by paths: where its pods are, how it is suspended, and what its status says.
+
+A path is keys between dots. In paths of numbers `*` stands for every entry of a list or a mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.objects import GroupKind
+
+Step: TypeAlias = str | int
+"""A key of a mapping, or the place in a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A number of pods at a path, 1 where it is absent, and no more than what another path says."""
+
+    path: str
+    at_most: str = ""
+
+    def of(self, thing: Manifest) -> int:
+        count, most = _whole(at(thing, self.path)), _whole(at(thing, self.at_most)) if self.at_most else None
+        count = 1 if count is None else max(0, count)
+        return count if most is None else min(count, max(0, most))
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetPath:
+    """Where a job keeps one pod set, or a list or mapping of them.
+
+    `template` is the path of a pod template; without one there is no such pod set, unless `otherwise` makes one of the
+    job. `counts` are multiplied. With `entries`, the path of a list or a mapping, the other paths start at each entry,
+    and `name` is the path of its name; empty for its key in the mapping, or its number in the list. `order` are the
+    keys of a mapping that come first. `when`: there is such a pod set only where these fields are so.
+    """
+
+    name: str
+    template: str
+    counts: tuple[Count, ...] = ()
+    entries: str = ""
+    index_label: str = ""
+    """The label by which its pods are numbered, for topology-aware scheduling."""
+    order: tuple[str, ...] = ()
+    when: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    otherwise: Callable[[Manifest], Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodsAt:
+    """`count` pods of one template. `each`: pods to one of the first of the counts. `path` leads to the template."""
+
+    name: str
+    count: int
+    each: int
+    template: Mapping[str, Any]
+    path: tuple[Step, ...]
+    index_label: str = ""
+
+
+def pods_at(manifest: Manifest, paths: Iterable[PodSetPath]) -> Iterator[PodsAt]:
+    """The pods of a job, in the order of `paths`. Names are in lower case, as Kueue writes them."""
+    for path in paths:
+        if not all(at(manifest, each) in values for each, values in path.when.items()):
+            continue
+        for name, steps, entry in _entries(manifest, path):
+            template = mapping(at(entry, path.template)) or (path.otherwise(manifest) if path.otherwise else {})
+            if template:
+                numbers = [count.of(entry) for count in path.counts]
+                whole = (*steps, *path.template.split("."))
+                count, each = _product(numbers), _product(numbers[1:])
+                yield PodsAt(name.lower(), count, each, template, whole, path.index_label)
+
+
+def _entries(manifest: Manifest, path: PodSetPath) -> Iterator[tuple[str, tuple[Step, ...], Manifest]]:
+    """Name, steps and content of what holds a template."""
+    if not path.entries:
+        yield path.name, (), manifest
+        return
+    steps, found = tuple(path.entries.split(".")), at(manifest, path.entries)
+    if isinstance(found, Mapping):
+        place = {key: number for number, key in enumerate(path.order)}
+        keys = sorted(map(str, found), key=lambda key: (place.get(key, len(place)), key))
+        entries: list[tuple[Step, Manifest]] = [(key, mapping(found.get(key))) for key in keys]
+    else:
+        entries = list(enumerate(map(mapping, listing(found))))
+    for step, entry in entries:
+        name = text(at(entry, path.name)) if path.name else None
+        yield name or str(step), (*steps, step), entry
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """Something that the status says: one of these conditions is True, and each of these fields has one of its values.
+
+    `message` is the path of what is to be told of it; empty for the message of the condition.
+    """
+
+    conditions: tuple[str, ...] = ()
+    fields: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    message: str = ""
+
+    def seen(self, manifest: Manifest) -> str | None:
+        """Its message where it is so; else None."""
+        told = ""
+        if self.conditions:
+            found = next((each for each in conditions(manifest, "True") if each.get("type") in self.conditions), None)
+            if found is None:
+                return None
+            told = text(found.get("message")) or ""
+        if not all(_said(at(manifest, path)) in values for path, values in self.fields.items()):
+            return None
+        return text(at(manifest, self.message)) or "" if self.message else told
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """The field that keeps a job from having pods, what it says then, and what it says while the job runs."""
+
+    path: str
+    on: object = True
+    off: object = False
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        return tuple(self.path.split("."))
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """All pods are ready: `sign`, or else the sum of `counts` is that of `of`; empty: of all its pods."""
+
+    sign: Sign | None = None
+    counts: tuple[str, ...] = ()
+    of: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """A job may have pods while a number at `counts` is not 0, where `sign` is seen, or a field does not look `idle`.
+
+    `resumed` is a condition that is False while the job runs: its controller has not seen the suspension yet.
+    """
+
+    counts: tuple[str, ...] = ()
+    idle: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    sign: Sign | None = None
+    resumed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaimable:
+    """Where the status tells how many of a pod set's first count are done for good: in entries with a name."""
+
+    entries: str
+    name: str
+    count: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobShape:
+    """A kind of job. `succeeded` and `failed` are None where it never ends.
+
+    `managed_by` is the path of the field that says whose controller runs it. `prebuilt`: it may name a Workload that
+    was made beforehand. `unless` is a path: where something is there, the job is not queued.
+    """
+
+    kind: GroupKind
+    version: str
+    plural: str
+    pod_sets: tuple[PodSetPath, ...]
+    suspend: Switch
+    succeeded: Sign | None = None
+    failed: Sign | None = None
+    ready: Ready | None = None
+    active: Active = Active()
+    reclaimable: Reclaimable | None = None
+    priority_class: str = ""
+    managed_by: str = ""
+    prebuilt: bool = True
+    elastic: bool = False
+    unless: str = ""
+
+
+def at(thing: object, path: str) -> object:
+    """What is at a path of keys between dots; None where nothing is."""
+    for key in path.split("."):
+        thing = mapping(thing).get(key)
+    return thing
+
+
+def total(thing: Manifest, paths: Iterable[str]) -> int:
+    """The sum of the whole numbers at these paths."""
+    return sum(_whole(found) or 0 for path in paths for found in _all(thing, path.split(".")))
+
+
+def conditions(manifest: Manifest, status: str) -> Iterator[Mapping[str, Any]]:
+    """Those of the status that say so."""
+    for each in map(mapping, listing(at(manifest, "status.conditions"))):
+        if each.get("status") == status:
+            yield each
+
+
+def _all(thing: object, steps: list[str]) -> Iterator[object]:
+    if not steps:
+        yield thing
+    elif steps[0] == "*":
+        for entry in thing.values() if isinstance(thing, Mapping) else listing(thing):
+            yield from _all(entry, steps[1:])
+    else:
+        yield from _all(mapping(thing).get(steps[0]), steps[1:])
+
+
+def _said(value: object) -> object:
+    """A field that is absent says nothing, as one that is empty."""
+    return "" if value is None else value
+
+
+def _product(numbers: Iterable[int]) -> int:
+    found = 1
+    for number in numbers:
+        found *= number
+    return found
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

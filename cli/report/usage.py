@@ -9,10 +9,10 @@ from cli.quotas import Quotas, Row
 from policies.dialects import kueue
 from policies.forest import Forest
 from policies.objects import Ref
+from scheduling.cycle.standing import InUse, in_use
 from scheduling.flavors.messages import written
 from scheduling.objects.amounts import FlavorResource
-from scheduling.simulation.simulation import Simulation
-from scheduling.simulation.standing import InUse, in_use
+from scheduling.quota.tree import QuotaTree
 
 _NOTHING: Mapping[FlavorResource, InUse] = {}
 
@@ -20,9 +20,9 @@ _NOTHING: Mapping[FlavorResource, InUse] = {}
 class QuotasInUse(Quotas):
     """The quota of every node, and beside it what its subtree uses and what of that it borrows."""
 
-    def __init__(self, forest: Forest, downward: Sequence[Ref], simulation: Simulation):
+    def __init__(self, forest: Forest, downward: Sequence[Ref], tree: QuotaTree):
         super().__init__(forest, downward)
-        self._queues, self._cohorts = in_use(simulation)
+        self._queues, self._cohorts = in_use(tree)
 
     def rows(self, ref: Ref) -> list[Row]:
         found = (self._queues if ref.kind == kueue.CLUSTER_QUEUE.kind else self._cohorts).get(ref.name, _NOTHING)

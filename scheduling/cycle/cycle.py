@@ -58,6 +58,24 @@ def run(world: World, heads: Iterable[tuple[str, Entry]], number: int) -> list[t
     return decided
 
 
+def alone(world: World, name: str, entry: Entry | None) -> Wait | None:
+    """What would keep the workload waiting were it the only head now; None where it would get quota, or others would
+    first be asked to leave. Nothing is decided.
+    """
+    if entry is None:
+        return None
+    cycle = _Cycle(world, 0, Alternative(world.state.tree), Alternative(world.state.tree))
+    refused = cycle.refusal(name, entry)
+    if refused is not None:
+        return refused
+    nominee = cycle.nominate(world.state.queues[name], entry)
+    outcome, targets = nominee.assignment.outcome, nominee.targets
+    if outcome == Outcome.FIT or not all(target.reservation.workload.evicted for target in targets):
+        return None
+    with world.state.tree.simulation():
+        return next((told for told in cycle.decide(nominee) if isinstance(told, Wait)), None)
+
+
 @dataclass(slots=True)
 class _Cycle:
     """What this cycle has given away so far.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from policies.pools import UNLIMITED
+from scheduling.cycle.cycle import alone
 from scheduling.flavors.messages import text
 from scheduling.flavors.reasons import BeyondMaximum, Reason, Short
 from scheduling.objects.amounts import FlavorResource
@@ -110,11 +111,14 @@ class Seen:
         return tuple(Kept(each.name, each.is_queue, amount) for each, amount in others[:_MOST_HOLDERS])
 
 
-def explain(world: World, key: str, position: int | None = None, seen: Seen | None = None) -> Explanation | None:
+def explain(
+    world: World, key: str, position: int | None = None, seen: Seen | None = None, *, consider: bool = False
+) -> Explanation | None:
     """Why the workload waits; None where it holds quota, is finished, or is unknown.
 
     `position` is its place in the ClusterQueue where that is known already; else it is looked up among all.
-    `seen` serves several explanations while nothing changes.
+    `seen` serves several explanations while nothing changes. `consider`: what no cycle found out yet is found out as if
+    it were its turn, which is how a world without cycles explains.
     """
     workload = world.workloads.get(key)
     if workload is None or key in world.state.reservations or not workload.queueable:
@@ -130,6 +134,8 @@ def explain(world: World, key: str, position: int | None = None, seen: Seen | No
     if stopped := world.stop(queue) or (f"ClusterQueue {name} is inactive: {queue.inactive}" if queue.inactive else ""):
         return Explanation(key, name, "Suspended", stopped, position)
     wait = world.found_out(key)
+    if wait is None and consider:
+        wait = alone(world, name, pending.get(key))
     if wait is None:
         return Explanation(key, name, "PendingEvaluation", "It waits for its turn", position)
     return _told(queue, key, wait, position, seen or Seen(), set_aside=not pending.is_active(key))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from scheduling.cycle.placed import Placed
 from scheduling.objects.amounts import FlavorResource
 
 
@@ -19,17 +19,6 @@ class Loan:
     pair: FlavorResource
     amount: int
     lender: str
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """One pod set with its flavors by resource, and what `count` pods of it use; `asked` is how many it wanted."""
-
-    name: str
-    count: int
-    asked: int
-    flavors: Mapping[str, str]
-    usage: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

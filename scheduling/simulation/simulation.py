@@ -10,6 +10,7 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata
 from policies.errors import PolicyError
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.outcome import reserved, waiting
+from scheduling.cycle.placed import placed
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import LocalQueueSettings
@@ -21,7 +22,6 @@ from scheduling.simulation.happening import (
     Finished,
     Happening,
     Loan,
-    Placed,
     Played,
     Preempted,
     Reserved,
@@ -323,22 +323,6 @@ class Simulation:
 
     def _tick(self) -> None:
         self.now += _TICK
-
-
-def placed(workload: Workload) -> tuple[Placed, ...]:
-    """What the pod sets of a workload hold."""
-    asked = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
-    entries = workload.admission.assignments if workload.admission else ()
-    return tuple(
-        Placed(
-            entry.name,
-            asked.get(entry.name, 0) if entry.count is None else entry.count,
-            asked.get(entry.name, 0),
-            entry.flavors,
-            entry.usage,
-        )
-        for entry in entries
-    )
 
 
 def _loan(node: QuotaNode, pair: FlavorResource, amount: int) -> Loan | None:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from policies.errors import BadConfiguration
+from scheduling.cycle.standing import in_use, running, waiting
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.times import SECOND
 from scheduling.simulation.happening import Admitted, Evicted, Happening, Loan, Preempted, Reserved
 from scheduling.simulation.settings import Settings, read_settings
 from scheduling.simulation.simulation import START, Simulation, UnknownWorkload, begin
-from scheduling.simulation.standing import in_use, running, waiting
 from tests.cli.organisations import (
     FLAVOR,
     KUEUE,
@@ -48,12 +48,12 @@ def names(simulation: Simulation, keys: Iterable[str]) -> list[str]:
 
 
 def runs(simulation: Simulation) -> list[str]:
-    return sorted(names(simulation, (each.workload for each in running(simulation))))
+    return sorted(names(simulation, (each.workload for each in running(simulation.world))))
 
 
 def waits(simulation: Simulation) -> dict[str, str]:
     """The message by the name of the job."""
-    return {simulation.names[each.workload].name: each.message for each in waiting(simulation)}
+    return {simulation.names[each.workload].name: each.message for each in waiting(simulation.world, simulation.now)}
 
 
 def of(simulation: Simulation, *kinds: type[Happening]) -> list[tuple[str, str]]:  # type: ignore[valid-type]
@@ -113,7 +113,7 @@ def test_what_ends_makes_room() -> None:
 
 
 def test_usage_is_summed_up_the_tree() -> None:
-    queues, cohorts = in_use(simulated(*SHARING, batch_job("big", "b", 6)))
+    queues, cohorts = in_use(simulated(*SHARING, batch_job("big", "b", 6)).world.state.tree)
 
     assert (queues["b"][CPU].used, queues["b"][CPU].borrowed) == (6000, 2000)
     assert (cohorts["org"][CPU].used, cohorts["org"][CPU].borrowed) == (6000, 0)
@@ -190,7 +190,7 @@ def test_limit_ranges_and_runtime_classes_complete_the_pods() -> None:
     job = batch_job("job", "a", 1)
     job["spec"]["template"]["spec"] = {"runtimeClassName": "kata", "containers": [{"name": "c"}]}
 
-    queues, _ = in_use(simulated(FLAVOR, org_queue("a", 4), local("a"), job, runtime, ranged))
+    queues, _ = in_use(simulated(FLAVOR, org_queue("a", 4), local("a"), job, runtime, ranged).world.state.tree)
 
     assert queues["a"][CPU].used == 4000
 
@@ -295,7 +295,7 @@ CHECKED = (
 def test_checks_are_ready_and_that_is_said() -> None:
     simulation = simulated(*CHECKED, batch_job("job", "a", 1))
 
-    assert [each.admitted for each in running(simulation)] == [True]
+    assert [each.admitted for each in running(simulation.world)] == [True]
     assert of(simulation, Reserved, Admitted) == [("Reserved", "job")]
     assert simulation.intake.assumptions() == [
         "AdmissionChecks are taken as Ready, but for those that were told otherwise"
@@ -306,7 +306,7 @@ def test_a_check_that_is_pending_holds_quota_without_admission() -> None:
     simulation = simulated(*CHECKED)
     simulation.check("budget", "Pending")
     simulation.add([batch_job("job", "a", 1)])
-    assert [(each.admitted, each.checks) for each in running(simulation)] == [(False, ("budget",))]
+    assert [(each.admitted, each.checks) for each in running(simulation.world)] == [(False, ("budget",))]
 
     simulation.check("budget", "Ready")
 

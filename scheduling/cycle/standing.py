@@ -1,4 +1,4 @@
-"""How things stand in a simulation: who runs, who waits and why, and what is in use where."""
+"""How things stand in a world: who runs, who waits and why, and what is in use where."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scheduling.cycle.explanation import Explanation, Seen, explain
+from scheduling.cycle.placed import Placed, placed
 from scheduling.objects.amounts import FlavorResource, plus
 from scheduling.objects.queue_settings import STRICT_FIFO
 from scheduling.objects.workload import ADMITTED, EVICTED, Workload
 from scheduling.quota.node import QuotaNode
-from scheduling.simulation.happening import Placed
-from scheduling.simulation.simulation import Simulation, placed
+from scheduling.quota.tree import QuotaTree
+from scheduling.world.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +50,14 @@ class InUse:
     borrowed: int
 
 
-def running(simulation: Simulation) -> list[Running]:
+def running(world: World) -> list[Running]:
     """In the order of their names."""
-    found = [workload for workload in simulation.world.workloads.values() if workload.counts]
-    return [_running(workload) for workload in sorted(found, key=lambda workload: workload.key)]
+    found = [workload for workload in world.workloads.values() if workload.counts]
+    return [holding(workload) for workload in sorted(found, key=lambda workload: workload.key)]
 
 
-def _running(workload: Workload) -> Running:
+def holding(workload: Workload) -> Running:
+    """What a workload that counts holds."""
     admitted = workload.holding(ADMITTED)
     return Running(
         workload.key,
@@ -67,40 +69,47 @@ def _running(workload: Workload) -> Running:
     )
 
 
-def waiting(simulation: Simulation) -> list[Waiting]:
+def waiting(world: World, now: int) -> list[Waiting]:
     """ClusterQueue by ClusterQueue in the order of the queue; first those that wait at none, last those deactivated."""
-    world = simulation.world
     idle = [each for each in world.workloads.values() if not each.counts and not each.finished]
     waits = [each for each in idle if each.queueable]
     homeless = sorted(each.key for each in waits if world.queues.queue_of(each) is None)
-    told, seen = [_waiting(simulation, key) for key in homeless], Seen()
+    told, seen = [_waiting(world, key, now) for key in homeless], Seen()
     for _, queue in sorted(world.queues.pending.items()):
         entries = queue.entries()
         head = entries[0].key if entries and queue.strategy == STRICT_FIFO else ""
-        told += [_waiting(simulation, entry.key, at, head, seen) for at, entry in enumerate(entries, start=1)]
+        told += [_waiting(world, entry.key, now, at, head, seen) for at, entry in enumerate(entries, start=1)]
     return told + [_deactivated(each) for each in sorted(idle, key=lambda each: each.key) if not each.queueable]
 
 
-def waits(simulation: Simulation, key: str) -> Waiting | None:
-    """Why this one waits; None where it does not."""
-    workload = simulation.world.workloads[key]
-    if workload.counts or workload.finished:
+def waits(world: World, key: str, now: int, *, consider: bool = False) -> Waiting | None:
+    """Why this one waits; None where it does not. `consider`: see `explain`."""
+    workload = world.workloads[key]
+    if workload.counts or workload.finished or key in world.assumed:
         return None
     if not workload.queueable:
         return _deactivated(workload)
-    queue = simulation.world.queues.pending.get(simulation.world.queues.queue_of(workload) or "")
+    queue = world.queues.pending.get(world.queues.queue_of(workload) or "")
     strict = queue is not None and queue.strategy == STRICT_FIFO
-    return _waiting(simulation, key, None, queue.entries()[0].key if queue is not None and strict else "")
+    head = queue.places().names(0, 1)[0] if queue is not None and strict else ""
+    return _waiting(world, key, now, None, head, consider=consider)
 
 
 def _waiting(
-    simulation: Simulation, key: str, position: int | None = None, head: str = "", seen: Seen | None = None
+    world: World,
+    key: str,
+    now: int,
+    position: int | None = None,
+    head: str = "",
+    seen: Seen | None = None,
+    *,
+    consider: bool = False,
 ) -> Waiting:
-    workload = simulation.world.workloads[key]
-    explanation = explain(simulation.world, key, position, seen)
+    workload = world.workloads[key]
+    explanation = explain(world, key, position, seen, consider=consider)
     assert explanation is not None
     later = workload.requeue.at if workload.requeue else 0
-    not_before = later if later > simulation.now else 0
+    not_before = later if later > now else 0
     evicted = workload.holding(EVICTED)
     if not_before and evicted is not None:
         return Waiting(key, evicted.reason, evicted.message, explanation, not_before)
@@ -115,9 +124,8 @@ def _deactivated(workload: Workload) -> Waiting:
     return Waiting(workload.key, "Deactivated", "The workload is deactivated")
 
 
-def in_use(simulation: Simulation) -> tuple[dict[str, dict[FlavorResource, InUse]], ...]:
+def in_use(tree: QuotaTree) -> tuple[dict[str, dict[FlavorResource, InUse]], ...]:
     """(by ClusterQueue, by Cohort): what is in use of each pair. Of Cohorts on or below a cycle nothing is told."""
-    tree = simulation.world.state.tree
     queues: dict[str, dict[FlavorResource, InUse]] = {}
     sums: dict[QuotaNode, dict[FlavorResource, int]] = {}
     for name, node in tree.queues.items():

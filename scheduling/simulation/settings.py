@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.dialects.reading import Manifest, listing, mapping
 from policies.errors import BadConfiguration
+from policies.kueue_configuration.defaults import STRATEGIES
+from policies.kueue_configuration.validation import refuse_faults
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import DEFAULT, Counting
-from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, Options
+from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.world.kueue_configuration import read_counting, read_ordering, read_waiting
 
 GROUP, KIND = "config.kueue.x-k8s.io", "Configuration"
-_STRATEGIES = (LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, LESS_THAN_INITIAL_SHARE)
-_CHECKS = ("BlockUndeclared", "IgnoreUndeclared")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,12 @@ def read_settings(configuration: Manifest, gates: Mapping[str, bool], *, compat:
     Raises BadConfiguration with the path of the key.
     """
     every = {**gates, **_gates(mapping(configuration.get("featureGates")))}
+    refuse_faults(configuration, every)
     fair = configuration.get("fairSharing")
     options = Options(
         fair_sharing=fair is not None and mapping(fair).get("enable") is not False,
-        strategies=_strategies(listing(mapping(fair).get("preemptionStrategies"))),
-        ignore_undeclared=_ignores(mapping(configuration.get("resources")).get("quotaCheckStrategy")),
+        strategies=tuple(listing(mapping(fair).get("preemptionStrategies"))) or STRATEGIES,
+        ignore_undeclared=mapping(configuration.get("resources")).get("quotaCheckStrategy") == "IgnoreUndeclared",
         partial_admission=every.get("PartialAdmission", True),
         recompute_on_overlap=every.get("RecomputeAssignmentUponPreemptionTargetsOverlap", True),
         preemptors_first=every.get("PrioritizePreemptorWorkloads", not compat),
@@ -68,17 +69,3 @@ def _gates(section: Mapping[str, object]) -> dict[str, bool]:
         if not isinstance(value, bool):
             raise BadConfiguration(f"{value!r} is neither true nor false", f"featureGates.{gate}")
     return {gate: value for gate, value in section.items() if isinstance(value, bool)}
-
-
-def _strategies(named: list[object]) -> tuple[str, ...]:
-    for index, strategy in enumerate(named):
-        if strategy not in _STRATEGIES:
-            at = f"fairSharing.preemptionStrategies[{index}]"
-            raise BadConfiguration(f"{strategy!r} is unknown; write {' or '.join(_STRATEGIES)}", at)
-    return tuple(filter(None, map(text, named))) or _STRATEGIES
-
-
-def _ignores(strategy: object) -> bool:
-    if strategy not in (None, *_CHECKS):
-        raise BadConfiguration(f"{strategy!r} is unknown; write {' or '.join(_CHECKS)}", "resources.quotaCheckStrategy")
-    return strategy == "IgnoreUndeclared"

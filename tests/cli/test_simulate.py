@@ -176,7 +176,7 @@ def test_kueues_configuration_is_read_from_its_file(tmp_path: Path) -> None:
     assert answer(file, "--kueue-config", good)["fairSharing"] is True
     assert answer(file, "--fair-sharing")["fairSharing"] is True
     refused = run("simulate", file, "--kueue-config", bad)
-    assert (refused.exit_code, "preemptionStrategies[0]: 'Best' is unknown" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "preemptionStrategies: ['Best'] is unknown" in refused.stderr) == (2, True)
     assert f"{bad}:" in refused.stderr
     assert "admissionFairSharing is not simulated" in run("simulate", file, "--kueue-config", old).stderr
 

@@ -27,7 +27,7 @@ def test_an_empty_configuration_means_the_defaults() -> None:
 
 def test_what_decides_is_taken_under_kueues_names() -> None:
     configured = read(
-        resources={"quotaCheckStrategy": "IgnoreUndeclared", "excludeResourcePrefixes": ["example.com/"]},
+        resources={"quotaCheckStrategy": "IgnoreUndeclared"},
         waitForPodsReady={"timeout": "5m", "requeuingStrategy": {"timestamp": "Creation", "backoffLimitCount": 3}},
         fairSharing={"preemptionStrategies": ["LessThanInitialShare"]},
         leaderElection={"leaseDuration": "60s", "renewDeadline": "40s", "retryPeriod": "5s"},
@@ -39,7 +39,8 @@ def test_what_decides_is_taken_under_kueues_names() -> None:
     assert settings.options.fair_sharing
     assert settings.options.strategies == ("LessThanInitialShare",)
     assert not settings.options.partial_admission
-    assert settings.counting.excluded_prefixes == ("example.com/",)
+    excluding = read(resources={"excludeResourcePrefixes": ["example.com/"]}).settings
+    assert excluding.counting.excluded_prefixes == ("example.com/",)
     assert settings.waiting is not None
     assert (settings.waiting.timeout, settings.waiting.limit) == (300, 3)
     assert not settings.ordering.by_eviction

@@ -72,21 +72,9 @@ def test_what_is_no_duration_is_told(written: object) -> None:
     ("transformations", "place"),
     [
         ([{}], r"resources\.transformations\[0\]\.input"),
-        ([{"input": "a"}, {"input": "a"}], r"resources\.transformations\[1\]\.input"),
-        ([{"input": "a", "strategy": "Keep"}], r"resources\.transformations\[0\]\.strategy"),
         ([{"input": "a", "outputs": {"b": "x"}}], r"resources\.transformations\[0\]\.outputs\.b"),
     ],
 )
 def test_a_transformation_that_cannot_be_read_is_told_by_its_place(transformations: list[Any], place: str) -> None:
     with pytest.raises(BadConfiguration, match=place):
         read_counting({"resources": {"transformations": transformations}})
-
-
-@pytest.mark.parametrize(
-    ("key", "value"), [("backoffBaseSeconds", -1), ("backoffLimitCount", "3"), ("timestamp", "Now")]
-)
-def test_other_values_are_told_by_their_place(key: str, value: object) -> None:
-    configuration = {"waitForPodsReady": {"requeuingStrategy": {key: value}}}
-
-    with pytest.raises(BadConfiguration, match=rf"waitForPodsReady\.requeuingStrategy\.{key}"):
-        (read_ordering if key == "timestamp" else read_waiting)(configuration)

@@ -354,7 +354,7 @@ def test_pods_that_are_never_ready_time_out_and_come_back_after_a_backoff() -> N
 
 def test_timeouts_without_any_delay_are_broken_off() -> None:
     strategy = {"backoffBaseSeconds": 0, "backoffMaxSeconds": 0}
-    settings = read_settings({"waitForPodsReady": {"timeout": "0s", "requeuingStrategy": strategy}}, {})
+    settings = read_settings({"waitForPodsReady": {"timeout": "1ns", "requeuingStrategy": strategy}}, {})
     simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), batch_job("job", "a", 1), settings=settings)
 
     simulation.lose_pods("ns/job")
@@ -423,7 +423,7 @@ def test_kueues_configuration_decides() -> None:
     found = read_settings(
         {
             "fairSharing": {"preemptionStrategies": ["LessThanInitialShare"]},
-            "resources": {"quotaCheckStrategy": "IgnoreUndeclared", "excludeResourcePrefixes": ["example.com/"]},
+            "resources": {"quotaCheckStrategy": "IgnoreUndeclared"},
             "featureGates": {"PartialAdmission": False},
             "admissionFairSharing": {},
         },
@@ -439,13 +439,14 @@ def test_kueues_configuration_decides() -> None:
         True,
     )
     assert (found.boosted, found.waiting, found.unplayed) == (True, None, ("admissionFairSharing",))
-    assert found.counting.excluded_prefixes == ("example.com/",)
+    excluding = read_settings({"resources": {"excludeResourcePrefixes": ["example.com/"]}}, {})
+    assert excluding.counting.excluded_prefixes == ("example.com/",)
 
 
 @pytest.mark.parametrize(
     ("configuration", "at"),
     [
-        ({"fairSharing": {"preemptionStrategies": ["Best"]}}, "fairSharing.preemptionStrategies[0]"),
+        ({"fairSharing": {"preemptionStrategies": ["Best"]}}, "fairSharing.preemptionStrategies"),
         ({"resources": {"quotaCheckStrategy": "Maybe"}}, "resources.quotaCheckStrategy"),
         ({"featureGates": {"PartialAdmission": "no"}}, "featureGates.PartialAdmission"),
     ],

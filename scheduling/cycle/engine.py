@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scheduling.cycle.cycle import run
+from scheduling.cycle.holding import Holding
 from scheduling.flavors.scan_progress import progress_of
 from scheduling.queues.pending import Entry, Requeue
 from scheduling.status.eviction import preempt
@@ -24,15 +25,21 @@ _CLAIMS = (Requeue.FAILED_AFTER_NOMINATION, Requeue.PENDING_PREEMPTION)
 
 
 class Engine:
-    """Cycles over a `World`. What it decides holds in the world at once: quota is assumed, victims are leaving."""
+    """Cycles over a `World`. What it decides holds in the world at once: quota is assumed, victims are leaving.
 
-    def __init__(self, world: World) -> None:
+    `one_at_a_time`: nobody new gets quota before the pods of all who hold some are ready.
+    """
+
+    def __init__(self, world: World, *, one_at_a_time: bool = False) -> None:
         self.world = world
         self.cycles = 0
+        self._holding = Holding(world) if one_at_a_time else None
 
     def step(self, now: int) -> list[Decision]:
         """Try the head of every ClusterQueue that has one. Nothing to try: no decisions."""
         world = self.world
+        if self._holding is not None:
+            self._holding.let_go()
         world.queues.flush(now)
         heads = world.queues.heads(world.is_ready)
         if not heads:
@@ -50,6 +57,11 @@ class Engine:
     def _enter(self, entry: Entry, decision: Decision, now: int) -> Decision:
         world = self.world
         if isinstance(decision, Reserve):
+            held = self._holding.holds_back(decision) if self._holding is not None else None
+            if self._holding is not None and held is not None:
+                self._holding.keep(entry, held.queue, now)
+                world.note(entry, held)
+                return held
             world.assume(decision.workload, world.state.queues[decision.queue], decision.assignment.usage)
             return decision
         if isinstance(decision, Preempt):

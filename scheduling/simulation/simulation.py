@@ -74,7 +74,8 @@ class Simulation:
         self.settings = settings or Settings()
         self.start = self.now = start
         self.world = World(self.settings.options, self.settings.ordering, self.settings.counting)
-        self.engine = Engine(self.world)
+        waiting = self.settings.waiting
+        self.engine = Engine(self.world, one_at_a_time=waiting is not None and waiting.one_at_a_time)
         self.intake = Intake(self.world, self.settings.boosted)
         self.happened: list[Happening] = []
         self.names: dict[str, Name] = {}

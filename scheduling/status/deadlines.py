@@ -37,13 +37,14 @@ class WaitForPodsReady:
     """Kueue's configuration waitForPodsReady; times in seconds.
 
     `recovery` is None where pods that are lost later may take for ever. `limit` is how often a workload is requeued
-    before it is deactivated, None for always.
+    before it is deactivated, None for always. `one_at_a_time`: nobody new is admitted before all pods are ready.
     """
 
     timeout: int = 30 * 60
     recovery: int | None = 30 * 60
     backoff: Backoff = field(default_factory=Backoff)
     limit: int | None = None
+    one_at_a_time: bool = False
 
 
 class Deadline(NamedTuple):

@@ -44,6 +44,7 @@ def read_waiting(configuration: Manifest) -> WaitForPodsReady | None:
         (timeout if recovery is None else duration(recovery, f"{at}.recoveryTimeout")) // SECOND,
         Backoff(requeuing.get("backoffBaseSeconds", 60), requeuing.get("backoffMaxSeconds", 3600)),
         requeuing.get("backoffLimitCount"),
+        section.get("blockAdmission") is True,
     )
 
 

@@ -1,0 +1,119 @@
+"""Under waitForPodsReady.blockAdmission nobody new gets quota while pods are not ready."""
+
+from __future__ import annotations
+
+import pytest
+
+from policies.pools import Terms
+from scheduling.cycle.engine import Engine
+from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
+from scheduling.objects.workload import QUOTA_RESERVED
+from scheduling.status.deadlines import pods_ready, release
+from scheduling.status.eviction import evict
+from scheduling.world.decisions import Reserve
+from tests.scheduling.cluster import Cluster, queue_settings
+from tests.scheduling.manifests import pod_set, workload
+
+GPUS = {"spot": Terms(10, None, None)}
+
+
+class Held(Cluster):
+    """A cluster whose engine admits one at a time."""
+
+    def __post_init__(self) -> None:
+        self.world = self.fresh()
+        self.engine = Engine(self.world, one_at_a_time=True)
+
+    def submit(self, name: str, queue: str) -> None:
+        self.put(self.aged(workload(pod_set(gpu="1"), name=name, spec={"queueName": queue})))
+
+    def ready(self, key: str, ready: bool = True) -> None:
+        self.tick()
+        self.write(pods_ready(self.workloads[key], ready, self.now))
+        self.settle()
+
+    def why(self, key: str) -> str:
+        return self.workloads[key].conditions[QUOTA_RESERVED].reason
+
+
+@pytest.fixture(params=[BEST_EFFORT_FIFO, STRICT_FIFO])
+def cluster(request: pytest.FixtureRequest) -> Held:
+    held = Held()
+    for name in ("a", "b"):
+        held.put_queue(queue_settings(name, "all", GPUS, strategy=request.param))
+    return held
+
+
+def test_one_at_a_time_is_admitted_in_one_cycle_of_several_queues(cluster: Held) -> None:
+    cluster.submit("first", "a")
+    cluster.submit("second", "b")
+    cluster.settle()
+
+    assert len(cluster.running()) == 1
+    (waiting,) = cluster.pending()
+    assert cluster.why(waiting) == "WaitingForPodsReady"
+
+
+def test_the_next_is_admitted_when_the_pods_of_all_are_ready_in_the_order_of_the_queue(cluster: Held) -> None:
+    for name in ("one", "two", "three"):
+        cluster.submit(name, "a")
+    cluster.settle()
+    assert cluster.running() == ["ns/one"]
+
+    cluster.ready("ns/one")
+    assert cluster.running() == ["ns/one", "ns/two"]
+
+    cluster.ready("ns/one", ready=False)
+    cluster.ready("ns/two")
+    assert cluster.running() == ["ns/one", "ns/two"], "the pods of the first were lost meanwhile"
+
+    cluster.ready("ns/one")
+    assert cluster.running() == ["ns/one", "ns/three", "ns/two"]
+
+
+def test_those_who_were_held_back_go_on_when_who_was_not_ready_finishes_or_is_gone(cluster: Held) -> None:
+    for name in ("one", "two", "three"):
+        cluster.submit(name, "a")
+    cluster.settle()
+
+    cluster.finish("ns/one")
+    cluster.settle()
+    assert cluster.running() == ["ns/two"]
+
+    cluster.drop("ns/two")
+    cluster.settle()
+    assert cluster.running() == ["ns/three"]
+
+
+def test_those_who_were_held_back_go_on_when_the_quota_of_an_evicted_one_is_back(cluster: Held) -> None:
+    cluster.submit("one", "a")
+    cluster.submit("two", "b")
+    cluster.settle()
+    (running,), (waiting,) = cluster.running(), cluster.pending()
+
+    cluster.write(evict(cluster.workloads[running], "PodsReadyTimeout", "too long", cluster.now))
+    assert cluster.step() == []
+    cluster.write(release(cluster.workloads[running], cluster.now))
+    cluster.settle()
+
+    assert waiting in cluster.running()
+
+
+def test_a_new_world_of_the_same_objects_holds_back_the_same(cluster: Held) -> None:
+    cluster.submit("one", "a")
+    cluster.settle()
+    cluster.submit("two", "a")
+    cluster.world = cluster.fresh()
+    cluster.engine = Engine(cluster.world, one_at_a_time=True)
+    cluster.settle()
+
+    assert (cluster.running(), cluster.why("ns/two")) == (["ns/one"], "WaitingForPodsReady")
+
+
+def test_it_comes_to_rest(cluster: Held) -> None:
+    cluster.submit("one", "a")
+    cluster.submit("two", "a")
+    cluster.settle()
+
+    assert cluster.step() == []
+    assert sum(isinstance(each, Reserve) for each in cluster.decided) == 1

@@ -12,9 +12,10 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry, Gauge, ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector
 
 from cli.exits import Exit, Misused, OutOfReach
 from cluster.client import Cluster
@@ -23,6 +24,7 @@ from cluster.lease import Lease, LeaseTimes
 from cluster.reflector import Pacing
 from cluster.wire import Timeouts
 from reconciler.configured import Configured
+from reconciler.exported import Counting, export
 from reconciler.health import HealthServer
 from reconciler.permit import Manage, Never, Rival
 from reconciler.process import Reconciler
@@ -60,7 +62,14 @@ def run(manage: bool, configured: Configured, place: Place) -> Exit:
             times = configured.times
             permit = _permit(opened, place, namespace, name, times) if manage else Never()
             cluster = opened.enter_context(Cluster.connect(place.context, place.kubeconfig))
-            return _Running(Reconciler(cluster, configured.settings, permit), permit).until_told(place)
+            registry = CollectorRegistry()
+            reconciler = Reconciler(
+                cluster,
+                configured.settings,
+                permit,
+                partial(Counting, leads=permit.held, registry=registry, kueue=manage),
+            )
+            return _Running(reconciler, permit, registry).until_told(place)
     except (ClusterError, OSError) as error:
         raise OutOfReach(f"the reconciler cannot be served: {error}") from error
 
@@ -76,16 +85,13 @@ def _permit(opened: ExitStack, place: Place, namespace: str, name: str, times: L
 class _Running:
     """What probes and metrics say of a reconciler."""
 
-    def __init__(self, reconciler: Reconciler, permit: Manage | Never) -> None:
+    def __init__(self, reconciler: Reconciler, permit: Manage | Never, registry: CollectorRegistry) -> None:
         self._reconciler = reconciler
         self._permit = permit
         self._ended = threading.Event()
-        self.registry = CollectorRegistry()
-        ProcessCollector(registry=self.registry)
-        leads = Gauge("quotree_reconciler_writes", "1 while this process may write.", registry=self.registry)
-        leads.set_function(lambda: float(permit.held()))
-        knows = Gauge("quotree_reconciler_synced", "1 when every kind was listed.", registry=self.registry)
-        knows.set_function(lambda: float(reconciler.ready))
+        self.registry = registry
+        ProcessCollector(registry=registry)
+        export(registry, reconciler, permit.held, kueue=isinstance(permit, Manage))
 
     def until_told(self, place: Place) -> Exit:
         """Serve until a signal comes, or the loop ends by a fault. Raises OSError where the address cannot be had."""

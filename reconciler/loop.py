@@ -28,6 +28,7 @@ from reconciler.side import MakeSide, Side
 from reconciler.status_side import StatusSide
 from reconciler.teller import Teller
 from reconciler.versions import older
+from reconciler.witness import Nobody, Witness
 from reconciler.writer import Failed, Outcome, Read, Round, Written
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.outcome import reserved, waiting
@@ -65,9 +66,10 @@ class Loop:
     clock: Callable[[], int] = time.time_ns
     inbox: queue.SimpleQueue[Message] = field(default_factory=queue.SimpleQueue)
     stats: Round = field(default_factory=Round)
+    witness: Witness = field(default_factory=Nobody)
 
     def __post_init__(self) -> None:
-        self.engine = Engine(self.world)
+        self.engine = Engine(self.world, one_at_a_time=self.waiting is not None and self.waiting.one_at_a_time)
         self.known = Known()
         self.beside: list[Side] = [make(self._stored) for make in self.sides]
         self.shown = {each.kind: [side for side in self.beside if each in side.followed] for each in self._all()}
@@ -97,8 +99,10 @@ class Loop:
         self._drain(patience)
         self._lead(self.may_write())
         if self._may_act():
+            began = time.perf_counter()
             self.retries.again()
             self._act(self._now())
+            self.witness.acted(time.perf_counter() - began)
 
     def _lead(self, leads: bool) -> None:
         """Who begins to write reads the Workloads anew: the watch may lag behind what the one before gave away."""
@@ -158,14 +162,20 @@ class Loop:
 
     def _see(self, seen: Seen) -> None:
         """Take an object in, unless a newer one is known."""
+        if self._keep(seen):
+            self._take_in(seen)
+
+    def _keep(self, seen: Seen) -> bool:
+        """Whether it is the newest that is known by now; what is new about it is told."""
         before = self.known.get(seen.key)
         if not self.known.take(seen):
-            return
+            return False
         if before is None or before.version != seen.version:
+            self.witness.changing(before, seen, self._now())
             self.retries.forget(seen.key[1])
             if seen.key[0] == WORKLOAD and before is not None and seen.value is not None and self.led:
                 self.teller.changed(before.value, seen.value, self._now())
-        self._take_in(seen)
+        return True
 
     def _take_in(self, seen: Seen) -> None:
         kind, name = seen.key
@@ -179,6 +189,7 @@ class Loop:
             self.statuses.touch(seen.key)
         for side in self.shown[kind]:
             side.see(seen)
+        self.witness.changed(self._now())
 
     def _answered(self, seen: Seen) -> None:
         """What a request of ours brought."""
@@ -188,11 +199,10 @@ class Loop:
 
     def _finish(self, key: Key) -> None:
         """The write that was under way is over; the world goes by the stored object again."""
-        kind, name = key
         self.flying.discard(key)
-        if kind == WORKLOAD:
-            self.sent.pop(name, None)
-            self._enter(name)
+        if key[0] == WORKLOAD:
+            self.sent.pop(key[1], None)
+            self._enter(key[1])
 
     def _renew_jobs(self) -> None:
         """What Jobs are started and prioritized by has changed."""
@@ -245,7 +255,7 @@ class Loop:
         if kind == WORKLOAD and before is not None and not older(seen.version, before.version):
             expected, wanted = self.sent.get(name), self.wanted.get(name)
             if wanted is not None and expected is not None and alike(seen.value, expected):
-                self.known.take(seen)
+                self._keep(seen)
                 del self.sent[name], self.wanted[name]
                 if self._submit(wanted):
                     return
@@ -277,9 +287,8 @@ class Loop:
 
     def _look(self, key: Key) -> None:
         """Have it read anew."""
-        kind, name = key
-        namespace, _, bare = name.rpartition("/")
-        self.read(key, self.followed[kind].resource.item(bare, namespace or None))
+        namespace, _, bare = key[1].rpartition("/")
+        self.read(key, self.followed[key[0]].resource.item(bare, namespace or None))
 
     def _not_found(self, key: Key, action: Action | None) -> None:
         """It is gone, unless it is known by now to have come back."""
@@ -299,11 +308,13 @@ class Loop:
         self._turn(now)
         self.unfinished = True
         for _ in range(_CYCLES):
+            began = time.perf_counter()
             decisions = self.engine.step(now)
             if not decisions:
                 self.unfinished = False
                 break
             self.stats.cycles += 1
+            self.witness.decided(decisions, time.perf_counter() - began)
             for decision in decisions:
                 self._carry_out(decision, now)
         if self.with_statuses:

@@ -24,25 +24,30 @@ from scheduling.world.world import World
 
 Ask: TypeAlias = Callable[[Callable[[World], list[Metric]]], list[Metric]]
 """Has something read from the world by whom it belongs to, between two steps."""
-LEADER = "leader"
+LEADER, FOLLOWER = "leader", "follower"
+"""The replica that writes, and the others."""
 _PAIR = ("cohort", "cluster_queue", "flavor", "resource", "replica_role")
 _STATUSES = ("pending", "active", "terminating")
 
 
 class WorldCollector(Collector):
-    """`resources`: also quota and usage by flavor and resource (metrics.enableClusterQueueResources)."""
+    """`resources`: also quota and usage by flavor and resource (metrics.enableClusterQueueResources).
 
-    def __init__(self, ask: Ask, *, resources: bool = True, role: str = LEADER) -> None:
+    `role` is that of this replica at the moment.
+    """
+
+    def __init__(self, ask: Ask, *, resources: bool = True, role: Callable[[], str] = lambda: LEADER) -> None:
         self._ask = ask
         self.resources = resources
         self.role = role
 
     def collect(self) -> Iterable[Metric]:
-        return self._ask(lambda world: read(world, resources=self.resources, role=self.role))
+        role = self.role()
+        return self._ask(lambda world: read(world, resources=self.resources, role=role))
 
     def describe(self) -> Iterable[Metric]:
         """Nothing is read from the world when this is registered."""
-        return read(World(), resources=self.resources, role=self.role)
+        return read(World(), resources=self.resources)
 
 
 def read(world: World, *, resources: bool = True, role: str = LEADER) -> list[Metric]:
@@ -55,7 +60,7 @@ def read(world: World, *, resources: bool = True, role: str = LEADER) -> list[Me
     return found
 
 
-class _Family(GaugeMetricFamily):
+class Gauge(GaugeMetricFamily):
     """A gauge whose samples are added by label values; its role stands last."""
 
     def __init__(self, name: str, text: str, labels: tuple[str, ...], role: str) -> None:
@@ -69,10 +74,10 @@ class _Family(GaugeMetricFamily):
 
 def _queues(world: World, role: str) -> Iterator[Metric]:
     name = ("cluster_queue",)
-    waiting = _Family("pending_workloads", "Workloads that wait, by status.", (*name, "status"), role)
-    reserving = _Family("reserving_active_workloads", "Workloads that hold quota.", name, role)
-    admitted = _Family("admitted_active_workloads", "Workloads that are admitted and not finished.", name, role)
-    status = _Family("cluster_queue_status", "1 for the status of the ClusterQueue.", (*name, "status"), role)
+    waiting = Gauge("pending_workloads", "Workloads that wait, by status.", (*name, "status"), role)
+    reserving = Gauge("reserving_active_workloads", "Workloads that hold quota.", name, role)
+    admitted = Gauge("admitted_active_workloads", "Workloads that are admitted and not finished.", name, role)
+    status = Gauge("cluster_queue_status", "1 for the status of the ClusterQueue.", (*name, "status"), role)
     for queue in world.state.queues.values():
         pending = world.queues.pending[queue.name]
         active = (
@@ -96,9 +101,9 @@ def _status(world: World, queue: Queue) -> str:
 
 def _local_queues(world: World, role: str) -> Iterator[Metric]:
     labels = ("name", "namespace")
-    waiting = _Family("local_queue_pending_workloads", "Workloads that name the LocalQueue and wait.", labels, role)
-    reserving = _Family("local_queue_reserving_active_workloads", "Workloads that hold quota.", labels, role)
-    admitted = _Family("local_queue_admitted_active_workloads", "Workloads that are admitted.", labels, role)
+    waiting = Gauge("local_queue_pending_workloads", "Workloads that name the LocalQueue and wait.", labels, role)
+    reserving = Gauge("local_queue_reserving_active_workloads", "Workloads that hold quota.", labels, role)
+    admitted = Gauge("local_queue_admitted_active_workloads", "Workloads that are admitted.", labels, role)
     for key, local in world.queues.local_queues.items():
         queue = world.state.queues.get(local.cluster_queue)
         held = queue.held_by.get(key) if queue is not None else None
@@ -110,8 +115,8 @@ def _local_queues(world: World, role: str) -> Iterator[Metric]:
 
 def _infos(world: World, role: str) -> Iterator[Metric]:
     above = ("parent_cohort", "root_cohort")
-    queues = _Family("cluster_queue_info", "1; where the ClusterQueue stands.", ("cluster_queue", *above), role)
-    cohorts = _Family("cohort_info", "1; where the Cohort stands.", ("cohort", *above), role)
+    queues = Gauge("cluster_queue_info", "1; where the ClusterQueue stands.", ("cluster_queue", *above), role)
+    cohorts = Gauge("cohort_info", "1; where the Cohort stands.", ("cohort", *above), role)
     tree = world.state.tree
     for family, nodes in ((queues, tree.queues), (cohorts, tree.cohorts)):
         for node in nodes.values():
@@ -121,8 +126,8 @@ def _infos(world: World, role: str) -> Iterator[Metric]:
 
 
 def _resources(world: World, role: str) -> Iterator[Metric]:
-    def family(name: str, text: str) -> _Family:
-        return _Family(f"cluster_queue_{name}", text, _PAIR[:-1], role)
+    def family(name: str, text: str) -> Gauge:
+        return Gauge(f"cluster_queue_{name}", text, _PAIR[:-1], role)
 
     nominal, borrowing, lending = (
         family(f"{kind}", f"What the ClusterQueue says, by flavor: {text}.")
@@ -148,9 +153,9 @@ def _resources(world: World, role: str) -> Iterator[Metric]:
 
 def _subtrees(world: World, role: str) -> Iterator[Metric]:
     labels = ("cohort", "flavor", "resource")
-    quota = _Family("cohort_subtree_quota", "Quota of the Cohort and all it can draw on below.", labels, role)
-    held = _Family("cohort_subtree_resource_reservations", "What the ClusterQueues below hold.", labels, role)
-    admitted = _Family("cohort_subtree_admitted_active_workloads", "Admitted workloads below.", ("cohort",), role)
+    quota = Gauge("cohort_subtree_quota", "Quota of the Cohort and all it can draw on below.", labels, role)
+    held = Gauge("cohort_subtree_resource_reservations", "What the ClusterQueues below hold.", labels, role)
+    admitted = Gauge("cohort_subtree_admitted_active_workloads", "Admitted workloads below.", ("cohort",), role)
     sums, counts = _below(world)
     for node in world.state.tree.cohorts.values():
         if not world.state.tree.broken(node):
@@ -177,8 +182,8 @@ def _below(world: World) -> tuple[Mapping[QuotaNode, Mapping[FlavorResource, int
 
 def _shares(world: World, role: str) -> Iterator[Metric]:
     text = "What is borrowed of what can be, in thousandths, by fair weight."
-    queues = _Family("cluster_queue_weighted_share", text, ("cluster_queue", "cohort"), role)
-    cohorts = _Family("cohort_weighted_share", text, ("cohort",), role)
+    queues = Gauge("cluster_queue_weighted_share", text, ("cluster_queue", "cohort"), role)
+    cohorts = Gauge("cohort_weighted_share", text, ("cohort",), role)
     shares, tree = Shares(), world.state.tree
     for node in tree.queues.values():
         cohort = node.parent.name if node.parent is not None else ""

@@ -14,6 +14,7 @@ from reconciler.call import asked
 from reconciler.follow import follow
 from reconciler.loop import Loop, Message
 from reconciler.permit import Permit
+from reconciler.witness import Nobody, Witness
 from reconciler.writer import Writer
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import DEFAULT, Counting
@@ -38,7 +39,13 @@ class Settings:
 class Reconciler:
     """Follows `cluster` from `start` to `stop`, and writes while `lease` is held; None: from the beginning."""
 
-    def __init__(self, cluster: Cluster, settings: Settings | None = None, lease: Permit | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: Settings | None = None,
+        lease: Permit | None = None,
+        witness: Callable[[World], Witness] = lambda _: Nobody(),
+    ) -> None:
         settings = settings or Settings()
         self._cluster = cluster
         self._lease = lease
@@ -48,7 +55,9 @@ class Reconciler:
         inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._writer = Writer(cluster, inbox.put, may_write)
         write, read, relist = self._writer.write, self._writer.read, self._writer.relist
-        self.loop = Loop(world, write, read, may_write, relist, waiting=settings.waiting, inbox=inbox)
+        self.loop = Loop(
+            world, write, read, may_write, relist, waiting=settings.waiting, inbox=inbox, witness=witness(world)
+        )
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
     def start(self) -> None:

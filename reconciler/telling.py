@@ -73,7 +73,7 @@ def _admission(before: Workload, after: Workload) -> Iterator[News]:
     queue = after.admission.cluster_queue if after.admission is not None else ""
     reserved, admitted = after.conditions.get(QUOTA_RESERVED), after.conditions.get(ADMITTED)
     if reserved is not None and _new(before, after, QUOTA_RESERVED):
-        waited = _seconds(_queued_since(before), reserved.since)
+        waited = _seconds(queued_since(before), reserved.since)
         yield News("QuotaReserved", f"Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}s")
     if admitted is not None and reserved is not None and _new(before, after, ADMITTED):
         waited = _seconds(reserved.since, admitted.since)
@@ -111,7 +111,7 @@ def _checks(before: Workload, after: Workload) -> Iterator[News]:
         yield News("AdmissionCheckUpdated", f"Admission checks changed: {', '.join(moved)}")
 
 
-def _queued_since(workload: Workload) -> int:
+def queued_since(workload: Workload) -> int:
     """When it came into its queue: made, or requeued since."""
     requeued = workload.conditions.get(REQUEUED)
     return requeued.since if requeued is not None else workload.created

@@ -147,6 +147,11 @@ def test_under_its_own_account_it_admits_and_a_standby_goes_on_where_it_was_kill
     eventually(lambda: not server.request("GET", f"{JOBS}/work")["spec"]["suspend"], lambda: first.log()[-3000:])
     eventually(lambda: server.request("GET", f"{KUEUE}/clusterqueues/team").get("status"), lambda: first.log()[-3000:])
 
+    by_queue = 'kueue_admitted_workloads_total{cluster_queue="team",priority_class="",replica_role="leader"} 2.0'
+    eventually(lambda: by_queue in first.get("/metrics")[1], lambda: first.get("/metrics")[1])
+    assert 'kueue_admitted_active_workloads{cluster_queue="team",replica_role="leader"} 2.0' in first.get("/metrics")[1]
+    assert 'kueue_admitted_active_workloads{cluster_queue="team",replica_role="follower"}' in second.get("/metrics")[1]
+
     first.end(signal.SIGKILL)
     server.request("DELETE", f"{KUEUE}/namespaces/default/workloads/one")
     submit(server, "two")
@@ -191,6 +196,7 @@ def test_observing_it_writes_nothing(server: ControlPlane, replica: Callable[...
     eventually(lambda: other.get("/readyz")[0] == 503 and "kueue-0" in other.get("/readyz")[1], other.log)
 
     assert not running.writes
+    assert "kueue_" not in running.get("/metrics")[1]
     assert conditions(server, "default", "one") == {}
     assert running.end() == 0
     leases = server.request("GET", f"{LEASES}/{SYSTEM}/leases")["items"]

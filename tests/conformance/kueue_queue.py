@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from policies.quantity import Quantity
+from reconciler.tally import unadmitted
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects import times
 from scheduling.objects.order import Ordering
@@ -31,7 +32,6 @@ _LEFT_OUT = {
     "TestQueueSecondPassIfNeeded": "topologies are not placed",
     "TestNewRequeuer": "there is no batch period: all events between two steps are one batch",
     "TestGetNoFitReason": "the reason is kept in the workload's status, not in its queue",
-    "TestUpdateUnadmittedWorkload": "a metric, which comes with the reconciler",
 }
 
 
@@ -358,8 +358,15 @@ def _lifecycle(case: Data) -> str | None:
     )
 
 
+def _unadmitted(case: Data) -> str | None:
+    """Under which labels it is counted while it is not admitted."""
+    told, expected = unadmitted(read_workload(case["given"]["workload"])), case["expect"]["status"]
+    return mismatch((expected["Reason"], expected["UnderlyingCause"]), tuple(told))
+
+
 _CHECKS: dict[str, Callable[[Data], Any]] = {
     "TestPushOrUpdate": _pushed,
+    "TestUpdateUnadmittedWorkload": _unadmitted,
     "TestPushOrUpdateGenerationChanged": _generation_changed,
     "TestPushOrUpdateRespectsInadmissibleHashes": _blocked_shapes,
     "TestRecordInadmissibleHash": _record_shape,

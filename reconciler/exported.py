@@ -1,0 +1,98 @@
+"""What /metrics shows: how the reconciler itself does, and what Kueue shows where it stands in Kueue's place."""
+
+from __future__ import annotations
+
+import logging
+import platform
+from collections.abc import Callable, Iterable
+from importlib.metadata import PackageNotFoundError, version
+
+from prometheus_client import CollectorRegistry, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from reconciler.metrics import FOLLOWER, LEADER, Ask, WorldCollector
+from reconciler.process import Reconciler
+from reconciler.tally import Tally
+from reconciler.witness import Nobody, Witness
+from scheduling.world.world import World
+
+log = logging.getLogger(__name__)
+PATIENCE = 2.0
+"""Seconds that a scrape waits for the loop; Prometheus gives up after ten."""
+ROUNDS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Seconds; a round of an idle cluster takes about the first."""
+Held = Callable[[], bool]
+
+
+class Counting:
+    """Counts as the loop goes on: rounds, and with `kueue` what happens to Workloads."""
+
+    def __init__(self, world: World, leads: Held, registry: CollectorRegistry, *, kueue: bool) -> None:
+        text = "Time of a round in which something may be written."
+        self._rounds = Histogram("quotree_reconciler_round_seconds", text, buckets=ROUNDS, registry=registry)
+        self._told: Witness = Tally(world, leads, registry) if kueue else Nobody()
+        self.changing, self.changed, self.decided = self._told.changing, self._told.changed, self._told.decided
+
+    def acted(self, seconds: float) -> None:
+        self._rounds.observe(seconds)
+
+
+def export(registry: CollectorRegistry, reconciler: Reconciler, held: Held, *, kueue: bool) -> None:
+    """`held`: whether this process may write. `kueue`: nobody else shows metrics of that name for this cluster."""
+    registry.register(Vitals(reconciler, held))
+    if kueue:
+        build = Gauge("kueue_build_info", "1; what runs in the place of Kueue.", _BUILD, registry=registry)
+        build.labels(f"quotree-{_version()}", "", "", platform.python_version(), platform.python_implementation(),
+                     platform.machine()).set(1)  # fmt: skip
+        registry.register(WorldCollector(asking(reconciler), role=lambda: LEADER if held() else FOLLOWER))
+
+
+_BUILD = ("git_version", "git_commit", "build_date", "go_version", "compiler", "platform")
+
+
+def asking(reconciler: Reconciler, patience: float = PATIENCE) -> Ask:
+    """Reads the world between two steps of the loop; nothing where that has no time, so that the rest is shown."""
+
+    def ask(read: Callable[[World], list[Metric]]) -> list[Metric]:
+        try:
+            return reconciler.ask(lambda loop: read(loop.world), timeout=patience)
+        except TimeoutError:
+            log.warning("the loop had no time for a scrape within %g s", patience)
+            return []
+
+    return ask
+
+
+class Vitals(Collector):
+    """How the loop does; read while it runs on, so one number may be a step ahead of another."""
+
+    def __init__(self, reconciler: Reconciler, held: Held) -> None:
+        self._reconciler = reconciler
+        self._held = held
+
+    def collect(self) -> Iterable[Metric]:
+        loop, stats = self._reconciler.loop, self._reconciler.loop.stats
+
+        def gauge(name: str, text: str, value: float) -> Metric:
+            return GaugeMetricFamily(f"quotree_reconciler_{name}", text, value)
+
+        def counter(name: str, text: str, value: float) -> Metric:
+            return CounterMetricFamily(f"quotree_reconciler_{name}", text, value)
+
+        yield gauge("writes", "1 while this process may write.", self._held())
+        yield gauge("synced", "1 when every kind was listed.", self._reconciler.ready)
+        yield gauge("paused", "1 while the API server fails and is left alone.", loop.retries.paused)
+        yield gauge("inbox", "What was seen and not taken in yet.", loop.inbox.qsize())
+        yield gauge("under_way", "Writes that were asked for and not answered yet.", len(loop.flying) + len(loop.sent))
+        yield counter("written", "Writes that were carried out.", stats.written)
+        yield counter("failed", "Writes that failed, or of which nobody knows.", stats.failed)
+        yield counter("cycles", "Cycles of the engine.", stats.cycles)
+
+
+def _version() -> str:
+    try:
+        return version("quotree")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,168 @@
+"""What is counted of what happens to Workloads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from policies.dialects.kueue_workload import PriorityClass
+from reconciler.feed import Seen
+from reconciler.tally import Tally, unadmitted
+from scheduling.cycle.cycle import OVERLAPPING
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import PODS_READY, Admission, CheckState, Workload
+from scheduling.queues.pending import Requeue
+from scheduling.status.conditions import with_condition
+from scheduling.status.deadlines import release
+from scheduling.status.eviction import evict, preempt
+from scheduling.status.progress import finish
+from scheduling.status.reservation import reserve, sync_admitted, unreserve
+from scheduling.world.decisions import Wait
+from tests.reconciler.test_queue_status import NOW, world
+from tests.scheduling.manifests import workload
+
+NEW = replace(
+    workload(uid="u", spec={"queueName": "q"}),
+    created=NOW - 60 * SECOND,
+    priority_class=PriorityClass("kueue.x-k8s.io", "WorkloadPriorityClass", "high"),
+)
+HELD = reserve(NEW, Admission("q"), NOW)
+ADMITTED = sync_admitted(HELD, NOW + 5 * SECOND)
+
+
+class Counted:
+    """A tally and what it shows."""
+
+    def __init__(self, leads: bool = True) -> None:
+        self.leads = leads
+        self.registry = CollectorRegistry()
+        self.tally = Tally(world(), lambda: self.leads, self.registry)
+        self._last: Seen | None = None
+
+    def see(self, *states: Workload | None, kind: str = "Workload", name: str = "ns/w") -> None:
+        for state in states:
+            seen = Seen((kind, name), "", state)
+            self.tally.changing(self._last, seen, NOW + 100 * SECOND)
+            self._last = seen if state is not None else None
+
+    def value(self, metric: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(
+            f"kueue_{metric}", {**labels, "replica_role": "leader" if self.leads else "follower"}
+        )
+
+    def both(self, metric: str, **labels: str) -> tuple[float | None, float | None]:
+        """By ClusterQueue and by LocalQueue."""
+        prefix = "local_queue_"
+        return (
+            self.value(metric, cluster_queue="q", **labels),
+            self.value(prefix + metric, name="q", namespace="ns", **labels),
+        )
+
+
+def test_an_admission_counts_once_with_how_long_each_part_of_it_took() -> None:
+    counted = Counted()
+    counted.see(NEW, HELD, ADMITTED, ADMITTED)
+    of = {"priority_class": "high"}
+    for metric in ("quota_reserved_workloads_total", "admitted_workloads_total"):
+        assert counted.both(metric, **of) == (1, 1)
+    sums = {"quota_reserved_wait_time": 60, "admission_wait_time": 65, "admission_checks_wait_time": 5}
+    for metric, seconds in sums.items():
+        assert counted.both(f"{metric}_seconds_sum", **of) == (seconds, seconds)
+        assert counted.both(f"{metric}_seconds_count", **of) == (1, 1)
+    for cohort in ("c", "top"):
+        assert counted.value("cohort_subtree_admitted_workloads_total", cohort=cohort, **of) == 1
+
+
+def test_what_is_written_at_once_counts_like_what_is_written_in_two_steps() -> None:
+    counted = Counted()
+    counted.see(NEW, sync_admitted(HELD, NOW))
+    assert counted.both("admitted_workloads_total", priority_class="high") == (1, 1)
+    assert counted.both("quota_reserved_workloads_total", priority_class="high") == (1, 1)
+
+
+def test_pods_that_are_ready_and_the_end_are_counted() -> None:
+    counted = Counted()
+    ready = with_condition(ADMITTED, PODS_READY, "True", "Started", "", NOW + 15 * SECOND)
+    counted.see(NEW, HELD, ADMITTED, ready, finish(ready, "Succeeded", "", NOW + 35 * SECOND))
+    of = {"priority_class": "high"}
+    assert counted.both("ready_wait_time_seconds_sum", **of) == (75, 75)
+    assert counted.both("admitted_until_ready_wait_time_seconds_sum", **of) == (10, 10)
+    assert counted.both("finished_workloads_total", **of) == (1, 1)
+    assert counted.value("execution_time_seconds_sum", cluster_queue="q", **of) == 30
+    assert counted.both("finished_workloads") == (1, 1)
+
+
+def test_a_preemption_is_an_eviction_with_its_cause_and_takes_until_quota_is_back() -> None:
+    counted = Counted()
+    message = (
+        "Preempted to accommodate a workload (UID: x, JobUID: y) due to z; preemptor path: /top/c/r; preemptee path: /q"
+    )
+    ready = with_condition(ADMITTED, PODS_READY, "True", "Started", "", NOW + 10 * SECOND)
+    victim = preempt(ready, "InCohortReclamation", message, NOW + 70 * SECOND)
+    counted.see(ready, victim, release(victim, NOW + 100 * SECOND))
+    why = {"reason": "Preempted", "underlying_cause": ""}
+    assert counted.both("evicted_workloads_total", **why, priority_class="high") == (1, 1)
+    assert counted.value("evicted_workloads_once_total", cluster_queue="q", **why, priority_class="high") == 1
+    told = {"preempting_cluster_queue": "r", "reason": "InCohortReclamation"}
+    assert counted.value("preempted_workloads_total", **told) == 1
+    assert counted.value("pods_ready_to_evicted_time_seconds_sum", cluster_queue="q", **why) == 60
+    latency = counted.value("workload_eviction_latency_seconds_sum", cluster_queue="q", reason="Preempted")
+    assert latency == 30
+
+
+def test_who_is_evicted_again_counts_as_evicted_once() -> None:
+    counted = Counted()
+    evicted = evict(ADMITTED, "Deactivated", "", NOW, cause="MaximumExecutionTimeExceeded")
+    again = sync_admitted(reserve(unreserve(evicted, "Pending", "", NOW), Admission("q"), NOW), NOW)
+    counted.see(ADMITTED, evicted, again, evict(again, "Deactivated", "", NOW, cause="MaximumExecutionTimeExceeded"))
+    why = {"reason": "Deactivated", "underlying_cause": "MaximumExecutionTimeExceeded", "priority_class": "high"}
+    assert counted.both("evicted_workloads_total", **why) == (2, 2)
+    assert counted.value("evicted_workloads_once_total", cluster_queue="q", **why) == 1
+
+
+def test_a_standby_counts_no_event_and_knows_what_waits() -> None:
+    counted = Counted(leads=False)
+    counted.see(NEW, HELD, ADMITTED, NEW)
+    assert counted.value("admitted_workloads_total", cluster_queue="q", priority_class="high") is None
+    assert counted.both("unadmitted_workloads", reason="NoReservation", underlying_cause="PendingEvaluation") == (1, 1)
+
+
+def test_what_waits_is_shown_by_why_as_long_as_it_does() -> None:
+    counted = Counted()
+    waits = unreserve(NEW, "WaitingForQuota", "", NOW)
+    why = {"reason": "NoReservation", "underlying_cause": "WaitingForQuota"}
+    counted.see(NEW, waits)
+    assert counted.both("unadmitted_workloads", **why) == (1, 1)
+    counted.see(ADMITTED)
+    assert counted.both("unadmitted_workloads", **why) == (None, None)
+    counted.see(waits, None)
+    assert counted.both("unadmitted_workloads", **why) == (None, None)
+
+
+def test_why_it_is_not_admitted_while_it_has_quota_is_one_reason() -> None:
+    checked = sync_admitted(replace(HELD, checks=(CheckState("c", "Pending"),)), NOW)
+    assert unadmitted(checked) == ("UnsatisfiedAdmissionChecks", "")
+
+
+@pytest.mark.parametrize(("kind", "name"), [("ClusterQueue", "q"), ("LocalQueue", "ns/q"), ("Cohort", "top")])
+def test_what_was_counted_of_an_object_goes_with_it(kind: str, name: str) -> None:
+    counted = Counted()
+    counted.see(NEW, HELD, ADMITTED)
+    counted.tally.changing(None, Seen((kind, name), "", None), NOW)
+    of = {"priority_class": "high"}
+    by_queue, by_local = counted.both("admitted_workloads_total", **of)
+    by_cohort = counted.value("cohort_subtree_admitted_workloads_total", cohort="top", **of)
+    gone = {"ClusterQueue": by_queue, "LocalQueue": by_local, "Cohort": by_cohort}
+    assert {each: count for each, count in gone.items() if count is None} == {kind: None}
+
+
+def test_a_cycle_is_an_attempt_and_shows_who_lost_the_victims() -> None:
+    counted = Counted()
+    counted.tally.decided([Wait(NEW, "q", Requeue.FAILED_AFTER_NOMINATION, "Pending", OVERLAPPING)], 0.5)
+    assert counted.value("admission_attempts_total", result="inadmissible") == 1
+    assert counted.value("admission_attempt_duration_seconds_sum", result="inadmissible") == 0.5
+    assert counted.value("admission_cycle_preemption_skips", cluster_queue="q") == 1
+    counted.tally.decided([Wait(NEW, "q", Requeue.GENERIC, "Pending", "")], 0.5)
+    assert counted.value("admission_cycle_preemption_skips", cluster_queue="q") is None

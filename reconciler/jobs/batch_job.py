@@ -1,312 +1,69 @@
-"""The next steps of a batch Job under quota: its Workload, its start, its stop and its end.
+"""The batch Job: what it takes beyond its description to start, stop and shrink one.
 
-Each call starts from the objects as they are; what it asks for is at most one write for the Job and its Workload
-together, bound to the versions that were read. Ask again when a write is seen. Source: Kueue v0.19,
-pkg/controller/jobframework/reconciler.go and pkg/controller/jobs/job.
+Its pod template may change only while it is suspended and has no pods, so that a stop takes two writes and a mark
+between them. Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job controller.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
-
-from cluster.actions import Create, Delete
-from policies.dialects.kueue_jobs import PRIORITY_CLASS, managed_owner
-from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from cluster.actions import Patch
+from policies.dialects.kueue_jobs import BATCH_JOB
+from policies.dialects.kueue_shapes import SHAPES
+from policies.dialects.reading import Manifest
 from reconciler.jobs import job_state
-from reconciler.jobs.composed import composed, fits, spec_update
+from reconciler.jobs.described import Described
 from reconciler.jobs.job_patches import (
     NOT_STOPPING,
     STOPPING,
     as_admitted,
     as_submitted,
-    job_patch,
-    runs_as_admitted,
+    batch_patch,
     spec_change,
     without_start_time,
 )
-from reconciler.jobs.pod_changes import CannotStart
-from reconciler.jobs.reported import reported
-from reconciler.jobs.step import JobSurroundings, Step
-from reconciler.patches import (
-    ADMISSION_MANAGER,
-    JOB_MANAGER,
-    WORKLOADS,
-    condition_manager,
-    patch,
-    status_patch,
-)
-from scheduling.objects.priority import UnknownPriorityClass
-from scheduling.objects.submission import queue_of
-from scheduling.objects.workload import EVICTED, FINISHED, Workload
-from scheduling.status.deadlines import release
-from scheduling.status.progress import finish
-from scheduling.status.reservation import unreserve
-
-OUT_OF_SYNC = "OutOfSync"
-FAILED_TO_START = "FailedToStart"
+from reconciler.jobs.kind import Writing
+from reconciler.jobs.pod_changes import MANAGED_LABELS
+from reconciler.jobs.step import JobSurroundings
+from scheduling.objects.submission import reclaimable_of_job
+from scheduling.objects.workload import Workload
 
 
-def steps(
-    job: Manifest, workload: Manifest | None, read: Workload | None, around: JobSurroundings, now: int
-) -> list[Step]:
-    """What is to be written next; nothing while it is others' turn.
+class BatchJob(Described):
+    """See `reconciler.jobs.kind.JobKind`."""
 
-    `workload` is what is stored under `composed.workload_key(job)`, `read` the same as decisions see it; None where
-    there is none. `now` is in nanoseconds. The Job must be as new as the last write to it, or it may be taken for
-    stopped while it runs.
-    """
-    if not managed(job, around):
-        return []
-    if metadata(job).get("deletionTimestamp"):
-        return orphaned(workload, read)
-    if workload is None or read is None:
-        return _missing(job, around)
-    owner = _controller(workload)
-    if owner and owner != metadata(job).get("uid"):
-        return _taken(job, read)
-    return _Life(job, workload, read, around, now).steps()
+    own_labels = MANAGED_LABELS
+    name = "Job"
 
+    def halfway(self, job: Manifest, /) -> bool:
+        return job_state.stopping(job)
 
-def managed(job: Manifest, around: JobSurroundings) -> bool:
-    """Whether it is queued by itself: it names a queue, and no other job of a known kind is queued for it."""
-    if not queue_of(job) and not around.without_queue:
-        return False
-    return not (around.parent_queued and managed_owner(metadata(job)))
+    def reclaimable(self, job: Manifest) -> dict[str, int]:
+        return reclaimable_of_job(job)
 
-
-def orphaned(workload: Manifest | None, read: Workload | None) -> list[Step]:
-    """The Workload of a Job that is gone, or going, may go as well: the garbage collector takes it."""
-    if workload is None or read is None:
-        return []
-    finalizers = listing(metadata(workload).get("finalizers"))
-    if IN_USE not in finalizers:
-        return []
-    kept = [name for name in finalizers if name != IN_USE]
-    return [Step(patch(read, {"metadata": {"finalizers": kept}}, JOB_MANAGER))]
-
-
-def _missing(job: Manifest, around: JobSurroundings) -> list[Step]:
-    """It has no Workload: it must not run; one is made when no pods are left."""
-    if job_state.ending(job):
-        return []
-    prebuilt = job_state.prebuilt(job)
-    if not job_state.suspended(job):
-        message = "missing workload" if prebuilt else "Missing Workload; unable to restore pod templates"
-        return [Step(job_patch(job, {"spec": {"suspend": True}}), "Stopped", message)]
-    if job_state.stopping(job):
-        return [Step(job_patch(job, NOT_STOPPING))]
-    if prebuilt or not job_state.quiet(job):
-        return []
-    try:
-        made = composed(job, around)
-    except UnknownPriorityClass as error:
-        return [Step(None, "WorkloadPriorityClassNotFound", str(error), warning=True)]
-    if made is None:
-        return []
-    key = f"{made['metadata']['namespace']}/{made['metadata']['name']}"
-    return [Step(Create(WORKLOADS, made, JOB_MANAGER), "CreatedWorkload", f"Created Workload: {key}")]
-
-
-def _taken(job: Manifest, read: Workload) -> list[Step]:
-    """The Workload of its name belongs to another: without one of its own it must not run."""
-    if job_state.ending(job):
-        return []
-    message = f"Workload {read.key} belongs to another object; delete it or give the job another name"
-    stop = None if job_state.suspended(job) else job_patch(job, {"spec": {"suspend": True}})
-    return [Step(stop, "WorkloadNameConflict", message, warning=True)]
-
-
-@dataclass(frozen=True)
-class _Life:
-    """A Job and its Workload, at one moment."""
-
-    job: Manifest
-    workload: Manifest
-    read: Workload
-    around: JobSurroundings
-    now: int
-
-    def steps(self) -> list[Step]:
-        """Of the first that has something to say; one that returns [] says that the job waits."""
-        for step in (
-            self._finished,
-            self._deleted,
-            self._ended,
-            self._adopted,
-            self._halfway,
-            self._evicted,
-            self._unlike,
-            self._reprioritized,
-            self._waiting,
-            self._running,
-        ):
-            found = step()
-            if found is not None:
-                return found
-        return reported(self.job, self.read, self.around, self.now)
-
-    @cached_property
-    def made(self) -> dict[str, Any] | None:
-        """The Workload as it would be made now; None where it cannot be."""
-        try:
-            return composed(self.job, self.around)
-        except UnknownPriorityClass:
-            return None
-
-    @property
-    def startable(self) -> bool:
-        read = self.read
-        return read.admitted and read.active and read.checks_ready and not read.evicted and read.admission is not None
-
-    def _finished(self) -> list[Step] | None:
-        if not self.read.finished:
-            return None
-        if not job_state.ending(self.job) and self.read.conditions[FINISHED].reason == OUT_OF_SYNC:
-            return self._stop("missing workload") or orphaned(self.workload, self.read)
-        return orphaned(self.workload, self.read)
-
-    def _deleted(self) -> list[Step] | None:
-        """A Workload that is taken away stops its Job; it goes when the Job has no pods left."""
-        if not self.read.deleting:
-            return None
-        if job_state.ending(self.job):
-            return orphaned(self.workload, self.read)
-        stop = self._stop("Workload is deleted")
-        if stop or not self._at_rest():
-            return stop
-        return orphaned(self.workload, self.read)
-
-    def _ended(self) -> list[Step] | None:
-        ending = job_state.ending(self.job)
-        return self._finish(*ending) if ending is not None else None
-
-    def _adopted(self) -> list[Step] | None:
-        """A Workload that was made beforehand becomes that of the Job."""
-        if _controller(self.workload) or self.made is None:
-            return None
-        wanted, meta = self.made["metadata"], metadata(self.workload)
-        owners = [*listing(meta.get("ownerReferences")), *wanted["ownerReferences"]]
-        body = {"metadata": {"labels": wanted["labels"], "ownerReferences": owners}}
-        return [Step(patch(self.read, body, JOB_MANAGER))]
-
-    def _halfway(self) -> list[Step] | None:
-        """A stop that was begun is brought to its end first."""
-        return self._stop("Not admitted by cluster queue") if job_state.stopping(self.job) else None
-
-    def _evicted(self) -> list[Step] | None:
-        """It gives its quota back when its Job has stopped and no pods are left."""
-        evicted = self.read.holding(EVICTED)
-        if evicted is None:
-            return None
-        stop = self._stop(evicted.message)
-        if stop or not self._at_rest():
-            return stop
-        if not self.read.reserved:
-            return None
-        after = release(self.read, self.now, detailed=self.around.detailed)
-        return self._status(after, ADMISSION_MANAGER)
-
-    def _unlike(self) -> list[Step] | None:
-        """The Workload no longer is what the Job asks for."""
-        if self.made is None or not (job_state.suspended(self.job) or self.startable):
-            return None
-        if fits(self.job, self.made, self.workload, self.read, self.around):
-            return None
-        if job_state.prebuilt(self.job):
-            return self._finish(OUT_OF_SYNC, "The prebuilt workload is out of sync with its user job")
-        if self.read.reserved:
-            action = Delete(WORKLOADS, self.read.namespace, self.read.name, self.read.resource_version)
-            return [Step(action, "DeletedWorkload", f"Deleted not matching Workload: {self.read.key}")]
-        message = f"Updated not matching Workload for suspended job: {self.read.key}"
-        return [Step(patch(self.read, spec_update(self.made), JOB_MANAGER), "UpdatedWorkload", message)]
-
-    def _reprioritized(self) -> list[Step] | None:
-        """The Job names another WorkloadPriorityClass. A class may not come or go while quota is reserved."""
-        named, reference = job_state.labels(self.job).get(PRIORITY_CLASS), self.read.priority_class
-        if not named or self.made is None or (reference is not None and reference.name == named):
-            return None
-        if reference is None and self.read.reserved:
-            return None
-        if reference is not None and reference.kind != WORKLOAD_PRIORITY_CLASS.kind:
-            return None
-        told = {key: self.made["spec"][key] for key in ("priorityClassRef", "priority")}
-        message = f"Updated workload priority class: {self.read.key}"
-        return [Step(patch(self.read, {"spec": told}, JOB_MANAGER), "UpdatedWorkload", message)]
-
-    def _waiting(self) -> list[Step] | None:
-        if not job_state.suspended(self.job):
-            return None
-        if self.startable:
-            return self._start()
-        queue = queue_of(self.job)
-        if queue == self.read.queue or self.read.admitted:
-            return None
-        if self.read.reserved:  # what holds quota may not change its queue
-            message = f"The job moved from LocalQueue {self.read.queue} to {queue}"
-            reason = "PendingEvaluation" if self.around.detailed else "Pending"
-            free = unreserve(self.read, reason, message, self.now, detailed=self.around.detailed)
-            return self._status(free, ADMISSION_MANAGER)
-        return [Step(patch(self.read, {"spec": {"queueName": queue or None}}, JOB_MANAGER))]
-
-    def _running(self) -> list[Step] | None:
-        if job_state.suspended(self.job):
-            return None
-        if not self.startable:
-            return self._stop("Not admitted by cluster queue")
-        return (
-            None if runs_as_admitted(self.job, self.read, self.around) else self._stop("Not started as it was admitted")
-        )
-
-    def _start(self) -> list[Step]:
-        if not job_state.quiet(self.job):
-            return []
-        try:
-            wanted = as_admitted(self.job, self.read, self.around)
-        except CannotStart as error:
-            return self._finish(FAILED_TO_START, str(error))
+    def starting(self, job: Manifest, read: Workload, around: JobSurroundings) -> Writing | None:
+        wanted = as_admitted(job, read, around)
         if wanted is None:
-            return []
-        change = spec_change(self.job, wanted)
-        if change and job_state.has_started(self.job):
-            return [Step(without_start_time(self.job))]
-        message = f"Admitted by clusterQueue {self.read.admission.cluster_queue if self.read.admission else ''}"
-        return [Step(job_patch(self.job, {"spec": {"suspend": False, **change}}), "Started", message)]
+            return None
+        change = spec_change(job, wanted)
+        if change and job_state.has_started(job):
+            return Writing(without_start_time(job), told=False)
+        return Writing(batch_patch(job, {"spec": {"suspend": False, **change}}))
 
-    def _stop(self, message: str) -> list[Step]:
-        """The next step until it is suspended with the pod template that it was submitted with.
+    def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
+        """It is suspended first, with an annotation that says that the rest is still to be done."""
+        change = spec_change(job, as_submitted(job, workload)) if workload is not None else {}
+        if not self.suspended(job):
+            return Writing(batch_patch(job, {"spec": {"suspend": True}, **(STOPPING if change else {})}))
+        if not self.halfway(job) and not (change and reserved):
+            return None
+        if not self.quiet(job):
+            return None
+        if change and job_state.has_started(job):
+            return Writing(without_start_time(job), told=False)
+        return Writing(batch_patch(job, {**NOT_STOPPING, **({"spec": change} if change else {})}), told=False)
 
-        The template of a Job that runs, or has pods, cannot be changed: it is suspended first, with an annotation that
-        says that the rest is still to be done.
-        """
-        change = spec_change(self.job, as_submitted(self.job, self.workload))
-        if not job_state.suspended(self.job):
-            body = {"spec": {"suspend": True}, **(STOPPING if change else {})}
-            return [Step(job_patch(self.job, body), "Stopped", message)]
-        if not job_state.stopping(self.job) and not (change and self.read.reserved):
-            return []
-        if not job_state.quiet(self.job):
-            return []
-        if change and job_state.has_started(self.job):
-            return [Step(without_start_time(self.job))]
-        return [Step(job_patch(self.job, {**NOT_STOPPING, **({"spec": change} if change else {})}))]
-
-    def _at_rest(self) -> bool:
-        return job_state.stopped(self.job) and job_state.quiet(self.job)
-
-    def _finish(self, reason: str, message: str) -> list[Step]:
-        after = finish(self.read, reason, message, self.now)
-        told = f"Workload '{self.read.key}' is declared finished"
-        return self._status(after, condition_manager(FINISHED), "FinishedWorkload", told)
-
-    def _status(self, after: Workload, manager: str, reason: str = "", message: str = "") -> list[Step]:
-        action = status_patch(self.read, after, manager)
-        return [Step(action, reason, message)] if action is not None else []
+    def unmarked(self, job: Manifest, /) -> Patch | None:
+        return batch_patch(job, NOT_STOPPING) if self.halfway(job) else None
 
 
-def _controller(workload: Manifest) -> str:
-    """The uid of the object that controls it; empty where none does."""
-    owners = map(mapping, listing(metadata(workload).get("ownerReferences")))
-    return next((text(owner.get("uid")) or "" for owner in owners if owner.get("controller") is True), "")
+BATCH = BatchJob(SHAPES[BATCH_JOB])

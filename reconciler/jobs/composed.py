@@ -1,4 +1,4 @@
-"""The Workload of a batch Job: how it is made, and whether one that exists still stands for the Job.
+"""The Workload of a job: how it is made, and whether one that exists still stands for the job.
 
 Source: Kueue v0.19, pkg/controller/jobframework (construction, equivalence) and pkg/util/equality.
 """
@@ -10,8 +10,8 @@ from typing import Any
 
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
-from reconciler.jobs import job_state
-from reconciler.jobs.pod_changes import CannotStart, changes, started, without_managed_labels
+from reconciler.jobs.kind import JobKind, labels, prebuilt
+from reconciler.jobs.pod_changes import CannotStart, changes, started, without_labels
 from reconciler.jobs.step import JobSurroundings
 from scheduling.objects.submission import kind_of, workload_name, workload_of_job
 from scheduling.objects.template import template
@@ -22,21 +22,22 @@ _CONTAINERS = ("containers", "initContainers")
 _PLACEMENT = ("nodeSelector", "affinity", "tolerations")
 
 
-def workload_key(job: Manifest) -> str:
+def workload_key(kind: JobKind, job: Manifest) -> str:
     """`namespace/name` of its Workload, the prebuilt one where it names one."""
     meta = metadata(job)
     name, uid = text(meta.get("name")) or "", text(meta.get("uid")) or ""
-    return f"{_namespace(job)}/{job_state.prebuilt(job) or workload_name(kind_of(job), name, uid)}"
+    return f"{_namespace(job)}/{prebuilt(kind, job) or workload_name(kind_of(job), name, uid)}"
 
 
-def composed(job: Manifest, around: JobSurroundings) -> dict[str, Any] | None:
-    """The Workload to be made; None where the Job is not to be queued. Raises UnknownPriorityClass."""
-    made = workload_of_job(job, around.classes, queueless=around.without_queue)
+def composed(kind: JobKind, job: Manifest, around: JobSurroundings) -> dict[str, Any] | None:
+    """The Workload to be made; None where the job is not to be queued. Raises UnknownPriorityClass."""
+    made = workload_of_job(job, around.classes, kind.shape, queueless=around.without_queue)
     if made is None:
         return None
     meta = {key: value for key, value in made["metadata"].items() if key != "creationTimestamp"}
-    copied = {key: value for key, value in job_state.labels(job).items() if key in around.copied_labels}
-    pod_sets = [{**each, "template": without_managed_labels(each["template"])} for each in made["spec"]["podSets"]]
+    copied = {key: value for key, value in labels(job).items() if key in around.copied_labels}
+    own, made_sets = kind.own_labels, made["spec"]["podSets"]
+    pod_sets = [{**each, "template": without_labels(each["template"], own)} for each in made_sets]
     return {
         **made,
         "metadata": {**meta, "labels": {**copied, **meta["labels"]}, "finalizers": [IN_USE]},
@@ -49,10 +50,12 @@ def spec_update(made: Manifest) -> dict[str, Any]:
     return {"spec": {key: mapping(made.get("spec")).get(key) for key in _DESIRED}}
 
 
-def fits(job: Manifest, made: Manifest, workload: Manifest, read: Workload, around: JobSurroundings) -> bool:
-    """Whether the Workload still stands for the Job, of which `made` is the Workload as it would be made now.
+def fits(
+    kind: JobKind, job: Manifest, made: Manifest, workload: Manifest, read: Workload, around: JobSurroundings
+) -> bool:
+    """Whether the Workload still stands for the job, of which `made` is the Workload as it would be made now.
 
-    While quota is reserved a Job may look as it was submitted, if it has not started yet, or as it runs; where its
+    While quota is reserved a job may look as it was submitted, if it has not started yet, or as it runs; where its
     pods are placed is then not compared, nor are tolerations once it is admitted, since starting adds to them.
     """
     wanted, have = mapping(made.get("spec")), mapping(workload.get("spec"))
@@ -66,7 +69,7 @@ def fits(job: Manifest, made: Manifest, workload: Manifest, read: Workload, arou
     running = _running(then, read, around)
     if running is None:
         return shapes == _shapes(then, kept)
-    return shapes == _shapes(running, kept) or (job_state.suspended(job) and shapes == _shapes(then, kept))
+    return shapes == _shapes(running, kept) or (kind.suspended(job) and shapes == _shapes(then, kept))
 
 
 def original(workload: Manifest | None) -> Mapping[str, Any]:
@@ -76,7 +79,7 @@ def original(workload: Manifest | None) -> Mapping[str, Any]:
 
 
 def _running(pod_sets: list[Any], read: Workload, around: JobSurroundings) -> list[Any] | None:
-    """The pod sets as the Job has them while it runs; None where that cannot be told."""
+    """The pod sets as the job has them while it runs; None where that cannot be told."""
     try:
         given = {each.name: each for each in changes(read, around.flavors) or ()}
         return [_as_started(mapping(pod_set), given) for pod_set in pod_sets]

@@ -7,28 +7,26 @@ from typing import Any
 
 from cluster.actions import Patch
 from cluster.resource import JOBS
-from policies.dialects.reading import Manifest, mapping, metadata, texts
+from policies.dialects.reading import Manifest, mapping
 from reconciler.jobs import job_state
 from reconciler.jobs.composed import original
-from reconciler.jobs.pod_changes import CannotStart, changes, placed, restored, started
+from reconciler.jobs.kind import job_patch
+from reconciler.jobs.pod_changes import MANAGED_LABELS, CannotStart, changes, restored, started
 from reconciler.jobs.step import JobSurroundings
-from reconciler.patches import JOB_MANAGER, differences
+from reconciler.patches import differences
 from scheduling.objects.workload import Workload
 
 STOPPING: Mapping[str, Any] = {"metadata": {"annotations": {job_state.STOPPING: "true"}}}
 NOT_STOPPING: Mapping[str, Any] = {"metadata": {"annotations": {job_state.STOPPING: None}}}
 
 
-def job_patch(job: Manifest, body: Mapping[str, Any], subresource: str | None = None) -> Patch:
-    """A merge patch of the Job as it was read."""
-    names = texts(metadata(job))
-    namespace, version = names.get("namespace", "default"), names.get("resourceVersion", "")
-    return Patch(JOBS, namespace, names.get("name", ""), body, version, JOB_MANAGER, subresource)
+def batch_patch(job: Manifest, body: Mapping[str, Any], subresource: str | None = None) -> Patch:
+    return job_patch(JOBS, job, body, subresource)
 
 
 def without_start_time(job: Manifest) -> Patch:
     """API servers before 1.36 let a pod template change only where the Job never started."""
-    return job_patch(job, {"status": {"startTime": None}}, "status")
+    return batch_patch(job, {"status": {"startTime": None}}, "status")
 
 
 def spec_change(job: Manifest, wanted: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,13 +53,4 @@ def as_submitted(job: Manifest, workload: Manifest) -> dict[str, Any]:
     if not own:
         return {}
     size = job_state.sized(job, own.get("count", 1)) if job_state.partial(job) else {}
-    return {"template": restored(job_state.template(job), mapping(own.get("template"))), **size}
-
-
-def runs_as_admitted(job: Manifest, read: Workload, around: JobSurroundings) -> bool:
-    """Whether it was started with what it was assigned, not by a user who was faster."""
-    try:
-        given = changes(read, around.flavors)
-    except CannotStart:
-        return False
-    return given is None or all(placed(job_state.template(job), each) for each in given)
+    return {"template": restored(job_state.template(job), mapping(own.get("template")), MANAGED_LABELS), **size}

@@ -6,7 +6,7 @@ Source: Kueue v0.19, pkg/podset and pkg/controller/jobframework.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,10 +104,13 @@ def placed(template: Manifest, given: PodChanges) -> bool:
     return POD_SET in texts(metadata(template).get("labels")) or given.node_selector.keys() <= selector.keys()
 
 
-def restored(template: Manifest, original: Manifest) -> dict[str, Any]:
-    """The pod template with what the original, that of the Workload's pod set, says of these fields."""
+def restored(template: Manifest, original: Manifest, own_labels: Container[str] = ()) -> dict[str, Any]:
+    """The pod template with what the original, that of the Workload's pod set, says of these fields.
+
+    `own_labels`: what the job's controller sets by itself stays.
+    """
     meta, spec, kept = metadata(template), mapping(template.get("spec")), mapping(original.get("spec"))
-    labels = {key: value for key, value in texts(meta.get("labels")).items() if key in MANAGED_LABELS}
+    labels = {key: value for key, value in texts(meta.get("labels")).items() if key in own_labels}
     return {
         **template,
         "metadata": _with(
@@ -124,9 +127,9 @@ def restored(template: Manifest, original: Manifest) -> dict[str, Any]:
     }
 
 
-def without_managed_labels(template: Manifest) -> dict[str, Any]:
+def without_labels(template: Manifest, own_labels: Container[str]) -> dict[str, Any]:
     meta = metadata(template)
-    labels = {key: value for key, value in texts(meta.get("labels")).items() if key not in MANAGED_LABELS}
+    labels = {key: value for key, value in texts(meta.get("labels")).items() if key not in own_labels}
     return {**template, "metadata": _with(meta, labels=labels)}
 
 

@@ -1,4 +1,4 @@
-"""What a Job tells of its pods while it waits or runs: whether they are ready, and which are done for good."""
+"""What a job tells of its pods while it waits or runs: whether they are ready, and which are done for good."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Mapping
 
 from cluster.actions import Patch
 from policies.dialects.reading import Manifest
-from reconciler.jobs import job_state
+from reconciler.jobs.kind import JobKind
 from reconciler.jobs.step import JobSurroundings, Step
 from reconciler.patches import RECLAIMABLE_MANAGER, condition_manager, status_patch
-from scheduling.objects.submission import reclaimable_of_job
 from scheduling.objects.workload import PODS_READY, Workload
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import WAIT_FOR_RECOVERY, WAIT_FOR_START, pods_ready
 from scheduling.status.progress import limited_to_sizes, with_reclaimable
 
 
-def reported(job: Manifest, read: Workload, around: JobSurroundings, now: int) -> list[Step]:
-    """The status of its Workload with what the Job tells; nothing where it tells nothing new."""
-    action = told(read, reclaimable_of_job(job), job_state.all_ready(job), around, now)
+def reported(kind: JobKind, job: Manifest, read: Workload, around: JobSurroundings, now: int) -> list[Step]:
+    """The status of its Workload with what the job tells; nothing where it tells nothing new."""
+    action = told(read, kind.reclaimable(job), kind.ready(job), around, now)
     return [Step(action)] if action is not None else []
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cluster.actions import Create, Delete, Patch
+from policies.objects import GroupKind
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.resource_flavor import Flavor
 
@@ -30,7 +31,8 @@ class JobSurroundings:
     `without_queue`: jobs of its namespace are managed even where they name no queue. `parent_queued`: an owner that is
     a job of a kind that Kueue knows queues by itself, so that the job is left to it. `copied_labels`: keys that
     Workloads take over from their job (Kueue's integrations.labelKeysToCopy). `pods_ready`: the condition PodsReady is
-    kept. `detailed`: see `scheduling.status.reservation.sync_admitted`.
+    kept. `described`: kinds of jobs that Kueue does not know and that are queued here. `detailed`: see
+    `scheduling.status.reservation.sync_admitted`.
     """
 
     classes: PriorityClasses = field(default_factory=PriorityClasses)
@@ -39,4 +41,5 @@ class JobSurroundings:
     parent_queued: bool = True
     copied_labels: tuple[str, ...] = ()
     pods_ready: bool = True
+    described: frozenset[GroupKind] = frozenset()
     detailed: bool = True

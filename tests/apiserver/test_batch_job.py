@@ -13,8 +13,9 @@ from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
 from cluster.errors import Conflict, NotFound
 from cluster.resource import JOBS
-from reconciler.jobs.batch_job import steps
+from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import workload_key
+from reconciler.jobs.life import steps
 from reconciler.patches import ADMISSION_MANAGER, WORKLOADS, status_patch
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
@@ -42,7 +43,7 @@ class Play:
     @property
     def stored(self) -> dict[str, Any] | None:
         try:
-            return self.cluster.get(WORKLOADS.item(workload_key(self.job).partition("/")[2], "default"))
+            return self.cluster.get(WORKLOADS.item(workload_key(BATCH, self.job).partition("/")[2], "default"))
         except NotFound:
             return None
 
@@ -72,7 +73,7 @@ class Play:
     def step(self) -> int:
         """Take the steps that are due; how many there were."""
         stored = self.stored
-        found = steps(self.job, stored, read_workload(stored) if stored else None, AROUND, now())
+        found = steps(BATCH, self.job, stored, read_workload(stored) if stored else None, AROUND, now())
         for each in found:
             assert each.action is not None
             try:

@@ -13,6 +13,7 @@ from reconciler.configured import read_configured
 from reconciler.feed import FOLLOWED
 from reconciler.health import HealthServer
 from reconciler.job_side import JobSide
+from reconciler.jobs.kinds import SHIPPED
 from reconciler.permit import KUEUE_LEASE
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
@@ -60,11 +61,23 @@ def test_the_webhook_alone_stays_the_default() -> None:
 
 
 def test_it_may_follow_exactly_what_it_follows() -> None:
-    followed = {(each.resource.group, each.resource.plural) for each in (*FOLLOWED, *JobSide.followed)}
+    jobs = JobSide(lambda _: None, SHIPPED.values()).followed
+    followed = {(each.resource.group, each.resource.plural) for each in (*FOLLOWED, *jobs)}
     role = only("ClusterRole")
 
     assert allowed(role, "list") == followed
     assert allowed(role, "watch") == followed
+
+
+def test_of_each_kind_of_job_it_may_write_the_job_and_name_it_as_an_owner() -> None:
+    role = only("ClusterRole")
+    jobs = {(kind.resource.group, kind.resource.plural) for kind in SHIPPED.values()}
+
+    assert jobs <= allowed(role, "patch")
+    assert {(group, f"{plural}/finalizers") for group, plural in jobs} <= allowed(role, "update")
+    assert {(group, f"{plural}/status") for group, plural in jobs} & allowed(role, "patch") == {
+        ("batch", "jobs/status")
+    }
 
 
 def test_no_rule_allows_everything_or_secrets_or_pods() -> None:

@@ -9,8 +9,9 @@ import pytest
 
 from cluster.actions import Create, Delete, Patch
 from cluster.resource import JOBS
-from reconciler.jobs.batch_job import managed, orphaned, steps
+from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import workload_key
+from reconciler.jobs.life import managed, orphaned, steps
 from reconciler.jobs.step import JobSurroundings, Step
 from reconciler.patches import JOB_MANAGER, WORKLOADS
 from scheduling.objects.priority import PriorityClasses
@@ -32,7 +33,7 @@ OWNER = {
 
 
 def first(manifest: dict[str, Any], around: JobSurroundings = AROUND) -> list[Step]:
-    return steps(manifest, None, None, around, NOW)
+    return steps(BATCH, manifest, None, None, around, NOW)
 
 
 def queued(**parts: Any) -> World:
@@ -70,7 +71,7 @@ def test_the_workload_of_a_job_is_made_as_kueue_makes_it() -> None:
     assert "creationTimestamp" not in body["metadata"]
     assert body["spec"]["podSets"][0]["template"]["metadata"]["labels"] == {"app": "a"}
     assert body["spec"]["priorityClassRef"]["name"] == "high"
-    assert (step.reason, step.message) == ("CreatedWorkload", f"Created Workload: {workload_key(submitted)}")
+    assert (step.reason, step.message) == ("CreatedWorkload", f"Created Workload: {workload_key(BATCH, submitted)}")
 
 
 def test_a_job_without_a_queue_is_left_alone_unless_all_are_managed() -> None:
@@ -90,8 +91,8 @@ def test_a_job_of_a_job_that_is_queued_itself_is_left_to_it() -> None:
         {"apiVersion": "jobset.x-k8s.io/v1", "kind": "JobSet", "name": "set", "uid": "s", "controller": True}
     ]
 
-    assert not managed(child, AROUND)
-    assert managed(child, replace(AROUND, parent_queued=False))
+    assert not managed(BATCH, child, AROUND)
+    assert managed(BATCH, child, replace(AROUND, parent_queued=False))
 
 
 def test_a_job_with_pods_left_gets_its_workload_later() -> None:

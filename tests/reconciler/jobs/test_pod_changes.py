@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from reconciler.jobs.pod_changes import (
+    MANAGED_LABELS,
     CannotStart,
     PodChanges,
     changes,
@@ -16,7 +17,7 @@ from reconciler.jobs.pod_changes import (
     placed,
     restored,
     started,
-    without_managed_labels,
+    without_labels,
 )
 from scheduling.objects.resource_flavor import Flavor, Toleration, read_flavor
 from scheduling.objects.workload import Admission, Assignment, CheckState, Workload
@@ -106,7 +107,7 @@ def test_a_template_is_placed_by_the_mark_of_a_start_or_by_its_node_selectors() 
 
 
 def test_labels_of_the_job_controller_are_left_out() -> None:
-    assert without_managed_labels(template())["metadata"]["labels"] == {"app": "a"}
+    assert without_labels(template(), MANAGED_LABELS)["metadata"]["labels"] == {"app": "a"}
 
 
 def test_seconds_of_a_toleration_are_read_and_written() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from reconciler.jobs import job_state
+from reconciler.jobs.batch_job import BATCH
 from tests.reconciler.jobs.world import K, World, job
 
 
@@ -24,7 +24,7 @@ class Runs(RuleBasedStateMachine):
 
     @property
     def ended(self) -> bool:
-        return job_state.ending(self.world.job) is not None
+        return BATCH.ending(self.world.job) is not None
 
     @rule()
     def one_step(self) -> None:
@@ -78,7 +78,7 @@ class Runs(RuleBasedStateMachine):
         read = copy.read
         runs = read.admitted and not read.evicted
         assert copy.job["spec"]["suspend"] is not runs
-        assert not job_state.stopping(copy.job)
+        assert not BATCH.halfway(copy.job)
         pod_set = copy.stored["spec"]["podSets"][0]
         if runs:
             assert read.admission is not None

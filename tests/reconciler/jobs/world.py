@@ -7,8 +7,9 @@ from copy import deepcopy
 from typing import Any
 
 from cluster.actions import Action, Create, Delete, Patch
-from reconciler.jobs.batch_job import orphaned, steps
+from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import workload_key
+from reconciler.jobs.life import orphaned, steps
 from reconciler.jobs.step import JobSurroundings, Step
 from reconciler.patches import ADMISSION_MANAGER, status_patch
 from scheduling.objects.priority import PriorityClasses
@@ -70,7 +71,7 @@ class World:
 
     @property
     def key(self) -> str:
-        return workload_key(self.job)
+        return workload_key(BATCH, self.job)
 
     @property
     def stored(self) -> dict[str, Any] | None:
@@ -83,7 +84,7 @@ class World:
 
     def steps(self) -> list[Step]:
         stored = self.stored
-        return steps(self.job, stored, read_workload(stored) if stored else None, self.around, NOW)
+        return steps(BATCH, self.job, stored, read_workload(stored) if stored else None, self.around, NOW)
 
     def settle(self, controller: bool = True) -> list[str]:
         """Take steps until there are none, the Job controller doing its part; the reasons told on the way."""

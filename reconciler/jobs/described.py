@@ -1,0 +1,167 @@
+"""A kind of job that is known by its description alone: started and stopped by one patch each.
+
+Source: Kueue v0.19, pkg/controller/jobframework, and the kinds in pkg/controller/jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from cluster.actions import Patch
+from cluster.resource import Resource
+from policies.dialects.job_shape import JobShape, PodsAt, Sign, Step, at, conditions, pods_at, total
+from policies.dialects.reading import Manifest, listing, mapping, text
+from reconciler.jobs.kind import Ending, Writing, job_patch
+from reconciler.jobs.pod_changes import CannotStart, PodChanges, changes, placed, restored, started
+from reconciler.jobs.step import JobSurroundings
+from reconciler.patches import differences
+from scheduling.objects.workload import Workload
+
+_NOT_ITS_BODY = ("apiVersion", "kind", "metadata", "status")
+
+
+class Described:
+    """See `reconciler.jobs.kind.JobKind`."""
+
+    own_labels: tuple[str, ...] = ()
+
+    def __init__(self, shape: JobShape) -> None:
+        self.shape = shape
+        self.resource = Resource(shape.kind.group, shape.version, shape.plural, namespaced=True)
+
+    @property
+    def name(self) -> str:
+        return f"{self.shape.kind.kind}.{self.shape.kind.group}"
+
+    # --- what it says of itself
+
+    def ending(self, job: Manifest) -> Ending | None:
+        return _ended(job, "Succeeded", self.shape.succeeded) or _ended(job, "Failed", self.shape.failed)
+
+    def suspended(self, job: Manifest) -> bool:
+        return at(job, self.shape.suspend.path) == self.shape.suspend.on
+
+    def halfway(self, _: Manifest, /) -> bool:
+        """A single patch stops it."""
+        return False
+
+    def quiet(self, job: Manifest) -> bool:
+        active = self.shape.active
+        if total(job, active.counts) or (active.sign is not None and active.sign.seen(job) is not None):
+            return False
+        if Sign(fields=active.idle).seen(job) is None:
+            return False
+        resumed = any(each.get("type") == active.resumed for each in conditions(job, "False"))
+        return not (active.resumed and resumed and self.suspended(job))
+
+    def ready(self, job: Manifest) -> bool:
+        """Where its description does not say, it is ready as soon as it runs."""
+        ready = self.shape.ready
+        if ready is None:
+            return True
+        if ready.sign is not None:
+            return ready.sign.seen(job) is not None
+        wanted = total(job, ready.of) if ready.of else sum(pods.count for pods in self.pods(job))
+        return total(job, ready.counts) >= wanted
+
+    def reclaimable(self, job: Manifest) -> dict[str, int]:
+        where = self.shape.reclaimable
+        if where is None:
+            return {}
+        done = {
+            (text(at(each, where.name)) or "").lower(): total(each, (where.count,))
+            for each in map(mapping, listing(at(job, where.entries)))
+        }
+        found = {pods.name: min(pods.count, done.get(pods.name, 0) * pods.each) for pods in self.pods(job)}
+        return {name: count for name, count in found.items() if count > 0}
+
+    def pods(self, job: Manifest) -> list[PodsAt]:
+        return list(pods_at(job, self.shape.pod_sets))
+
+    # --- what is written of it
+
+    def starting(self, job: Manifest, read: Workload, around: JobSurroundings) -> Writing | None:
+        given = changes(read, around.flavors)
+        if given is None:
+            return None
+        by_name = {each.name: each for each in given}
+        if by_name.keys() != {pods.name for pods in self.pods(job)}:
+            raise CannotStart(f"quota is assigned to {_names(by_name)}, the job has {_names(self._templates(job))}")
+        made = {name: started(template, by_name[name]) for name, template in self._templates(job).items()}
+        return Writing(self._patch(job, self._with(job, made, self.shape.suspend.off)))
+
+    def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
+        kept = _templates(workload)
+        before = {
+            name: restored(template, kept[name], self.own_labels)
+            for name, template in self._templates(job).items()
+            if name in kept
+        }
+        if not self.suspended(job):
+            return Writing(self._patch(job, self._with(job, before, self.shape.suspend.on)))
+        body = self._with(job, before, self.shape.suspend.on)
+        if not reserved or not self.quiet(job) or not _body(job, body):
+            return None
+        return Writing(self._patch(job, body))
+
+    def unmarked(self, _: Manifest, /) -> Patch | None:
+        return None
+
+    def runs_as_admitted(self, job: Manifest, read: Workload, around: JobSurroundings) -> bool:
+        try:
+            given = changes(read, around.flavors)
+        except CannotStart:
+            return False
+        return given is None or all(_placed(self._templates(job), each) for each in given)
+
+    def _templates(self, job: Manifest) -> dict[str, Mapping[str, Any]]:
+        return {pods.name: pods.template for pods in self.pods(job)}
+
+    def _with(self, job: Manifest, templates: Mapping[str, Mapping[str, Any]], switch: object) -> dict[str, Any]:
+        """The job with these pod templates, and its switch so."""
+        made = deepcopy(dict(job))
+        for pods in self.pods(job):
+            if pods.name in templates:
+                _put(made, pods.path, templates[pods.name])
+        _put(made, self.shape.suspend.steps, switch)
+        return made
+
+    def _patch(self, job: Manifest, wanted: Manifest) -> Patch:
+        return job_patch(self.resource, job, _body(job, wanted))
+
+
+def _ended(job: Manifest, reason: str, sign: Sign | None) -> Ending | None:
+    message = sign.seen(job) if sign is not None else None
+    return Ending(reason, message) if message is not None else None
+
+
+def _placed(templates: Mapping[str, Mapping[str, Any]], given: PodChanges) -> bool:
+    return given.name in templates and placed(templates[given.name], given)
+
+
+def _templates(workload: Manifest | None) -> dict[str, Mapping[str, Any]]:
+    """The pod templates that a Workload has kept, by the names of its pod sets."""
+    entries = map(mapping, listing(at(workload, "spec.podSets")))
+    return {text(each.get("name")) or "main": mapping(each.get("template")) for each in entries}
+
+
+def _put(made: dict[str, Any], path: tuple[Step, ...], value: object) -> None:
+    """Set what is at a path; what it hangs from is made where it is missing."""
+    held: Any = made
+    for step in path[:-1]:
+        if isinstance(held, dict) and held.get(step) is None:
+            held[step] = {}
+        held = held[step]
+    held[path[-1]] = value
+
+
+def _body(job: Manifest, wanted: Manifest) -> dict[str, Any]:
+    """The merge patch from one to the other, but for what a job's user does not write."""
+    before, after = ({key: value for key, value in each.items() if key not in _NOT_ITS_BODY} for each in (job, wanted))
+    return differences(before, after)
+
+
+def _names(found: Mapping[str, object]) -> str:
+    return ", ".join(sorted(found)) or "nothing"

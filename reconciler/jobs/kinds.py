@@ -1,0 +1,102 @@
+"""The kinds of jobs that are on: those of Kueue's `integrations`, and those that are described.
+
+Source: Kueue v0.19, apis/config v1beta2, Integrations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from policies.dialects.job_shape import JobShape
+from policies.dialects.kueue_jobs import BATCH_JOB
+from policies.dialects.kueue_shapes import SHAPES
+from policies.dialects.reading import Manifest, listing, mapping
+from policies.errors import BadConfiguration
+from policies.kueue_configuration.namespaces import FRAMEWORKS
+from policies.objects import GroupKind
+from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.described import Described
+from reconciler.jobs.kind import JobKind
+
+_FRAMEWORKS, _EXTERNAL = "integrations.frameworks", "integrations.externalFrameworks"
+_BY_PODS = ("pod", "deployment", "statefulset")
+"""What is queued by its Pods; that is no kind of job."""
+SHIPPED: Mapping[GroupKind, JobKind] = {
+    kind: BATCH if kind == BATCH_JOB else Described(shape) for kind, shape in SHAPES.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Integrations:
+    """`frameworks` as Kueue names them; `external` as `Kind.version.group`."""
+
+    frameworks: tuple[str, ...] = ("batch/job",)
+    external: tuple[str, ...] = ()
+
+
+def read_integrations(configuration: Manifest) -> Integrations:
+    """Of Kueue's Configuration. Raises BadConfiguration with the path and the nearest known name."""
+    section = mapping(configuration.get("integrations"))
+    frameworks, external = _names(section, "frameworks"), _names(section, "externalFrameworks")
+    for index, name in enumerate(frameworks):
+        if name not in FRAMEWORKS:
+            near = get_close_matches(name, FRAMEWORKS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(FRAMEWORKS)}"
+            raise BadConfiguration(f"{name!r} is no kind of job that Kueue knows; {hint}", f"{_FRAMEWORKS}[{index}]")
+    return Integrations(frameworks or Integrations().frameworks, external)
+
+
+def chosen(integrations: Integrations, described: Mapping[GroupKind, JobShape]) -> tuple[JobKind, ...]:
+    """The kinds that are on; one that is described is on by that. Raises BadConfiguration for one that nobody knows."""
+    found: dict[GroupKind, JobKind] = {kind: Described(shape) for kind, shape in described.items()}
+    for index, framework in enumerate(integrations.frameworks):
+        if framework in _BY_PODS:
+            continue
+        name, _, group = FRAMEWORKS[framework]
+        kind = GroupKind(group, name)
+        if kind not in SHIPPED and kind not in found:
+            raise BadConfiguration(
+                f"{name} is not known here; take it out, or describe it in Quotree's settings under reconciler.jobs",
+                f"{_FRAMEWORKS}[{index}]",
+            )
+        found.setdefault(kind, SHIPPED.get(kind) or found[kind])
+    for index, external in enumerate(integrations.external):
+        _check_external(external, f"{_EXTERNAL}[{index}]", described)
+    return tuple(found.values())
+
+
+def _check_external(name: str, at: str, described: Mapping[GroupKind, JobShape]) -> None:
+    kind, version, group = _parts(name, at)
+    shape = described.get(GroupKind(group, kind))
+    if shape is None:
+        known = list(map(_written, described.values()))
+        near = get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise BadConfiguration(f"{name!r} is not described; do that in the settings under reconciler.jobs{hint}", at)
+    if shape.version != version:
+        raise BadConfiguration(f"{name!r} is described in version {shape.version}; write {_written(shape)!r}", at)
+
+
+def _parts(name: str, at: str) -> tuple[str, str, str]:
+    kind, _, rest = name.partition(".")
+    version, _, group = rest.partition(".")
+    if not (kind and version and group):
+        raise BadConfiguration(f"{name!r} names no kind; write Kind.version.group, as in Train.v1.example.com", at)
+    return kind, version, group
+
+
+def _written(shape: JobShape) -> str:
+    return f"{shape.kind.kind}.{shape.version}.{shape.kind.group}"
+
+
+def _names(section: Mapping[str, object], key: str) -> tuple[str, ...]:
+    found = section.get(key)
+    if not isinstance(found, list | None) or not all(isinstance(name, str) for name in listing(found)):
+        raise BadConfiguration("expected a list of texts", f"integrations.{key}")
+    return tuple(dict.fromkeys(_texts(found)))
+
+
+def _texts(found: object) -> Iterator[str]:
+    yield from (name for name in listing(found) if isinstance(name, str))

@@ -1,0 +1,297 @@
+"""The next steps of a job under quota, of whatever kind: its Workload, its start, its stop and its end.
+
+Each call starts from the objects as they are; what it asks for is at most one write for the job and its Workload
+together, bound to the versions that were read. Ask again when a write is seen. Source: Kueue v0.19,
+pkg/controller/jobframework/reconciler.go.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from cluster.actions import Create, Delete
+from policies.dialects.job_shape import at
+from policies.dialects.kueue_jobs import PRIORITY_CLASS, managed_owner
+from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from reconciler.jobs.composed import composed, fits, spec_update
+from reconciler.jobs.kind import JobKind, Writing, labels, prebuilt
+from reconciler.jobs.pod_changes import CannotStart
+from reconciler.jobs.reported import reported
+from reconciler.jobs.step import JobSurroundings, Step
+from reconciler.patches import (
+    ADMISSION_MANAGER,
+    JOB_MANAGER,
+    WORKLOADS,
+    condition_manager,
+    patch,
+    status_patch,
+)
+from scheduling.objects.priority import UnknownPriorityClass
+from scheduling.objects.submission import queue_of
+from scheduling.objects.workload import EVICTED, FINISHED, Workload
+from scheduling.status.deadlines import release
+from scheduling.status.progress import finish
+from scheduling.status.reservation import unreserve
+
+OUT_OF_SYNC = "OutOfSync"
+FAILED_TO_START = "FailedToStart"
+
+
+def steps(
+    kind: JobKind,
+    job: Manifest,
+    workload: Manifest | None,
+    read: Workload | None,
+    around: JobSurroundings,
+    now: int,
+) -> list[Step]:
+    """What is to be written next; nothing while it is others' turn.
+
+    `workload` is what is stored under `composed.workload_key`, `read` the same as decisions see it; None where
+    there is none. `now` is in nanoseconds. The job must be as new as the last write to it, or it may be taken for
+    stopped while it runs.
+    """
+    if not managed(kind, job, around):
+        return []
+    if metadata(job).get("deletionTimestamp"):
+        return orphaned(workload, read)
+    if workload is None or read is None:
+        return _missing(kind, job, around)
+    owner = _controller(workload)
+    if owner and owner != metadata(job).get("uid"):
+        return _taken(kind, job, read)
+    return _Life(kind, job, workload, read, around, now).steps()
+
+
+def managed(kind: JobKind, job: Manifest, around: JobSurroundings) -> bool:
+    """Whether it is queued by itself: it names a queue, and no other job of a known kind is queued for it."""
+    if not queue_of(job) and not around.without_queue:
+        return False
+    if kind.shape.unless and at(job, kind.shape.unless):
+        return False
+    return not (around.parent_queued and managed_owner(metadata(job), around.described))
+
+
+def orphaned(workload: Manifest | None, read: Workload | None) -> list[Step]:
+    """The Workload of a job that is gone, or going, may go as well: the garbage collector takes it."""
+    if workload is None or read is None:
+        return []
+    finalizers = listing(metadata(workload).get("finalizers"))
+    if IN_USE not in finalizers:
+        return []
+    kept = [name for name in finalizers if name != IN_USE]
+    return [Step(patch(read, {"metadata": {"finalizers": kept}}, JOB_MANAGER))]
+
+
+def _missing(kind: JobKind, job: Manifest, around: JobSurroundings) -> list[Step]:
+    """It has no Workload: it must not run; one is made when no pods are left."""
+    if kind.ending(job):
+        return []
+    beforehand = prebuilt(kind, job)
+    if not kind.suspended(job):
+        message = "missing workload" if beforehand else "Missing Workload; unable to restore pod templates"
+        return _written(kind.stopping(job, None, False), "Stopped", message)
+    if unmarked := kind.unmarked(job):
+        return [Step(unmarked)]
+    if beforehand or not kind.quiet(job):
+        return []
+    try:
+        made = composed(kind, job, around)
+    except UnknownPriorityClass as error:
+        return [Step(None, "WorkloadPriorityClassNotFound", str(error), warning=True)]
+    if made is None:
+        return []
+    key = f"{made['metadata']['namespace']}/{made['metadata']['name']}"
+    return [Step(Create(WORKLOADS, made, JOB_MANAGER), "CreatedWorkload", f"Created Workload: {key}")]
+
+
+def _taken(kind: JobKind, job: Manifest, read: Workload) -> list[Step]:
+    """The Workload of its name belongs to another: without one of its own it must not run."""
+    if kind.ending(job):
+        return []
+    message = f"Workload {read.key} belongs to another object; delete it or give the job another name"
+    stop = None if kind.suspended(job) else kind.stopping(job, None, False)
+    return [Step(stop.patch if stop is not None else None, "WorkloadNameConflict", message, warning=True)]
+
+
+def _written(writing: Writing | None, reason: str, message: str) -> list[Step]:
+    if writing is None:
+        return []
+    return [Step(writing.patch, reason, message) if writing.told else Step(writing.patch)]
+
+
+@dataclass(frozen=True)
+class _Life:
+    """A job and its Workload, at one moment."""
+
+    kind: JobKind
+    job: Manifest
+    workload: Manifest
+    read: Workload
+    around: JobSurroundings
+    now: int
+
+    def steps(self) -> list[Step]:
+        """Of the first that has something to say; one that returns [] says that the job waits."""
+        for step in (
+            self._finished,
+            self._deleted,
+            self._ended,
+            self._adopted,
+            self._halfway,
+            self._evicted,
+            self._unlike,
+            self._reprioritized,
+            self._waiting,
+            self._running,
+        ):
+            found = step()
+            if found is not None:
+                return found
+        return reported(self.kind, self.job, self.read, self.around, self.now)
+
+    @cached_property
+    def made(self) -> dict[str, Any] | None:
+        """The Workload as it would be made now; None where it cannot be."""
+        try:
+            return composed(self.kind, self.job, self.around)
+        except UnknownPriorityClass:
+            return None
+
+    @property
+    def startable(self) -> bool:
+        read = self.read
+        return read.admitted and read.active and read.checks_ready and not read.evicted and read.admission is not None
+
+    def _finished(self) -> list[Step] | None:
+        if not self.read.finished:
+            return None
+        if not self.kind.ending(self.job) and self.read.conditions[FINISHED].reason == OUT_OF_SYNC:
+            return self._stop("missing workload") or orphaned(self.workload, self.read)
+        return orphaned(self.workload, self.read)
+
+    def _deleted(self) -> list[Step] | None:
+        """A Workload that is taken away stops its job; it goes when the job has no pods left."""
+        if not self.read.deleting:
+            return None
+        if self.kind.ending(self.job):
+            return orphaned(self.workload, self.read)
+        stop = self._stop("Workload is deleted")
+        if stop or not self._at_rest():
+            return stop
+        return orphaned(self.workload, self.read)
+
+    def _ended(self) -> list[Step] | None:
+        ending = self.kind.ending(self.job)
+        return self._finish(*ending) if ending is not None else None
+
+    def _adopted(self) -> list[Step] | None:
+        """A Workload that was made beforehand becomes that of the job."""
+        if _controller(self.workload) or self.made is None:
+            return None
+        wanted, meta = self.made["metadata"], metadata(self.workload)
+        owners = [*listing(meta.get("ownerReferences")), *wanted["ownerReferences"]]
+        body = {"metadata": {"labels": wanted["labels"], "ownerReferences": owners}}
+        return [Step(patch(self.read, body, JOB_MANAGER))]
+
+    def _halfway(self) -> list[Step] | None:
+        """A stop that was begun is brought to its end first."""
+        return self._stop("Not admitted by cluster queue") if self.kind.halfway(self.job) else None
+
+    def _evicted(self) -> list[Step] | None:
+        """It gives its quota back when its job has stopped and no pods are left."""
+        evicted = self.read.holding(EVICTED)
+        if evicted is None:
+            return None
+        stop = self._stop(evicted.message)
+        if stop or not self._at_rest():
+            return stop
+        if not self.read.reserved:
+            return None
+        after = release(self.read, self.now, detailed=self.around.detailed)
+        return self._status(after, ADMISSION_MANAGER)
+
+    def _unlike(self) -> list[Step] | None:
+        """The Workload no longer is what the job asks for."""
+        if self.made is None or not (self.kind.suspended(self.job) or self.startable):
+            return None
+        if fits(self.kind, self.job, self.made, self.workload, self.read, self.around):
+            return None
+        if prebuilt(self.kind, self.job):
+            return self._finish(OUT_OF_SYNC, "The prebuilt workload is out of sync with its user job")
+        if self.read.reserved:
+            action = Delete(WORKLOADS, self.read.namespace, self.read.name, self.read.resource_version)
+            return [Step(action, "DeletedWorkload", f"Deleted not matching Workload: {self.read.key}")]
+        message = f"Updated not matching Workload for suspended job: {self.read.key}"
+        return [Step(patch(self.read, spec_update(self.made), JOB_MANAGER), "UpdatedWorkload", message)]
+
+    def _reprioritized(self) -> list[Step] | None:
+        """The job names another WorkloadPriorityClass. A class may not come or go while quota is reserved."""
+        named, reference = labels(self.job).get(PRIORITY_CLASS), self.read.priority_class
+        if not named or self.made is None or (reference is not None and reference.name == named):
+            return None
+        if reference is None and self.read.reserved:
+            return None
+        if reference is not None and reference.kind != WORKLOAD_PRIORITY_CLASS.kind:
+            return None
+        told = {key: self.made["spec"][key] for key in ("priorityClassRef", "priority")}
+        message = f"Updated workload priority class: {self.read.key}"
+        return [Step(patch(self.read, {"spec": told}, JOB_MANAGER), "UpdatedWorkload", message)]
+
+    def _waiting(self) -> list[Step] | None:
+        if not self.kind.suspended(self.job):
+            return None
+        if self.startable:
+            return self._start()
+        queue = queue_of(self.job)
+        if queue == self.read.queue or self.read.admitted:
+            return None
+        if self.read.reserved:  # what holds quota may not change its queue
+            message = f"The job moved from LocalQueue {self.read.queue} to {queue}"
+            reason = "PendingEvaluation" if self.around.detailed else "Pending"
+            free = unreserve(self.read, reason, message, self.now, detailed=self.around.detailed)
+            return self._status(free, ADMISSION_MANAGER)
+        return [Step(patch(self.read, {"spec": {"queueName": queue or None}}, JOB_MANAGER))]
+
+    def _running(self) -> list[Step] | None:
+        if self.kind.suspended(self.job):
+            return None
+        if not self.startable:
+            return self._stop("Not admitted by cluster queue")
+        as_admitted = self.kind.runs_as_admitted(self.job, self.read, self.around)
+        return None if as_admitted else self._stop("Not started as it was admitted")
+
+    def _start(self) -> list[Step]:
+        if not self.kind.quiet(self.job):
+            return []
+        try:
+            start = self.kind.starting(self.job, self.read, self.around)
+        except CannotStart as error:
+            return self._finish(FAILED_TO_START, str(error))
+        queue = self.read.admission.cluster_queue if self.read.admission else ""
+        return _written(start, "Started", f"Admitted by clusterQueue {queue}")
+
+    def _stop(self, message: str) -> list[Step]:
+        """The next step until it is suspended with the pod templates that it was submitted with."""
+        return _written(self.kind.stopping(self.job, self.workload, self.read.reserved), "Stopped", message)
+
+    def _at_rest(self) -> bool:
+        return self.kind.suspended(self.job) and not self.kind.halfway(self.job) and self.kind.quiet(self.job)
+
+    def _finish(self, reason: str, message: str) -> list[Step]:
+        after = finish(self.read, reason, message, self.now)
+        told = f"Workload '{self.read.key}' is declared finished"
+        return self._status(after, condition_manager(FINISHED), "FinishedWorkload", told)
+
+    def _status(self, after: Workload, manager: str, reason: str = "", message: str = "") -> list[Step]:
+        action = status_patch(self.read, after, manager)
+        return [Step(action, reason, message)] if action is not None else []
+
+
+def _controller(workload: Manifest) -> str:
+    """The uid of the object that controls it; empty where none does."""
+    owners = map(mapping, listing(metadata(workload).get("ownerReferences")))
+    return next((text(owner.get("uid")) or "" for owner in owners if owner.get("controller") is True), "")

@@ -28,8 +28,10 @@ def test_a_client_certificate_tells_its_end_and_the_first_end_counts() -> None:
     user = {"client-certificate-data": base64.b64encode(pem).decode()}
     end = int((NOW + timedelta(days=1)).timestamp())
 
-    assert Expiry(end, "client certificate") == expiry_of(user)
-    assert Expiry(end, "client certificate") == expiry_of({**user, "token": token({"exp": end + 1})})
+    found = expiry_of(user)
+    assert found is not None
+    assert (end, "client certificate") == (found.at, found.what)
+    assert found == expiry_of({**user, "token": token({"exp": end + 1})})
     assert Expiry(end - 1, "token") == expiry_of({**user, "token": token({"exp": end - 1})})
 
 
@@ -51,3 +53,10 @@ def test_a_client_certificate_tells_its_end_and_the_first_end_counts() -> None:
 )
 def test_what_tells_nothing_has_no_known_end(user: dict[str, object]) -> None:
     assert expiry_of(user) is None
+
+
+def test_a_token_of_an_hour_is_warned_of_late_and_one_of_a_year_a_day_before() -> None:
+    hour, year = 3600, 365 * 24 * 3600
+    assert Expiry(1_000_000, "token", 1_000_000 - hour).warn_at == 1_000_000 - hour // 5
+    assert Expiry(year + 9, "token", 9).warn_at == year + 9 - 24 * hour
+    assert Expiry(1_000_000, "token").warn_at == 1_000_000 - hour

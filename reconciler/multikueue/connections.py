@@ -1,0 +1,249 @@
+"""The connections to all workers: opened, kept, made anew after a wait, and closed.
+
+All of it happens in the loop's thread, but for what each `Line` does in its own threads and tells by a `Call`. Nothing
+is remembered that a restart must not lose: since when a worker is lost is in its MultiKueueCluster's status.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from cluster.actions import Action
+from cluster.errors import Unreachable
+from reconciler.call import Call
+from reconciler.feed import Key, Listed, Seen
+from reconciler.multikueue.kubeconfigs import Login, Refused
+from reconciler.multikueue.line import Broke, Line, Made, Pulse, Told
+from reconciler.multikueue.link import Link, patience_after
+from reconciler.multikueue.objects import Activity
+from reconciler.multikueue.remote import Connection, ConnectionState, News, RemoteFollowed
+from reconciler.writer import Failed, Outcome, Read, Written
+from scheduling.objects import times
+from scheduling.objects.times import SECOND
+
+log = logging.getLogger(__name__)
+
+CONNECTED = "Connected"
+FAILED = "ClientConnectionFailed"
+JITTER = 0.1
+
+
+class Opened(Protocol):
+    """What the connections need of a Line."""
+
+    heard_at: float
+
+    def start(self) -> None: ...
+    def write(self, key: Key, action: Action) -> None: ...
+    def worry(self) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass
+class Worker:
+    """One worker, as its connection stands. `stored`: the condition Active of its MultiKueueCluster.
+
+    `failure` is the last one, empty while it is connected; `attempts` and `next_attempt` (nanoseconds) are the Link's.
+    """
+
+    name: str
+    link: Link = field(default_factory=lambda: Link(jitter=JITTER))
+    login: Login | Refused | None = None
+    line: Opened | None = None
+    state: ConnectionState = "connecting"
+    reason: str = ""
+    message: str = ""
+    stored: Activity = field(default_factory=Activity)
+    pending: dict[Key, Action] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+    told: Connection | None = None
+    heard_at: float = 0.0
+    losses: int = 0
+
+    @property
+    def connection(self) -> Connection:
+        """The clock of a loss is the stored condition's, once that says what is the case."""
+        connected = self.state == "connected"
+        agreed = self.stored.since and self.stored.holds == connected
+        return Connection(self.state, self.reason, self.message, self.stored.since if agreed else 0)
+
+    @property
+    def last_heard(self) -> float:
+        """In seconds since 1970; 0 where it never answered."""
+        return self.line.heard_at if self.line is not None and self.line.heard_at else self.heard_at
+
+
+class Connections:
+    """`post` puts a call into the loop's inbox, `may_write` is asked before each write, `changed` is told of workers
+    whose connection changed. `news` is set before the loop starts. Implements Remotes."""
+
+    def __init__(
+        self,
+        post: Callable[[Call], None],
+        followed: RemoteFollowed,
+        may_write: Callable[[], bool],
+        pulse: Pulse | None = None,
+        clock: Callable[[], int] = time.time_ns,
+        open_line: Callable[..., Opened] = Line,
+    ) -> None:
+        self.news: News | None = None
+        self.changed: Callable[[str], None] = lambda _: None
+        self.workers: dict[str, Worker] = {}
+        self._post = post
+        self._followed = followed
+        self._may_write = may_write
+        self._pulse = pulse or Pulse()
+        self._clock = clock
+        self._open_line = open_line
+
+    # --- what is wanted
+
+    def offer(self, name: str, login: Login | Refused) -> None:
+        """This is the worker's kubeconfig now, or why there is none."""
+        worker = self.workers.setdefault(name, Worker(name))
+        worker.login = login
+        if isinstance(login, Refused):
+            self._refuse(worker, login)
+            return
+        another = login.content != worker.link.content
+        if worker.link.step(login.content, self._clock()) == "connect" and (another or worker.line is None):
+            if another:
+                self._set(worker, "connecting", "", "")
+            self._connect(worker, login)
+
+    def drop(self, name: str) -> None:
+        """The worker is none any more."""
+        worker = self.workers.pop(name, None)
+        if worker is not None:
+            self._close(worker)
+            if self.news is not None:
+                self.news.connection(name, None)
+
+    def stored(self, name: str, active: Activity) -> None:
+        """So the condition is stored, which is the clock of a loss."""
+        worker = self.workers.setdefault(name, Worker(name))
+        worker.stored = active
+        self._tell(worker)
+
+    def tick(self) -> None:
+        """Some time has passed: try again whom it is time for."""
+        now = self._clock()
+        for worker in self.workers.values():
+            login = worker.login
+            if isinstance(login, Login) and worker.line is None and worker.link.step(login.content, now) == "connect":
+                self._connect(worker, login)
+
+    def close(self) -> None:
+        for worker in self.workers.values():
+            if worker.line is not None:
+                worker.line.close()
+
+    # --- Remotes
+
+    def write(self, cluster: str, key: Key, action: Action) -> None:
+        worker = self.workers.get(cluster)
+        if worker is None or worker.line is None or worker.state != "connected":
+            self._fail_later(cluster, {key: action})
+        else:
+            worker.pending[key] = action
+            worker.line.write(key, action)
+
+    def _fail_later(self, cluster: str, pending: Mapping[Key, Action]) -> None:
+        """Outcomes are never told within the call that asked."""
+        error = Unreachable(cluster, "it is not connected", "it is tried again once it is", sent=False)
+        failures = [Failed(key, action, error) for key, action in pending.items()]
+
+        def tell() -> None:
+            for failed in failures:
+                if self.news is not None:
+                    self.news.remote_outcome(cluster, failed)
+
+        if failures:
+            self._post(Call(tell))
+
+    # --- what lines tell
+
+    def _hear(self, name: str, line: Opened, told: Told) -> None:
+        worker = self.workers.get(name)
+        if worker is None or worker.line is not line or self.news is None:
+            return  # it was closed, so what it says is overtaken
+        match told:
+            case Seen():
+                self.news.remote_seen(name, told)
+            case Listed():
+                self.news.remote_listed(name, told)
+            case Made():
+                worker.link.made()
+                worker.unread = told.unread
+                self._set(worker, "connected", "Active", CONNECTED)
+            case Broke():
+                self._broke(worker, told)
+            case Written() | Failed() | Read():
+                self._outcome(worker, told, self.news)
+
+    def _outcome(self, worker: Worker, outcome: Outcome, news: News) -> None:
+        worker.pending.pop(outcome.key, None)
+        if isinstance(outcome, Failed) and isinstance(outcome.error, Unreachable) and worker.line is not None:
+            worker.line.worry()
+        news.remote_outcome(worker.name, outcome)
+
+    def _broke(self, worker: Worker, broke: Broke) -> None:
+        self._close(worker)
+        if worker.link.connected:
+            worker.losses += 1
+            worker.link.lost()
+            log.warning("worker %s is lost: %s", worker.name, broke.message)
+        else:
+            again = times.written(worker.link.failed(self._clock()))
+            log.warning(
+                "worker %s: %s; attempt %d, the next at %s", *(worker.name, broke.message), worker.link.failures, again
+            )
+        self._set(worker, "misconfigured" if broke.refused else "lost", FAILED, broke.message)
+
+    # --- what is done
+
+    def _connect(self, worker: Worker, login: Login) -> None:
+        self._close(worker)
+        patience = patience_after(worker.link.failures) / SECOND
+        name = worker.name
+
+        def tell(line: Opened, told: Told) -> None:
+            self._post(Call(lambda: self._hear(name, line, told)))
+
+        worker.line = self._open_line(name, login, self._followed, tell, self._may_write, patience, self._pulse)
+        worker.line.start()
+
+    def _refuse(self, worker: Worker, refused: Refused) -> None:
+        self._close(worker)
+        worker.link.lost()
+        self._set(worker, "misconfigured", refused.reason, refusal(refused))
+
+    def _close(self, worker: Worker) -> None:
+        """What is under way there may still be carried out; who asked for it learns that nobody knows."""
+        line, pending = worker.line, worker.pending
+        worker.line, worker.pending = None, {}
+        if line is not None:
+            worker.heard_at = max(worker.heard_at, line.heard_at)
+            line.close()
+        self._fail_later(worker.name, pending)
+
+    def _set(self, worker: Worker, state: ConnectionState, reason: str, message: str) -> None:
+        worker.state, worker.reason, worker.message = state, reason, message
+        self._tell(worker)
+
+    def _tell(self, worker: Worker) -> None:
+        """Placement and conditions go by it, where it changed."""
+        if worker.connection != worker.told:
+            worker.told = worker.connection
+            if self.news is not None:
+                self.news.connection(worker.name, worker.told)
+            self.changed(worker.name)
+
+
+def refusal(refused: Refused) -> str:
+    """The message of the condition, as Kueue puts it."""
+    return f"load client config failed: {refused.message}"

@@ -1,0 +1,116 @@
+"""The kubeconfig of a worker, from where it is kept: read, checked, or refused with a reason."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cluster.expiry import Expiry, expiry_of
+from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.kubeconfigs import BAD, INSECURE, KEY, PREFIX, below, content_fault, path_fault
+
+_LARGEST = 1024 * 1024
+"""Bytes; what a Secret can hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What may be used. `prefix`: the folder below which files may be; None for any (Kueue's gate
+    MultiKueueKubeConfigPathValidation switched off). `insecure`: TLS without a look at the certificate."""
+
+    prefix: str | None = PREFIX
+    insecure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A kubeconfig that may be used; `content` tells whether another one came."""
+
+    content: str = field(repr=False)
+    config: Mapping[str, Any] = field(repr=False, compare=False, hash=False)
+    expiry: Expiry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why there is none, under the reason of the condition. `absent`: what is named does not exist."""
+
+    reason: str
+    message: str
+    absent: bool = False
+
+
+def read_login(content: str, allowed: Allowed, *, allow_exec: bool = False) -> Login | Refused:
+    """Nothing of the content is repeated in a message: it may be no kubeconfig but somebody's secret."""
+    try:
+        config = yaml.safe_load(content)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1})" if mark is not None else ""
+        return Refused(INSECURE, f"failed to parse kubeconfig: it is no YAML{where}")
+    if not isinstance(config, Mapping):
+        return Refused(INSECURE, "failed to parse kubeconfig: it is no mapping")
+    fault = content_fault(config, allow_insecure=allowed.insecure, allow_exec=allow_exec)
+    return Refused(INSECURE, fault) if fault else Login(content, config, expiry_of(_user(config)))
+
+
+def read_secret(name: str, secret: Manifest | None, allowed: Allowed) -> Login | Refused:
+    """From the data of a Secret; None where there is no such Secret."""
+    if secret is None:
+        return Refused(BAD, f'secrets "{name}" not found', absent=True)
+    encoded = text(mapping(secret.get("data")).get(KEY))
+    if encoded is None:
+        return Refused(BAD, f'key "{KEY}" not found in secret "{name}"')
+    try:
+        return read_login(base64.b64decode(encoded, validate=True).decode(), allowed)
+    except (binascii.Error, UnicodeDecodeError):
+        return Refused(INSECURE, "failed to parse kubeconfig: it is no text")
+
+
+def read_file(location: str, allowed: Allowed) -> Login | Refused:
+    """From a file, wherever symbolic links lead below the folder that is allowed."""
+    prefix = allowed.prefix
+    fault = path_fault(location, prefix) if prefix is not None else None
+    if fault is not None:
+        return Refused(BAD, fault)
+    try:
+        resolved = os.path.realpath(location, strict=True)
+        if prefix is not None and not below(resolved, os.path.realpath(prefix)):
+            return Refused(
+                BAD, f'kubeconfig path is not under the allowed prefix: "{resolved}" is not under "{prefix}"'
+            )
+        return read_login(_content(Path(resolved)), allowed)
+    except OSError as error:
+        return Refused(BAD, f"{location}: {error.strerror}", absent=isinstance(error, FileNotFoundError))
+    except UnicodeDecodeError:
+        return Refused(INSECURE, "failed to parse kubeconfig: it is no text")
+
+
+def _content(path: Path) -> str:
+    """Of a regular file only: a pipe would never end. Raises OSError, UnicodeDecodeError."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(0, "it is no file")
+        content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise OSError(0, f"it has more than {_LARGEST} bytes")
+    return content.decode()
+
+
+def _user(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The user of the current context."""
+    context = _entry(config, "contexts", config.get("current-context"), "context")
+    return _entry(config, "users", context.get("user"), "user")
+
+
+def _entry(config: Mapping[str, Any], many: str, name: object, one: str) -> Mapping[str, Any]:
+    entries = map(mapping, listing(config.get(many)))
+    return next((mapping(entry.get(one)) for entry in entries if entry.get("name") == name), {})

@@ -1,0 +1,208 @@
+"""One connection to one worker, as long as it holds: a client, a writer, a reflector for each kind, and a pulse.
+
+It reports everything to `tell`, from several threads, until it is closed; what a closed line says nobody hears. It ends
+with `Broke`, and whoever opened it decides when another one is opened.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from cluster.actions import Action
+from cluster.client import Cluster
+from cluster.endpoint import from_content
+from cluster.errors import ApiError, ClusterError, Forbidden, Unauthorized, Unreachable
+from cluster.reflector import Pacing, Reflector
+from cluster.wire import Timeouts
+from reconciler.feed import Key, Listed, Seen
+from reconciler.follow import follow
+from reconciler.multikueue.kubeconfigs import Login
+from reconciler.multikueue.pace import Pace
+from reconciler.multikueue.remote import RemoteFollowed
+from reconciler.writer import Failed, Outcome, Writer
+
+log = logging.getLogger(__name__)
+
+_GLANCE = 0.1
+"""Seconds between two looks whether everything is listed."""
+_VERSION = "/version"
+"""What any API server answers to anybody whom it knows, at no cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """Seconds. `every`: between two looks whether the worker still answers. `answer`: how long it may take for that,
+    and for any request. `silence`: how long a kind may go unheard of while its watch fails."""
+
+    every: float = 5.0
+    answer: float = 10.0
+    silence: float = 15.0
+    watch: int = 45
+    rate: float = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Everything that may be read is listed. `unread`: kinds that the credentials may not read, and why."""
+
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Broke:
+    """There is no connection (any more). `refused`: the worker does not accept the credentials."""
+
+    message: str
+    refused: bool = False
+
+
+Told: TypeAlias = Seen | Listed | Outcome | Made | Broke
+
+
+class Line:
+    """`patience`: seconds until everything must be listed. `may_write` is asked before each write."""
+
+    def __init__(
+        self,
+        name: str,
+        login: Login,
+        followed: RemoteFollowed,
+        tell: Callable[[Line, Told], None],
+        may_write: Callable[[], bool],
+        patience: float,
+        pulse: Pulse,
+    ) -> None:
+        self.heard_at = 0.0
+        self._name = name
+        self._login = login
+        self._followed = followed
+        self._tell = tell
+        self._patience = patience
+        self._pulse = pulse
+        self._pace = Pace(pulse.rate)
+        self._permit = may_write
+        self._ended = threading.Event()
+        self._worried = threading.Event()
+        self._writer: Writer | None = None
+        self._reflectors: list[Reflector[Seen]] = []
+        self._thread = threading.Thread(target=self._run, name=f"worker {name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def write(self, key: Key, action: Action) -> None:
+        """Have it carried out; its outcome is told."""
+        if self._writer is None:
+            self._tell(self, Failed(key, action, Unreachable(self._name, "not connected yet", "try again")))
+        else:
+            self._writer.write(key, action)
+
+    def close(self) -> None:
+        """Returns at once; what is under way is abandoned."""
+        self._ended.set()
+        self._worried.set()
+
+    def _run(self) -> None:
+        try:
+            endpoint = from_content(self._login.config, f"the kubeconfig of {self._name}")
+            answer = self._pulse.answer
+            timeouts = Timeouts(connect=min(5.0, answer), read=answer, watch_grace=answer)
+            with Cluster(endpoint, timeouts=timeouts, attempts=2) as worker:
+                self._live(worker)
+        except Unauthorized as error:
+            self._tell(self, Broke(str(error), refused=True))
+        except ClusterError as error:
+            self._tell(self, Broke(str(error)))
+        except Exception as error:
+            log.exception("worker %s: its connection failed by a fault of ours", self._name)
+            self._tell(self, Broke(f"{type(error).__name__}: {error}"))
+
+    def _live(self, worker: Cluster) -> None:
+        """Until it is closed. Raises ClusterError as soon as it is known to be broken."""
+        try:
+            self._look(worker)
+            self._writer = Writer(worker, lambda told: self._tell(self, told), self._may_write)
+            pacing = Pacing(longest=60.0, watch=self._pulse.watch)
+            self._reflectors = follow(worker, lambda told: self._tell(self, told), self._followed.kinds, pacing)
+            self._tell(self, Made(self._await_lists()))
+            while not self._ended.is_set():
+                self._worried.wait(self._pulse.every)
+                self._worried.clear()
+                self._beat(worker)
+        finally:
+            for reflector in self._reflectors:
+                reflector.stop(timeout=0)
+            if self._writer is not None:
+                self._writer.close()
+
+    def _may_write(self) -> bool:
+        self._pace.wait()
+        return self._permit() and not self._ended.is_set()
+
+    def _await_lists(self) -> tuple[str, ...]:
+        """The kinds that may not be read, once all others are listed. Raises ClusterError where one cannot be."""
+        deadline = time.monotonic() + self._patience
+        while not self._ended.is_set():
+            waiting = [each for each in self._reflectors if not each.synced.is_set()]
+            unread = [each for each in waiting if isinstance(each.last_error, Forbidden)]
+            for reflector in waiting:
+                error = reflector.last_error
+                if isinstance(error, ClusterError) and not self._bearable(reflector, error):
+                    raise error
+            if len(unread) == len(waiting):
+                self._need_workloads()
+                return tuple(f"{each.resource}: {each.last_error}" for each in unread)
+            if time.monotonic() > deadline:
+                missing = ", ".join(str(each.resource) for each in waiting)
+                raise Unreachable(
+                    self._name, f"{missing} not listed within {self._patience:.0f} s", "it is tried again"
+                )
+            self._ended.wait(_GLANCE)
+        return ()
+
+    def _bearable(self, reflector: Reflector[Seen], error: ClusterError) -> bool:
+        """Kinds that the credentials may not read tell nothing; without Workloads there is nothing at all."""
+        return isinstance(error, Forbidden) and reflector is not self._workloads
+
+    @property
+    def _workloads(self) -> Reflector[Seen]:
+        plural = self._followed.ours[0].resource
+        return next(each for each in self._reflectors if each.resource == plural)
+
+    def _need_workloads(self) -> None:
+        if isinstance(self._workloads.last_error, ApiError) and self._workloads.state == "absent":
+            raise Unreachable(self._name, f"it has no {self._workloads.resource}", "install Kueue's kinds there")
+
+    def _beat(self, worker: Cluster) -> None:
+        """Raises ClusterError where it does not answer twice in a row, or a kind goes unheard of."""
+        if self._ended.is_set():
+            return
+        try:
+            self._look(worker)
+        except Unauthorized:
+            raise
+        except ClusterError:
+            self._look(worker)
+        for each in self._reflectors:
+            failing = each.state in ("waiting", "listing") and each.synced.is_set()
+            if failing and isinstance(each.last_error, ClusterError) and (each.age or 0.0) > self._pulse.silence:
+                raise each.last_error
+        self._need_workloads()
+
+    def _look(self, worker: Cluster) -> None:
+        """An answer of any kind is a sign of life, but for refused credentials and faults of the server."""
+        try:
+            worker.get(_VERSION)
+        except ApiError as error:
+            if isinstance(error, Unauthorized) or error.status >= 500 or error.status == 429:
+                raise
+        self.heard_at = time.time()
+
+    def worry(self) -> None:
+        """A write had no answer: look at once whether the worker is there."""
+        self._worried.set()

@@ -1,0 +1,67 @@
+"""When a worker is to be connected, and how long is waited after a failure. Pure: moments are arguments.
+
+Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue, multikueuecluster.go.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from scheduling.objects.times import SECOND
+
+RETRY, STEPS = 5 * SECOND, 7
+"""The first wait after a failure; it doubles with each of so many failures: 5 s to 5 min 20 s."""
+PATIENCE, MOST_PATIENCE = 60 * SECOND, 600 * SECOND
+"""How long a worker may take until everything is listed: doubled after each failure, since its caches may be cold."""
+
+Step: TypeAlias = Literal["keep", "connect", "wait"]
+
+
+def wait_after(failures: int) -> int:
+    """Nanoseconds until the next attempt, after so many failures in a row."""
+    return RETRY << (min(failures, STEPS) - 1) if failures else 0
+
+
+def patience_after(failures: int) -> int:
+    """Nanoseconds that an attempt may take, after so many failures in a row."""
+    return min(MOST_PATIENCE, PATIENCE << min(failures, STEPS))
+
+
+@dataclass
+class Link:
+    """What is known of the attempts to reach one worker.
+
+    `jitter` 0.1 waits up to a tenth longer, so that many workers that were lost together do not come back in step.
+    """
+
+    content: str = ""
+    connected: bool = False
+    failures: int = 0
+    retry_at: int = 0
+    jitter: float = 0.0
+    chance: random.Random = field(default_factory=random.Random)
+
+    def step(self, content: str, now: int) -> Step:
+        """What to do, now that the kubeconfig is this. Another one than before is tried at once."""
+        if content != self.content:
+            self.content, self.failures, self.retry_at, self.connected = content, 0, 0, False
+            return "connect"
+        if self.connected:
+            return "keep"
+        return "wait" if now < self.retry_at else "connect"
+
+    def made(self) -> None:
+        self.connected, self.failures, self.retry_at = True, 0, 0
+
+    def failed(self, now: int) -> int:
+        """An attempt failed; the moment of the next one."""
+        self.failures += 1
+        self.retry_at = now + int(wait_after(self.failures) * (1 + self.chance.uniform(0, self.jitter)))
+        self.connected = False
+        return self.retry_at
+
+    def lost(self) -> None:
+        """A connection that was there broke: the first attempt to make a new one is due at once."""
+        self.connected, self.failures, self.retry_at = False, 0, 0

@@ -1,0 +1,60 @@
+"""ClusterProfiles (multicluster.x-k8s.io): a worker that an inventory of clusters tells how to reach.
+
+A profile names providers of credentials; the administrator says in Kueue's Configuration which program stands for each.
+What a profile says never names a program itself. The programs must be in the manager's image, which has none of itself.
+Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue; the Cluster Inventory API, KEP-5339.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cluster.resource import Resource
+from policies.dialects.reading import Manifest, listing, mapping, text
+from reconciler.multikueue.kubeconfigs import Allowed, Login, Refused, read_login
+
+CLUSTER_PROFILES = Resource("multicluster.x-k8s.io", "v1alpha1", "clusterprofiles", namespaced=True)
+_DISABLED = "MultiKueueClusterProfileFeatureDisabled"
+_BAD, _BAD_REST = "BadClusterProfile", "BadRestConfig"
+_CLUSTER_KEYS = ("server", "certificate-authority-data", "tls-server-name", "proxy-url", "insecure-skip-tls-verify")
+
+
+def disabled() -> Refused:
+    return Refused(_DISABLED, "MultiKueueClusterProfile feature gate is disabled")
+
+
+def read_profile(
+    name: str, profile: Manifest | None, providers: Mapping[str, Mapping[str, Any]], allowed: Allowed
+) -> Login | Refused:
+    """`providers`: by name, the program in the form of a kubeconfig's `exec`. `profile` None: there is none."""
+    if profile is None:
+        return Refused(_BAD, f'clusterprofiles.multicluster.x-k8s.io "{name}" not found', absent=True)
+    for provider in _providers(profile):
+        program = providers.get(text(provider.get("name")) or "")
+        if program is not None:
+            return _login(mapping(provider.get("cluster")), program, allowed)
+    named = ", ".join(sorted(text(each.get("name")) or "" for each in _providers(profile))) or "none"
+    known = ", ".join(sorted(providers)) or "none"
+    return Refused(_BAD, f"no provider of credentials for it: the profile names {named}, the configuration {known}")
+
+
+def _providers(profile: Manifest) -> Iterator[Mapping[str, Any]]:
+    """Under the present name of the list first, then under the one before."""
+    status = mapping(profile.get("status"))
+    for key in ("accessProviders", "credentialProviders"):
+        yield from map(mapping, listing(status.get(key)))
+
+
+def _login(cluster: Mapping[str, Any], program: Mapping[str, Any], allowed: Allowed) -> Login | Refused:
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "profile",
+        "contexts": [{"name": "profile", "context": {"cluster": "profile", "user": "profile"}}],
+        "clusters": [{"name": "profile", "cluster": {key: cluster[key] for key in _CLUSTER_KEYS if key in cluster}}],
+        "users": [{"name": "profile", "user": {"exec": dict(program)}}],
+    }
+    login = read_login(json.dumps(config), allowed, allow_exec=True)
+    return Refused(_BAD_REST, login.message) if isinstance(login, Refused) else login

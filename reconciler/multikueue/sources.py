@@ -1,0 +1,153 @@
+"""Follows each worker's kubeconfig where it is kept, and tells what it is whenever it changes.
+
+Of Secrets only those that a MultiKueueCluster names are followed, each by itself: the manager's role need not let it
+read any other. Files are looked at now and then, since a volume changes them by moving links.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeAlias
+
+from cluster.client import Cluster
+from cluster.reflector import Pacing, Reflector, whole
+from cluster.resource import SECRETS, Resource
+from cluster.stream import Manifest
+from policies.kubeconfigs import BAD
+from reconciler.call import Call
+from reconciler.multikueue.kubeconfigs import Allowed, Login, Refused, read_file, read_secret
+from reconciler.multikueue.objects import PathSource, ProfileSource, SecretSource, Source
+from reconciler.multikueue.profiles import CLUSTER_PROFILES, disabled, read_profile
+
+_PERIOD = 0.5
+"""Seconds between two looks at files."""
+Offer: TypeAlias = Callable[[str, Login | Refused], None]
+Read: TypeAlias = Callable[[Manifest | None], Login | Refused]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where kubeconfigs may be. `namespace`: of Secrets and ClusterProfiles, the manager's own. `providers` None: no
+    ClusterProfiles (Kueue's gate MultiKueueClusterProfile, which is off by default)."""
+
+    namespace: str
+    allowed: Allowed = field(default_factory=Allowed)
+    providers: Mapping[str, Mapping[str, Any]] | None = None
+
+
+class Sources:
+    """`offer` is called in the loop's thread, by way of `post`; so is `tick`, about twice a second."""
+
+    def __init__(
+        self, cluster: Cluster, kept: Kept, post: Callable[[Call], None], offer: Offer, tick: Callable[[], None]
+    ) -> None:
+        self._cluster = cluster
+        self._kept = kept
+        self._post = post
+        self._offer = offer
+        self._tick = tick
+        self._ended = threading.Event()
+        self._ticked = threading.Event()
+        self._ticked.set()
+        self._lock = threading.Lock()
+        self._files: dict[str, str] = {}
+        self._found: dict[str, Login | Refused] = {}
+        self._reflectors: dict[str, Reflector[Manifest]] = {}
+        self._thread = threading.Thread(target=self._run, name="kubeconfigs", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        for reflector in self._reflectors.values():
+            reflector.stop(timeout=0)
+        if self._thread.ident is not None:
+            self._thread.join(5)
+
+    def follow(self, name: str, source: Source | None) -> None:
+        """From here the worker's kubeconfig comes now."""
+        self.drop(name)
+        match source:
+            case SecretSource(secret):
+                self._reflect(name, SECRETS, secret, lambda found: read_secret(secret, found, self._kept.allowed))
+            case PathSource(path):
+                with self._lock:
+                    self._files[name] = path
+            case ProfileSource(profile):
+                self._follow_profile(name, profile)
+            case None:
+                self._offer(name, Refused(BAD, "kubeconfig reference is nil"))
+
+    def drop(self, name: str) -> None:
+        """The worker's kubeconfig is of no interest any more."""
+        reflector = self._reflectors.pop(name, None)
+        if reflector is not None:
+            reflector.stop(timeout=0)
+        with self._lock:
+            self._files.pop(name, None)
+            self._found.pop(name, None)
+
+    def _follow_profile(self, name: str, profile: str) -> None:
+        providers = self._kept.providers
+        if providers is None:
+            self._offer(name, disabled())
+        else:
+            read = partial(read_profile, profile, providers=providers, allowed=self._kept.allowed)
+            self._reflect(name, CLUSTER_PROFILES, profile, read)
+
+    def _reflect(self, name: str, resource: Resource, called: str, read: Read) -> None:
+        if not called:
+            self._offer(name, Refused(BAD, f"the name of the {resource.plural} entry is empty"))
+            return
+
+        def found(manifest: Manifest | None) -> None:
+            self._tell(name, read(manifest), lambda: self._reflectors.get(name) is reflector)
+
+        reflector: Reflector[Manifest] = Reflector(
+            self._cluster,
+            resource,
+            lambda change, manifest, _: found(None if change == "DELETED" else manifest),
+            on_replace=lambda items, _: found(items[0] if items else None),
+            keep=whole,
+            namespace=self._kept.namespace,
+            field_selector=f"metadata.name={called}",
+            pacing=Pacing(longest=30.0),
+        )
+        self._reflectors[name] = reflector
+        reflector.start()
+
+    def _tell(self, name: str, found: Login | Refused, current: Callable[[], bool]) -> None:
+        def offer() -> None:
+            if current():
+                self._offer(name, found)
+
+        self._post(Call(offer))
+
+    def _run(self) -> None:
+        while not self._ended.wait(_PERIOD):
+            with self._lock:
+                files = dict(self._files)
+            for name, path in files.items():
+                self._look(name, path)
+            if self._ticked.is_set():  # a loop that has no time for ticks is not given more of them
+                self._ticked.clear()
+                self._post(Call(self._turn))
+
+    def _look(self, name: str, path: str) -> None:
+        found = read_file(path, self._kept.allowed)
+        with self._lock:
+            if self._files.get(name) != path or self._found.get(name) == found:
+                return
+            self._found[name] = found
+        self._tell(name, found, lambda: self._files.get(name) == path)
+
+    def _turn(self) -> None:
+        self._ticked.set()
+        for name, reflector in self._reflectors.items():
+            if not reflector.synced.is_set() and reflector.last_error is not None:
+                self._offer(name, Refused(BAD, str(reflector.last_error)))
+        self._tick()

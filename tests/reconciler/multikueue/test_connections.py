@@ -1,0 +1,232 @@
+"""Connections to workers as the loop has them: with lines that tests answer for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cluster.actions import Action, Delete
+from cluster.errors import Unreachable
+from reconciler.call import Call
+from reconciler.feed import Key, Listed, Seen
+from reconciler.multikueue.connections import Connections
+from reconciler.multikueue.kubeconfigs import Login, Refused
+from reconciler.multikueue.line import Broke, Made
+from reconciler.multikueue.objects import Activity
+from reconciler.multikueue.remote import Connection, remote_followed
+from reconciler.patches import WORKLOADS
+from reconciler.writer import Failed, Outcome, Written
+from scheduling.objects.times import SECOND
+
+KEY: Key = ("Workload", "ns/a")
+DELETE = Delete(WORKLOADS, "ns", "a", "1")
+
+
+class FakeLine:
+    def __init__(self, *given: Any) -> None:
+        self.name, self.login, self.tell = given[0], given[1], given[3]
+        self.patience: float = given[5]
+        self.heard_at = 0.0
+        self.started = self.closed = self.worried = False
+        self.written: list[tuple[Key, Action]] = []
+
+    def start(self) -> None:
+        self.started = True
+
+    def write(self, key: Key, action: Action) -> None:
+        self.written.append((key, action))
+
+    def worry(self) -> None:
+        self.worried = True
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class World:
+    """The loop's part: an inbox that is emptied by `run`, a clock, and what news came. Is its own News."""
+
+    def __init__(self) -> None:
+        self.now = 1000 * SECOND
+        self.calls: list[Call] = []
+        self.lines: list[FakeLine] = []
+        self.told: list[tuple[Any, ...]] = []
+        self.connections = Connections(
+            self.calls.append, remote_followed("here", ()), lambda: True, clock=lambda: self.now, open_line=self._open
+        )
+        self.connections.news = self
+
+    def _open(self, *given: Any) -> FakeLine:
+        self.lines.append(FakeLine(*given))
+        return self.lines[-1]
+
+    def run(self) -> None:
+        while self.calls:
+            self.calls.pop(0).run()
+
+    def tell(self, told: Any, line: int = -1) -> None:
+        self.lines[line].tell(self.lines[line], told)
+        self.run()
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += int(seconds * SECOND)
+        self.connections.tick()
+
+    def remote_seen(self, cluster: str, seen: Seen) -> None:
+        self.told.append(("seen", cluster, seen))
+
+    def remote_listed(self, cluster: str, listed: Listed) -> None:
+        self.told.append(("listed", cluster, listed))
+
+    def remote_outcome(self, cluster: str, outcome: Outcome) -> None:
+        self.told.append(("outcome", cluster, outcome))
+
+    def connection(self, cluster: str, connection: Connection | None) -> None:
+        self.told.append(("connection", cluster, connection and connection.state))
+
+    @property
+    def states(self) -> list[Any]:
+        return [each[2] for each in self.told if each[0] == "connection"]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def login(content: str = "one") -> Login:
+    return Login(content, {})
+
+
+def connect(world: World) -> None:
+    world.connections.offer("w", login())
+    world.tell(Made())
+
+
+def test_a_worker_is_connected_once_its_line_is_made(world: World) -> None:
+    world.connections.offer("w", login())
+    assert world.states == ["connecting"]
+    world.tell(Listed("Workload", ()))
+    world.tell(Made())
+    assert world.lines[0].started
+    assert [each[0] for each in world.told] == ["connection", "listed", "connection"]
+    assert world.states == ["connecting", "connected"]
+
+
+def test_the_same_kubeconfig_again_changes_nothing(world: World) -> None:
+    world.connections.offer("w", login())
+    world.connections.offer("w", login())
+    world.tell(Made())
+    world.connections.offer("w", login())
+    world.pass_time(1000)
+    assert (len(world.lines), world.lines[0].closed) == (1, False)
+
+
+def test_another_kubeconfig_replaces_the_line_and_what_the_old_one_says_counts_no_more(world: World) -> None:
+    connect(world)
+    world.connections.offer("w", login("two"))
+    world.tell(Broke("closed"), line=0)
+    world.tell(Made())
+    assert world.lines[0].closed
+    assert world.states == ["connecting", "connected", "connecting", "connected"]
+
+
+def test_attempts_that_fail_wait_longer_each_time_and_may_take_longer(world: World) -> None:
+    world.connections.offer("w", login())
+    for wait in (5, 10, 20):
+        world.tell(Broke("refused"))
+        world.pass_time(wait - 0.1)
+        count = len(world.lines)
+        world.pass_time(0.1 + wait / 10)
+        assert len(world.lines) == count + 1
+    assert [line.patience for line in world.lines] == [60, 120, 240, 480]
+
+
+def test_a_connection_that_breaks_is_made_anew_at_once(world: World) -> None:
+    connect(world)
+    world.tell(Broke("gone"))
+    assert world.states == ["connecting", "connected", "lost"]
+    world.pass_time(0)
+    world.tell(Made())
+    assert world.states[-1] == "connected"
+    assert world.connections.workers["w"].losses == 1
+
+
+def test_refused_credentials_are_a_matter_of_the_configuration(world: World) -> None:
+    connect(world)
+    world.tell(Broke("401", refused=True))
+    assert world.states[-1] == "misconfigured"
+
+
+def test_a_kubeconfig_that_must_not_be_used_closes_the_line_until_a_better_one_comes(world: World) -> None:
+    connect(world)
+    world.connections.offer("w", Refused("InsecureKubeConfig", "tokenFile is not allowed"))
+    worker = world.connections.workers["w"]
+    assert world.lines[0].closed
+    assert (worker.state, worker.reason) == ("misconfigured", "InsecureKubeConfig")
+    assert worker.message == "load client config failed: tokenFile is not allowed"
+    world.pass_time(1000)
+    assert len(world.lines) == 1
+    world.connections.offer("w", login())
+    world.tell(Made())
+    assert worker.state == "connected"
+
+
+def test_every_write_has_one_outcome_also_where_the_line_breaks_under_it(world: World) -> None:
+    connect(world)
+    world.connections.write("w", KEY, DELETE)
+    other: Key = ("Workload", "ns/b")
+    world.connections.write("w", other, DELETE)
+    assert world.lines[0].written == [(KEY, DELETE), (other, DELETE)]
+    world.tell(Written(KEY, DELETE, {}))
+    world.tell(Broke("gone"))
+    world.tell(Written(other, DELETE, {}), line=0)
+    outcomes = [each[2] for each in world.told if each[0] == "outcome"]
+    assert [(type(each), each.key) for each in outcomes] == [(Written, KEY), (Failed, other)]
+    assert isinstance(outcomes[1].error, Unreachable)
+
+
+@pytest.mark.parametrize("prepare", [lambda world: None, lambda world: world.connections.offer("w", login())])
+def test_a_write_to_who_is_not_connected_fails_later(world: World, prepare: Callable[[World], None]) -> None:
+    prepare(world)
+    world.connections.write("w", KEY, DELETE)
+    assert [each for each in world.told if each[0] == "outcome"] == []
+    world.run()
+    (told,) = (each for each in world.told if each[0] == "outcome")
+    assert isinstance(told[2].error, Unreachable)
+
+
+def test_a_write_without_an_answer_makes_the_line_look_whether_the_worker_is_there(world: World) -> None:
+    connect(world)
+    world.connections.write("w", KEY, DELETE)
+    world.tell(Failed(KEY, DELETE, Unreachable("w", "silent", "wait")))
+    assert world.lines[0].worried
+
+
+def test_the_clock_of_a_loss_is_the_stored_condition(world: World) -> None:
+    connect(world)
+    worker = world.connections.workers["w"]
+    world.connections.stored("w", Activity("True", "Active", "Connected", since=7))
+    assert worker.connection.since == 7
+    world.tell(Broke("gone"))
+    assert worker.connection.since == 0
+    world.connections.stored("w", Activity("False", "ClientConnectionFailed", "gone", since=9))
+    assert worker.connection.since == 9
+
+
+def test_a_restart_takes_the_clock_up_where_it_stood(world: World) -> None:
+    world.connections.stored("w", Activity("False", "ClientConnectionFailed", "gone", since=9))
+    world.connections.offer("w", login())
+    assert Connection("connecting", since=9) == world.connections.workers["w"].connection
+    world.tell(Broke("gone"))
+    assert world.connections.workers["w"].connection.since == 9
+
+
+def test_a_worker_that_is_none_any_more_is_closed_and_forgotten(world: World) -> None:
+    connect(world)
+    world.connections.drop("w")
+    world.tell(Seen(KEY, "1", None), line=0)
+    assert world.lines[0].closed
+    assert world.told[-1] == ("connection", "w", None)

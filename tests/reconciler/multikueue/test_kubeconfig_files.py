@@ -1,0 +1,115 @@
+"""Kubeconfigs from Secrets and files: where they may be, and what is said of those that cannot be had."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cluster.expiry import Expiry
+from policies.kubeconfigs import BAD, INSECURE
+from reconciler.multikueue.kubeconfigs import Allowed, Login, Refused, read_file, read_login, read_secret
+from tests.policies.test_kubeconfigs import config
+
+GOOD = yaml.safe_dump(config())
+
+
+@pytest.fixture
+def allowed(tmp_path: Path) -> Allowed:
+    folder = tmp_path / "kubeconfigs"
+    folder.mkdir()
+    return Allowed(str(folder))
+
+
+def put(allowed: Allowed, name: str = "worker", content: str = GOOD) -> str:
+    path = Path(str(allowed.prefix)) / name
+    path.write_text(content)
+    return str(path)
+
+
+def message(found: Login | Refused) -> str:
+    assert isinstance(found, Refused), found
+    return found.message
+
+
+def test_a_file_below_the_folder_is_read(allowed: Allowed) -> None:
+    found = read_file(put(allowed), allowed)
+    assert isinstance(found, Login)
+    assert found.content == GOOD
+    assert "token" not in repr(found)
+
+
+def test_a_volume_changes_its_files_by_links_within_the_folder(allowed: Allowed) -> None:
+    put(allowed, "real")
+    link = Path(str(allowed.prefix)) / "worker"
+    link.symlink_to("real")
+    assert isinstance(read_file(str(link), allowed), Login)
+
+
+def test_a_link_that_leads_out_of_the_folder_is_refused(allowed: Allowed, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text(GOOD)
+    link = Path(str(allowed.prefix)) / "worker"
+    link.symlink_to("../secret")
+    assert "is not under" in message(read_file(str(link), allowed))
+
+
+def test_a_folder_whose_name_begins_alike_is_another_one(allowed: Allowed) -> None:
+    other = Path(f"{allowed.prefix}-other")
+    other.mkdir()
+    (other / "worker").write_text(GOOD)
+    assert "is not under" in message(read_file(str(other / "worker"), allowed))
+
+
+def test_a_file_that_is_missing_or_endless_or_huge_is_refused(allowed: Allowed) -> None:
+    missing = read_file(f"{allowed.prefix}/none", allowed)
+    assert isinstance(missing, Refused)
+    assert (missing.reason, missing.absent) == (BAD, True)
+    os.mkfifo(f"{allowed.prefix}/pipe")
+    assert "it is no file" in message(read_file(f"{allowed.prefix}/pipe", allowed))
+    assert "more than" in message(read_file(put(allowed, content="#" * (1024 * 1024 + 1)), allowed))
+
+
+def test_without_the_check_of_paths_a_file_may_be_anywhere(tmp_path: Path) -> None:
+    (tmp_path / "worker").write_text(GOOD)
+    assert isinstance(read_file(str(tmp_path / "worker"), Allowed(prefix=None)), Login)
+
+
+@pytest.mark.parametrize(
+    "content", ["a: [", "- a", "word", "", "a: b\n---\nc: d", "!!python/object:os.system {}", "\x00"]
+)
+def test_what_is_no_kubeconfig_is_refused_without_a_word_of_what_it_is(content: str) -> None:
+    found = read_login(content, Allowed())
+    assert isinstance(found, Refused)
+    assert found.reason == INSECURE
+    assert "kubeconfig" in found.message
+    assert "word" not in found.message
+
+
+def test_a_secret_is_read_by_its_key() -> None:
+    data = {"kubeconfig": base64.b64encode(GOOD.encode()).decode()}
+    assert isinstance(read_secret("worker", {"data": data}, Allowed()), Login)
+
+
+@pytest.mark.parametrize(
+    ("secret", "reason", "said"),
+    [
+        (None, BAD, 'secrets "worker" not found'),
+        ({"data": {"other": ""}}, BAD, 'key "kubeconfig" not found in secret "worker"'),
+        ({"data": {"kubeconfig": "%"}}, INSECURE, "it is no text"),
+        ({"data": {"kubeconfig": base64.b64encode(b"\xff").decode()}}, INSECURE, "it is no text"),
+    ],
+)
+def test_a_secret_without_a_kubeconfig_is_refused(secret: dict[str, object] | None, reason: str, said: str) -> None:
+    found = read_secret("worker", secret, Allowed())
+    assert isinstance(found, Refused)
+    assert (found.reason, said in found.message) == (reason, True)
+
+
+def test_the_end_of_the_credentials_that_are_used_is_known() -> None:
+    claims = base64.urlsafe_b64encode(b'{"exp": 1800000000}').decode().rstrip("=")
+    found = read_login(yaml.safe_dump(config(user={"token": f"e30.{claims}.s"})), Allowed())
+    assert isinstance(found, Login)
+    assert Expiry(1_800_000_000, "token") == found.expiry

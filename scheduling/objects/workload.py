@@ -239,6 +239,11 @@ class Workload:
         return self.annotations.get(ELASTIC) == "true" or REPLACES in self.annotations
 
     @property
+    def replaces(self) -> bool:
+        """Whether it is a larger slice of an elastic job, that takes the place of another."""
+        return bool(self.annotations.get(REPLACES))
+
+    @property
     def allowed_flavors(self) -> tuple[str, ...] | None:
         """The flavors that it may use; None where it may use all."""
         named = self.annotations.get(ALLOWED_FLAVORS)

@@ -1,0 +1,144 @@
+"""Which workers are asked to admit a workload: all at once, a few more each round, or whom somebody else nominates.
+
+Source: Kueue v0.19, pkg/controller/workloaddispatcher and nomination in pkg/controller/admissionchecks/multikueue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from scheduling.objects.workload import Workload
+from scheduling.placement.decisions import Again, CreateClone, Decision, Nominate, SetCheck
+from scheduling.placement.group import Group, Round, Worker, round_of
+from scheduling.placement.leaving import remove
+from scheduling.placement.refusals import told
+from scheduling.placement.scores import ranked
+from scheduling.placement.settings import ALL_AT_ONCE, INCREMENTAL, ROUND
+from scheduling.status.checks import PENDING, READY, REJECTED, nominated_elsewhere
+
+
+class Nomination(NamedTuple):
+    """`round` is the number of a round that begins now, 0 where none does; `until` the end of the present one, or 0."""
+
+    clusters: tuple[str, ...]
+    round: int = 0
+    until: int = 0
+    exhausted: bool = False
+
+
+def dispatch(group: Group, local: Workload) -> list[Decision]:
+    """Nominate workers, make copies there, take those back that are not nominated, and say why nobody admits it."""
+    if nominated_elsewhere(group.check, local, elastic=group.elastic) or not _others_ready(group, local):
+        return []
+    blocked = _leftovers(group, local)
+    if blocked is not None:
+        return blocked
+    nomination = nominate(group, local)
+    if nomination.exhausted:
+        return [SetCheck(REJECTED, _exhausted(group))]
+    steps = _written(local, nomination)
+    for worker in group.reachable():
+        if worker.name not in nomination.clusters:
+            steps += remove(worker)
+        elif worker.workload is None and worker.namespace and not worker.taken:
+            steps.append(CreateClone(worker.name))
+    return [*steps, *_explained(group, nomination), *([Again(nomination.until)] if nomination.until else [])]
+
+
+def _others_ready(group: Group, local: Workload) -> bool:
+    """Whether all other checks are done: only then it may go."""
+    own = group.check.name if group.check is not None else ""
+    return all(check.state == READY for check in local.checks if check.name != own)
+
+
+def _leftovers(group: Group, local: Workload) -> list[Decision] | None:
+    """Jobs of an earlier placement, and copies that will not be admitted any more, go first."""
+    if group.elastic and local.cluster:
+        return None
+    steps: list[Decision] = []
+    waits = False
+    for worker in group.reachable():
+        useless = worker.workload is not None and not worker.workload.active
+        if worker.job is not None or useless:
+            waits = True
+            steps += remove(worker)
+        waits = waits or worker.uncertain
+    until = group.barrier(local)
+    if until:
+        steps.append(Again(until))
+    return steps if waits or until is not None else None
+
+
+def nominate(group: Group, local: Workload) -> Nomination:
+    """The workers that are to have a copy."""
+    if group.elastic and local.cluster:
+        return Nomination((local.cluster,))
+    if group.placing.dispatcher not in (ALL_AT_ONCE, INCREMENTAL):
+        return Nomination(local.nominated)
+    there = [worker for worker in group.workers if worker.reachable and worker.configured and worker.eligible]
+    if group.placing.dispatcher == INCREMENTAL:
+        return _incremental(group, local, there)
+    return _limited(group, local, tuple(worker.name for worker in there))
+
+
+def _limited(group: Group, local: Workload, clusters: tuple[str, ...]) -> Nomination:
+    """All at once; rounds are counted only where their number is limited."""
+    present = round_of(local)
+    if set(clusters) == set(local.nominated):
+        clusters = local.nominated
+    if group.rules.rounds is None:
+        return Nomination(clusters, 0 if present is not None else 1)
+    return _counted(group, present, clusters)
+
+
+def _counted(group: Group, present: Round | None, clusters: tuple[str, ...]) -> Nomination:
+    """The next round for the same workers, up to the last."""
+    if present is None:
+        return Nomination(clusters, 1)
+    if group.now <= present.since + ROUND:
+        return Nomination(clusters, 0, present.since + ROUND + 1)
+    if group.rules.rounds is not None and present.number >= group.rules.rounds:
+        return Nomination(clusters, exhausted=True)
+    return Nomination(clusters, present.number + 1)
+
+
+def _incremental(group: Group, local: Workload, there: Sequence[Worker]) -> Nomination:
+    """What was nominated stays so; after each round some more are."""
+    present, nominated = round_of(local), local.nominated
+    if present is not None and nominated and group.now <= present.since + ROUND:
+        return Nomination(nominated, 0, present.since + ROUND + 1)
+    number = present.number + 1 if present is not None and nominated else 1
+    if group.rules.rounds is not None and number > group.rules.rounds:
+        return Nomination(nominated, exhausted=True)
+    more = next_workers(group, nominated, there)
+    if not more and (group.rules.rounds is None or not nominated):
+        return Nomination(nominated)
+    return Nomination((*nominated, *more), number)
+
+
+def next_workers(group: Group, nominated: Sequence[str], there: Sequence[Worker]) -> tuple[str, ...]:
+    """Whom the next round adds, the best first; nobody where all are nominated."""
+    remaining = [worker for worker in there if worker.name not in nominated]
+    order = sorted(remaining, key=lambda worker: worker.name) if group.placing.by_name else remaining
+    return tuple(worker.name for worker in ranked(group.rules, order))[: group.placing.step]
+
+
+def _written(local: Workload, nomination: Nomination) -> list[Decision]:
+    same = set(nomination.clusters) == set(local.nominated)
+    if same and (not nomination.round or not nomination.clusters):
+        return []
+    return [Nominate(nomination.clusters, nomination.round)]
+
+
+def _explained(group: Group, nomination: Nomination) -> list[Decision]:
+    check = group.check
+    if not group.placing.explain or check is None:
+        return []
+    message = told(group, nomination.clusters)
+    return [SetCheck(PENDING, message)] if message and message != check.message else []
+
+
+def _exhausted(group: Group) -> str:
+    names = [worker.name for worker in group.workers]
+    return f"No worker cluster admitted it in {group.rules.rounds} rounds: {told(group, names) or 'no answer'}"

@@ -1,0 +1,39 @@
+"""Orchestrated preemption: of the workers that would have to preempt, one at a time may.
+
+Source: Kueue v0.19, gate MultiKueueOrchestratedPreemption (off by default).
+"""
+
+from __future__ import annotations
+
+from policies.dialects.kueue_checks import MULTIKUEUE
+from scheduling.objects.workload import BLOCKED_ON_GATES, Gate, Workload
+from scheduling.placement.decisions import Again, Decision, OpenGate
+from scheduling.placement.group import Group
+from scheduling.placement.settings import ROUND
+
+GATE = MULTIKUEUE
+"""The name of the gate that copies are made with, closed."""
+
+
+def open_gates(group: Group) -> list[Decision]:
+    """The gate of who waits for it the longest, when the one opened before had its time."""
+    if not group.placing.gated:
+        return []
+    opened, waiting = 0, []
+    for worker in group.reachable():
+        remote = worker.workload
+        if remote is None:
+            continue
+        gate = remote.gate_states.get(GATE)
+        if gate is not None and gate.position == "Open":
+            opened = max(opened, gate.since)
+        elif blocked := remote.holding(BLOCKED_ON_GATES):
+            waiting.append((blocked.since, worker.name))
+    if not waiting:
+        return []
+    until = opened + ROUND
+    return [Again(until)] if opened and group.now < until else [OpenGate(min(waiting)[1])]
+
+
+def with_open_gate(workload: Workload, now: int) -> dict[str, Gate]:
+    return {**workload.gate_states, GATE: Gate("Open", now)}

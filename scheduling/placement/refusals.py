@@ -1,0 +1,92 @@
+"""Why a worker does not admit a workload. The texts hold no times and amounts, so that they change with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from scheduling.objects.workload import QUOTA_RESERVED, Workload
+from scheduling.placement.group import Group, QueueState, Worker
+
+
+class Refusal(NamedTuple):
+    """`reason` is one of a few words for programs, `message` a part of a sentence. `passing`: it will change soon."""
+
+    reason: str
+    message: str
+    passing: bool = False
+
+
+def refusal(worker: Worker, local: Workload) -> Refusal | None:
+    """None where its copy is admitted."""
+    if worker.credentials:
+        return Refusal("Misconfigured", f"cannot be used: {worker.credentials}")
+    if not worker.reachable:
+        return Refusal("Unreachable", "cannot be reached")
+    if not worker.namespace:
+        return Refusal("NamespaceMissing", f"has no namespace {local.namespace}; create it there")
+    if worker.taken:
+        return Refusal("NameTaken", "has an object of this name that MultiKueue did not make; rename one of the two")
+    return _by_queue(worker, local) or _by_workload(worker)
+
+
+def _by_queue(worker: Worker, local: Workload) -> Refusal | None:
+    name = f"{local.namespace}/{local.queue}"
+    queue, cluster_queue = worker.local_queue, worker.cluster_queue
+    if not queue.there:
+        return Refusal("LocalQueueMissing", f"has no LocalQueue {name}; create it there")
+    if not cluster_queue.there:
+        return Refusal("ClusterQueueMissing", f"has no ClusterQueue {cluster_queue.name}")
+    if not cluster_queue.active:
+        return Refusal(
+            "ClusterQueueInactive", f"its ClusterQueue {cluster_queue.name} is inactive{_why(cluster_queue)}"
+        )
+    if not queue.active:
+        return Refusal("LocalQueueInactive", f"its LocalQueue {name} is inactive{_why(queue)}")
+    return None
+
+
+def _why(queue: QueueState) -> str:
+    return f" ({queue.reason})" if queue.reason else ""
+
+
+def _by_workload(worker: Worker) -> Refusal | None:
+    remote = worker.workload
+    if remote is None:
+        return Refusal("Waiting", "has no copy of it yet", passing=True)
+    if worker.admitted is not None:
+        return None
+    if not remote.active:
+        return Refusal("Deactivated", "has deactivated it")
+    if remote.reserved:
+        waiting = sorted(check.name for check in remote.checks if check.state != "Ready")
+        if not waiting:
+            return Refusal("ChecksNotReady", "is admitting it", passing=True)
+        return Refusal("ChecksNotReady", f"waits for its checks {', '.join(waiting)}")
+    found = remote.conditions.get(QUOTA_RESERVED)
+    if found is None or found.reason == "PendingEvaluation":
+        return Refusal("NoQuota", "has not looked at it yet", passing=True)
+    return Refusal("NoQuota", f"has no quota for it ({found.reason})")
+
+
+def refusals(group: Group, nominated: Sequence[str]) -> list[tuple[str, Refusal]]:
+    """Of all nominated workers, and of those that could not be nominated; in the order of the config."""
+    local = group.local
+    if local is None:
+        return []
+    return [
+        (worker.name, found)
+        for worker in group.workers
+        if worker.configured and worker.eligible and (worker.name in nominated or not worker.reachable)
+        if (found := refusal(worker, local)) is not None
+    ]
+
+
+def told(group: Group, nominated: Sequence[str]) -> str | None:
+    """All refusals in one text; None while one of them is about to change."""
+    found = refusals(group, nominated)
+    if any(each.passing for _, each in found):
+        return None
+    if not found and not nominated:
+        return "No worker cluster may take it: see the clusters of the MultiKueueConfig and their labels"
+    return "; ".join(f"{name} {each.message}" for name, each in found)

@@ -1,0 +1,25 @@
+"""The order in which the incremental dispatcher tries workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from scheduling.placement.group import Worker
+from scheduling.placement.settings import AS_LISTED, PACK, WEIGHTED, Rules
+
+
+def ranked(rules: Rules, workers: Sequence[Worker]) -> list[Worker]:
+    """The best first; equal ones stay in their order, and one of which nothing is known goes for full."""
+    if rules.score == AS_LISTED:
+        return list(workers)
+    return sorted(workers, key=lambda worker: _rank(rules, worker))
+
+
+def _rank(rules: Rules, worker: Worker) -> tuple[bool, Fraction]:
+    """Those without any free quota come last whatever is asked for."""
+    free = worker.free if worker.free is not None else Fraction(0)
+    if rules.score == PACK:
+        return free <= 0, free
+    weight = rules.weights.get(worker.name, 1) if rules.score == WEIGHTED else 1
+    return free <= 0, -free * weight

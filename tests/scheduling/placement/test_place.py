@@ -1,0 +1,318 @@
+"""The order of placement, one state of things at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import (
+    ADMITTED,
+    EVICTED,
+    FINISHED,
+    QUOTA_RESERVED,
+    CheckState,
+    Condition,
+    Workload,
+)
+from scheduling.placement.decisions import (
+    Again,
+    CopyStatus,
+    CreateClone,
+    CreateJob,
+    Decision,
+    DeleteClone,
+    DeleteJob,
+    EvictRemote,
+    Finish,
+    Nominate,
+    Place,
+    SetCheck,
+    Settle,
+    applied,
+)
+from scheduling.placement.dispatch import nominate
+from scheduling.placement.group import ORIGIN_UID, Group, OwnerJob, QueueState, RemoteJob, Worker
+from scheduling.placement.place import admitted_on, place
+from scheduling.placement.settings import INCREMENTAL, PACK, REJECT, ROUND, SPREAD, WEIGHTED, Placing, Rules
+
+NOW = 10_000 * SECOND
+MANAGED = OwnerJob("batch/v1, Kind=Job", managed_by="kueue.x-k8s.io/multikueue")
+CHECK = CheckState("elsewhere", "Pending")
+RESERVED = Workload(
+    namespace="ns",
+    name="work",
+    uid="u1",
+    queue="main",
+    checks=(CHECK,),
+    conditions={QUOTA_RESERVED: Condition("True", "QuotaReserved")},
+)
+
+
+def copy(*conditions: str, since: int = NOW, reason: str = "ByTest", **fields: object) -> Workload:
+    held = {kind: Condition("True", reason, "told", since) for kind in conditions}
+    return replace(Workload(namespace="ns", name="work", queue="main", conditions=held), **fields)
+
+
+def steps(
+    local: Workload | None, *workers: Worker, job: OwnerJob | None = MANAGED, **placing: object
+) -> list[Decision]:
+    check = local.check("elsewhere") if local is not None else None
+    settings = replace(Placing(explain=False), **placing)
+    return place(Group(local, check, job, workers, NOW, settings))
+
+
+def placed(cluster: str = "east", state: str = "Ready") -> Workload:
+    nominated = replace(RESERVED, nominated=(cluster,))
+    there = applied(nominated, "elsewhere", Place(cluster), NOW)
+    return applied(there, "elsewhere", SetCheck(state, admitted_on(cluster)), NOW)
+
+
+def test_copies_are_made_on_all_workers_that_can_be_reached() -> None:
+    found = steps(RESERVED, Worker("east"), Worker("west"), Worker("lost", reachable=False))
+
+    assert found == [Nominate(("east", "west"), 1), CreateClone("east"), CreateClone("west")]
+
+
+def test_none_is_made_where_the_namespace_is_missing() -> None:
+    assert CreateClone("east") not in steps(RESERVED, Worker("east", namespace=False))
+
+
+def test_the_first_to_admit_wins_and_the_others_go_first() -> None:
+    early, late = copy(ADMITTED, since=NOW - SECOND), copy(ADMITTED, since=NOW)
+    local = replace(RESERVED, nominated=("east", "west"))
+
+    assert steps(local, Worker("east", workload=late), Worker("west", workload=early)) == [DeleteClone("east")]
+    assert steps(local, Worker("east"), Worker("west", workload=early)) == [Place("west")]
+
+
+def test_admitted_at_the_same_moment_the_name_decides() -> None:
+    local = replace(RESERVED, nominated=("east", "west"))
+    both = [Worker(name, workload=copy(ADMITTED)) for name in ("west", "east")]
+
+    assert steps(local, *both) == [DeleteClone("west")]
+
+
+def test_the_job_is_made_once_its_cluster_is_written_down() -> None:
+    local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", Place("east"), NOW)
+
+    assert steps(local, Worker("east", workload=copy(ADMITTED))) == [CreateJob("east")]
+
+
+def test_nothing_is_concluded_while_nobody_knows_whether_the_job_was_made() -> None:
+    local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", Place("east"), NOW)
+
+    assert steps(local, Worker("east", workload=copy(ADMITTED), uncertain=True)) == []
+    assert steps(local, Worker("east", workload=copy(), uncertain=True)) == []
+
+
+def test_the_check_is_ready_when_the_job_is_there() -> None:
+    local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", Place("east"), NOW)
+    east = Worker("east", workload=copy(ADMITTED), job=RemoteJob(news=True))
+
+    assert steps(local, east) == [SetCheck("Ready", 'The workload was admitted on "east"'), CopyStatus("east")]
+
+
+def test_a_job_that_somebody_here_would_run_keeps_its_check_pending() -> None:
+    local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", Place("east"), NOW)
+    east = Worker("east", workload=copy(ADMITTED), job=RemoteJob())
+    unmanaged = replace(MANAGED, managed_by="")
+
+    assert steps(local, east, job=unmanaged) == [SetCheck("Pending", 'The workload was admitted on "east"')]
+    assert steps(placed(state="Pending"), east, job=unmanaged) == []
+    (refused,) = steps(RESERVED, east, job=unmanaged, without_managed_by=REJECT)
+    assert isinstance(refused, SetCheck)
+    assert refused.state == "Rejected"
+
+
+def test_what_ran_here_before_the_check_came_stays_here() -> None:
+    ran = replace(RESERVED, checks=(CheckState("elsewhere", "Ready"),))
+
+    for setting in (REJECT, "KeepSuspended"):
+        assert steps(ran, Worker("east"), job=replace(MANAGED, managed_by=""), without_managed_by=setting) == []
+
+
+def test_a_job_deleted_on_the_worker_is_placed_anew() -> None:
+    (retry,) = steps(placed(), Worker("east", workload=copy(ADMITTED)))
+
+    assert isinstance(retry, SetCheck)
+    assert (retry.state, retry.message) == (
+        "Retry",
+        'The job was deleted on worker cluster "east", Previously: "Ready"',
+    )
+
+
+def test_a_lost_worker_is_waited_for_and_no_longer() -> None:
+    timeout = Placing().worker_lost
+    unknown, recent = Worker("east", reachable=False), Worker("east", reachable=False, lost_since=NOW - SECOND)
+
+    assert steps(placed(), unknown) == []
+    assert steps(placed(), recent) == [Again(NOW - SECOND + timeout)]
+    (retry,) = steps(placed(), replace(recent, lost_since=NOW - timeout))
+    assert isinstance(retry, SetCheck)
+    assert (retry.state, retry.message) == ("Retry", 'Admitting remote lost, Previously: "Ready"')
+
+
+def test_no_job_is_made_elsewhere_while_a_lost_worker_may_have_it() -> None:
+    """It was evicted here, and holds quota again before the worker is given up."""
+    freed = replace(placed(), cluster="", checks=(CHECK,))
+    lost = Worker("east", reachable=False, lost_since=NOW - SECOND)
+    until = NOW - SECOND + Placing().worker_lost
+
+    assert steps(freed, lost, Worker("west")) == [Again(until)]
+    assert steps(freed, lost, Worker("west", workload=copy(ADMITTED))) == [Again(until)]
+    assert Nominate(("west",), 1) in steps(freed, replace(lost, lost_since=1), Worker("west"))
+
+
+def test_a_worker_that_comes_back_in_time_is_taken_up_again() -> None:
+    freed = replace(placed(), cluster="", checks=(CHECK,))
+    back = Worker("east", workload=copy(ADMITTED), job=RemoteJob(running=True))
+
+    assert steps(freed, back, Worker("west")) == [Nominate(("east",))]
+    assert steps(replace(freed, nominated=("east",)), back, Worker("west")) == [Place("east")]
+
+
+def test_a_worker_that_comes_back_too_late_loses_its_copy() -> None:
+    late = Worker("east", workload=copy(ADMITTED, since=1), job=RemoteJob(running=True))
+    west = Worker("west", workload=copy(ADMITTED), job=RemoteJob(running=True))
+
+    assert steps(placed("west"), late, west) == [DeleteJob("east", running=True)]
+    assert steps(placed("west"), replace(late, job=None), west) == [DeleteClone("east")]
+
+
+def test_a_cluster_that_is_known_no_more_bars_for_as_long_as_a_lost_one() -> None:
+    evicted = replace(placed(), cluster="", checks=(CHECK,))
+    evicted = replace(evicted, conditions={**evicted.conditions, EVICTED: Condition("False", "", "", NOW - SECOND)})
+
+    assert steps(evicted, Worker("west")) == [Again(NOW - SECOND + Placing().worker_lost)]
+
+
+def test_evicted_here_it_is_sent_away_there_and_then_its_job_tells() -> None:
+    evicted = replace(
+        RESERVED, conditions={**RESERVED.conditions, EVICTED: Condition("True", "Preempted", "more urgent")}
+    )
+    runs, stops = copy(ADMITTED), copy(ADMITTED, EVICTED)
+
+    assert steps(evicted, Worker("east", workload=runs)) == [EvictRemote("east", "Evicted on manager: more urgent")]
+    assert steps(evicted, Worker("east", workload=stops, job=RemoteJob(news=True))) == [CopyStatus("east")]
+
+
+def test_a_job_tells_that_it_has_stopped_where_nobody_else_can() -> None:
+    lost = Worker("east", reachable=False, lost_since=1)
+    told = placed()
+    evicted = replace(
+        told, cluster="", conditions={**told.conditions, EVICTED: Condition("True", "AdmissionCheck", "")}
+    )
+
+    assert steps(evicted, lost, job=replace(MANAGED, quiet=False)) == [Settle()]
+    assert steps(evicted, replace(lost, lost_since=NOW), job=replace(MANAGED, quiet=False)) != [Settle()]
+
+
+def test_the_end_of_the_job_comes_before_that_of_the_workload() -> None:
+    done = copy(ADMITTED, FINISHED, reason="Succeeded")
+
+    assert steps(placed(), Worker("east", workload=done, job=RemoteJob(news=True))) == [CopyStatus("east")]
+    assert steps(placed(), Worker("east", workload=done, job=RemoteJob())) == [Finish("Succeeded", "told")]
+
+
+def test_the_job_goes_before_its_workload() -> None:
+    over = replace(RESERVED, conditions={})
+    east = Worker("east", workload=copy(ADMITTED), job=RemoteJob())
+
+    assert steps(over, east) == [DeleteJob("east")]
+    assert steps(over, replace(east, job=RemoteJob(deleting=True))) == []
+    assert steps(over, replace(east, job=None)) == [DeleteClone("east")]
+    assert steps(None, replace(east, job=None)) == [DeleteClone("east")]
+
+
+def test_a_copy_of_another_workload_of_this_name_goes_first() -> None:
+    stale = copy(ADMITTED, annotations={ORIGIN_UID: "u0"})
+
+    assert steps(RESERVED, Worker("east", workload=stale), Worker("west")) == [DeleteClone("east")]
+
+
+def test_other_checks_come_first() -> None:
+    waits = replace(RESERVED, checks=(CHECK, CheckState("money", "Pending")))
+
+    assert steps(waits, Worker("east")) == []
+
+
+def test_the_check_says_why_nobody_takes_it_once_all_have_looked() -> None:
+    local = replace(RESERVED, nominated=("east", "west"))
+    east = Worker("east", namespace=False)
+    west = Worker("west", workload=replace(copy(), conditions={QUOTA_RESERVED: Condition("False", "WaitingForQuota")}))
+
+    (told,) = (step for step in steps(local, east, west, explain=True) if isinstance(step, SetCheck))
+    assert told.state == "Pending"
+    assert told.message == "east has no namespace ns; create it there; west has no quota for it (WaitingForQuota)"
+    quiet = steps(local, east, replace(west, workload=copy()), explain=True)
+    assert not [step for step in quiet if isinstance(step, SetCheck)], "one is about to answer"
+
+
+def test_each_reason_has_its_words() -> None:
+    local = replace(RESERVED, nominated=("east",))
+    queue = QueueState(there=False)
+    for worker, words in (
+        (Worker("east", reachable=False), "cannot be reached"),
+        (Worker("east", reachable=False, credentials="the certificate ended"), "cannot be used: the certificate ended"),
+        (Worker("east", workload=copy(), local_queue=queue), "has no LocalQueue ns/main; create it there"),
+        (
+            Worker("east", workload=copy(), local_queue=QueueState(active=False, reason="Stopped")),
+            "LocalQueue ns/main is",
+        ),
+        (Worker("east", workload=copy(), cluster_queue=QueueState("cq", there=False)), "has no ClusterQueue cq"),
+        (
+            Worker("east", workload=copy(), cluster_queue=QueueState("cq", active=False)),
+            "its ClusterQueue cq is inactive",
+        ),
+        (Worker("east", taken=True), "has an object of this name"),
+    ):
+        (told,) = (step for step in steps(local, worker, explain=True) if isinstance(step, SetCheck))
+        assert words in told.message
+
+
+def _rounds(local: Workload, *workers: Worker, now: int = NOW, rules: Rules | None = None) -> Group:
+    placing = Placing(dispatcher=INCREMENTAL, step=1, explain=False)
+    return Group(local, local.check("elsewhere"), MANAGED, workers, now, placing, rules or Rules())
+
+
+def test_a_round_survives_a_restart_and_the_next_adds_some() -> None:
+    workers = (Worker("east", workload=copy()), Worker("west"))
+    first = _rounds(RESERVED, *workers)
+    (begun, *_) = place(first)
+    assert begun == Nominate(("east",), 1)
+    local = applied(RESERVED, "elsewhere", begun, NOW)
+
+    assert place(_rounds(local, *workers, now=NOW + ROUND)) == [Again(NOW + ROUND + 1)]
+    assert place(_rounds(local, *workers, now=NOW + ROUND + 1))[0] == Nominate(("east", "west"), 2)
+
+
+def test_after_the_last_round_it_is_rejected_with_the_reasons() -> None:
+    rules = Rules(rounds=1)
+    local = applied(RESERVED, "elsewhere", Nominate(("east",), 1), NOW)
+    east = Worker("east", namespace=False)
+
+    (told,) = place(_rounds(local, east, now=NOW + ROUND + 1, rules=rules))
+    assert isinstance(told, SetCheck)
+    assert told.state == "Rejected"
+    assert told.message == "No worker cluster admitted it in 1 rounds: east has no namespace ns; create it there"
+
+
+def test_scores_choose_who_is_tried_first() -> None:
+    east, west = Worker("east", free=Fraction(1, 4)), Worker("west", free=Fraction(3, 4))
+    full = Worker("full", free=Fraction(0))
+
+    for rules, first in (
+        (Rules(), "full"),
+        (Rules(SPREAD), "west"),
+        (Rules(PACK), "east"),
+        (Rules(WEIGHTED, {"east": 4}), "east"),
+    ):
+        assert nominate(_rounds(RESERVED, full, east, west, rules=rules), RESERVED).clusters == (first,)
+
+
+def test_a_selector_leaves_workers_out_of_new_work_only() -> None:
+    east = Worker("east", eligible=False, workload=copy(ADMITTED), job=RemoteJob())
+
+    assert steps(placed(), east) == []
+    assert steps(RESERVED, Worker("east", eligible=False), Worker("west"))[0] == Nominate(("west",), 1)

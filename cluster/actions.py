@@ -87,12 +87,17 @@ class Patch:
 
 @dataclass(frozen=True)
 class Delete:
-    """Take an object away that is still at `resource_version`."""
+    """Take an object away that is still at `resource_version`, or that has the `uid`, where these are given.
+
+    `background`: what it owns goes after it; else as is usual for its kind (the pods of a Job are left behind).
+    """
 
     resource: Resource
     namespace: str | None
     name: str
-    resource_version: str
+    resource_version: str = ""
+    uid: str = ""
+    background: bool = False
 
 
 Action = ApplySecret | SetCaBundle | SetConversionBundle | Create | Patch | Delete

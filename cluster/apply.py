@@ -51,7 +51,8 @@ def perform(cluster: Cluster, action: Action) -> Manifest:
             return _patch(cluster, action)
         case Delete():
             path = action.resource.item(action.name, action.namespace)
-            return cluster.delete(path, resource_version=action.resource_version)
+            version, policy = action.resource_version, "Background" if action.background else None
+            return cluster.delete(path, resource_version=version, uid=action.uid, propagation=policy)
 
 
 def _patch(cluster: Cluster, action: Patch) -> Manifest:

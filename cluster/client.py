@@ -57,16 +57,20 @@ class Cluster:
 
     @classmethod
     def connect(
-        cls, context: str | None = None, kubeconfig: str | None = None, timeouts: Timeouts | None = None
+        cls,
+        context: str | None = None,
+        kubeconfig: str | None = None,
+        timeouts: Timeouts | None = None,
+        attempts: int = 3,
     ) -> "Cluster":
         """The cluster of a kubeconfig context; in a pod without any kubeconfig, the pod's own. Raises NotConfigured."""
         if context is None and kubeconfig is None and in_pod():
-            return cls(from_service_account(), relogin=from_service_account, timeouts=timeouts)
+            return cls(from_service_account(), relogin=from_service_account, timeouts=timeouts, attempts=attempts)
 
         def login() -> Endpoint:
             return from_kubeconfig(context, kubeconfig)
 
-        return cls(login(), relogin=login, timeouts=timeouts)
+        return cls(login(), relogin=login, timeouts=timeouts, attempts=attempts)
 
     @classmethod
     def in_cluster(cls) -> "Cluster":
@@ -222,10 +226,25 @@ class Cluster:
         params = {"fieldManager": field_manager, "force": "true" if force else "false"}
         return self._wire.call(Request("PATCH", path, params, body, APPLY_PATCH, idempotent=True))
 
-    def delete(self, path: str, *, resource_version: str | None = None) -> Manifest:
-        """DELETE; with a resource version only if the object is still that one (else Conflict)."""
-        body = {"preconditions": {"resourceVersion": resource_version}} if resource_version else None
-        return self._wire.call(Request("DELETE", path, body=body))
+    def delete(
+        self,
+        path: str,
+        *,
+        resource_version: str | None = None,
+        uid: str | None = None,
+        propagation: str | None = None,
+    ) -> Manifest:
+        """DELETE; with a resource version or uid only if the object is still that one (else Conflict).
+
+        `propagation` is what becomes of the objects that it owns: Background, Foreground or Orphan.
+        """
+        still = {"resourceVersion": resource_version, "uid": uid}
+        preconditions = {key: value for key, value in still.items() if value}
+        body = {
+            **({"preconditions": preconditions} if preconditions else {}),
+            **({"propagationPolicy": propagation} if propagation else {}),
+        }
+        return self._wire.call(Request("DELETE", path, body=body or None))
 
 
 def _selectors(labels: str | None, fields: str | None) -> dict[str, str]:

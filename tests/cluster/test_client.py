@@ -41,7 +41,7 @@ def test_get_returns_the_plain_object(api: FakeApi, cluster: Cluster) -> None:
 
 
 def test_each_writing_method_sends_what_it_says(api: FakeApi, cluster: Cluster) -> None:
-    api.others += [ok({})] * 6
+    api.others += [ok({})] * 7
     body = {"spec": {"size": 2}}
 
     cluster.create(ITEM, body, field_manager="me")
@@ -50,6 +50,7 @@ def test_each_writing_method_sends_what_it_says(api: FakeApi, cluster: Cluster) 
     cluster.apply(ITEM, body, "me", force=True)
     cluster.delete(ITEM, resource_version="7")
     cluster.delete(ITEM)
+    cluster.delete(ITEM, uid="u1", propagation="Background")
 
     assert [(seen.method, seen.query, seen.body) for seen in api.seen] == [
         ("POST", {"fieldManager": "me"}, body),
@@ -58,6 +59,7 @@ def test_each_writing_method_sends_what_it_says(api: FakeApi, cluster: Cluster) 
         ("PATCH", {"fieldManager": "me", "force": "true"}, body),
         ("DELETE", {}, {"preconditions": {"resourceVersion": "7"}}),
         ("DELETE", {}, None),
+        ("DELETE", {}, {"preconditions": {"uid": "u1"}, "propagationPolicy": "Background"}),
     ]
     assert [seen.headers.get("Content-Type") for seen in api.seen] == [
         "application/json",
@@ -66,6 +68,7 @@ def test_each_writing_method_sends_what_it_says(api: FakeApi, cluster: Cluster) 
         "application/apply-patch+yaml",
         "application/json",
         None,
+        "application/json",
     ]
 
 

@@ -1,0 +1,111 @@
+"""Workloads that are done for are deleted some time later, where the configuration says so.
+
+When that time is over follows from the conditions of each, so a new process goes on where the one before ended.
+Source: Kueue v0.19, objectRetentionPolicies (workload controller, job framework); KEP-1618.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cluster.actions import Delete
+from cluster.resource import Resource
+from policies.dialects.reading import listing, mapping, metadata, text
+from policies.objects import GroupKind
+from reconciler.events import About
+from reconciler.feed import Followed, Seen
+from reconciler.jobs.step import JobSurroundings
+from reconciler.patches import WORKLOADS
+from reconciler.side import Busy, Look, Turn
+from scheduling.objects.submission import kind_of
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import DEACTIVATED, EVICTED, FINISHED, Workload
+
+_BY_US = f"{DEACTIVATED}DueTo"
+"""What the reason of an eviction begins with where the workload was deactivated for a cause, not by a person."""
+_AGAIN = 10 * SECOND
+"""So much later, in nanoseconds, it is looked whether what was to be deleted is gone."""
+_NO_KINDS: Mapping[GroupKind, tuple[str, Resource]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Times in nanoseconds; None: for ever."""
+
+    finished: int | None = None
+    deactivated: int | None = None
+
+
+class RetentionSide:
+    """`kinds`: the jobs that are followed, each with the name that the loop has for its kind, and where it is."""
+
+    followed: tuple[Followed, ...] = ()
+
+    def __init__(
+        self, look: Look, retention: Retention, kinds: Mapping[GroupKind, tuple[str, Resource]] = _NO_KINDS
+    ) -> None:
+        self._look = look
+        self._retention = retention
+        self._kinds = kinds
+        self._moments: list[tuple[int, str]] = []
+
+    def see(self, seen: Seen) -> None:
+        """It follows no kind by itself."""
+
+    def renew(self, around: JobSurroundings) -> None:
+        """Nothing about it depends on that."""
+
+    def touch(self, workload: str) -> None:
+        seen = self._look(workload)
+        moment = end_of(seen.value, self._retention) if seen is not None else None
+        if moment is not None:
+            heapq.heappush(self._moments, (moment, workload))
+
+    def due(self, busy: Busy, now: int) -> Iterator[Turn]:
+        """A deletion for each whose time is over; until it is gone, another one some time later."""
+        while self._moments and self._moments[0][0] <= now:
+            _, name = heapq.heappop(self._moments)
+            seen = self._look(name)
+            moment = end_of(seen.value, self._retention) if seen is not None else None
+            if seen is None or moment is None or moment > now:
+                continue
+            heapq.heappush(self._moments, (now + _AGAIN, name))
+            yield from [turn for turn in self._deletions(seen) if not busy(*turn.key)]
+
+    def _deletions(self, seen: Seen) -> Iterator[Turn]:
+        """Of the workload where it is finished, of its job where it is deactivated; without a known job of itself."""
+        workload: Workload = seen.value
+        jobs = [] if workload.finished else [*self._jobs(workload, seen.aside.manifest())]
+        yield from jobs
+        if not jobs:
+            key, end = ("Workload", workload.key), "it finished" if workload.finished else "it was deactivated"
+            about = About("kueue.x-k8s.io/v1beta2", "Workload", workload.namespace, workload.name, workload.uid)
+            action = Delete(WORKLOADS, workload.namespace, workload.name, workload.resource_version)
+            yield Turn(key, action, about, "Deleted", f"Deleted workload: {end}, and is kept no longer")
+
+    def _jobs(self, workload: Workload, manifest: Mapping[str, Any]) -> Iterator[Turn]:
+        """The jobs that it is the Workload of, where they are of a kind that is known."""
+        for owner in map(mapping, listing(metadata(manifest).get("ownerReferences"))):
+            known, name = self._kinds.get(kind_of(owner)), text(owner.get("name"))
+            if known is None or not name:
+                continue
+            (kind, resource), uid = known, text(owner.get("uid")) or ""
+            action = Delete(resource, workload.namespace, name, uid=uid, background=True)
+            about = About(str(owner["apiVersion"]), str(owner["kind"]), workload.namespace, name, uid)
+            message = f"Deleted job: its workload {workload.key} was deactivated, and is kept no longer"
+            yield Turn((kind, f"{workload.namespace}/{name}"), action, about, "Deleted", message)
+
+
+def end_of(workload: Workload, retention: Retention) -> int | None:
+    """The moment from which on it is to be gone; None while it is to stay, and where it goes already."""
+    if workload.deleting:
+        return None
+    finished, evicted = workload.holding(FINISHED), workload.holding(EVICTED)
+    if finished is not None:
+        return finished.since + retention.finished if retention.finished is not None else None
+    if retention.deactivated is None or evicted is None or workload.active or not evicted.reason.startswith(_BY_US):
+        return None
+    return evicted.since + retention.deactivated

@@ -99,5 +99,5 @@ def _loan(loan: Loan) -> dict[str, str]:
 
 def _nodes(simulation: Simulation, forest: Forest) -> list[dict[str, Any]]:
     spots = [spot for spot in walk(forest) if spot.ref.group == kueue.GROUP]
-    quotas = QuotasInUse(forest, [spot.ref for spot in spots], simulation.world.state.tree)
+    quotas = QuotasInUse(forest, [spot.ref for spot in spots], simulation.world)
     return [node_entry(forest, quotas, spot) for spot in spots]

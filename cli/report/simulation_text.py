@@ -141,6 +141,6 @@ def _words(simulation: Simulation) -> Words:
 
 def _tree(simulation: Simulation, forest: Forest) -> Iterator[str]:
     spots = [spot for spot in walk(forest) if spot.ref.group == kueue.GROUP]
-    quotas, shapes = QuotasInUse(forest, [spot.ref for spot in spots], simulation.world.state.tree), glyphs()
+    quotas, shapes = QuotasInUse(forest, [spot.ref for spot in spots], simulation.world), glyphs()
     for spot in spots:
         yield from lines(forest, quotas, spot, shapes)

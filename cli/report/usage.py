@@ -9,10 +9,10 @@ from cli.quotas import Quotas, Row
 from policies.dialects import kueue
 from policies.forest import Forest
 from policies.objects import Ref
-from scheduling.cycle.standing import InUse, in_use
 from scheduling.flavors.messages import written
 from scheduling.objects.amounts import FlavorResource
-from scheduling.quota.tree import QuotaTree
+from scheduling.world.nodes import InUse, below, nodes
+from scheduling.world.world import World
 
 _NOTHING: Mapping[FlavorResource, InUse] = {}
 
@@ -20,9 +20,10 @@ _NOTHING: Mapping[FlavorResource, InUse] = {}
 class QuotasInUse(Quotas):
     """The quota of every node, and beside it what its subtree uses and what of that it borrows."""
 
-    def __init__(self, forest: Forest, downward: Sequence[Ref], tree: QuotaTree):
+    def __init__(self, forest: Forest, downward: Sequence[Ref], world: World):
         super().__init__(forest, downward)
-        self._queues, self._cohorts = in_use(tree)
+        found = below(nodes(world))
+        self._queues, self._cohorts = found.queues, found.cohorts
 
     def rows(self, ref: Ref) -> list[Row]:
         found = (self._queues if ref.kind == kueue.CLUSTER_QUEUE.kind else self._cohorts).get(ref.name, _NOTHING)

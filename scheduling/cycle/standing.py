@@ -1,17 +1,13 @@
-"""How things stand in a world: who runs, who waits and why, and what is in use where."""
+"""How things stand in a world: who runs, who waits and why."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scheduling.cycle.explanation import Explanation, Seen, explain
 from scheduling.cycle.placed import Placed, placed
-from scheduling.objects.amounts import FlavorResource, plus
 from scheduling.objects.queue_settings import STRICT_FIFO
 from scheduling.objects.workload import ADMITTED, EVICTED, Workload
-from scheduling.quota.node import QuotaNode
-from scheduling.quota.tree import QuotaTree
 from scheduling.world.world import World
 
 
@@ -40,14 +36,6 @@ class Waiting:
     explanation: Explanation | None = None
     not_before: int = 0
     behind: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class InUse:
-    """What the subtree of a node uses of a pair, and what of that comes from outside of it."""
-
-    used: int
-    borrowed: int
 
 
 def running(world: World) -> list[Running]:
@@ -122,24 +110,3 @@ def _deactivated(workload: Workload) -> Waiting:
     if evicted is not None:
         return Waiting(workload.key, evicted.reason, evicted.message)
     return Waiting(workload.key, "Deactivated", "The workload is deactivated")
-
-
-def in_use(tree: QuotaTree) -> tuple[dict[str, dict[FlavorResource, InUse]], ...]:
-    """(by ClusterQueue, by Cohort): what is in use of each pair. Of Cohorts on or below a cycle nothing is told."""
-    queues: dict[str, dict[FlavorResource, InUse]] = {}
-    sums: dict[QuotaNode, dict[FlavorResource, int]] = {}
-    for name, node in tree.queues.items():
-        queues[name] = _of(node, node.usage)
-        for cohort in node.path()[1:]:
-            total = sums.setdefault(cohort, {})
-            for pair, amount in node.usage.items():
-                total[pair] = plus(total.get(pair, 0), amount)
-    return queues, {cohort.name: _of(cohort, total) for cohort, total in sums.items() if not cohort.on_cycle}
-
-
-def _of(node: QuotaNode, used: Mapping[FlavorResource, int]) -> dict[FlavorResource, InUse]:
-    return {
-        pair: InUse(amount, max(0, node.used(pair) - node.quota(pair)) if node.up is not None else 0)
-        for pair, amount in used.items()
-        if amount
-    }

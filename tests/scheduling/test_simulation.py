@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from policies.errors import BadConfiguration
-from scheduling.cycle.standing import in_use, running, waiting
+from scheduling.cycle.standing import running, waiting
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.times import SECOND
 from scheduling.simulation.happening import Admitted, Evicted, Happening, Loan, Preempted, Reserved
 from scheduling.simulation.settings import Settings, read_settings
 from scheduling.simulation.simulation import START, Simulation, UnknownWorkload, begin
+from scheduling.world.nodes import below, nodes
 from tests.cli.organisations import (
     FLAVOR,
     KUEUE,
@@ -113,7 +114,8 @@ def test_what_ends_makes_room() -> None:
 
 
 def test_usage_is_summed_up_the_tree() -> None:
-    queues, cohorts = in_use(simulated(*SHARING, batch_job("big", "b", 6)).world.state.tree)
+    found = below(nodes(simulated(*SHARING, batch_job("big", "b", 6)).world))
+    queues, cohorts = found.queues, found.cohorts
 
     assert (queues["b"][CPU].used, queues["b"][CPU].borrowed) == (6000, 2000)
     assert (cohorts["org"][CPU].used, cohorts["org"][CPU].borrowed) == (6000, 0)
@@ -190,7 +192,7 @@ def test_limit_ranges_and_runtime_classes_complete_the_pods() -> None:
     job = batch_job("job", "a", 1)
     job["spec"]["template"]["spec"] = {"runtimeClassName": "kata", "containers": [{"name": "c"}]}
 
-    queues, _ = in_use(simulated(FLAVOR, org_queue("a", 4), local("a"), job, runtime, ranged).world.state.tree)
+    queues = below(nodes(simulated(FLAVOR, org_queue("a", 4), local("a"), job, runtime, ranged).world)).queues
 
     assert queues["a"][CPU].used == 4000
 

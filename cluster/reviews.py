@@ -1,0 +1,78 @@
+"""Who sends a token, and what they may do: asked of the API server, which alone knows. Nothing is stored by that."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from cluster.client import Cluster
+from cluster.errors import BadAnswer
+from cluster.stream import Manifest
+
+_TOKENS = "/apis/authentication.k8s.io/v1/tokenreviews"
+_ACCESS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A user as the API server knows them; `extra` is what the authenticator adds, such as scopes."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What somebody wants to do. An empty `name` means any name; an empty `namespace` all of them, or none."""
+
+    verb: str
+    group: str
+    resource: str
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        """As `kubectl auth can-i` has it."""
+        whole = f"{self.resource}.{self.group}{f'/{self.subresource}' if self.subresource else ''}"
+        return f"{self.verb} {whole}" + (f" in namespace {self.namespace}" if self.namespace else "")
+
+
+def who(cluster: Cluster, token: str) -> Caller | None:
+    """Whose token this is, None where it is nobody's. Raises ClusterError."""
+    status = _reviewed(cluster, _TOKENS, "TokenReview", "authentication.k8s.io/v1", {"token": token})
+    user = status.get("user")
+    if not status.get("authenticated") or not isinstance(user, dict) or not user.get("username"):
+        return None
+    extra = user.get("extra") or {}
+    return Caller(
+        str(user["username"]),
+        str(user.get("uid") or ""),
+        tuple(map(str, user.get("groups") or ())),
+        tuple((str(key), tuple(map(str, values or ()))) for key, values in sorted(extra.items())),
+    )
+
+
+def may(cluster: Cluster, caller: Caller, access: Access) -> bool:
+    """Whether the API server would let them. Raises ClusterError."""
+    attributes = {"verb": access.verb, "group": access.group, "resource": access.resource}
+    rest = {"subresource": access.subresource, "namespace": access.namespace, "name": access.name}
+    spec: dict[str, Any] = {
+        "user": caller.name,
+        "groups": list(caller.groups),
+        "resourceAttributes": {**attributes, **{key: value for key, value in rest.items() if value}},
+    }
+    if caller.uid:
+        spec["uid"] = caller.uid
+    if caller.extra:
+        spec["extra"] = {key: list(values) for key, values in caller.extra}
+    status = _reviewed(cluster, _ACCESS, "SubjectAccessReview", "authorization.k8s.io/v1", spec)
+    return status.get("allowed") is True and status.get("denied") is not True
+
+
+def _reviewed(cluster: Cluster, path: str, kind: str, version: str, spec: Manifest) -> Manifest:
+    answer = cluster.create(path, {"apiVersion": version, "kind": kind, "spec": spec})
+    status = answer.get("status")
+    if not isinstance(status, dict):
+        raise BadAnswer(f"POST {path}: the answer has no status")
+    return status

@@ -1,0 +1,71 @@
+"""Who asks, and whether they may: as the API server says, remembered for some seconds.
+
+A right that is taken away ends at most `KEPT` seconds later. Tokens are not kept, only what they hash to.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from hashlib import sha256
+from typing import Generic, TypeVar
+
+from cluster.client import Cluster
+from cluster.reviews import Access, Caller, may, who
+
+KEPT = 10.0
+"""Seconds for which an answer of the API server holds."""
+_MOST = 4096
+"""So many answers are remembered; the oldest go first."""
+_LONGEST = 16 * 1024
+"""Bytes; tokens that are longer are nobody's."""
+T = TypeVar("T")
+
+
+class Remembered(Generic[T]):
+    """Answers by what was asked, each for `seconds`, no more than `most`; for use by many threads."""
+
+    def __init__(self, seconds: float, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._most = most
+        self._clock = clock
+        self._answers: OrderedDict[Hashable, tuple[float, T]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, question: Hashable, find_out: Callable[[], T]) -> T:
+        """What `find_out` says, or said not long ago. What it raises is not remembered."""
+        with self._lock:
+            until, answer = self._answers.get(question, (0.0, None))
+            if answer is not None and self._clock() < until:
+                return answer
+        found = find_out()
+        with self._lock:
+            self._answers[question] = (self._clock() + self._seconds, found)
+            self._answers.move_to_end(question)
+            while len(self._answers) > self._most:
+                self._answers.popitem(last=False)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+
+class Reviews:
+    """Asks `cluster`. Its methods raise ClusterError where the API server cannot be asked."""
+
+    def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.monotonic) -> None:
+        self._cluster = cluster
+        self._callers: Remembered[tuple[Caller | None]] = Remembered(KEPT, _MOST, clock)
+        self._rights: Remembered[tuple[bool]] = Remembered(KEPT, _MOST, clock)
+
+    def who(self, token: str) -> Caller | None:
+        """Whose token it is, None where it is nobody's."""
+        if not token or len(token) > _LONGEST:
+            return None
+        found = self._callers.get(sha256(token.encode()).digest(), lambda: (who(self._cluster, token),))
+        return found[0]
+
+    def may(self, caller: Caller, access: Access) -> bool:
+        return self._rights.get((caller, access), lambda: (may(self._cluster, caller, access),))[0]

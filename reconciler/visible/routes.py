@@ -1,0 +1,163 @@
+"""What /v1 answers, to whom: one route for each path, checked before anything is looked at.
+
+Kueue's pending lists are asked for with the rights that Kueue's visibility API asks for; an explanation with the right
+to read the Workload; trees with the right to list ClusterQueues and Cohorts. A caller without a right learns nothing,
+not even whether there is such an object. A new route is a method of `Api` and a line in `ROUTES`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, TypeVar
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from cluster.errors import ClusterError
+from cluster.reviews import Access, Caller
+from policies.dialects.kueue_kinds import GROUP
+from reconciler.loop import Loop
+from reconciler.visible.access import Remembered, Reviews
+from reconciler.visible.explained import explanation_json
+from reconciler.visible.pending import local_rows, rows, summary
+from reconciler.visible.status import Refusal
+from reconciler.visible.tree import tree_json
+from scheduling.cycle.told import Sight
+from scheduling.world.nodes import nodes
+from scheduling.world.world import World
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+VISIBILITY = "visibility.kueue.x-k8s.io"
+DEFAULT_LIMIT, MOST = 1000, 100_000
+_PIECE = 2000
+"""Entries of a list that are read at once; between two pieces the world may move on."""
+_TREE_KEPT = 1.0
+"""Seconds for which one drawing of the trees serves all who ask."""
+_TREES = (Access("list", GROUP, "clusterqueues"), Access("list", GROUP, "cohorts"))
+"""Who may list these may know who has, uses and borrows what."""
+
+
+class Asked(Protocol):
+    """See `Reconciler.ask`."""
+
+    def __call__(self, question: Callable[[Loop], T], timeout: float = ...) -> T: ...
+
+
+class Api:
+    """Answers GET requests. `ask` reads the world in the thread of the loop; may be called by many threads."""
+
+    def __init__(self, ask: Asked, reviews: Reviews) -> None:
+        self._ask = ask
+        self._reviews = reviews
+        self._trees: Remembered[dict[str, Any]] = Remembered(_TREE_KEPT, 1)
+
+    def answer(self, target: str, authorization: str | None) -> dict[str, Any]:
+        """The JSON for a path with its query. Raises Refusal."""
+        parts = urlsplit(target)
+        for pattern, view in ROUTES:
+            if found := re.fullmatch(pattern, parts.path):
+                return self._seen(view, authorization, [unquote(name) for name in found.groups()], parts.query)
+        raise Refusal(404, f"there is nothing at {parts.path}")
+
+    def _seen(self, view: View, authorization: str | None, names: list[str], query: str) -> dict[str, Any]:
+        try:
+            return view(self, self._caller(authorization), *names, query)
+        except ClusterError as error:
+            log.warning("a caller could not be checked: %s", error)
+            raise Refusal(503, "the API server could not be asked who you are and what you may do") from error
+        except TimeoutError as error:
+            raise Refusal(503, "the reconciler is too busy to answer; try again") from error
+
+    def _caller(self, authorization: str | None) -> Caller:
+        scheme, _, token = (authorization or "").partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise Refusal(401, "send a token of the cluster: Authorization: Bearer TOKEN")
+        caller = self._reviews.who(token.strip())
+        if caller is None:
+            raise Refusal(401, "the cluster does not know this token, or it has expired")
+        return caller
+
+    def _demand(self, caller: Caller, *wanted: Access) -> None:
+        for access in wanted:
+            if not self._reviews.may(caller, access):
+                raise Refusal(403, f"{caller.name} may not {access}")
+
+    def _read(self, question: Callable[[World], T], missing: str = "") -> T:
+        """What the world says. `missing` is the sentence for a KeyError."""
+
+        def complete(loop: Loop) -> T:
+            if not loop.complete:
+                raise Refusal(503, "the reconciler does not know all objects yet; try again")
+            return question(loop.world)
+
+        try:
+            return self._ask(complete)
+        except KeyError as error:
+            raise Refusal(404, missing) from error
+
+    # --- views
+
+    def explanation(self, caller: Caller, namespace: str, name: str, _query: str) -> dict[str, Any]:
+        self._demand(caller, Access("get", GROUP, "workloads", namespace=namespace, name=name))
+        everywhere = self._reviews.may(caller, Access("get", GROUP, "workloads"))
+        sight = Sight("" if everywhere else namespace, all(self._reviews.may(caller, each) for each in _TREES))
+        key = f"{namespace}/{name}"
+        return self._read(
+            lambda world: explanation_json(world, key, time.time_ns(), sight), f"there is no Workload {key}"
+        )
+
+    def pending_of_queue(self, caller: Caller, name: str, query: str) -> dict[str, Any]:
+        self._demand(caller, Access("get", VISIBILITY, "clusterqueues", "pendingworkloads", name=name))
+        return self._pending(
+            query,
+            lambda world, offset, limit: rows(world, name, offset, limit),
+            f"there is no ClusterQueue {name}",
+        )
+
+    def pending_of_local_queue(self, caller: Caller, namespace: str, name: str, query: str) -> dict[str, Any]:
+        self._demand(caller, Access("get", VISIBILITY, "localqueues", "pendingworkloads", namespace, name))
+        return self._pending(
+            query,
+            lambda world, offset, limit: local_rows(world, f"{namespace}/{name}", offset, limit),
+            f"there is no LocalQueue {namespace}/{name}",
+        )
+
+    def _pending(self, query: str, read: Callable[[World, int, int], list[Any]], missing: str) -> dict[str, Any]:
+        offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
+        found: dict[str, Any] = {}
+        at, end = offset, offset + limit
+        while True:
+            size = min(_PIECE, end - at)
+            piece = self._read(lambda world, at=at, size=size: read(world, at, size), missing)  # type: ignore[misc]
+            found.update((row.workload.key, row) for row in piece)
+            at += size
+            if len(piece) < size or at >= end:
+                return summary(found.values())
+
+    def tree(self, caller: Caller, _query: str) -> dict[str, Any]:
+        self._demand(caller, *_TREES)
+        return self._trees.get("tree", lambda: tree_json(self._read(nodes)))
+
+
+View: TypeAlias = Callable[..., dict[str, Any]]
+"""A method of `Api`: its arguments are the caller, the names in the path, the query."""
+_NAME = r"([^/]+)"
+ROUTES: tuple[tuple[str, View], ...] = (
+    (rf"/v1/workloads/{_NAME}/{_NAME}/explanation", Api.explanation),
+    (rf"/v1/clusterqueues/{_NAME}/pendingworkloads", Api.pending_of_queue),
+    (rf"/v1/namespaces/{_NAME}/localqueues/{_NAME}/pendingworkloads", Api.pending_of_local_queue),
+    (r"/v1/tree", Api.tree),
+)
+
+
+def _number(query: str, name: str, default: int, most: int | None) -> int:
+    values = parse_qs(query, keep_blank_values=True, max_num_fields=20).get(name)
+    if values is None:
+        return default
+    text = values[-1]
+    if not (text.isascii() and text.isdigit() and len(text) < 12) or (most is not None and int(text) > most):
+        raise Refusal(400, f"{name} is {text!r}; it may be 0{f' to {most}' if most else ' or more'}")
+    return int(text)

@@ -1,0 +1,129 @@
+"""The nodes of the quota trees at one moment: what each has, uses and borrows, and how many workloads are there.
+
+`nodes` copies what is counted and nothing else, so that the rest can be worked out while the world goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from policies.pools import Terms
+from scheduling.objects.amounts import FlavorResource, plus
+from scheduling.quota.node import QuotaNode
+from scheduling.world.world import World
+
+Usage = Mapping[FlavorResource, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Workloads of a subtree: those that wait, those that hold quota, and of these the admitted ones."""
+
+    pending: int = 0
+    reserving: int = 0
+    admitted: int = 0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.pending + other.pending, self.reserving + other.reserving, self.admitted + other.admitted)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """A ClusterQueue or Cohort. `exists`: it has an object. `up` is the Cohort where its amounts are added, see
+    `QuotaNode`. `usage` is what it holds, `quota` what its subtree may use before it borrows; both by pair.
+    """
+
+    name: str
+    is_queue: bool
+    exists: bool
+    parent: str | None
+    up: str | None
+    on_cycle: bool
+    terms: Mapping[FlavorResource, Terms]
+    usage: Usage
+    quota: Usage
+    counts: Counts = Counts()
+
+
+@dataclass(frozen=True, slots=True)
+class InUse:
+    """What the subtree of a node uses of a pair, and what of that comes from outside of it."""
+
+    used: int
+    borrowed: int
+
+
+def nodes(world: World) -> list[NodeState]:
+    """Cohorts, then ClusterQueues, each by name."""
+    tree = world.state.tree
+    cohorts = [_state(node, dict(node.subtree)) for _, node in sorted(tree.cohorts.items())]
+    return cohorts + [
+        _state(node, {pair: terms.nominal for pair, terms in node.terms.items()}, _counts(world, name))
+        for name, node in sorted(tree.queues.items())
+    ]
+
+
+def _counts(world: World, name: str) -> Counts:
+    held, pending = world.state.queues[name].held, world.queues.pending.get(name)
+    return Counts(len(pending) if pending is not None else 0, held.reserving, held.admitted)
+
+
+def _state(node: QuotaNode, quota: Usage, counts: Counts | None = None) -> NodeState:
+    return NodeState(
+        name=node.name,
+        is_queue=node.is_queue,
+        exists=node.is_queue or node.explicit,
+        parent=node.parent.name if node.parent is not None else None,
+        up=node.up.name if node.up is not None else None,
+        on_cycle=node.on_cycle,
+        terms=node.terms,
+        usage=dict(node.usage),
+        quota=quota,
+        counts=counts or Counts(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """What is in use of each pair, and how many workloads there are, by ClusterQueue and by Cohort.
+
+    Of Cohorts on a cycle nothing is told: their sums would have no end.
+    """
+
+    queues: Mapping[str, Mapping[FlavorResource, InUse]]
+    cohorts: Mapping[str, Mapping[FlavorResource, InUse]]
+    queue_counts: Mapping[str, Counts]
+    cohort_counts: Mapping[str, Counts]
+
+
+def below(states: Iterable[NodeState]) -> Below:
+    """The sums over subtrees: one pass over the ClusterQueues and the way up from each."""
+    states = list(states)
+    cohorts = {state.name: state for state in states if not state.is_queue}
+    queues = [state for state in states if state.is_queue]
+    sums: dict[str, dict[FlavorResource, int]] = {}
+    counts: dict[str, Counts] = {}
+    for queue in queues:
+        up = queue.up
+        while up is not None:
+            counts[up] = counts.get(up, Counts()) + queue.counts
+            total = sums.setdefault(up, {})
+            for pair, amount in queue.usage.items():
+                total[pair] = plus(total.get(pair, 0), amount)
+            up = cohorts[up].up
+    told = [name for name in counts if not cohorts[name].on_cycle]
+    return Below(
+        {queue.name: _in_use(queue, queue.usage) for queue in queues},
+        {name: _in_use(cohorts[name], sums[name]) for name in told},
+        {queue.name: queue.counts for queue in queues},
+        {name: counts[name] for name in told},
+    )
+
+
+def _in_use(state: NodeState, used: Usage) -> dict[FlavorResource, InUse]:
+    return {pair: InUse(amount, _borrowed(state, pair)) for pair, amount in used.items() if amount}
+
+
+def _borrowed(state: NodeState, pair: FlavorResource) -> int:
+    return max(0, state.usage.get(pair, 0) - state.quota.get(pair, 0)) if state.up is not None else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -127,6 +128,7 @@ def webhook(
 @click.option("--kubeconfig", metavar="FILE", help="Else KUBECONFIG, ~/.kube/config, or in a pod its service account.")
 @click.option("--context", metavar="NAME", help="Of the kubeconfig; else its current one.")
 @click.option("--config", metavar="FILE", help="In the form of Kueue's Configuration; else its defaults.")
+@click.option("--settings", metavar="FILE", help="Quotree's own Configuration; else QUOTREE_CONFIG.")
 @click.option("--address-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the real address there.")
 @verbose
 def reconciler(
@@ -137,13 +139,16 @@ def reconciler(
     kubeconfig: str | None,
     context: str | None,
     config: str | None,
+    settings: str | None,
     address_file: Path | None,
 ) -> None:
     """Admit, preempt and requeue the workloads of Kueue's queues, in place of Kueue's own manager."""
     from cli.reconciling import Place, run  # here, since only this needs it
     from cli.settings import obeyed
-    from reconciler.configured import Configured, read_configured
+    from reconciler.configured import DEFAULTS, read_configured
 
-    configured = obeyed(config, read_configured) if config else Configured()
+    described = read_settings(settings, []).reconciler.jobs
+    read = partial(read_configured, described=described)
+    configured = obeyed(config, read) if config else read(DEFAULTS)
     place = Place(host, port, lease, kubeconfig, context, address_file)
     click.get_current_context().exit(run(mode == "manage", configured, place))

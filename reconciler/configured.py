@@ -14,8 +14,11 @@ from typing import Any
 
 from cluster.lease import LeaseTimes
 from policies.configuration import GATES
+from policies.dialects.job_shape import JobShape
 from policies.dialects.reading import Manifest, mapping
 from policies.errors import BadConfiguration
+from policies.objects import GroupKind
+from reconciler.jobs.kinds import chosen, read_integrations
 from reconciler.process import Settings
 from scheduling.objects.times import SECOND
 from scheduling.simulation.settings import GROUP, KIND, read_settings
@@ -41,15 +44,17 @@ _USED: Mapping[str, Any] = {
             "backoffMaxSeconds": _LEAF,
         },
     },
+    "integrations": {"frameworks": _LEAF, "externalFrameworks": _LEAF},
     "fairSharing": {"enable": _LEAF, "preemptionStrategies": _LEAF},
     "leaderElection": {"leaseDuration": _LEAF, "renewDeadline": _LEAF, "retryPeriod": _LEAF},
 }
 _IDLE: Mapping[str, tuple[str, ...]] = {
     "": (
         *("namespace", "webhook", "metrics", "health", "pprofBindAddress", "controller", "tls", "clientConnection"),
-        *("internalCertManagement", "integrations", "visibilityServer", "managedJobsNamespaceSelector"),
+        *("internalCertManagement", "visibilityServer", "managedJobsNamespaceSelector"),
         *("gracefulShutDown", "cacheNamespace", "objectRetentionPolicies"),
     ),
+    "integrations": ("labelKeysToCopy",),
     "leaderElection": ("leaderElect", "resourceLock", "resourceName", "resourceNamespace"),
 }
 _MISSING: Mapping[str, Callable[[object], bool]] = {
@@ -62,6 +67,10 @@ _MISSING: Mapping[str, Callable[[object], bool]] = {
 """What Kueue does and the reconciler does not yet, by when it asks for something."""
 
 
+_NOTHING: Mapping[GroupKind, JobShape] = {}
+DEFAULTS: Manifest = {"apiVersion": f"{GROUP}/v1beta2", "kind": KIND}
+
+
 @dataclass(frozen=True, slots=True)
 class Configured:
     """`idle` are the keys of the file without meaning here."""
@@ -71,12 +80,13 @@ class Configured:
     idle: tuple[str, ...] = ()
 
 
-def read_configured(configuration: Manifest) -> Configured:
-    """Raises BadConfiguration with the path of the key."""
+def read_configured(configuration: Manifest, described: Mapping[GroupKind, JobShape] = _NOTHING) -> Configured:
+    """`described` are the kinds of jobs of our own settings. Raises BadConfiguration with the path of the key."""
     _identified(configuration)
     idle = tuple(_idle(configuration, _USED, ""))
     decided = read_settings(configuration, GATES)
-    settings = Settings(decided.options, decided.ordering, decided.counting, decided.waiting)
+    kinds = chosen(read_integrations(configuration), described)
+    settings = Settings(decided.options, decided.ordering, decided.counting, decided.waiting, kinds)
     return Configured(settings, _times(configuration), idle)
 
 

@@ -12,6 +12,9 @@ from typing import TypeVar
 from cluster.client import Cluster
 from reconciler.call import asked
 from reconciler.follow import follow
+from reconciler.job_side import jobs_of
+from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.kind import JobKind
 from reconciler.loop import Loop, Message
 from reconciler.permit import Permit
 from reconciler.witness import Nobody, Witness
@@ -28,16 +31,20 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How it decides; `waiting` None: pods may take for ever to be ready."""
+    """How it decides; `waiting` None: pods may take for ever to be ready. `kinds` are the jobs that it queues."""
 
     options: Options = field(default_factory=Options)
     ordering: Ordering = field(default_factory=Ordering)
     counting: Counting = DEFAULT
     waiting: WaitForPodsReady | None = None
+    kinds: tuple[JobKind, ...] = (BATCH,)
 
 
 class Reconciler:
-    """Follows `cluster` from `start` to `stop`, and writes while `lease` is held; None: from the beginning."""
+    """Follows `cluster` from `start` to `stop`, and writes while `lease` is held; None: from the beginning.
+
+    `writes` are connections for writing alone, see `Writer`; else those of `cluster`.
+    """
 
     def __init__(
         self,
@@ -45,6 +52,7 @@ class Reconciler:
         settings: Settings | None = None,
         lease: Permit | None = None,
         witness: Callable[[World], Witness] = lambda _: Nobody(),
+        writes: Cluster | None = None,
     ) -> None:
         settings = settings or Settings()
         self._cluster = cluster
@@ -53,10 +61,19 @@ class Reconciler:
         may_write: Callable[[], bool] = lease.held if lease is not None else lambda: not self._ended.is_set()
         world = World(settings.options, settings.ordering, settings.counting)
         inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
-        self._writer = Writer(cluster, inbox.put, may_write)
+        self._writer = Writer(cluster, inbox.put, may_write, writes)
         write, read, relist = self._writer.write, self._writer.read, self._writer.relist
         self.loop = Loop(
-            world, write, read, may_write, relist, waiting=settings.waiting, inbox=inbox, witness=witness(world)
+            world,
+            write,
+            read,
+            may_write,
+            relist,
+            sides=(jobs_of(settings.kinds),),
+            waiting=settings.waiting,
+            inbox=inbox,
+            witness=witness(world),
+            inherits=lease.inherits if lease is not None else lambda: False,
         )
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 

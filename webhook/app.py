@@ -40,7 +40,7 @@ VALIDATING: Mapping[str, frozenset[str]] = {
 }
 MUTATING: Mapping[str, frozenset[str]] = {
     "/v1/mutate/kueue": frozenset(
-        {kueue.GROUP, kueue_jobs.BATCH_JOB.group, core.POD.group, *(kind.group for kind in TEMPLATES)}
+        {kueue.GROUP, core.POD.group, *(kind.group for kind in TEMPLATES), *(kind.group for kind in kueue_jobs.KINDS)}
     ),
     "/v1/mutate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
     "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}) | WORKLOAD_GROUPS,
@@ -73,8 +73,9 @@ def create_app(
     door = _Door(settings, world, metrics or Metrics(), draining or threading.Event(), reserve)
     for path, groups in VALIDATING.items():
         app.add_url_rule(path, path, partial(door.validate, groups), methods=["POST"])
+    described = frozenset(kind.group for kind in settings.configuration.reconciler.jobs)
     for path, groups in MUTATING.items():
-        app.add_url_rule(path, path, partial(door.mutate, groups), methods=["POST"])
+        app.add_url_rule(path, path, partial(door.mutate, groups | described), methods=["POST"])
     app.add_url_rule(CONVERTING, CONVERTING, door.convert, methods=["POST"])
     app.add_url_rule("/healthz", "healthz", door.healthz)
     app.add_url_rule("/readyz", "readyz", door.readyz)

@@ -52,7 +52,7 @@ def test_kueues_own_file_can_be_used_and_what_means_nothing_here_is_named() -> N
         namespace="kueue-system",
         health={"healthProbeBindAddress": ":8081"},
         leaderElection={"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
-        integrations={"frameworks": ["batch/job"]},
+        integrations={"frameworks": ["batch/job"], "labelKeysToCopy": ["team"]},
         manageJobsWithoutQueueName=False,
     )
 
@@ -61,7 +61,7 @@ def test_kueues_own_file_can_be_used_and_what_means_nothing_here_is_named() -> N
         "health",
         "leaderElection.leaderElect",
         "leaderElection.resourceName",
-        "integrations",
+        "integrations.labelKeysToCopy",
     )
 
 

@@ -14,7 +14,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from cluster.store import FixedWorld
-from policies.configuration import Configuration, Override, YuniKornSettings
+from policies.configuration import API_VERSION, Configuration, Override, YuniKornSettings
 from policies.dialects.core import YUNIKORN as PREFIX
 from policies.forest import Forest
 from policies.proposal import Proposal
@@ -181,6 +181,23 @@ def test_legacy_annotations_are_translated_where_the_configuration_says_so() -> 
 
     assert [operation["op"] for operation in patch_of(translated)] == ["add", "remove"]
     assert "patch" not in answer(client(world()), MUTATE_YUNIKORN, asked)
+
+
+def test_jobs_of_the_kinds_of_kueue_and_of_described_ones_are_suspended() -> None:
+    pods = [{"name": "main", "template": "spec.template"}]
+    train = {"group": "example.com", "version": "v1", "kind": "Train", "plural": "trains", "podSets": pods}
+    written = {"apiVersion": API_VERSION, "kind": "Configuration", "kueue": {"manageJobs": True}}
+    jobs = [{**train, "suspend": {"path": "spec.state", "suspended": "Halted", "running": "Going"}}]
+    app = client(world(), Settings(configuration=Configuration.read({**written, "reconciler": {"jobs": jobs}})))
+    meta = {"name": "j", "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "q"}}
+
+    def asked(version: str, kind: str) -> Any:
+        job = {"apiVersion": version, "kind": kind, "metadata": meta, "spec": {}}
+        return patch_of(answer(app, "/v1/mutate/kueue", review(job)))
+
+    assert asked("example.com/v1", "Train") == [{"op": "add", "path": "/spec/state", "value": "Halted"}]
+    assert asked("jobset.x-k8s.io/v1alpha2", "JobSet") == [{"op": "add", "path": "/spec/suspend", "value": True}]
+    assert asked("kubeflow.org/v1", "PyTorchJob")[-1]["path"] == "/spec/runPolicy/suspend"
 
 
 # -- what is no decision -----------------------------------------------------------------------------------------------

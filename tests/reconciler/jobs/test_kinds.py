@@ -1,0 +1,58 @@
+"""Which kinds of jobs are on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.dialects.job_shape import JobShape, PodSetPath, Switch
+from policies.errors import BadConfiguration
+from policies.objects import GroupKind
+from reconciler.jobs.kinds import SHIPPED, chosen, read_integrations
+
+PODS = (PodSetPath("main", "spec.template"),)
+TRAIN = JobShape(
+    kind=GroupKind("example.com", "Train"), version="v1", plural="trains", pod_sets=PODS, suspend=Switch("spec.suspend")
+)
+
+
+def names(described: tuple[JobShape, ...] = (), **integrations: Any) -> list[str]:
+    found = read_integrations({"integrations": integrations})
+    return [kind.name for kind in chosen(found, {shape.kind: shape for shape in described})]
+
+
+def test_without_a_word_it_is_the_batch_job() -> None:
+    assert names() == ["Job"]
+    assert names(frameworks=None) == ["Job"]
+
+
+def test_kinds_are_named_as_kueue_names_them_and_pods_are_no_kind_of_job() -> None:
+    every = ["batch/job", "pod", "deployment", "jobset.x-k8s.io/jobset", "kubeflow.org/pytorchjob", "ray.io/rayjob"]
+
+    assert names(frameworks=every) == ["Job", "JobSet.jobset.x-k8s.io", "PyTorchJob.kubeflow.org", "RayJob.ray.io"]
+    assert len({kind.name for kind in SHIPPED.values()}) == len(SHIPPED)
+
+
+def test_what_is_described_is_on_whether_it_is_named_or_not() -> None:
+    assert names((TRAIN,)) == ["Train.example.com", "Job"]
+    assert names((TRAIN,), externalFrameworks=["Train.v1.example.com"]) == ["Train.example.com", "Job"]
+
+
+@pytest.mark.parametrize(
+    ("integrations", "told"),
+    [
+        ({"frameworks": ["batch/jobs"]}, r"integrations.frameworks\[0\].*did you mean 'batch/job'"),
+        ({"frameworks": "batch/job"}, "integrations.frameworks.*expected a list"),
+        (
+            {"frameworks": ["batch/job", "trainer.kubeflow.org/trainjob"]},
+            r"TrainJob is not known here",
+        ),
+        ({"externalFrameworks": ["Trian.v1.example.com"]}, r"externalFrameworks\[0\].*mean 'Train.v1.example.com'"),
+        ({"externalFrameworks": ["Train.v2.example.com"]}, "in version v1"),
+        ({"externalFrameworks": ["Train"]}, "write Kind.version.group"),
+    ],
+)
+def test_a_kind_that_nobody_knows_is_refused_with_its_place(integrations: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadConfiguration, match=told):
+        names((TRAIN,), **integrations)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from cluster.errors import ApiError, ClusterError, Unreachable
 
+_CHANCE = random.Random()  # noqa: S311 - draws waiting times, no secrets; one for all, since each asks for entropy
 # A server that asks for more than this is asked again anyway.
 LONGEST_RETRY_AFTER = 120.0
 
@@ -19,7 +20,7 @@ class Backoff:
 
     first: float = 0.5
     longest: float = 30.0
-    chance: random.Random = field(default_factory=random.Random)
+    chance: random.Random = field(default_factory=lambda: _CHANCE)
     _failures: int = 0
 
     def next(self, retry_after: float | None = None) -> float:

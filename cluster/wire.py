@@ -1,12 +1,14 @@
 """Requests over kept-alive connections: sending, repeating where that is safe, fresh credentials, clear errors."""
 
+from __future__ import annotations
+
 import json
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import urllib3
 
@@ -17,6 +19,7 @@ from cluster.unreachable import unreachable
 
 _RELOGIN_EVERY = 10.0  # seconds between two attempts to get new credentials
 _LONGEST_PAUSE = 10.0  # seconds; who can wait longer does so himself
+_TOKEN_LASTS = 1.0  # seconds; asking for it reads files, and costs as much as a small request
 
 
 @dataclass(frozen=True)
@@ -63,26 +66,27 @@ class Wire:
         self._relogin_at = float("-inf")
         self._lock = threading.Lock()
         self._pause = pause
-        self._line = (endpoint, open_pool(endpoint, connections))  # one value: a thread sees the old pair or the new
+        self._line = _Line(endpoint, connections)
 
     @property
     def host(self) -> str:
         """The address of the API server, for messages."""
-        return self._line[0].url
+        return self._line.endpoint.url
 
     def close(self) -> None:
         """Close the idle connections; a later request opens new ones."""
-        self._line[1].clear()
+        self._line.close()
 
     def call(self, request: Request, attempts: int | None = None) -> dict[str, Any]:
         """The JSON object that answers; sent up to `attempts` times where that is safe."""
-        backoff = Backoff(first=0.1, longest=2.0)
+        backoff: Backoff | None = None
         left = attempts or self._attempts
         while True:
             left -= 1
             try:
                 return _json_object(self._send(request, self.timeouts.read).data, request)
             except ClusterError as error:
+                backoff = backoff or Backoff(first=0.1, longest=2.0)
                 wait = backoff.next(asked_wait(error))
                 if left < 1 or wait > _LONGEST_PAUSE or not may_repeat(error, idempotent=request.idempotent):
                     raise
@@ -94,58 +98,90 @@ class Wire:
 
     def _send(self, request: Request, read: float, *, stream: bool = False) -> urllib3.BaseHTTPResponse:
         """Sent once; once more with new credentials where the old ones are refused."""
-        endpoint = self._line[0]
+        line = self._line
         try:
             return self._exchange(request, read, stream)
         except Unauthorized:
-            if not self._log_in_again(endpoint):
+            if not self._log_in_again(line):
                 raise
         return self._exchange(request, read, stream)
 
     def _exchange(self, request: Request, read: float, stream: bool) -> urllib3.BaseHTTPResponse:
-        endpoint, pool = self._line
-        query = f"?{urlencode(request.params)}" if request.params else ""
+        line = self._line
+        timeout = urllib3.Timeout(connect=self.timeouts.connect, read=read)
         try:
-            response = pool.request(
-                request.method,
-                f"{endpoint.url}{request.path}{query}",
-                body=None if request.body is None else json.dumps(request.body).encode(),
-                headers=_headers(endpoint, request),
-                timeout=urllib3.Timeout(connect=self.timeouts.connect, read=read),
-                retries=False,
-                redirect=False,
-                preload_content=False,
-            )
+            response = line.send(request, timeout)
             if not (stream and response.status == 200):
                 response.read(cache_content=True)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise unreachable(endpoint.url, error) from error
+            raise unreachable(line.endpoint.url, error) from error
         if not 200 <= response.status < 300:
             retry_after = response.headers.get("Retry-After")
             raise from_response(response.status, response.data, request=str(request), retry_after=retry_after)
         return response
 
-    def _log_in_again(self, refused: Endpoint) -> bool:
+    def _log_in_again(self, refused: _Line) -> bool:
         """Whether there are newer credentials than the refused ones: a rotated file, a token plugin's next answer."""
         with self._lock:
-            if self._line[0] is not refused:
+            if self._line is not refused:
                 return True  # another thread was here first
             if self._relogin is None or time.monotonic() - self._relogin_at < _RELOGIN_EVERY:
                 return False
             self._relogin_at = time.monotonic()
-            endpoint = self._relogin()
-            self._line = (endpoint, open_pool(endpoint, self._connections))
+            self._line = _Line(self._relogin(), self._connections)
             return True
 
 
-def _headers(endpoint: Endpoint, request: Request) -> dict[str, str]:
-    authorization = endpoint.authorization()
-    return {
-        "Accept": "application/json",
-        "User-Agent": "quotree",
-        **({} if request.body is None else {"Content-Type": request.content_type}),
-        **({"Authorization": authorization} if authorization else {}),
-    }
+class _Line:
+    """The connections to one endpoint, and the headers of every request."""
+
+    def __init__(self, endpoint: Endpoint, connections: int) -> None:
+        self.endpoint = endpoint
+        self._pool = open_pool(endpoint, connections)
+        self._direct()
+        self._headers: Mapping[str, str] = {}
+        self._renew_at = float("-inf")
+
+    def send(self, request: Request, timeout: urllib3.Timeout) -> urllib3.BaseHTTPResponse:
+        """Sent once; the body of the answer is unread. Raises what urllib3 raises."""
+        query = f"?{urlencode(request.params)}" if request.params else ""
+        headers = self._said()
+        if request.body is not None:
+            headers = {**headers, "Content-Type": request.content_type}
+        return self._ask(
+            request.method,
+            f"{self._where}{request.path}{query}",
+            body=None if request.body is None else json.dumps(request.body).encode(),
+            headers=headers,
+            timeout=timeout,
+            retries=False,
+            redirect=False,
+            preload_content=False,
+        )
+
+    def close(self) -> None:
+        self._pool.clear()
+        self._direct()
+
+    def _direct(self) -> None:
+        """Straight to the connections of this host: looking them up by the URL costs a third of a small request.
+
+        Over a proxy the whole URL may have to be sent; then the pools' manager knows.
+        """
+        self._ask: Callable[..., urllib3.BaseHTTPResponse]
+        if self.endpoint.proxy:
+            self._ask, self._where = self._pool.urlopen, self.endpoint.url
+        else:
+            self._ask = self._pool.connection_from_url(self.endpoint.url).urlopen
+            self._where = urlsplit(self.endpoint.url).path
+
+    def _said(self) -> Mapping[str, str]:
+        if time.monotonic() >= self._renew_at:
+            authorization = self.endpoint.authorization()
+            said = {"Accept": "application/json", "User-Agent": "quotree"}
+            self._headers = {**said, **({"Authorization": authorization} if authorization else {})}
+            self._renew_at = time.monotonic() + _TOKEN_LASTS
+        return self._headers
 
 
 def _json_object(body: bytes, request: Request) -> dict[str, Any]:

@@ -262,6 +262,16 @@ def test_a_path_in_the_address_is_kept(api: FakeApi) -> None:
     assert api.seen[0].path == "/k8s/clusters/c-1/version"
 
 
+def test_the_token_is_not_asked_for_with_each_request(api: FakeApi) -> None:
+    tokens = iter(("one", "two"))
+    api.others += [ok({})] * 3
+    with Cluster(Endpoint(api.url, authorization=lambda: next(tokens))) as cluster:
+        for _ in range(3):
+            cluster.get(ITEM)
+
+    assert [seen.headers["Authorization"] for seen in api.seen] == ["one"] * 3
+
+
 def endpoints(api: FakeApi, tokens: list[str]) -> Callable[[], Endpoint]:
     def login() -> Endpoint:
         token = tokens.pop(0)

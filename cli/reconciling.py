@@ -68,6 +68,7 @@ def run(manage: bool, configured: Configured, place: Place) -> Exit:
                 configured.settings,
                 permit,
                 partial(Counting, leads=permit.held, registry=registry, kueue=manage),
+                opened.enter_context(_writing(place, times)),
             )
             return _Running(reconciler, permit, registry).until_told(place)
     except (ClusterError, OSError) as error:
@@ -80,6 +81,13 @@ def _permit(opened: ExitStack, place: Place, namespace: str, name: str, times: L
     cluster = opened.enter_context(Cluster.connect(place.context, place.kubeconfig, patience))
     identity = f"{socket.gethostname()}_{uuid.uuid4()}"
     return Manage(Lease(cluster, namespace, name, identity, times), Rival(cluster, pacing=_CLOSE))
+
+
+def _writing(place: Place, times: LeaseTimes) -> Cluster:
+    """Over connections that give up before another replica may write, and are asked by the loop to try again."""
+    margin = times.duration - times.renew_deadline
+    patience = Timeouts(connect=margin * 0.3, read=margin * 0.6)
+    return Cluster.connect(place.context, place.kubeconfig, patience, attempts=1)
 
 
 class _Running:

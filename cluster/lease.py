@@ -61,6 +61,7 @@ class Lease:
         self._last = ("", "")
         self._since = 0.0
         self._version = ""
+        self._inherited = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"lease {name}", daemon=True)
 
@@ -84,6 +85,10 @@ class Lease:
     def held(self) -> bool:
         """Whether this process may write now."""
         return self._clock() < self._until
+
+    def inherits(self) -> bool:
+        """Whether it was taken from one that did not give it up, who may still have writes on their way."""
+        return self._inherited
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -110,7 +115,7 @@ class Lease:
         try:
             lease = self._cluster.get(self._path)
         except NotFound:
-            return self._written(lambda: self._cluster.create(self._collection, self._body(0)))
+            return self._create()
         spec = lease.get("spec") or {}
         holder, transitions = spec.get("holderIdentity") or "", int(spec.get("leaseTransitions") or 0)
         lasting = max(self._times.duration, float(spec.get("leaseDurationSeconds") or 0))
@@ -119,7 +124,19 @@ class Lease:
             return False
         body = self._body(transitions + (holder != self.identity))
         body["metadata"]["resourceVersion"] = lease["metadata"]["resourceVersion"]
-        return self._written(lambda: self._cluster.replace(self._path, body))
+        taken = self._written(lambda: self._cluster.replace(self._path, body))
+        if taken and holder != self.identity:
+            self._inherited = bool(holder)
+        return taken
+
+    def _create(self) -> bool:
+        """Who held one that was deleted may not know yet, so its time is waited for."""
+        holder, renewed = self._last
+        if holder and not self.held() and not self._expired(holder, renewed, self._times.duration):
+            return False
+        made = self._written(lambda: self._cluster.create(self._collection, self._body(0)))
+        self._inherited = self._inherited or (made and bool(holder))
+        return made
 
     def _expired(self, holder: str, renewed: str, lasting: float) -> bool:
         """Whether nothing was seen of its holder for so long: its own duration, where that is longer than ours."""

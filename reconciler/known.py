@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from reconciler.feed import Key, Listed, Seen
 from reconciler.versions import older, reached
 
@@ -16,6 +18,11 @@ class Known:
 
     def get(self, key: Key) -> Seen | None:
         return self._objects.get(key)
+
+    def aside(self, key: Key) -> Any:
+        """What is kept of the object beside its value; None where there is no such object."""
+        seen = self._objects.get(key)
+        return seen.aside if seen is not None else None
 
     def take(self, seen: Seen) -> bool:
         """Keep it, unless a newer one is known: then False."""

@@ -12,7 +12,7 @@ import queue
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from cluster.actions import Action, Delete, Patch
 from cluster.errors import Conflict, NotFound
@@ -26,6 +26,7 @@ from reconciler.patches import ADMISSION_MANAGER, alike, spec_patch, status_patc
 from reconciler.retries import Retries, refused
 from reconciler.side import MakeSide, Side
 from reconciler.status_side import StatusSide
+from reconciler.succession import Succession
 from reconciler.teller import Teller
 from reconciler.versions import older
 from reconciler.witness import Nobody, Witness
@@ -49,7 +50,7 @@ Message: TypeAlias = Seen | Listed | Outcome | Call
 @dataclass
 class Loop:
     """`write` carries an action out and tells the inbox. `may_write`: see cluster.lease. `relist` has all objects of a
-    kind read anew, None where nobody else ever writes.
+    kind read anew, None where nobody else ever writes. `inherits`: see `Succession`.
 
     `sides` look after what is not a Workload. `waiting`: how long pods are waited for, None for ever. `with_statuses`:
     queues show what they hold, Events what happens. `clock` gives the moment in nanoseconds.
@@ -67,6 +68,7 @@ class Loop:
     inbox: queue.SimpleQueue[Message] = field(default_factory=queue.SimpleQueue)
     stats: Round = field(default_factory=Round)
     witness: Witness = field(default_factory=Nobody)
+    inherits: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         self.engine = Engine(self.world, one_at_a_time=self.waiting is not None and self.waiting.one_at_a_time)
@@ -75,7 +77,7 @@ class Loop:
         self.shown = {each.kind: [side for side in self.beside if each in side.followed] for each in self._all()}
         self.followed: dict[str, Followed] = {**by_kind(self._all()), **by_kind()}
         self.teller = Teller()
-        self.statuses = StatusSide(self.world, self._aside, self.teller)
+        self.statuses = StatusSide(self.world, self.known.aside, self.teller)
         self.flying: set[Key] = set()
         self.sent: dict[str, Workload] = {}
         self.wanted: dict[str, Workload] = {}
@@ -84,7 +86,9 @@ class Loop:
         self.surroundings = Surroundings()
         self.retries = Retries(self.clock)
         self.unfinished = False
-        self.led = self.relist is None
+        self.succession = Succession(
+            self.world, self._read_anew if self.relist else None, self.inherits, self._stored, self._fly
+        )
 
     def _all(self) -> tuple[Followed, ...]:
         return *FOLLOWED, *(each for side in self.beside for each in side.followed)
@@ -97,19 +101,18 @@ class Loop:
     def round(self, patience: float = 0.5) -> None:
         """Wait up to `patience` seconds for something to be seen, take in all there is, and act on it."""
         self._drain(patience)
-        self._lead(self.may_write())
+        self.succession.lead(self.may_write())
         if self._may_act():
             began = time.perf_counter()
             self.retries.again()
-            self._act(self._now())
+            if self.succession.over(self.flying):
+                self._act(self._now())
             self.witness.acted(time.perf_counter() - began)
 
-    def _lead(self, leads: bool) -> None:
-        """Who begins to write reads the Workloads anew: the watch may lag behind what the one before gave away."""
-        if leads and not self.led and self.relist is not None:
+    def _read_anew(self) -> None:
+        if self.relist is not None:
             self.known.listed.discard(WORKLOAD)
             self.relist(self.followed[WORKLOAD])
-        self.led = leads
 
     def _may_act(self) -> bool:
         return self.complete and self.may_write() and not self.retries.paused
@@ -173,7 +176,7 @@ class Loop:
         if before is None or before.version != seen.version:
             self.witness.changing(before, seen, self._now())
             self.retries.forget(seen.key[1])
-            if seen.key[0] == WORKLOAD and before is not None and seen.value is not None and self.led:
+            if seen.key[0] == WORKLOAD and before is not None and seen.value is not None and self.succession.led:
                 self.teller.changed(before.value, seen.value, self._now())
         return True
 
@@ -330,10 +333,6 @@ class Loop:
         """Have it written; until that is over nothing else is written of the object."""
         self.flying.add(key)
         self.write(key, action)
-
-    def _aside(self, key: Key) -> Any:
-        seen = self.known.get(key)
-        return seen.aside if seen is not None else None
 
     def _ring(self, name: str) -> None:
         """Its time has come: for a step, or after a rest for its queue."""

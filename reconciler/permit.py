@@ -37,6 +37,9 @@ class Permit(Protocol):
 
     def held(self) -> bool: ...
 
+    def inherits(self) -> bool:
+        """Whether whoever wrote before may still have writes on their way."""
+
 
 class Never:
     """For who only looks on."""
@@ -48,6 +51,9 @@ class Never:
         """Nothing to end."""
 
     def held(self) -> bool:
+        return False
+
+    def inherits(self) -> bool:
         return False
 
 
@@ -121,6 +127,11 @@ class Rival:
             lasting = (each for each, since in self._seen.values() if now - max(since, self._blind) < each.duration)
             return next(lasting, None)
 
+    def left(self) -> bool:
+        """Whether somebody is named in it still, who was lost and did not give it up."""
+        with self._lock:
+            return bool(self._seen)
+
     def change(self, kind: ChangeKind, claim: Claim, _version: str = "") -> None:
         """One Lease of that name was written, or is gone."""
         with self._lock:
@@ -164,6 +175,9 @@ class Manage:
 
     def held(self) -> bool:
         return self._lease.held() and self._rival.known and not self.obstacle()
+
+    def inherits(self) -> bool:
+        return self._lease.inherits() or self._rival.left()
 
     def obstacle(self) -> str:
         """Why nobody of us may write, in words; empty where nothing is in the way."""

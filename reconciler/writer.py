@@ -20,6 +20,9 @@ from reconciler.feed import Followed, Key, Listed
 log = logging.getLogger(__name__)
 _THREADS = 8
 """As many writes at a time; one write waits for the API server, so this is its load and not ours."""
+_LATER_THREADS = 2
+_LATER = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck")
+"""What only tells how things stand has threads of its own: admissions never wait behind a thousand statuses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +68,29 @@ class Lost(ClusterError):
 
 
 class Writer:
-    """`tell` gets what came of each action, from another thread. `may_write` is asked before each."""
+    """`tell` gets what came of each action, from another thread. `may_write` is asked before each.
+
+    `writes` are the connections for writing: they give up before another one may write, and try once.
+    """
 
     def __init__(
-        self, cluster: Cluster, tell: Callable[[Outcome | Listed], None], may_write: Callable[[], bool]
+        self,
+        cluster: Cluster,
+        tell: Callable[[Outcome | Listed], None],
+        may_write: Callable[[], bool],
+        writes: Cluster | None = None,
     ) -> None:
         self._cluster = cluster
+        self._writes = writes or cluster
         self._tell = tell
         self._may_write = may_write
         self._closed = threading.Event()
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="writer")
+        self._later = ThreadPoolExecutor(_LATER_THREADS, thread_name_prefix="status")
 
     def write(self, key: Key, action: Action) -> None:
-        self._pool.submit(self._perform, key, action)
+        pool = self._later if key[0] in _LATER else self._pool
+        pool.submit(self._perform, key, action)
 
     def read(self, key: Key, path: str) -> None:
         """Have the object read anew."""
@@ -90,13 +103,14 @@ class Writer:
     def close(self) -> None:
         """What was not begun is dropped; what was is waited for."""
         self._closed.set()
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        for pool in (self._pool, self._later):
+            pool.shutdown(wait=True, cancel_futures=True)
 
     def _perform(self, key: Key, action: Action) -> None:
         try:
             if not self._may_write():
                 raise Lost("the Lease is not held")
-            self._tell(Written(key, action, perform(self._cluster, action)))
+            self._tell(Written(key, action, perform(self._writes, action)))
         except ClusterError as error:
             self._tell(Failed(key, action, error))
         except Exception as error:

@@ -250,3 +250,41 @@ def test_an_attempt_says_that_the_api_server_is_away(server: Server, clock: Cloc
 
     with pytest.raises(ClusterError, match="gone"):
         lease(server, clock, "first").attempt()
+
+
+def test_who_takes_it_from_one_that_was_lost_inherits(server: Server, clock: Clock) -> None:
+    first, second = lease(server, clock, "first"), lease(server, clock, "second")
+    first.renew()
+    second.renew()
+    assert (first.inherits(), second.inherits()) == (False, False)
+    clock.now += 15
+    second.renew()
+    assert second.held()
+    assert second.inherits()
+    clock.now += 11
+    second.renew()
+    assert second.inherits(), "who holds it again still inherits from the first"
+
+
+def test_who_takes_it_from_one_that_gave_it_up_inherits_nothing(server: Server, clock: Clock) -> None:
+    first, second = lease(server, clock, "first"), lease(server, clock, "second")
+    first.renew()
+    second.renew()
+    first.stop()
+    second.renew()
+    assert second.held()
+    assert not second.inherits()
+
+
+def test_one_that_was_deleted_is_waited_for_as_if_its_holder_did_not_know(server: Server, clock: Clock) -> None:
+    first, second = lease(server, clock, "first"), lease(server, clock, "second")
+    first.renew()
+    second.renew()
+    server.lease = None
+    clock.now += 14
+    second.renew()
+    assert not second.held()
+    clock.now += 1
+    second.renew()
+    assert second.held()
+    assert second.inherits()

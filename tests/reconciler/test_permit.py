@@ -38,6 +38,9 @@ class Ours:
     def held(self) -> bool:
         return self.mine
 
+    def inherits(self) -> bool:
+        return False
+
 
 def kueue_lease(renewed: str, holder: str = "kueue-0", version: int = 1, seconds: int = 15) -> dict[str, Any]:
     return {

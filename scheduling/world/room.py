@@ -1,0 +1,40 @@
+"""Which workloads there may be room for: none that fits is missed, some do not fit after all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scheduling.objects.requests import total_requests
+from scheduling.objects.workload import Workload
+from scheduling.quota.node import QuotaNode
+from scheduling.world.world import World
+
+
+def may_fit(world: World) -> Iterator[Workload]:
+    """Of all that wait, whatever their order, those that the room left now may be enough for."""
+    for name, pending in world.queues.pending.items():
+        room = _room(world.state.queues[name].node)
+        for entry in pending.entries():
+            wanted = _least(world, entry.workload)
+            if all(room.get(resource, amount) >= amount for resource, amount in wanted.items()):
+                yield world.workloads[entry.key]
+
+
+def _room(node: QuotaNode) -> dict[str, int]:
+    """By resource, what is free in all flavors together; what the queue has no quota for is not counted."""
+    free: dict[str, int] = {}
+    for pair in node.terms:
+        free[pair.resource] = free.get(pair.resource, 0) + node.free(pair)
+    return free
+
+
+def _least(world: World, workload: Workload) -> dict[str, int]:
+    """By resource, what it needs with as few pods as it takes."""
+    fewest = {pod_set.name: pod_set.min_count for pod_set in workload.pod_sets}
+    sums: dict[str, int] = {}
+    for asked in total_requests(workload, world.counting):
+        few = fewest.get(asked.name)
+        for resource, amount in asked.requests.items():
+            least = amount if few is None or not asked.count else amount * min(few, asked.count) // asked.count
+            sums[resource] = sums.get(resource, 0) + least
+    return sums

@@ -1,0 +1,160 @@
+"""Who begins to write after another: what that one has still on its way does not give the same quota again."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from reconciler.feed import FOLLOWED, Followed, Listed, Seen
+from reconciler.loop import Loop
+from reconciler.writer import Outcome
+from scheduling.objects.reading import read_workload
+from scheduling.status.progress import finish
+from scheduling.status.writing import written_status
+from scheduling.world.world import World
+from tests.reconciler.api import Api
+from tests.reconciler.recount import holds, holds_quota
+from tests.reconciler.test_loop_faults import START, cluster_queue, workload
+
+
+class Succession:
+    """One loop that has decided and is stopped with its writes on their way, and one that comes after it."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self.told: Loop | None = None
+        self.api = Api(random.Random(1), self._tell)
+        self.api.put(("Namespace", "ns"), {"metadata": {"name": "ns"}})
+        self.api.put(("ResourceFlavor", "plain"), {"metadata": {"name": "plain"}, "spec": {}})
+        self.api.put(("ClusterQueue", "q0"), cluster_queue("q0", "", 3))
+        meta = {"name": "q0", "namespace": "ns"}
+        self.api.put(("LocalQueue", "ns/q0"), {"metadata": meta, "spec": {"clusterQueue": "q0"}})
+
+    def _tell(self, message: Seen | Listed | Outcome) -> None:
+        if self.told is not None:
+            self.told.inbox.put(message)
+
+    def start(self, inherits: bool = True) -> Loop:
+        made = Loop(
+            World(),
+            self.api.write,
+            self.api.read,
+            lambda: True,
+            self._relist,
+            inherits=lambda: inherits,
+            sides=(),
+            with_statuses=False,
+            clock=lambda: self.now,
+        )
+        self.told = made
+        for each in FOLLOWED:
+            self.api.relist(each.kind)
+        return made
+
+    def _relist(self, followed: Followed) -> None:
+        self.api.relist(followed.kind)
+
+    def submit(self, number: int, cpus: int, priority: int = 0) -> None:
+        name = f"w{number}"
+        self.api.put(("Workload", f"ns/{name}"), workload(name, number, "q0", cpus, priority))
+
+    def settle(self, loop: Loop) -> None:
+        """All that is written arrives and is answered."""
+        for _ in range(20):
+            loop.round(0)
+            while self.api.arriving:
+                self.api.arrive()
+            while self.api.answers:
+                self.api.answer()
+            for kind, events in self.api.events.items():
+                while events:
+                    self.api.event(kind)
+
+    def admitted(self) -> set[str]:
+        return {each["metadata"]["name"] for each in self.api.workloads() if holds_quota(each)}
+
+    def _finish(self, name: str) -> None:
+        key = ("Workload", f"ns/{name}")
+        status = written_status(finish(read_workload(self.api.objects[key]), "Succeeded", "", START))
+        self.api.put(key, {**self.api.objects[key], "status": status})
+
+    def stopped(self) -> list[Any]:
+        """A loop gives w1 quota, for which it waited, and ends with that on its way; what is on its way."""
+        first = self.start(inherits=False)
+        for number in (0, 1):
+            self.submit(number, 3)
+            self.settle(first)
+        self._finish("w0")
+        self.api.event("Workload")
+        first.round(0)
+        late, self.api.arriving = self.api.arriving, []
+        assert len(late) == 1
+        return late
+
+
+def test_a_write_that_comes_late_gives_no_quota_that_another_gave_since() -> None:
+    world = Succession()
+    late = world.stopped()
+    world.submit(2, 3, priority=100)
+    world.settle(world.start())
+    assert world.admitted() == {"w2"}
+    for arrives in late:
+        arrives()  # the recount of the API would tell of an overdraft
+    assert world.admitted() == {"w2"}
+
+
+def test_without_shutting_out_such_a_write_would_give_it_twice() -> None:
+    world = Succession()
+    late = world.stopped()
+    world.submit(2, 3, priority=100)
+    world.settle(world.start(inherits=False))
+    with pytest.raises(AssertionError, match="should not have got quota"):
+        late[0]()
+
+
+def test_a_write_that_came_through_before_is_gone_by() -> None:
+    world = Succession()
+    late = world.stopped()
+    world.submit(2, 3, priority=100)
+    second = world.start()
+    second.round(0)
+    for arrives in late:
+        arrives()
+    world.settle(second)
+    assert world.admitted() == {"w1"}
+    assert holds(world.api.objects["Workload", "ns/w1"], "Evicted")
+
+
+def test_only_what_there_may_be_room_for_is_written() -> None:
+    world = Succession()
+    world.submit(1, 3)
+    first = world.start()
+    world.settle(first)
+    for number in range(2, 8):
+        world.submit(number, 2)
+    world.settle(first)
+    second = world.start()
+    world.settle(second)
+    assert second.stats.written == 0
+
+
+def test_where_the_one_before_waited_for_its_writes_nothing_is_written_anew() -> None:
+    world = Succession()
+    world.submit(1, 3)
+    second = world.start(inherits=False)
+    world.settle(second)
+    assert second.stats.written == 1
+
+
+def test_nothing_is_decided_before_late_writes_are_shut_out() -> None:
+    world = Succession()
+    world.submit(1, 3)
+    second = world.start()
+    for _ in range(3):
+        second.round(0)
+    assert second.stats.cycles == 0
+    assert second.flying == {("Workload", "ns/w1")}
+    world.settle(second)
+    assert world.admitted() == {"w1"}

@@ -1,0 +1,327 @@
+"""The next steps of Pods under quota: of a group, or of one by itself, which is a group of one.
+
+Pods cannot be suspended: they wait at a scheduling gate, start when it is taken off, and are deleted where they have to
+give way; who wants the group to go on makes others in their place. Each call starts from the objects as they are, and
+what it asks for is bound to the versions that were read. Source: Kueue v0.19, pkg/controller/jobs/pod and
+pkg/controller/jobframework/reconciler.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
+from policies.dialects.reading import Manifest, listing, metadata
+from reconciler.jobs.composed import spec_update
+from reconciler.jobs.life import FAILED_TO_START, orphaned
+from reconciler.jobs.pod_changes import CannotStart, changes
+from reconciler.jobs.pod_member import Member
+from reconciler.jobs.pod_queueing import WORKLOAD, not_composed, queueing
+from reconciler.jobs.pod_roles import Selection, by_merit, done, selected
+from reconciler.jobs.pod_unit import CannotCompose, Unit, composed
+from reconciler.jobs.pod_writes import about, excess, released, start, stop
+from reconciler.jobs.reported import told
+from reconciler.jobs.step import JobSurroundings
+from reconciler.patches import ADMISSION_MANAGER, JOB_MANAGER, condition_manager, patch, status_patch
+from reconciler.side import Turn
+from reconciler.telling import about as about_workload
+from scheduling.objects.priority import UnknownPriorityClass
+from scheduling.objects.submission import OF_GROUP, IncompleteGroup
+from scheduling.objects.workload import EVICTED, FINISHED, WAITING_FOR_REPLACEMENT, Workload
+from scheduling.status.conditions import with_condition
+from scheduling.status.deadlines import release
+from scheduling.status.progress import finish
+from scheduling.status.reservation import unreserve
+
+
+def steps(
+    unit: Unit, read: Workload | None, whole: Callable[[], Manifest], around: JobSurroundings, now: int
+) -> list[Turn]:
+    """What is to be written next, at most once for each object; nothing while it is others' turn.
+
+    `read` is the Workload of the unit's key, None where there is none; `whole` gives all of it. `now` is in
+    nanoseconds. The Pods must be as new as the last write to any of them, or they may be taken for gated while they
+    run.
+    """
+    if read is None:
+        return queueing(unit, around, now)
+    if not _belongs(unit, read):
+        return _taken(unit, read, now)
+    return _Life(unit, read, whole, around, now).turns()
+
+
+def _belongs(unit: Unit, read: Workload) -> bool:
+    owners = {owner.uid for owner in read.owners}
+    if unit.is_group and read.annotations.get(OF_GROUP) == "true":
+        return True
+    return any(member.uid in owners for member in unit.members) or (unit.first.prebuilt and not owners)
+
+
+def _taken(unit: Unit, read: Workload, now: int) -> list[Turn]:
+    """The Workload of its name belongs to another: without one of its own it must not run."""
+    message = f"Workload {read.key} belongs to another object; delete it or give the Pods another name"
+    ended = released(member for member in unit.members if member.deleting or member.terminated)
+    stopped = [stop(member, "NoMatchingWorkload", message, now) for member in unit.running]
+    waiting = not (ended or stopped) and not unit.first.deleting
+    conflict = Turn((WORKLOAD, unit.key), None, about(unit.first), "WorkloadNameConflict", message, warning=True)
+    return [*ended, *stopped, *([conflict] if waiting else [])]
+
+
+@dataclass(frozen=True)
+class _Life:
+    """Pods and their Workload, at one moment."""
+
+    unit: Unit
+    read: Workload
+    whole: Callable[[], Manifest]
+    around: JobSurroundings
+    now: int
+
+    def turns(self) -> list[Turn]:
+        """Of the first that has something to say; one that returns [] says that it waits."""
+        for step in (
+            self._finished,
+            self._deleted,
+            self._given_up,
+            self._ended,
+            self._unlike,
+            self._adopted,
+            self._sorted_out,
+            self._evicted,
+            self._reprioritized,
+            self._moved,
+            self._waiting_for_others,
+        ):
+            found = step()
+            if found is not None:
+                return found
+        return [*(self._start() if self.startable else self._stopped()), *self._reported(), *self._strangers()]
+
+    @cached_property
+    def selection(self) -> Selection:
+        return selected(self.unit.members, self.read)
+
+    @cached_property
+    def owners(self) -> set[str]:
+        return {owner.uid for owner in self.read.owners}
+
+    @property
+    def known(self) -> list[Member]:
+        """The Pods that it was made for; others came later and may belong to the next of its name."""
+        return [member for member in self.unit.members if member.uid in self.owners]
+
+    @property
+    def _total(self) -> int:
+        return sum(pod_set.count for pod_set in self.read.pod_sets)
+
+    @property
+    def startable(self) -> bool:
+        read = self.read
+        return read.admitted and read.active and read.checks_ready and not read.evicted and read.admission is not None
+
+    def _finished(self) -> list[Turn] | None:
+        if not self.read.finished:
+            return None
+        known = self.known
+        over = [member for member in self.unit.members if member in known or member.deleting]
+        return [*map(excess, self._too_late(known)), *released(over), *self._orphaned()]
+
+    def _too_late(self, known: list[Member]) -> list[Member]:
+        """Those that came to a group that is done. With none of its Pods left they are another group of its name."""
+        if not known:
+            return []
+        new = by_merit([each for each in self.unit.counting if each.gated and each not in known])
+        return new[max(0, self._total - sum(member.counts for member in known)) :]
+
+    def _deleted(self) -> list[Turn] | None:
+        """A Workload that is taken away takes its Pods with it; it goes when none of them takes room any more."""
+        if not self.read.deleting:
+            return None
+        going = [member for member in self.known if not member.deleting]
+        if going:
+            return [stop(member, "WorkloadDeleted", "Workload is deleted", self.now) for member in going]
+        over = released(self.known)
+        return over if any(member.occupies for member in self.known) else [*over, *self._orphaned()]
+
+    def _given_up(self) -> list[Turn] | None:
+        """Somebody deleted all there is. Pods that we deleted wait to be replaced, if they are of a group."""
+        members = self.unit.members
+        if not all(member.deleting for member in members):
+            return None
+        if self.unit.is_group:
+            return None if all(member.targeted for member in members) else released(members)
+        return [*released(members), *([] if self.unit.occupied else self._orphaned())]
+
+    def _ended(self) -> list[Turn] | None:
+        first = self.unit.first
+        if not self.unit.is_group:
+            return self._finish(first.phase, first.message) if first.terminated else None
+        if first.serving:
+            return None
+        members, total = self.unit.members, self._total
+        succeeded = sum(done(members, self.read).values())
+        alive = any(member.occupies or (member.counts and not member.terminated) for member in members)
+        final = any(not member.retriable for member in members)
+        if succeeded < total and not (final and not alive):
+            return None
+        return self._finish("Succeeded", f"Pods succeeded: {succeeded}/{total}.")
+
+    def _unlike(self) -> list[Turn] | None:
+        """Until quota is reserved it may become what the Pods ask for now."""
+        read, roles = self.read, self.unit.roles
+        if read.reserved or roles is None:
+            return None
+        sizes = {pod_set.name: pod_set.count for pod_set in read.pod_sets}
+        seconds = self.unit.first.max_seconds
+        asked = int(seconds) if seconds.isascii() and seconds.isdecimal() else 0
+        if sizes == roles and (read.maximum_seconds or 0) == asked:
+            return None
+        message = f"Updated not matching Workload for suspended job: {read.key}"
+        return self._composed(lambda made: self._write(spec_update(made), "UpdatedWorkload", message))
+
+    def _adopted(self) -> list[Turn] | None:
+        """It goes when the last of its Pods has gone, so all of them own it."""
+        kept = self.unit.members if self.unit.first.prebuilt else self.selection.kept
+        new = [member for member in kept if member.uid not in self.owners]
+        if not new:
+            return None
+        single = {} if self.unit.is_group else {"controller": True, "blockOwnerDeletion": True}
+        added = [{"apiVersion": "v1", "kind": "Pod", "name": each.name, "uid": each.uid, **single} for each in new]
+        references = [*listing(metadata(self.whole()).get("ownerReferences")), *added]
+        action = patch(self.read, {"metadata": {"ownerReferences": references}}, JOB_MANAGER)
+        message = f"Added {len(new)} owner reference(s)"
+        return [Turn((WORKLOAD, self.read.key), action, about_workload(self.read), "OwnerReferencesAdded", message)]
+
+    def _sorted_out(self) -> list[Turn] | None:
+        found = [
+            *map(excess, (each for each in self.selection.excess if not each.deleting)),
+            *released(self.selection.replaced),
+        ]
+        return found or None
+
+    def _evicted(self) -> list[Turn] | None:
+        """It gives its quota back when none of its Pods takes room any more."""
+        evicted = self.read.holding(EVICTED)
+        if evicted is None:
+            return None
+        if running := self.unit.running:
+            return [stop(member, "WorkloadEvicted", evicted.message, self.now) for member in running]
+        if not self.read.reserved:
+            return None
+        if self.unit.occupied:
+            return self._waiting_for_others() or []
+        free = release(self.read, self.now, detailed=self.around.detailed)
+        return self._status(self._waiting(free), ADMISSION_MANAGER)
+
+    def _reprioritized(self) -> list[Turn] | None:
+        """They name another WorkloadPriorityClass. A class may not come or go while quota is reserved."""
+        named, reference = self.unit.first.priority_class, self.read.priority_class
+        if not named or (reference is not None and reference.name == named):
+            return None
+        if reference.kind != WORKLOAD_PRIORITY_CLASS.kind if reference is not None else self.read.reserved:
+            return None
+        message = f"Updated workload priority class: {self.read.key}"
+
+        def write(made: Manifest) -> list[Turn]:
+            body = {"spec": {key: made["spec"][key] for key in ("priorityClassRef", "priority")}}
+            return self._write(body, "UpdatedWorkload", message)
+
+        return self._composed(write)
+
+    def _moved(self) -> list[Turn] | None:
+        """They name another LocalQueue. What holds quota may not change its queue, so that is given back first."""
+        queues = {member.queue for member in self.unit.counting}
+        queue = self.unit.first.queue
+        if self.read.admitted or queue == self.read.queue or queues != {queue}:
+            return None
+        if not self.read.reserved:
+            return self._write({"spec": {"queueName": queue or None}})
+        message = f"The job moved from LocalQueue {self.read.queue} to {queue}"
+        reason = "PendingEvaluation" if self.around.detailed else "Pending"
+        free = unreserve(self.read, reason, message, self.now, detailed=self.around.detailed)
+        return self._status(free, ADMISSION_MANAGER)
+
+    def _waiting_for_others(self) -> list[Turn] | None:
+        return self._status(self._waiting(self.read), condition_manager(WAITING_FOR_REPLACEMENT)) or None
+
+    def _waiting(self, read: Workload) -> Workload:
+        """A group that has lost Pods waits for others in their place; one that is admitted fast takes them any time."""
+        before = read.conditions.get(WAITING_FOR_REPLACEMENT)
+        if not self.unit.is_group or self.unit.first.fast or not self.selection.absent:
+            if before is None or before.status == "False":
+                return read
+            message = "No pods need replacement"
+            return with_condition(read, WAITING_FOR_REPLACEMENT, "False", "PodsReady", message, self.now)
+        evicted = read.holding(EVICTED)
+        if evicted is None and before is not None and before.status == "True":
+            return read
+        cause = (evicted.reason, evicted.message) if evicted else ("PodsFailed", "Some Failed pods need replacement")
+        return with_condition(read, WAITING_FOR_REPLACEMENT, "True", *cause, self.now)
+
+    def _start(self) -> list[Turn]:
+        message = f"Admitted by clusterQueue {self.read.admission.cluster_queue if self.read.admission else ''}"
+        try:
+            given = changes(self.read, self.around.flavors)
+            if given is None:
+                return []
+            by_name = {each.name: each for each in given}
+            assignments = self.read.admission.assignments if self.read.admission else ()
+            placed = {each.name for each in assignments if each.topology is not None}
+            return [
+                start(member, by_name[member.role], message, placed=member.role in placed)
+                for member in self.selection.startable
+                if member.role in by_name
+            ]
+        except CannotStart as error:
+            if not self.unit.occupied:
+                return self._finish(FAILED_TO_START, str(error))
+            told = about(self.unit.first)
+            return [Turn((WORKLOAD, self.unit.key), None, told, FAILED_TO_START, str(error), warning=True)]
+
+    def _stopped(self) -> list[Turn]:
+        return [stop(each, "NotAdmitted", "Not admitted by cluster queue", self.now) for each in self.unit.running]
+
+    def _reported(self) -> list[Turn]:
+        kept, first = self.selection.kept, self.unit.first
+        well = sum(member.ready or member.succeeded for member in kept)
+        ready = not self.selection.absent and well == len(kept)
+        reclaimable = {} if first.serving or not self.unit.is_group else done(self.unit.members, self.read)
+        action = told(self.read, reclaimable, ready, self.around, self.now)
+        return [Turn((WORKLOAD, self.read.key), action)] if action is not None else []
+
+    def _strangers(self) -> list[Turn]:
+        names = ", ".join(pod_set.name for pod_set in self.read.pod_sets)
+        message = f"Workload {self.read.key} has no role like this Pod's; its roles are {names}. Delete the Pod"
+        waiting = [member for member in self.selection.strangers if member.gated and member.counts]
+        return [
+            Turn((WORKLOAD, self.read.key), None, about(each), "ErrWorkloadCompose", message, warning=True)
+            for each in waiting
+        ]
+
+    def _orphaned(self) -> list[Turn]:
+        return [Turn((WORKLOAD, self.read.key), step.action) for step in orphaned(self.whole(), self.read)]
+
+    def _finish(self, reason: str, message: str) -> list[Turn]:
+        after = finish(self.read, reason, message, self.now)
+        news = f"Workload '{self.read.key}' is declared finished"
+        return self._status(after, condition_manager(FINISHED), "FinishedWorkload", news)
+
+    def _composed(self, then: Callable[[Manifest], list[Turn]]) -> list[Turn]:
+        try:
+            return then(composed(self.unit.counting, self.around))
+        except (IncompleteGroup, CannotCompose, UnknownPriorityClass) as error:
+            return [not_composed(self.unit, error)]
+
+    def _write(self, body: Manifest, reason: str = "", message: str = "") -> list[Turn]:
+        action = patch(self.read, body, JOB_MANAGER)
+        return [Turn((WORKLOAD, self.read.key), action, about(self.unit.first), reason, message)]
+
+    def _status(self, after: Workload, manager: str, reason: str = "", message: str = "") -> list[Turn]:
+        action = status_patch(self.read, after, manager)
+        return (
+            [Turn((WORKLOAD, self.read.key), action, about(self.unit.first), reason, message)]
+            if action is not None
+            else []
+        )

@@ -1,0 +1,150 @@
+"""A managed Pod as decisions see it: small, and unlike another only where that makes a difference to its group.
+
+Source: Kueue v0.19, pkg/controller/jobs/pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from sys import intern
+from typing import Any
+
+from cluster.stream import Manifest
+from policies.dialects.core import POD
+from policies.dialects.kueue_jobs import (
+    MANAGED,
+    MAX_SECONDS,
+    POD_GROUP_SIZE,
+    PREBUILT,
+    PRIORITY_CLASS,
+    RETRIABLE,
+    SUSPENDED_BY,
+    managed_owner,
+)
+from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.reading import listing, mapping, metadata, text, texts
+from policies.kueue_pod_defaults import GATE
+from reconciler.packed import Packed
+from scheduling.objects.submission import FAST_ADMISSION, ROLE, group_of, queue_of, workload_name
+from scheduling.objects.template import template
+
+SERVING = f"{PREFIX}pod-group-serving"
+TERMINATION_TARGET = "TerminationTarget"
+"""The condition of a Pod that says who ended it and why; it is written before the Pod is deleted."""
+_SUCCEEDED, _FAILED = "Succeeded", "Failed"
+_UNKNOWN_END = "9999"
+"""Sorts behind any moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One Pod of a group, or one by itself: then `group` is empty. `workload` is `namespace/name` of its Workload.
+
+    `size` is that of the group, None where it is not told. `bound`: it has a node. `targeted`: we wrote that it is to
+    end. `ended`: when it was last known to run, as written. `message`: what it says of its end.
+    Members that differ in nothing but `version` and `packed` are equal.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    created: str
+    workload: str
+    group: str
+    size: int | None
+    queue: str
+    role: str
+    priority_class: str
+    max_seconds: str
+    retriable: bool
+    serving: bool
+    fast: bool
+    prebuilt: bool
+    gated: bool
+    finalized: bool
+    deleting: bool
+    bound: bool
+    targeted: bool
+    ready: bool
+    phase: str
+    ended: str
+    message: str
+    version: str = field(compare=False)
+    packed: Packed = field(compare=False, repr=False)
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def succeeded(self) -> bool:
+        return self.phase == _SUCCEEDED
+
+    @property
+    def terminated(self) -> bool:
+        return self.phase in (_SUCCEEDED, _FAILED)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is one of those that its group is made of: done well, running, or still to run."""
+        return self.succeeded or not (self.phase == _FAILED or self.deleting)
+
+    @property
+    def occupies(self) -> bool:
+        """Whether it takes room, or is free to. One that is deleted before it has a node never gets one."""
+        return not self.gated and not self.terminated and not (self.deleting and not self.bound)
+
+
+def read_member(pod: Manifest) -> Member | None:
+    """None for a Pod that is not queued by itself: not managed, or of a job that is queued for it."""
+    meta, spec, status = metadata(pod), mapping(pod.get("spec")), mapping(pod.get("status"))
+    labels, notes = texts(meta.get("labels")), texts(meta.get("annotations"))
+    if labels.get(MANAGED) != "true" or (managed_owner(meta) and SUSPENDED_BY not in notes):
+        return None
+    namespace, name, uid = (text(meta.get(key)) or "" for key in ("namespace", "name", "uid"))
+    group, prebuilt = group_of(pod), labels.get(PREBUILT, "")
+    return Member(
+        namespace=intern(namespace),
+        name=name,
+        uid=uid,
+        created=text(meta.get("creationTimestamp")) or "",
+        workload=f"{namespace}/{prebuilt or group or workload_name(POD, name, uid)}",
+        group=intern(group),
+        size=_number(notes.get(POD_GROUP_SIZE, "")),
+        queue=intern(queue_of(pod)),
+        role=intern(notes.get(ROLE) or template(spec).digest[:8]) if group else "main",
+        priority_class=intern(labels.get(PRIORITY_CLASS, "")),
+        max_seconds=labels.get(MAX_SECONDS, ""),
+        retriable=notes.get(RETRIABLE) != "false",
+        serving=bool(group) and notes.get(SERVING) == "true",
+        fast=notes.get(FAST_ADMISSION) == "true",
+        prebuilt=bool(prebuilt),
+        gated=any(mapping(gate).get("name") == GATE for gate in listing(spec.get("schedulingGates"))),
+        finalized=MANAGED in listing(meta.get("finalizers")),
+        deleting=bool(meta.get("deletionTimestamp")),
+        bound=bool(spec.get("nodeName")),
+        targeted=_condition(status, TERMINATION_TARGET).get("status") == "True",
+        ready=_condition(status, "Ready").get("status") == "True",
+        phase=intern(text(status.get("phase")) or ""),
+        ended=_ended(meta, status),
+        message=text(status.get("message")) or "",
+        version=text(meta.get("resourceVersion")) or "",
+        packed=Packed.of(pod),
+    )
+
+
+def _ended(meta: Mapping[str, Any], status: Mapping[str, Any]) -> str:
+    ready = _condition(status, "ContainersReady")
+    failed = ready.get("status") == "False" and ready.get("reason") == "PodFailed"
+    moments = (text(ready.get("lastTransitionTime")) if failed else None, text(meta.get("deletionTimestamp")))
+    return min(filter(None, moments), default=_UNKNOWN_END)
+
+
+def _condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    found = (entry for entry in map(mapping, listing(status.get("conditions"))) if entry.get("type") == kind)
+    return next(found, {})
+
+
+def _number(value: str) -> int | None:
+    return int(value) or None if value.isascii() and value.isdecimal() and len(value) < 10 else None

@@ -1,0 +1,114 @@
+"""The Pods that share one Workload, and how that Workload is made of them.
+
+Source: Kueue v0.19, pkg/controller/jobs/pod.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from policies.dialects.kueue_kinds import IN_USE
+from policies.dialects.reading import Manifest, metadata, texts
+from policies.errors import PolicyError
+from reconciler.jobs.pod_member import Member
+from reconciler.jobs.step import JobSurroundings
+from scheduling.objects.submission import IncompleteGroup, workload_of_group, workload_of_pod
+
+MOST_ROLES = 18
+"""Pod sets that a Workload may have."""
+
+
+class CannotCompose(PolicyError):
+    """The Pods contradict each other, so that no Workload can stand for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """All Pods of a group, or one by itself, the oldest first. `key` is `namespace/name` of their Workload."""
+
+    key: str
+    members: tuple[Member, ...]
+
+    @classmethod
+    def of(cls, key: str, members: Sequence[Member]) -> Unit:
+        return cls(key, tuple(sorted(members, key=lambda each: (each.created, each.name))))
+
+    @property
+    def first(self) -> Member:
+        return self.members[0]
+
+    @property
+    def is_group(self) -> bool:
+        return bool(self.first.group)
+
+    @property
+    def size(self) -> int | None:
+        """How many Pods there are to be; None where the group does not tell."""
+        return self.first.size if self.is_group else 1
+
+    @property
+    def counting(self) -> tuple[Member, ...]:
+        return tuple(member for member in self.members if member.counts)
+
+    @property
+    def occupied(self) -> bool:
+        """Whether some Pod takes room, or is free to."""
+        return any(member.occupies for member in self.members)
+
+    @property
+    def running(self) -> list[Member]:
+        """Those that take room and are not on their way out."""
+        return [member for member in self.members if member.occupies and not member.deleting]
+
+    @property
+    def roles(self) -> dict[str, int] | None:
+        """How many Pods there are of each role; None while some are still to come."""
+        found = Counter(member.role for member in self.counting)
+        return dict(found) if found.total() == self.size else None
+
+
+def composed(members: Sequence[Member], around: JobSurroundings) -> dict[str, Any]:
+    """Their Workload to be made. Raises IncompleteGroup, CannotCompose, UnknownPriorityClass."""
+    _agreed(members)
+    pods = [member.packed.manifest() for member in members]
+    made = workload_of_group(pods, around.classes) if members[0].group else workload_of_pod(pods[0], around.classes)
+    if made is None:
+        raise CannotCompose("a managed Pod names no queue; add the label kueue.x-k8s.io/queue-name")
+    pod_sets = made["spec"]["podSets"]
+    if len(pod_sets) > MOST_ROLES:
+        raise CannotCompose(f"Pod group {members[0].group} has {len(pod_sets)} roles; {MOST_ROLES} are possible")
+    meta = {key: value for key, value in made["metadata"].items() if key != "creationTimestamp"}
+    labels = {**_copied(pods, around), **meta["labels"]}
+    specs = [{**each, "template": {"spec": each["template"]["spec"]}} for each in pod_sets]
+    return {
+        **made,
+        "metadata": {**meta, "labels": labels, "finalizers": [IN_USE]},
+        "spec": {**made["spec"], "podSets": specs},
+    }
+
+
+def _agreed(members: Sequence[Member]) -> None:
+    """Raises CannotCompose where Pods of one group name different queues or sizes."""
+    if not members:
+        raise IncompleteGroup("a group without Pods has no Workload; create its Pods")
+    first = members[0]
+    for other in members:
+        if other.queue != first.queue:
+            names = f"{first.name} names queue {first.queue or 'none'}, {other.name} {other.queue or 'none'}"
+            raise CannotCompose(f"Pods of group {first.group} name different queues: {names}")
+        if other.size != first.size:
+            sizes = f"{first.name} says {first.size}, {other.name} {other.size}"
+            raise CannotCompose(f"Pods of group {first.group} name different total counts: {sizes}")
+
+
+def _copied(pods: Sequence[Manifest], around: JobSurroundings) -> dict[str, str]:
+    """Labels that the Workload takes over. Raises CannotCompose where Pods give one key two values."""
+    found: dict[str, str] = {}
+    for pod in pods:
+        for key, value in texts(metadata(pod).get("labels")).items():
+            if key in around.copied_labels and found.setdefault(key, value) != value:
+                raise CannotCompose(f"Pods of one group have different labels {key}: {found[key]} and {value}")
+    return found

@@ -1,0 +1,261 @@
+"""Pods and their Workloads in memory, kept by the rules of an API server that matter to Pods, and a small kubelet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from cluster.actions import Action, Create, Delete, Patch
+from policies.configuration import KueueSettings
+from policies.kueue_pod_defaults import held_pod
+from policies.patching import patched
+from reconciler.feed import Seen, by_kind
+from reconciler.jobs.step import JobSurroundings
+from reconciler.patches import ADMISSION_MANAGER, status_patch
+from reconciler.pod_side import FOLLOWED_PODS, PodSide
+from reconciler.side import Turn
+from scheduling.objects.reading import read_workload
+from scheduling.objects.workload import Admission, Assignment, Workload
+from scheduling.status.eviction import preempt
+from scheduling.status.reservation import reserve, sync_admitted
+from tests.merging import merged
+from tests.reconciler.jobs.world import AROUND, NOW, K
+
+Manifest = dict[str, Any]
+GATE = f"{K}admission"
+_WORKLOADS = by_kind()["Workload"]
+
+
+def pod(
+    name: str, group: str = "", size: int = 0, cpu: str = "1", notes: dict[str, str] | None = None, **labels: str
+) -> Manifest:
+    """A Pod in the queue q as it is stored: the webhook has held it."""
+    named = {f"{K}queue-name": "q", **({f"{K}pod-group-name": group} if group else {})}
+    total = {f"{K}pod-group-total-count": str(size)} if group else {}
+    meta = {
+        "name": name,
+        "namespace": "ns",
+        "labels": {**named, **{f"{K}{key.replace('_', '-')}": value for key, value in labels.items()}},
+        "annotations": {**total, **{f"{K}{key}": value for key, value in (notes or {}).items()}},
+    }
+    spec = {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]}
+    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": {"phase": "Pending"}}
+    made: Manifest = patched(manifest, held_pod(manifest, KueueSettings(manage_pods=True)))
+    return made
+
+
+class PodWorld:
+    """`events` are the reasons that turns told, each with the name of what it is about."""
+
+    def __init__(self, *pods: Manifest, around: JobSurroundings = AROUND) -> None:
+        self.objects: dict[tuple[str, str], Manifest] = {}
+        self.version = 100
+        self.uids = 0
+        self.events: list[tuple[str, str]] = []
+        self.messages: list[str] = []
+        self.writes: list[Action] = []
+        self.around = around
+        self.side = self.restarted()
+        for each in pods:
+            self.create(each)
+
+    def restarted(self) -> PodSide:
+        """A new process that has read all there is."""
+        self.side = PodSide(self._stored)
+        self.side.renew(self.around)
+        for key in self.objects:
+            self._tell(key)
+        return self.side
+
+    def _stored(self, name: str) -> Seen | None:
+        found = self.objects.get(("Workload", name))
+        return _WORKLOADS.seen(deepcopy(found)) if found is not None else None
+
+    def _tell(self, key: tuple[str, str]) -> None:
+        if key[0] == "Workload":
+            self.side.touch(key[1])
+        elif key in self.objects:
+            self.side.see(FOLLOWED_PODS.seen(deepcopy(self.objects[key])))
+        else:
+            self.side.see(Seen(key, str(self.version), None))
+
+    # --- what there is
+
+    def pods(self) -> dict[str, Manifest]:
+        return {key[1].removeprefix("ns/"): found for key, found in self.objects.items() if key[0] == "Pod"}
+
+    def workloads(self) -> dict[str, Manifest]:
+        return {key[1].removeprefix("ns/"): found for key, found in self.objects.items() if key[0] == "Workload"}
+
+    @property
+    def stored(self) -> Manifest:
+        (only,) = self.workloads().values()
+        return only
+
+    @property
+    def read(self) -> Workload:
+        return read_workload(self.stored)
+
+    def gated(self) -> list[str]:
+        return [name for name, each in self.pods().items() if each["spec"].get("schedulingGates")]
+
+    def running(self) -> list[str]:
+        """Those that take room, or are free to."""
+        return [name for name, each in self.pods().items() if _occupies(each)]
+
+    # --- what users, the scheduler and nodes do
+
+    def create(self, manifest: Manifest) -> None:
+        self.uids += 1
+        meta = {**manifest["metadata"], "uid": f"uid-{self.uids}", "creationTimestamp": _moment(self.uids)}
+        self._store(("Pod", f"ns/{manifest['metadata']['name']}"), {**deepcopy(manifest), "metadata": meta})
+
+    def delete(self, name: str) -> None:
+        """As a user asks for it; a node takes its time."""
+        self._remove(("Pod", f"ns/{name}"))
+
+    def bind(self, *names: str) -> None:
+        """They get a node and run there."""
+        for name in names:
+            assert name not in self.gated()
+            status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+            self.edit(name, {"spec": {"nodeName": "n"}, "status": status})
+
+    def end(self, name: str, phase: str = "Succeeded") -> None:
+        self.edit(name, {"status": {"phase": phase, "conditions": [{"type": "Ready", "status": "False"}]}})
+
+    def kubelet(self) -> bool:
+        """Pods that are deleted end and go; whether there were any."""
+        found = False
+        for name, each in list(self.pods().items()):
+            if each["metadata"].get("deletionTimestamp") and each["spec"].get("nodeName"):
+                found = True
+                bare = merged(each, {"spec": {"nodeName": None}})
+                phase = each["status"]["phase"] if each["status"]["phase"] == "Succeeded" else "Failed"
+                self._store(("Pod", f"ns/{name}"), merged(bare, {"status": {"phase": phase}}))
+        return found
+
+    def collect(self) -> bool:
+        """The garbage collector: a Workload goes when the last of its owners has gone."""
+        uids = {each["metadata"]["uid"] for each in self.pods().values()}
+        gone = [
+            name
+            for name, each in self.workloads().items()
+            if not any(owner["uid"] in uids for owner in each["metadata"].get("ownerReferences", []))
+            and each["metadata"].get("ownerReferences")
+            and not each["metadata"].get("deletionTimestamp")
+        ]
+        for name in gone:
+            self._remove(("Workload", f"ns/{name}"))
+        return bool(gone)
+
+    def edit(self, name: str, patch: Manifest, kind: str = "Pod") -> None:
+        key = (kind, f"ns/{name}")
+        self._store(key, merged(self.objects[key], patch))
+
+    # --- what the scheduler decides
+
+    def decide(self, decision: Callable[[Workload], Workload]) -> None:
+        action = status_patch(self.read, decision(self.read), ADMISSION_MANAGER)
+        assert action is not None
+        self.write(action)
+
+    def admit(self, queue: str = "cq") -> None:
+        given = tuple(
+            Assignment(each.name, {"cpu": "spot"}, {"cpu": 1000 * each.count}, each.count)
+            for each in self.read.pod_sets
+        )
+        self.decide(lambda read: sync_admitted(reserve(read, Admission(queue, given), NOW), NOW))
+
+    def preempt(self) -> None:
+        self.decide(lambda read: preempt(read, "InClusterQueue", "Preempted to accommodate a workload", NOW))
+
+    def take_away(self) -> None:
+        """A user deletes the Workload."""
+        self._remove(("Workload", self.read.key))
+
+    # --- steps
+
+    def turns(self) -> list[Turn]:
+        return list(self.side.due(lambda *_: False, NOW))
+
+    def step(self, most: int = 1000) -> int:
+        """At most so many of the writes that are asked for now; how many there were."""
+        found = self.turns()
+        for turn in found:
+            if turn.reason:
+                self.events.append((turn.reason, turn.about.name if turn.about else ""))
+                self.messages.append(turn.message)
+        actions = [turn.action for turn in found if turn.action is not None][:most]
+        for action in actions:
+            self.write(action)
+        return len(actions)
+
+    def settle(self, nodes: bool = True) -> list[str]:
+        """Take steps until there are none, nodes and the garbage collector doing their part; the reasons told."""
+        seen = len(self.events)
+        for _ in range(40):
+            acted = self.step()
+            others = nodes and (self.kubelet() or self.collect())
+            if not acted and not others:
+                return [reason for reason, _ in self.events[seen:]]
+        raise AssertionError(f"no end of steps: {self.writes[-4:]}")
+
+    # --- the API server
+
+    def write(self, action: Action) -> None:
+        self.writes.append(action)
+        assert isinstance(action, Create | Patch | Delete)
+        key = ("Pod" if action.resource.plural == "pods" else "Workload", f"{action.namespace}/{action.name}")
+        if isinstance(action, Create):
+            assert key not in self.objects, "409: it exists already"
+            self.uids += 1
+            made = deepcopy(dict(action.body))
+            self._store(key, {**made, "metadata": {**made["metadata"], "uid": f"uid-{self.uids}"}})
+            return
+        before = self.objects[key]
+        assert action.resource_version == before["metadata"]["resourceVersion"], "409: somebody was faster"
+        if isinstance(action, Delete):
+            self._remove(key)
+            return
+        changed = merged(before, action.body)
+        for part in ("spec", "metadata") if action.subresource else ("status",):
+            changed[part] = before.get(part, {})
+        if key[0] == "Pod":
+            _check_pod(before["spec"], changed["spec"])
+        self._store(key, changed)
+
+    def _remove(self, key: tuple[str, str]) -> None:
+        before = self.objects[key]
+        if not before["metadata"].get("deletionTimestamp"):
+            self._store(key, merged(before, {"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z"}}))
+
+    def _store(self, key: tuple[str, str], manifest: Manifest) -> None:
+        self.version += 1
+        meta = manifest["metadata"]
+        bound = key[0] == "Pod" and manifest["spec"].get("nodeName")
+        if meta.get("deletionTimestamp") and not meta.get("finalizers") and not bound:
+            self.objects.pop(key, None)
+        else:
+            self.objects[key] = {**manifest, "metadata": {**meta, "resourceVersion": str(self.version)}}
+        self._tell(key)
+
+
+def _check_pod(before: Manifest, after: Manifest) -> None:
+    """Where a Pod may run can change only while it is gated; a gate can only be taken off, tolerations only added."""
+    gated = bool(before.get("schedulingGates"))
+    assert [gate for gate in after.get("schedulingGates", []) if gate not in before.get("schedulingGates", [])] == []
+    assert gated or before.get("nodeSelector") == after.get("nodeSelector"), "422: it is not gated"
+    kept = before.get("tolerations", [])
+    assert after.get("tolerations", [])[: len(kept)] == kept, "422: tolerations can only be added"
+
+
+def _occupies(each: Manifest) -> bool:
+    if each["spec"].get("schedulingGates") or each["status"]["phase"] in ("Succeeded", "Failed"):
+        return False
+    return not each["metadata"].get("deletionTimestamp") or bool(each["spec"].get("nodeName"))
+
+
+def _moment(number: int) -> str:
+    return f"2025-01-01T00:{number // 60:02}:{number % 60:02}Z"

@@ -1,0 +1,302 @@
+"""Jobs of kinds that Kubernetes does not have, on a real API server.
+
+CRDs of the shape of JobSet, Kubeflow and Ray, and one that only a configuration file describes. The test plays their
+controllers by writing their status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.settings import settings
+from cluster.client import Cluster
+from cluster.endpoint import from_kubeconfig
+from cluster.reflector import Pacing
+from policies.dialects.job_shape import at
+from reconciler import process
+from reconciler.configured import read_configured
+from reconciler.follow import follow
+from reconciler.process import Reconciler
+from tests.apiserver.build import Programs
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.kueue_world import KUEUE, install, kueue, queue, served
+from tests.waiting import eventually
+
+MANIFESTS = Path(__file__).parents[2] / "manifests" / "components" / "reconciler"
+NAMESPACE = "team"
+MERGE = "application/merge-patch+json"
+TRAIN: dict[str, Any] = {
+    "group": "example.com",
+    "version": "v1",
+    "kind": "Train",
+    "plural": "trains",
+    "suspend": {"path": "spec.state", "suspended": "Halted", "running": "Going"},
+    "podSets": [
+        {"name": "engine", "template": "spec.engine"},
+        {"entries": "spec.cars", "template": "pod", "counts": ["copies"]},
+    ],
+    "finished": {"succeeded": {"fields": {"status.phase": "Arrived"}, "message": "status.story"}},
+    "active": {"idle": {"status.phase": ["", "Halted", "Arrived"]}},
+}
+
+
+def template(cpu: str = "1") -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    return {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [container], "nodeSelector": {"disk": "ssd"}}}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`spec` asks for two cpus. `switch` is the path of what suspends it, `halted` what it says then. `templates` are
+    paths below the object. The rest are statuses that its controller writes."""
+
+    version: str
+    kind: str
+    spec: dict[str, Any]
+    templates: tuple[str, ...]
+    running: dict[str, Any]
+    idle: dict[str, Any]
+    done: dict[str, Any]
+    switch: str = "spec.suspend"
+    halted: object = True
+    end: tuple[str, str] = field(default=("Succeeded", "all is well"))
+
+    @property
+    def group(self) -> str:
+        return self.version.partition("/")[0]
+
+    @property
+    def plural(self) -> str:
+        return f"{self.kind.lower()}s"
+
+    @property
+    def path(self) -> str:
+        return f"/apis/{self.version}/namespaces/{NAMESPACE}/{self.plural}"
+
+
+def condition(kind: str, status: str = "True") -> dict[str, Any]:
+    return {"type": kind, "status": status, "message": "all is well"}
+
+
+JOB_SET = Kind(
+    "jobset.x-k8s.io/v1alpha2",
+    "JobSet",
+    {
+        "replicatedJobs": [
+            {"name": name, "replicas": 1, "template": {"spec": {"template": template()}}} for name in "ab"
+        ]
+    },
+    ("spec.replicatedJobs.0.template.spec.template", "spec.replicatedJobs.1.template.spec.template"),
+    running={"replicatedJobsStatus": [{"name": "a", "active": 1, "ready": 1}], "conditions": []},
+    idle={"replicatedJobsStatus": [], "conditions": [condition("Suspended")]},
+    done={"replicatedJobsStatus": [], "conditions": [condition("Completed")]},
+)
+PY_TORCH_JOB = Kind(
+    "kubeflow.org/v1",
+    "PyTorchJob",
+    {"pytorchReplicaSpecs": {role: {"replicas": 1, "template": template()} for role in ("Worker", "Master")}},
+    ("spec.pytorchReplicaSpecs.Master.template", "spec.pytorchReplicaSpecs.Worker.template"),
+    running={"replicaStatuses": {"Worker": {"active": 1}}, "conditions": [condition("Running")]},
+    idle={"replicaStatuses": {"Worker": {"active": 0}}, "conditions": [condition("Suspended")]},
+    done={"replicaStatuses": {"Worker": {"active": 0}}, "conditions": [condition("Failed")]},
+    switch="spec.runPolicy.suspend",
+    end=("Failed", "all is well"),
+)
+RAY_JOB = Kind(
+    "ray.io/v1",
+    "RayJob",
+    {
+        "submissionMode": "HTTPMode",
+        "rayClusterSpec": {
+            "headGroupSpec": {"template": template()},
+            "workerGroupSpecs": [{"groupName": "Small", "replicas": 1, "template": template()}],
+        },
+    },
+    ("spec.rayClusterSpec.headGroupSpec.template", "spec.rayClusterSpec.workerGroupSpecs.0.template"),
+    running={"jobDeploymentStatus": "Running", "rayClusterStatus": {"state": "ready"}},
+    idle={"jobDeploymentStatus": "Suspended"},
+    done={"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED", "message": "all is well"},
+)
+OF_OUR_OWN = Kind(
+    "example.com/v1",
+    "Train",
+    {"engine": template(), "cars": {"First": {"pod": template()}}},
+    ("spec.engine", "spec.cars.First.pod"),
+    running={"phase": "Moving"},
+    idle={"phase": "Halted"},
+    done={"phase": "Arrived", "story": "all is well"},
+    switch="spec.state",
+    halted="Halted",
+)
+KINDS = (JOB_SET, PY_TORCH_JOB, RAY_JOB, OF_OUR_OWN)
+
+
+def definition(kind: Kind) -> dict[str, Any]:
+    loose = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": kind.version.partition("/")[2],
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": loose, "status": loose}}},
+    }
+    names = {"kind": kind.kind, "listKind": f"{kind.kind}List", "plural": kind.plural, "singular": kind.kind.lower()}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.plural}.{kind.group}"},
+        "spec": {"group": kind.group, "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+class Stage:
+    """A ClusterQueue with two cpus, and jobs of one kind that ask for all of it."""
+
+    def __init__(self, server: ControlPlane, kind: Kind) -> None:
+        self.server, self.kind = server, kind
+        self.queue = kind.kind.lower()
+
+    def set_up(self) -> None:
+        if not served(self.server, self.kind.path):
+            self.server.kubectl("apply", "-f", "-", input=yaml.safe_dump(definition(self.kind)))
+            eventually(lambda: served(self.server, self.kind.path))
+        policy = {"preemption": {"withinClusterQueue": "LowerPriority"}}
+        self.make("clusterqueues", kueue("ClusterQueue", self.queue, queue(f"org-{self.queue}", "2", **policy)))
+        self.make(f"namespaces/{NAMESPACE}/localqueues", kueue("LocalQueue", self.queue, {"clusterQueue": self.queue}))
+
+    def make(self, path: str, body: dict[str, Any]) -> None:
+        self.server.request("POST", f"{KUEUE}/{path}", body)
+
+    def submit(self, name: str, priority_class: str = "") -> None:
+        labels = {"kueue.x-k8s.io/queue-name": self.queue}
+        if priority_class:
+            labels["kueue.x-k8s.io/priority-class"] = priority_class
+        meta = {"name": name, "labels": labels}
+        body = {"apiVersion": self.kind.version, "kind": self.kind.kind, "metadata": meta, "spec": self.kind.spec}
+        self.server.request("POST", self.kind.path, body)
+
+    def job(self, name: str) -> dict[str, Any]:
+        return self.server.request("GET", f"{self.kind.path}/{name}")
+
+    def runs(self, name: str) -> bool:
+        said = at(self.job(name), self.kind.switch)
+        return said is not None and said != self.kind.halted
+
+    def halted(self, name: str) -> bool:
+        return at(self.job(name), self.kind.switch) == self.kind.halted
+
+    def selectors(self, name: str) -> list[dict[str, str]]:
+        job = self.job(name)
+        return [found(job, path)["spec"]["nodeSelector"] for path in self.kind.templates]
+
+    def tell(self, name: str, status: dict[str, Any]) -> None:
+        self.server.request("PATCH", f"{self.kind.path}/{name}/status", {"status": status}, content_type=MERGE)
+
+    def workload(self, name: str) -> dict[str, Any]:
+        path = f"{KUEUE}/namespaces/{NAMESPACE}/workloads"
+        (only,) = [
+            each
+            for each in self.server.request("GET", path)["items"]
+            if each["metadata"]["name"].startswith(f"{self.queue}-{name}-")
+        ]
+        return dict(only)
+
+    def said(self, name: str, kind: str) -> tuple[str, str, str] | None:
+        for each in self.workload(name).get("status", {}).get("conditions", []):
+            if each["type"] == kind:
+                return each["status"], each["reason"], each["message"]
+        return None
+
+
+def found(thing: Any, path: str) -> Any:
+    for step in path.split("."):
+        thing = thing[int(step)] if isinstance(thing, list) else thing[step]
+    return thing
+
+
+def allow_trains(server: ControlPlane) -> None:
+    """What docs/configuration.md says."""
+    rules = [
+        {"apiGroups": ["example.com"], "resources": ["trains"], "verbs": ["get", "list", "watch", "patch"]},
+        {"apiGroups": ["example.com"], "resources": ["trains/finalizers"], "verbs": ["update"]},
+    ]
+    role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "trains"}}
+    account = {"kind": "ServiceAccount", "name": "quotree-reconciler", "namespace": "quotree-system"}
+    bound = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "trains"}
+    binding = {**role, "kind": "ClusterRoleBinding", "roleRef": bound, "subjects": [account]}
+    server.kubectl("apply", "-f", "-", input=yaml.safe_dump_all([{**role, "rules": rules}, binding]))
+
+
+@pytest.fixture(scope="module")
+def server(programs: Programs) -> Iterator[ControlPlane]:
+    assert programs
+    with ControlPlane() as started:
+        install(started)
+        for name in (NAMESPACE, "quotree-system"):
+            started.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+        started.kubectl("apply", "-f", str(MANIFESTS / "rbac.yaml"))
+        allow_trains(started)
+        flavor = kueue("ResourceFlavor", "plain", {"nodeLabels": {"pool": "a"}})
+        started.request("POST", f"{KUEUE}/resourceflavors", flavor)
+        high = {**kueue("WorkloadPriorityClass", "high", {}), "value": 9}
+        started.request("POST", f"{KUEUE}/workloadpriorityclasses", high)
+        yield started
+
+
+@pytest.fixture(scope="module")
+def reconciler(server: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reconciler]:
+    """With the rights of the manifests, before any of the CRDs is installed."""
+    file = tmp_path_factory.mktemp("settings") / "quotree.yaml"
+    ours = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration", "reconciler": {"jobs": [TRAIN]}}
+    file.write_text(yaml.safe_dump(ours))
+    (shipped,) = yaml.safe_load((MANIFESTS / "configuration.yaml").read_text())["data"].values()
+    configured = read_configured(yaml.safe_load(shipped), settings(str(file), []).reconciler.jobs)
+    login = server.service_account_kubeconfig("quotree-system", "quotree-reconciler")
+    with pytest.MonkeyPatch.context() as patched, Cluster(from_kubeconfig(None, str(login))) as cluster:
+        patched.setattr(process, "follow", partial(follow, pacing=Pacing(probe=0.5)))
+        running = Reconciler(cluster, configured.settings)
+        running.start()
+        try:
+            eventually(lambda: running.ready)
+            yield running
+        finally:
+            running.stop()
+
+
+@pytest.mark.usefixtures("reconciler")
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.kind)
+def test_a_job_of_any_kind_starts_gives_way_comes_back_and_ends(server: ControlPlane, kind: Kind) -> None:
+    stage = Stage(server, kind)
+    stage.set_up()
+
+    stage.submit("low")
+    eventually(lambda: stage.runs("low"))
+    assert stage.selectors("low") == [{"disk": "ssd", "pool": "a"}] * 2
+    assert found(stage.job("low"), kind.templates[0])["metadata"]["labels"]["kueue.x-k8s.io/cluster-queue-name"]
+    stage.tell("low", kind.running)
+
+    stage.submit("high", priority_class="high")
+    eventually(lambda: stage.halted("low"))
+    assert stage.selectors("low") == [{"disk": "ssd"}] * 2
+    assert found(stage.job("low"), kind.templates[1]) == template()
+    assert not stage.runs("high")
+    stage.tell("low", kind.idle)
+    eventually(lambda: stage.runs("high"))
+    stage.tell("high", kind.running)
+
+    stage.tell("high", kind.done)
+    eventually(lambda: stage.said("high", "Finished") == ("True", *kind.end))
+    eventually(lambda: stage.runs("low"))
+    assert stage.selectors("low") == [{"disk": "ssd", "pool": "a"}] * 2
+    stage.tell("low", kind.running)
+    eventually(lambda: stage.said("low", "Admitted"))
+    stage.tell("low", kind.done)
+    eventually(lambda: stage.said("low", "Finished") == ("True", *kind.end))
+    server.request("DELETE", f"{kind.path}/low")

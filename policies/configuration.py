@@ -12,6 +12,7 @@ from policies.dialects.job_shape import JobShape
 from policies.errors import BadConfiguration, UnknownRule
 from policies.forest import Forest
 from policies.job_descriptions import read_jobs
+from policies.multikueue_settings import MultiKueueOptions, read_multikueue
 from policies.objects import GroupKind, Ref
 from policies.rule import Action, Finding, Profile, Rule, find
 from policies.section import Section
@@ -161,6 +162,7 @@ class ReconcilerSettings:
     """`jobs` are the kinds that the file describes, beside those that are known."""
 
     jobs: Mapping[GroupKind, JobShape] = field(default_factory=dict)
+    multikueue: MultiKueueOptions = field(default_factory=MultiKueueOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +222,7 @@ class Configuration:
                 follow=yunikorn.flag("follow", True),
                 admission=_admission(admission),
             ),
-            reconciler=ReconcilerSettings(jobs=read_jobs(reconciler)),
+            reconciler=ReconcilerSettings(read_jobs(reconciler), read_multikueue(reconciler.section("multiKueue"))),
         )
         for section in (top, kueue, gates, volcano, yunikorn, admission, exemptions, reconciler):
             section.done()

@@ -51,7 +51,7 @@ class Worker:
     """
 
     name: str
-    link: Link = field(default_factory=lambda: Link(jitter=JITTER))
+    link: Link
     login: Login | Refused | None = None
     line: Opened | None = None
     state: ConnectionState = "connecting"
@@ -104,7 +104,7 @@ class Connections:
 
     def offer(self, name: str, login: Login | Refused) -> None:
         """This is the worker's kubeconfig now, or why there is none."""
-        worker = self.workers.setdefault(name, Worker(name))
+        worker = self._worker(name)
         worker.login = login
         if isinstance(login, Refused):
             self._refuse(worker, login)
@@ -125,7 +125,7 @@ class Connections:
 
     def stored(self, name: str, active: Activity) -> None:
         """So the condition is stored, which is the clock of a loss."""
-        worker = self.workers.setdefault(name, Worker(name))
+        worker = self._worker(name)
         worker.stored = active
         self._tell(worker)
 
@@ -141,6 +141,13 @@ class Connections:
         for worker in self.workers.values():
             if worker.line is not None:
                 worker.line.close()
+
+    def _worker(self, name: str) -> Worker:
+        known = self.workers.get(name)
+        if known is None:
+            longest = int(self._pulse.longest_wait * SECOND)
+            known = self.workers[name] = Worker(name, Link(jitter=JITTER, longest=longest))
+        return known
 
     # --- Remotes
 

@@ -37,12 +37,14 @@ _VERSION = "/version"
 @dataclass(frozen=True, slots=True)
 class Pulse:
     """Seconds. `every`: between two looks whether the worker still answers. `answer`: how long it may take for that,
-    and for any request. `silence`: how long a kind may go unheard of while its watch fails."""
+    and for any request. `silence`: how long a kind may go unheard of while its watch fails. `longest_wait`: between two
+    attempts. `rate`: writes a second."""
 
     every: float = 5.0
     answer: float = 10.0
     silence: float = 15.0
     watch: int = 45
+    longest_wait: float = 320.0
     rate: float = 1000.0
 
 

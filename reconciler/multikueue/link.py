@@ -34,6 +34,7 @@ class Link:
     """What is known of the attempts to reach one worker.
 
     `jitter` 0.1 waits up to a tenth longer, so that many workers that were lost together do not come back in step.
+    `longest`: the most nanoseconds of a wait, before that.
     """
 
     content: str = ""
@@ -41,6 +42,7 @@ class Link:
     failures: int = 0
     retry_at: int = 0
     jitter: float = 0.0
+    longest: int = wait_after(STEPS)
     chance: random.Random = field(default_factory=random.Random)
 
     def step(self, content: str, now: int) -> Step:
@@ -58,7 +60,9 @@ class Link:
     def failed(self, now: int) -> int:
         """An attempt failed; the moment of the next one."""
         self.failures += 1
-        self.retry_at = now + int(wait_after(self.failures) * (1 + self.chance.uniform(0, self.jitter)))
+        self.retry_at = now + int(
+            min(wait_after(self.failures), self.longest) * (1 + self.chance.uniform(0, self.jitter))
+        )
         self.connected = False
         return self.retry_at
 

@@ -1,0 +1,100 @@
+"""MultiKueue's settings, from Kueue's Configuration and from Quotree's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.configuration import Configuration
+from policies.errors import BadConfiguration
+from policies.multikueue_settings import MultiKueueOptions
+from reconciler.multikueue.assembly import MultiKueueSettings
+from reconciler.multikueue.configured import read_settings
+from scheduling.objects.times import SECOND
+from scheduling.placement.settings import ALL_AT_ONCE, INCREMENTAL
+
+
+def own(**section: Any) -> MultiKueueOptions:
+    top = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration", "reconciler": {"multiKueue": section}}
+    return Configuration.read(top).reconciler.multikueue
+
+
+def read(configuration: dict[str, Any], options: MultiKueueOptions | None = None) -> MultiKueueSettings:
+    found = read_settings(configuration, options or MultiKueueOptions(), "system")
+    assert found is not None
+    return found
+
+
+def test_without_a_word_it_is_as_kueue_has_it() -> None:
+    settings = read({})
+    assert (settings.kept.namespace, settings.kept.allowed.prefix) == ("system", "/etc/multikueue/kubeconfigs")
+    assert settings.kept.providers is None
+    placing = settings.placing
+    assert (placing.origin, placing.worker_lost, placing.collect_every) == ("multikueue", 900 * SECOND, 60 * SECOND)
+    assert (placing.dispatcher, placing.step) == (ALL_AT_ONCE, 3)
+
+
+def test_kueues_configuration_counts() -> None:
+    section = {
+        "gcInterval": "0s",
+        "origin": "here",
+        "workerLostTimeout": "2m",
+        "dispatcherName": INCREMENTAL,
+        "incrementalDispatcherConfig": {"stepSize": 2},
+        "clusterProfile": {"credentialsProviders": [{"name": "p", "execConfig": {"command": "get-token"}}]},
+    }
+    gates = {"MultiKueueClusterProfile": True, "MultiKueueKubeConfigPathValidation": False}
+    settings = read({"multiKueue": section, "featureGates": gates})
+    placing = settings.placing
+    assert (placing.origin, placing.worker_lost, placing.collect_every) == ("here", 120 * SECOND, 0)
+    assert (placing.dispatcher, placing.step) == (INCREMENTAL, 2)
+    assert settings.kept.providers == {"p": {"command": "get-token"}}
+    assert settings.kept.allowed.prefix is None
+
+
+def test_the_gate_switches_it_off() -> None:
+    assert read_settings({"featureGates": {"MultiKueue": False}}, MultiKueueOptions(), "system") is None
+
+
+def test_what_kueue_has_no_place_for_is_ours() -> None:
+    options = own(
+        connection={"probeSeconds": 1, "longestWaitSeconds": 7, "requestsPerSecond": 50, "allowInsecureTLS": True},
+        jobsWithoutManagedBy="Reject",
+        configs=[
+            {
+                "name": "workers",
+                "score": "Weighted",
+                "weights": [{"cluster": "one", "weight": 3}],
+                "selector": {"matchLabels": {"region": "eu"}},
+                "rounds": 4,
+            }
+        ],
+    )
+    settings = read({}, options)
+    assert (settings.pulse.every, settings.pulse.longest_wait, settings.pulse.rate) == (1, 7, 50)
+    assert settings.kept.allowed.insecure
+    assert settings.placing.without_managed_by == "Reject"
+    rules = settings.placing.rules_of("workers")
+    assert (rules.score, rules.weights, rules.rounds) == ("Weighted", {"one": 3}, 4)
+    assert rules.selector.matches({"region": "eu"})
+    assert not rules.selector.matches({})
+    assert settings.placing.rules_of("other").rounds is None
+
+
+@pytest.mark.parametrize(
+    ("section", "at"),
+    [
+        ({"conection": {}}, "reconciler.multiKueue.conection"),
+        ({"connection": {"probeSeconds": 0}}, "reconciler.multiKueue.connection.probeSeconds"),
+        ({"configs": [{"name": "a", "score": "Best"}]}, "reconciler.multiKueue.configs[0].score"),
+        ({"configs": [{"name": "a"}, {"name": "a"}]}, "reconciler.multiKueue.configs[1].name"),
+        ({"configs": [{"name": "a", "weights": [{"cluster": "b", "wieght": 1}]}]}, "configs[0].weights[0].wieght"),
+        ({"configs": [{"name": "a", "selector": {"labels": {}}}]}, "configs[0].selector.labels"),
+        ({"jobsWithoutManagedBy": "Run"}, "reconciler.multiKueue.jobsWithoutManagedBy"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_its_place(section: dict[str, Any], at: str) -> None:
+    with pytest.raises(BadConfiguration) as refused:
+        own(**section)
+    assert at in str(refused.value)

@@ -1,0 +1,158 @@
+"""What is written on a worker, and what comes back: the copy of a Workload, the copy of its job, the job's status.
+
+Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue and the MultiKueue adapters in pkg/controller/jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from policies.dialects.job_shape import at, total
+from policies.dialects.kueue_checks import MULTIKUEUE
+from policies.dialects.kueue_jobs import PREBUILT
+from policies.dialects.kueue_kinds import GROUP, PREFIX
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from reconciler.feed import VERSION
+from reconciler.jobs.job_state import STOPPING
+from reconciler.jobs.kind import JobKind
+from reconciler.jobs.pod_changes import without_labels
+from reconciler.multikueue.remote import ORIGIN
+from scheduling.objects.workload import JOB_UID
+from scheduling.placement.gates import GATE
+from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
+
+_NOT_COPIED = (STOPPING, "kubectl.kubernetes.io/last-applied-configuration", "batch.kubernetes.io/job-tracking")
+_ONLY_HERE = ("selector", "manualSelector", "ttlSecondsAfterFinished")
+"""Of a batch Job's spec: what its own cluster fills in, and what would take a job away before its end was told here."""
+_GATES = "preemptionGates"
+OWNER_NAME = f"{PREFIX}job-owner-name"
+
+
+# -- the Workload ------------------------------------------------------------------------------------------------------
+
+
+def clone_of(workload: Manifest, origin: str, *, gated: bool = False) -> dict[str, Any]:
+    """The Workload to be made on a worker: the same name, labels, annotations and spec, and no owner."""
+    spec = {key: value for key, value in mapping(workload.get("spec")).items() if key != _GATES}
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": "Workload",
+        "metadata": _copied(workload, {ORIGIN: origin}),
+        "spec": deepcopy({**spec, **({_GATES: [{"name": GATE}]} if gated else {})}),
+    }
+
+
+def clone_change(workload: Manifest, clone: Manifest) -> dict[str, Any]:
+    """The merge patch that lets the copy ask for what the Workload asks for; its gates are its own."""
+    here, there = mapping(workload.get("spec")), mapping(clone.get("spec"))
+    keys = dict.fromkeys((*here, *there))
+    return {key: here.get(key) for key in keys if key not in (_GATES, "active") and here.get(key) != there.get(key)}
+
+
+def _copied(thing: Manifest, labels: Mapping[str, str]) -> dict[str, Any]:
+    """Name, labels and annotations, and where they come from."""
+    meta = metadata(thing)
+    uid = text(meta.get("uid")) or ""
+    own = {key: value for key, value in texts(meta.get("labels")).items() if key != JOB_UID}
+    notes = {key: value for key, value in texts(meta.get("annotations")).items() if key not in _NOT_COPIED}
+    notes = {**notes, **({ORIGIN_UID: uid} if uid else {})}
+    return {
+        "name": meta.get("name"),
+        "namespace": meta.get("namespace"),
+        "labels": {**own, **labels},
+        **({"annotations": notes} if notes else {}),
+    }
+
+
+# -- the job -----------------------------------------------------------------------------------------------------------
+
+
+def job_copy(kind: JobKind, job: Manifest, workload: str, origin: str) -> dict[str, Any]:
+    """The job to be made on a worker: suspended, for the copy of the Workload of that name, and run there."""
+    meta = _copied(job, {ORIGIN: origin, PREBUILT: workload})
+    made: dict[str, Any] = deepcopy({key: value for key, value in job.items() if key not in ("metadata", "status")})
+    made["metadata"] = meta
+    _put(made, kind.shape.suspend.path, kind.shape.suspend.on)
+    if kind.shape.managed_by:
+        _take(made, kind.shape.managed_by)
+    if kind.name == "Job":
+        spec = {key: value for key, value in made["spec"].items() if key not in _ONLY_HERE}
+        made["spec"] = {**spec, "template": without_labels(mapping(spec.get("template")), kind.own_labels)}
+    return made
+
+
+def owner_job(kind: JobKind, job: Manifest) -> OwnerJob:
+    """The job here, as placement sees it."""
+    return OwnerJob(
+        kind_text(kind),
+        has_managed_by=bool(kind.shape.managed_by),
+        managed_by=text(at(job, kind.shape.managed_by)) or "" if kind.shape.managed_by else "",
+        suspended=kind.suspended(job),
+        quiet=kind.quiet(job),
+    )
+
+
+def kind_text(kind: JobKind) -> str:
+    """As Kubernetes writes a group, version and kind."""
+    shape = kind.shape
+    return f"{shape.kind.group}/{shape.version}, Kind={shape.kind.kind}"
+
+
+def remote_job(kind: JobKind, job: Manifest | None, remote: Manifest) -> RemoteJob:
+    """The job on a worker, compared with the one here."""
+    running = bool(total(remote, kind.shape.active.counts))
+    told = status_for(kind, job, remote) if job is not None else None
+    news = told is not None and job is not None and told != mapping(job.get("status"))
+    return RemoteJob(news, running, bool(metadata(remote).get("deletionTimestamp")))
+
+
+def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, Any] | None:
+    """What the job here is to say; None while it is not to say anything.
+
+    The end is always told. Before it, a job that somebody here runs says nothing of elsewhere, and one that is
+    suspended here only that it does not run: with a start time its pod template could not be changed any more.
+    """
+    status = mapping(remote.get("status"))
+    if kind.ending(remote) is not None:
+        return status
+    managed_by = kind.shape.managed_by
+    if managed_by and at(job, managed_by) != MULTIKUEUE:
+        return None
+    if kind.suspended(job) and not (kind.suspended(remote) and kind.quiet(remote)):
+        return None
+    return status
+
+
+def settled(kind: JobKind, job: Manifest) -> dict[str, Any]:
+    """Its status where it has stopped and nobody else will tell: no pods, not started."""
+    status = {key: value for key, value in mapping(job.get("status")).items() if key not in _OF_PODS}
+    for path in kind.shape.active.counts:
+        _take(status, path.removeprefix("status."))
+    resumed = kind.shape.active.resumed
+    if resumed:
+        others = [each for each in listing(status.get("conditions")) if mapping(each).get("type") != resumed]
+        stopped = {"type": resumed, "status": "True", "reason": "JobSuspended", "message": "Its worker cluster is lost"}
+        status["conditions"] = [*others, stopped]
+    return status
+
+
+_OF_PODS = ("active", "ready", "terminating", "startTime", "uncountedTerminatedPods")
+
+
+def _put(thing: dict[str, Any], path: str, value: object) -> None:
+    *steps, last = path.split(".")
+    for step in steps:
+        thing = thing.setdefault(step, {})
+    thing[last] = value
+
+
+def _take(thing: dict[str, Any], path: str) -> None:
+    *steps, last = path.split(".")
+    for step in steps:
+        found = thing.get(step)
+        if not isinstance(found, dict):
+            return
+        thing = found
+    thing.pop(last, None)

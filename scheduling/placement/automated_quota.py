@@ -1,0 +1,71 @@
+"""The quota of a manager's ClusterQueue as the sum of what its workers have (quotaManagement: Automated).
+
+Source: Kueue v0.19, gate MultiKueueManagerQuotaAutomation (off by default), KEP-9988.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from scheduling.objects.amounts import plus
+from scheduling.objects.queue_settings import QueueSettings
+
+CONDITION = "MultiKueueManagerQuotaAutomation"
+UNSUPPORTED = "UnsupportedConfiguration"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerQueues:
+    """The queues of one worker: the ClusterQueue of each LocalQueue (`namespace/name`), and the ClusterQueues."""
+
+    local_queues: Mapping[str, str]
+    cluster_queues: Mapping[str, QueueSettings]
+
+
+@dataclass(frozen=True, slots=True)
+class Automation:
+    """The condition, and the nominal quota by resource in base units; None where it stays as it is."""
+
+    holds: bool
+    reason: str
+    message: str
+    quota: Mapping[str, int] | None = None
+
+
+def automation(
+    queue: QueueSettings, local_queues: Collection[str], workers: Iterable[WorkerQueues] | None, *, wanted: bool
+) -> Automation:
+    """For a ClusterQueue with a check of MultiKueue.
+
+    `local_queues` (`namespace/name`) lead to it; those of the same name on the `workers` that are connected lead to the
+    quota there. `workers` None: its MultiKueueConfig does not exist. `wanted`: the config asks for it.
+    """
+    if workers is None:
+        return Automation(False, UNSUPPORTED, "The referenced MultiKueueConfig was not found.")
+    if not wanted:
+        return Automation(False, "NotRequested", "MultiKueue manager quota automation has not been requested.")
+    if len(queue.groups) != 1 or len(queue.groups[0].flavors) != 1:
+        message = "Quota automation requires that the manager-side ClusterQueue has exactly one ResourceFlavor"
+        return Automation(False, UNSUPPORTED, message)
+    total = _total(local_queues, workers)
+    covered = queue.groups[0].resources
+    missing = sorted(total.keys() - covered)
+    if missing:
+        named = " ".join(missing)
+        message = f"manager-side coveredResources is missing resources configured on workers: [{named}]"
+        return Automation(False, UNSUPPORTED, message)
+    message = "ClusterQueue quota is automatically managed based on MultiKueue workers."
+    return Automation(
+        True, "QuotaAutomated", message, {resource: total.get(resource, 0) for resource in sorted(covered)}
+    )
+
+
+def _total(local_queues: Collection[str], workers: Iterable[WorkerQueues]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for worker in workers:
+        reached = {queue for name, queue in worker.local_queues.items() if name in local_queues}
+        for name in reached & worker.cluster_queues.keys():
+            for pair, terms in worker.cluster_queues[name].terms.items():
+                total[pair.resource] = plus(total.get(pair.resource, 0), terms.nominal)
+    return total

@@ -1,0 +1,262 @@
+"""Kueue's tables of MultiKueue: where workloads are placed, who is nominated, and what is cleaned up.
+
+Kueue's reconciler does several writes in one go, ours one step at a time: a case is played until nothing is written any
+more. What only ours writes (the condition PlacedOn, why nobody admitted it) is left out of the comparison.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from policies.dialects.reading import Manifest, mapping
+from reconciler.jobs.batch_job import BATCH
+from reconciler.multikueue.copies import clone_change, clone_of, job_copy, owner_job, remote_job, status_for
+from reconciler.multikueue.remote import ORIGIN
+from scheduling.objects import times
+from scheduling.objects.queue_settings import read_check_settings
+from scheduling.objects.reading import read_workload
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Condition, Workload
+from scheduling.placement import decisions
+from scheduling.placement.gates import with_open_gate
+from scheduling.placement.group import PLACED_ON, Group, Worker
+from scheduling.placement.objects import multikueue_state
+from scheduling.placement.place import place
+from scheduling.placement.settings import REJECT, Placing
+from scheduling.status.eviction import target_for_deactivation
+from scheduling.status.writing import written_status
+from scheduling.world.kueue_configuration import duration
+from tests.conformance.kueue_amounts import suite
+from tests.conformance.suite import Data, Suite, mismatch
+
+NOW = times.parse("2025-01-01T00:00:00Z")
+_ELASTIC, _GATED = "ElasticJobsViaWorkloadSlices", "MultiKueueOrchestratedPreemption"
+_AUTOMATED = "MultiKueueManagerQuotaAutomation"
+_ORDERED = "MultiKueueIncrementalDispatcherRespectConfigOrder"
+GATES = frozenset({_ELASTIC, _GATED, _ORDERED, _AUTOMATED, "WorkloadIdentifierAnnotations"})
+_COMPARED = ("worker1Workloads", "worker1Jobs", "worker2Workloads", "worker2Jobs", "managersWorkloads", "managersJobs")
+
+
+def suites(folder: Path) -> Iterator[Suite]:
+    path = folder / "kueue" / "multikueue" / "TestWlReconcile.json"
+    if path.is_file():
+        yield suite(path, _placed, GATES)
+
+
+# -- the main table ----------------------------------------------------------------------------------------------------
+
+
+class _Played:
+    """The manager's objects and those of its workers; `events` are what people were told."""
+
+    def __init__(self, case: Data) -> None:
+        self.given = case["given"]
+        self.gates = case.get("featureGates") or {}
+        self.name = self.given["reconcileFor"]
+        self.now = times.parse(self.given.get("now")) or NOW
+        self.check = read_check_settings(self.given["admissionCheck"])
+        self.placing = placing_of(case)
+        self.local = _named(self.given.get("managersWorkloads"), self.name)
+        self.deleted = _named(self.given.get("managersDeletedWorkloads"), self.name)
+        self.jobs = {each["metadata"]["name"]: copy.deepcopy(each) for each in self.given.get("managersJobs") or ()}
+        self.workers = {
+            number: {
+                kind: {
+                    each["metadata"]["name"]: copy.deepcopy(each)
+                    for each in self.given.get(f"worker{number}{kind}") or ()
+                }
+                for kind in ("Workloads", "Jobs")
+            }
+            for number in ((1, 2) if self.given.get("useSecondWorker") else (1,))
+        }
+        self.events: list[tuple[str, str]] = []
+
+    def play(self) -> None:
+        if self.local is None and self.deleted is None:
+            return  # it never was here: what is left of it is collected later
+        for _ in range(12):
+            steps = [step for step in place(self._group()) if not isinstance(step, decisions.Again)]
+            written = [self._write(step) for step in steps]
+            if not any(written) or any(map(_ends, steps)):
+                return
+        raise AssertionError("it came to no end")
+
+    @property
+    def _job_name(self) -> str:
+        owners = ((self.local or self.deleted or {}).get("metadata") or {}).get("ownerReferences") or []
+        return owners[0]["name"] if owners else ""
+
+    def _group(self) -> Group:
+        local = read_workload(self.local) if self.local is not None else None
+        state = multikueue_state(local.checks, {self.check.name: self.check}) if local is not None else None
+        job = self.jobs.get(self._job_name)
+        owner = owner_job(BATCH, job) if job is not None else None
+        workers = tuple(self._worker(number, name) for number, name in self._names())
+        return Group(local, state, owner, workers, self.now, self.placing, owned=bool(self._job_name))
+
+    def _names(self) -> list[tuple[int, str]]:
+        configured = self.given["multiKueueConfig"]["spec"]["clusters"]
+        return [(number, f"worker{number}") for number in self.workers if f"worker{number}" in configured]
+
+    def _worker(self, number: int, name: str) -> Worker:
+        held = self.workers[number]
+        clone, job = held["Workloads"].get(self.name), held["Jobs"].get(self._job_name)
+        lost = self.given.get(f"{name}Reconnecting") or self.given.get(f"{name}OnGetError")
+        foreign = any(each is not None and not ours(each) for each in (clone, job))
+        return Worker(
+            name,
+            reachable=not lost,
+            lost_since=times.parse(self.given.get(f"{name}DisconnectedSince")),
+            workload=read_workload(clone) if clone is not None and ours(clone) and not lost else None,
+            job=remote_job(BATCH, self.jobs.get(self._job_name), job) if job and ours(job) and not lost else None,
+            taken=foreign,
+        )
+
+    def _write(self, step: Any) -> bool:
+        """Whether it was carried out."""
+        if isinstance(step, decisions.SetCheck) and step.told:
+            self.events.append(("Warning" if step.warning else "Normal", step.message))
+        if isinstance(
+            step, decisions.Nominate | decisions.Place | decisions.Unplace | decisions.SetCheck | decisions.Finish
+        ):
+            assert self.local is not None
+            before = read_workload(self.local)
+            after = decisions.applied(before, self.check.name, step, self.now)
+            self.local = {**self.local, "status": written_status(after)}
+            return after != before
+        if isinstance(step, decisions.CopyStatus):
+            job, remote = self.jobs[self._job_name], self.workers[int(step.cluster[-1])]["Jobs"][self._job_name]
+            job["status"] = dict(status_for(BATCH, job, remote) or {})
+            return True
+        return not isinstance(step, decisions.Settle) and self._write_there(step)
+
+    def _write_there(self, step: Any) -> bool:
+        number = int(step.cluster[-1])
+        workloads, jobs = self.workers[number]["Workloads"], self.workers[number]["Jobs"]
+        assert self.local is not None or isinstance(step, decisions.DeleteClone | decisions.DeleteJob)
+        match step:
+            case decisions.CreateClone():
+                if self.given.get(f"{step.cluster}OnCreateError") or self.name in workloads:
+                    return False
+                workloads[self.name] = clone_of(self.local or {}, self.placing.origin, gated=self.placing.gated)
+            case decisions.UpdateClone():
+                clone = workloads[self.name]
+                clone["spec"] = {**clone["spec"], **clone_change(self.local or {}, clone)}
+            case decisions.DeleteClone():
+                if self.given.get(f"{step.cluster}OnDeleteError"):
+                    return False
+                del workloads[self.name]
+            case decisions.CreateJob():
+                jobs[self._job_name] = job_copy(BATCH, self.jobs[self._job_name], self.name, self.placing.origin)
+            case decisions.DeleteJob():
+                del jobs[self._job_name]
+            case decisions.EvictRemote():
+                remote = read_workload(workloads[self.name])
+                left = target_for_deactivation(remote, "EvictedOnManagerCluster", step.message, self.now)
+                workloads[self.name]["status"] = written_status(left)
+            case decisions.OpenGate():
+                remote = read_workload(workloads[self.name])
+                opened = replace(remote, gate_states=with_open_gate(remote, self.now))
+                workloads[self.name]["status"] = written_status(opened)
+        return True
+
+    def after(self) -> Data:
+        found: Data = {
+            "managersWorkloads": [self.local] if self.local is not None else [],
+            "managersJobs": [*self.jobs.values()],
+        }
+        for number, held in self.workers.items():
+            for kind, things in held.items():
+                found[f"worker{number}{kind}"] = [*things.values()]
+        return found
+
+
+def _ends(step: Any) -> bool:
+    """Whether the workload's own controller is next."""
+    away = isinstance(step, decisions.SetCheck) and step.state in ("Retry", "Rejected")
+    return away or isinstance(step, decisions.Finish)
+
+
+def _placed(case: Data) -> str | None:
+    played = _Played(case)
+    played.play()
+    found, expect = played.after(), case["expect"]
+    for key in _COMPARED:
+        wrong = mismatch(_compared(expect.get(key)), _compared(found.get(key)))
+        if wrong:
+            return f"{key}: {wrong}"
+    told = [(event["eventType"], event["message"]) for event in expect.get("events") or ()]
+    return mismatch(told, played.events) if "events" in expect else None
+
+
+def _compared(things: list[Data] | None) -> dict[str, Any]:
+    return {each["metadata"]["name"]: _essence(each) for each in things or ()}
+
+
+def _essence(thing: Data) -> Data:
+    """Without times, and what only ours writes. A job here is not started by us while it waits for that on a worker."""
+    meta, spec = thing["metadata"], dict(thing.get("spec") or {})
+    if thing.get("kind") != "Workload":
+        spec.pop("suspend", None)
+        status: Data = dict(thing.get("status") or {})
+        return {"meta": _told_meta(meta), "spec": spec, "status": status}
+    status = written_status(_timeless(read_workload(thing)))
+    status.pop("nominatedClusterNames", None)
+    return {"meta": _told_meta(meta), "spec": spec, "status": status, "nominated": _nominated(thing)}
+
+
+def _told_meta(meta: Data) -> Data:
+    return {key: meta[key] for key in ("labels", "annotations") if meta.get(key)}
+
+
+def _nominated(thing: Data) -> list[str]:
+    return sorted(mapping(thing.get("status")).get("nominatedClusterNames") or [])
+
+
+def _timeless(workload: Workload) -> Workload:
+    kept = sorted((kind, found) for kind, found in workload.conditions.items() if kind != PLACED_ON)
+    return replace(
+        workload,
+        conditions={kind: replace_time(found) for kind, found in kept},
+        checks=tuple(replace(check, since=0) for check in workload.checks),
+        gate_states={name: gate._replace(since=0) for name, gate in workload.gate_states.items()},
+    )
+
+
+def replace_time(condition: Condition) -> Condition:
+    return condition._replace(since=0, generation=0)
+
+
+def ours(thing: Manifest) -> bool:
+    return bool((thing["metadata"].get("labels") or {}).get(ORIGIN))
+
+
+def _named(things: list[Data] | None, name: str) -> Data | None:
+    return next((copy.deepcopy(each) for each in things or () if each["metadata"]["name"] == name), None)
+
+
+def placing_of(case: Data) -> Placing:
+    configured, gates = (case.get("config") or {}).get("multiKueue") or {}, case.get("featureGates") or {}
+    placing = Placing(without_managed_by=REJECT, explain=False)
+    timeout = configured.get("workerLostTimeout")
+    steps = configured.get("incrementalDispatcherConfig") or case["given"].get("incrementalDispatcherConfig") or {}
+    return replace(
+        placing,
+        origin=configured.get("origin") or placing.origin,
+        worker_lost=_duration(timeout) if timeout else placing.worker_lost,
+        dispatcher=configured.get("dispatcherName") or placing.dispatcher,
+        step=steps.get("stepSize") or placing.step,
+        by_name=not gates.get(_ORDERED, True),
+        elastic=gates.get(_ELASTIC, False),
+        gated=gates.get(_GATED, False),
+    )
+
+
+def _duration(text: str) -> int:
+    if text.startswith("PT"):
+        return int(float(text.removeprefix("PT").removesuffix("S")) * SECOND)
+    return duration(text, "workerLostTimeout")

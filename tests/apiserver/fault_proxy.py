@@ -23,12 +23,16 @@ LONGEST_DELAY = 0.3
 
 
 class FaultProxy:
-    """Serves `url`. `faults` is the share of requests that go wrong, from 0 to 1; it may change at any time."""
+    """Serves `url`. `faults` is the share of requests that go wrong, from 0 to 1; it may change at any time.
+
+    `gate` is asked to let each request (method, path) pass, and may take as long as it likes.
+    """
 
     def __init__(self, kubeconfig: Path, faults: float, seed: int) -> None:
         self._config: dict[str, Any] = yaml.safe_load(kubeconfig.read_text())
         cluster = self._config["clusters"][0]["cluster"]
         self.faults = faults
+        self.gate: Callable[[str, str], None] = lambda method, path: None
         self.injected: dict[str, int] = {}
         self.chance = random.Random(seed)
         upstream = urlsplit(cluster["server"])
@@ -89,6 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _pass(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        self.server.proxy.gate(self.command, self.path)
         if "watch=1" in self.path:
             self._watch(self.server.proxy.draw("cut", "hang", "500", "429"))
         else:

@@ -89,10 +89,14 @@ class Described:
         by_name = {each.name: each for each in given}
         if by_name.keys() != {pods.name for pods in self.pods(job)}:
             raise CannotStart(f"quota is assigned to {_names(by_name)}, the job has {_names(self._templates(job))}")
+        if not self._has_switch(job):
+            raise CannotStart(f"there is no place for {self.shape.suspend.path} in the job")
         made = {name: started(template, by_name[name]) for name, template in self._templates(job).items()}
         return Writing(self._patch(job, self._with(job, made, self.shape.suspend.off)))
 
     def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
+        if not self._has_switch(job):
+            return None
         kept = _templates(workload)
         before = {
             name: restored(template, kept[name], self.own_labels)
@@ -115,6 +119,15 @@ class Described:
         except CannotStart:
             return False
         return given is None or all(_placed(self._templates(job), each) for each in given)
+
+    def _has_switch(self, job: Manifest) -> bool:
+        """Whether the switch can be set; where something else is in its way nobody can have meant this kind."""
+        held: object = job
+        for step in self.shape.suspend.steps[:-1]:
+            held = mapping(held).get(step)
+            if not isinstance(held, Mapping | None):
+                return False
+        return True
 
     def _templates(self, job: Manifest) -> dict[str, Mapping[str, Any]]:
         return {pods.name: pods.template for pods in self.pods(job)}

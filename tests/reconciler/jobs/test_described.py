@@ -1,0 +1,298 @@
+"""Kinds of jobs that are known by their descriptions: what their status says, and what is written of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cluster.actions import Patch
+from policies.dialects.job_shape import Active, JobShape, PodSetPath, Ready, Sign, Switch
+from policies.objects import GroupKind
+from reconciler.jobs.composed import composed, workload_key
+from reconciler.jobs.described import Described
+from reconciler.jobs.kind import Ending, JobKind
+from reconciler.jobs.kinds import SHIPPED
+from reconciler.jobs.life import managed, steps
+from reconciler.jobs.pod_changes import CannotStart
+from reconciler.jobs.step import Step
+from scheduling.objects.reading import read_workload
+from scheduling.objects.workload import Admission, Assignment, Workload
+from scheduling.status.eviction import preempt
+from scheduling.status.reservation import reserve, sync_admitted
+from scheduling.status.writing import written_status
+from tests.merging import merged
+from tests.reconciler.jobs.world import AROUND, NOW, K, template
+
+GROUPS = {"JobSet": "jobset.x-k8s.io", "RayJob": "ray.io", "RayCluster": "ray.io", "RayService": "ray.io"}
+ROLES = {
+    "TFJob": "tfReplicaSpecs",
+    "PaddleJob": "paddleReplicaSpecs",
+    "PyTorchJob": "pytorchReplicaSpecs",
+    "XGBoostJob": "xgbReplicaSpecs",
+    "MPIJob": "mpiReplicaSpecs",
+    "JAXJob": "jaxReplicaSpecs",
+}
+CLUSTER = {
+    "headGroupSpec": {"template": template()},
+    "workerGroupSpecs": [{"groupName": "small", "replicas": 2, "template": template()}],
+}
+SPECS: dict[str, dict[str, Any]] = {
+    "JobSet": {
+        "suspend": True,
+        "replicatedJobs": [
+            {"name": "lead", "replicas": 1, "template": {"spec": {"template": template()}}},
+            {"name": "work", "replicas": 2, "template": {"spec": {"parallelism": 3, "template": template()}}},
+        ],
+    },
+    **{
+        kind: {"runPolicy": {"suspend": True}, where: {"Worker": {"replicas": 2, "template": template()}}}
+        for kind, where in ROLES.items()
+    },
+    "RayJob": {"suspend": True, "rayClusterSpec": CLUSTER},
+    "RayCluster": {"suspend": True, **CLUSTER},
+    "RayService": {"rayClusterConfig": {"suspend": True, **CLUSTER}},
+}
+
+
+def kind(name: str) -> JobKind:
+    return SHIPPED[GroupKind(GROUPS.get(name, "kubeflow.org"), name)]
+
+
+def job(name: str, status: dict[str, Any] | None = None, **labels: str) -> dict[str, Any]:
+    shape = kind(name).shape
+    meta = {"name": "j", "namespace": "ns", "uid": "u", "resourceVersion": "7"}
+    return {
+        "apiVersion": f"{shape.kind.group}/{shape.version}",
+        "kind": name,
+        "metadata": {**meta, "labels": {f"{K}queue-name": "q", **labels}},
+        "spec": SPECS[name],
+        "status": status or {},
+    }
+
+
+def conditions(**said: str) -> dict[str, Any]:
+    return {"conditions": [{"type": kind, "status": status, "message": "told"} for kind, status in said.items()]}
+
+
+def stored(name: str, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The Workload of a job as it is made."""
+    made = composed(kind(name), manifest, AROUND)
+    assert made is not None
+    return {**made, "metadata": {**made["metadata"], "resourceVersion": "3", "uid": "w"}}
+
+
+def admitted(workload: dict[str, Any]) -> Workload:
+    names = [each["name"] for each in workload["spec"]["podSets"]]
+    given = tuple(Assignment(name, {"cpu": "spot"}, {"cpu": 1000}, None) for name in names)
+    return sync_admitted(reserve(read_workload(workload), Admission("cq", given), NOW), NOW)
+
+
+def started(name: str) -> tuple[dict[str, Any], dict[str, Any], Workload]:
+    """A job that was admitted and runs, its Workload, and the same as decisions see it."""
+    suspended = job(name)
+    workload = stored(name, suspended)
+    read = admitted(workload)
+    write = kind(name).starting(suspended, read, AROUND)
+    assert write is not None
+    return merged(suspended, write.patch.body), {**workload, "status": written_status(read)}, read
+
+
+def after(manifest: dict[str, Any], step: Step) -> dict[str, Any]:
+    """What a step's patch makes of an object."""
+    assert isinstance(step.action, Patch)
+    return merged(manifest, step.action.body)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_start_sets_the_switch_and_places_each_template_and_a_stop_takes_both_back(name: str) -> None:
+    running, workload, read = started(name)
+    pods = Described(kind(name).shape).pods(running)
+
+    assert not kind(name).suspended(running)
+    assert kind(name).runs_as_admitted(running, read, AROUND)
+    assert [each.template["spec"]["nodeSelector"] for each in pods] == [{"tier": "spot"}] * len(pods)
+    assert steps(kind(name), running, workload, read, replace(AROUND, pods_ready=False), NOW) == []
+
+    (stop,) = steps(kind(name), running, workload, preempt(read, "InClusterQueue", "away", NOW), AROUND, NOW)
+    assert (stop.reason, stop.message) == ("Stopped", "away")
+    assert after(running, stop) == job(name)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_job_that_runs_without_a_workload_is_suspended_and_queued_when_its_pods_are_gone(name: str) -> None:
+    switch = kind(name).shape.suspend.steps
+    running = merged(job(name), _nested(switch, False))
+    (step,) = steps(kind(name), running, None, None, AROUND, NOW)
+
+    assert after(running, step) == job(name)
+    (made,) = steps(kind(name), job(name), None, None, AROUND, NOW)
+    assert (made.reason, made.message) == (
+        "CreatedWorkload",
+        f"Created Workload: {workload_key(kind(name), job(name))}",
+    )
+
+
+def _nested(path: tuple[str, ...], value: object) -> dict[str, Any]:
+    made: Any = value
+    for step in reversed(path):
+        made = {step: made}
+    return dict(made)
+
+
+ACTIVE = {"replicaStatuses": {"Worker": {"active": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "quiet"),
+    [
+        ("JobSet", {}, True),
+        ("JobSet", {"replicatedJobsStatus": [{"name": "lead"}, {"name": "work", "active": 1}]}, False),
+        ("JobSet", conditions(Suspended="False"), False),
+        ("JobSet", conditions(Suspended="True"), True),
+        *((kind, ACTIVE, False) for kind in ROLES),
+        ("PyTorchJob", {"replicaStatuses": {"Worker": {"active": 0, "succeeded": 2}}}, True),
+        ("RayJob", {}, True),
+        ("RayJob", {"jobDeploymentStatus": "Suspending"}, False),
+        ("RayJob", {"jobDeploymentStatus": "Suspended"}, True),
+        ("RayCluster", {}, True),
+        ("RayCluster", {"state": "ready"}, False),
+        ("RayCluster", {"availableWorkerReplicas": 1}, False),
+        ("RayCluster", {"state": "suspended"}, True),
+        ("RayService", conditions(Ready="True"), False),
+        ("RayService", conditions(Ready="False"), True),
+    ],
+)
+def test_it_has_pods_as_long_as_its_status_says(name: str, status: dict[str, Any], quiet: bool) -> None:
+    assert kind(name).quiet(job(name, status)) is quiet
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "ending"),
+    [
+        ("JobSet", conditions(Completed="True"), Ending("Succeeded", "told")),
+        ("JobSet", conditions(Failed="True"), Ending("Failed", "told")),
+        ("JobSet", conditions(Completed="False"), None),
+        *((kind, conditions(Running="False", Succeeded="True"), Ending("Succeeded", "told")) for kind in ROLES),
+        *((kind, conditions(Failed="True"), Ending("Failed", "told")) for kind in ROLES),
+        (
+            "RayJob",
+            {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED", "message": "done"},
+            Ending("Succeeded", "done"),
+        ),
+        ("RayJob", {"jobDeploymentStatus": "Complete", "jobStatus": "STOPPED"}, Ending("Failed", "")),
+        ("RayJob", {"jobDeploymentStatus": "Failed", "message": "lost"}, Ending("Failed", "lost")),
+        ("RayJob", {"jobDeploymentStatus": "Running", "jobStatus": "SUCCEEDED"}, None),
+        ("RayCluster", {"state": "failed"}, None),
+    ],
+)
+def test_it_ends_as_its_status_says(name: str, status: dict[str, Any], ending: Ending | None) -> None:
+    assert kind(name).ending(job(name, status)) == ending
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "ready"),
+    [
+        ("JobSet", {"replicatedJobsStatus": [{"name": "lead", "ready": 1}, {"name": "work", "ready": 1}]}, False),
+        ("JobSet", {"replicatedJobsStatus": [{"name": "lead", "succeeded": 1}, {"name": "work", "ready": 2}]}, True),
+        *((kind, conditions(Created="True"), False) for kind in ROLES),
+        *((kind, conditions(Running="True"), True) for kind in ROLES),
+        ("RayJob", {"rayClusterStatus": {"state": "ready"}}, True),
+        ("RayJob", {"rayClusterStatus": {}}, False),
+        ("RayCluster", {"state": "ready"}, True),
+        ("RayService", conditions(Ready="True"), True),
+        ("RayService", {}, False),
+    ],
+)
+def test_its_pods_are_ready_as_its_status_says(name: str, status: dict[str, Any], ready: bool) -> None:
+    assert kind(name).ready(job(name, status)) is ready
+
+
+def test_of_a_job_set_the_pods_of_jobs_that_succeeded_are_given_back() -> None:
+    done = [{"name": "lead", "succeeded": 0}, {"name": "work", "succeeded": 1}]
+
+    assert kind("JobSet").reclaimable(job("JobSet", {"replicatedJobsStatus": done})) == {"work": 3}
+    assert kind("PyTorchJob").reclaimable(job("PyTorchJob", ACTIVE)) == {}
+
+
+def test_a_job_whose_pod_sets_changed_after_admission_cannot_start() -> None:
+    read = admitted(stored("JobSet", job("JobSet")))
+    fewer = merged(job("JobSet"), {"spec": {"replicatedJobs": SPECS["JobSet"]["replicatedJobs"][:1]}})
+
+    with pytest.raises(CannotStart, match="quota is assigned to lead, work, the job has lead"):
+        kind("JobSet").starting(fewer, read, AROUND)
+
+
+def test_who_was_started_by_hand_is_stopped() -> None:
+    workload = stored("PyTorchJob", job("PyTorchJob"))
+    by_hand = merged(job("PyTorchJob"), {"spec": {"runPolicy": {"suspend": False}}})
+
+    (step,) = steps(kind("PyTorchJob"), by_hand, workload, admitted(workload), AROUND, NOW)
+    assert step.message == "Not started as it was admitted"
+
+
+def test_the_quota_of_a_preempted_job_is_kept_until_its_pods_are_gone() -> None:
+    running, workload, read = started("RayJob")
+    evicted = preempt(read, "InClusterQueue", "away", NOW)
+    halted = merged(job("RayJob"), {"status": {"jobDeploymentStatus": "Suspending"}})
+
+    assert steps(kind("RayJob"), halted, workload, evicted, AROUND, NOW) == []
+    gone = merged(running, {"status": {"jobDeploymentStatus": "Suspended"}, "spec": SPECS["RayJob"]})
+    (restored,) = steps(kind("RayJob"), gone, workload, evicted, AROUND, NOW)
+    (step,) = steps(kind("RayJob"), after(gone, restored), workload, evicted, AROUND, NOW)
+    told = after({"metadata": {}, "status": workload["status"]}, step)["status"]["conditions"]
+    assert {each["type"]: each["status"] for each in told}["QuotaReserved"] == "False"
+
+
+def test_a_prebuilt_workload_is_taken_by_kinds_that_can() -> None:
+    named = {f"{K}prebuilt-workload-name": "mine"}
+
+    assert workload_key(kind("RayCluster"), job("RayCluster", **named)) == "ns/mine"
+    assert workload_key(kind("JAXJob"), job("JAXJob", **named)).startswith("ns/jaxjob-j-")
+    assert steps(kind("RayCluster"), job("RayCluster", **named), None, None, AROUND, NOW) == []
+
+
+def test_a_ray_job_in_a_cluster_of_others_and_a_job_of_a_queued_job_are_left_alone() -> None:
+    elsewhere = merged(job("RayJob"), {"spec": {"clusterSelector": {"ray.io/cluster": "c"}}})
+    owner = {"apiVersion": "example.com/v1", "kind": "Train", "name": "t", "uid": "u", "controller": True}
+    owned = merged(job("RayCluster"), {"metadata": {"ownerReferences": [owner]}})
+    train = GroupKind("example.com", "Train")
+
+    assert not managed(kind("RayJob"), elsewhere, AROUND)
+    assert managed(kind("RayCluster"), owned, AROUND)
+    assert not managed(kind("RayCluster"), owned, replace(AROUND, described=frozenset({train})))
+
+
+def test_a_description_without_signs_is_ready_at_once_never_ends_and_has_no_pods() -> None:
+    shape = JobShape(
+        kind=GroupKind("example.com", "Train"),
+        version="v1",
+        plural="trains",
+        pod_sets=(PodSetPath("main", "spec.pod"),),
+        suspend=Switch("spec.state", "Halted", "Going"),
+    )
+    train = {"spec": {"state": "Halted", "pod": template()}, "status": {"anything": 1}}
+
+    assert Described(shape).ready(train)
+    assert Described(shape).quiet(train)
+    assert Described(shape).ending(train) is None
+    assert Described(shape).reclaimable(train) == {}
+    counted = replace(shape, ready=Ready(counts=("status.anything",)))
+    assert Described(counted).ready(train)
+    assert not Described(counted).ready({**train, "status": {}})
+    restless = replace(shape, active=Active(sign=Sign(fields={"status.anything": (1,)})))
+    assert not Described(restless).quiet(train)
+
+
+@pytest.mark.parametrize("nonsense", [None, 3, "x", [], [3], {"a": 3}, {"": []}])
+@pytest.mark.parametrize("name", SPECS)
+def test_nonsense_in_a_job_is_no_fault_of_ours(name: str, nonsense: object) -> None:
+    for odd in ({**job(name), "spec": nonsense}, {**job(name), "status": nonsense}):
+        for key in SPECS[name]:
+            spec = {**SPECS[name], key: nonsense}
+            each = {**odd, "spec": spec} if odd["spec"] is SPECS[name] else odd
+            steps(kind(name), each, None, None, AROUND, NOW)
+            kind(name).ready(each)
+            kind(name).reclaimable(each)
+            kind(name).stopping(each, stored(name, job(name)), True)

@@ -25,13 +25,22 @@ from scheduling.objects.workload import Workload
 
 
 class JobSide:
-    """`others` are kinds whose Workloads another side looks after, also when their owner is gone."""
+    """`others` are kinds whose Workloads another side looks after, also when their owner is gone. `every`: jobs that
+    name no queue are followed, too.
+    """
 
-    def __init__(self, stored: Look, kinds: Iterable[JobKind] = (BATCH,), others: Iterable[GroupKind] = ()) -> None:
+    def __init__(
+        self,
+        stored: Look,
+        kinds: Iterable[JobKind] = (BATCH,),
+        others: Iterable[GroupKind] = (),
+        *,
+        every: bool = False,
+    ) -> None:
         self._kinds = {kind.name: kind for kind in kinds}
         self._others = frozenset(others)
         self._described = frozenset(kind.shape.kind for kind in self._kinds.values())
-        self.followed: tuple[Followed, ...] = tuple(map(_followed, self._kinds.values()))
+        self.followed: tuple[Followed, ...] = tuple(_followed(kind, every) for kind in self._kinds.values())
         self.around = JobSurroundings(described=self._described)
         self._stored = stored
         self._jobs: dict[Key, Packed] = {}
@@ -108,14 +117,16 @@ class JobSide:
         return found.aside.manifest(), found.value
 
 
-def jobs_of(kinds: Iterable[JobKind], others: Iterable[GroupKind] = ()) -> Callable[[Look], JobSide]:
+def jobs_of(
+    kinds: Iterable[JobKind], others: Iterable[GroupKind] = (), *, every: bool = False
+) -> Callable[[Look], JobSide]:
     """What makes the side of these kinds."""
     chosen, left = tuple(kinds), tuple(others)
-    return lambda stored: JobSide(stored, chosen, left)
+    return lambda stored: JobSide(stored, chosen, left, every=every)
 
 
-def _followed(kind: JobKind) -> Followed:
-    return Followed(kind.name, kind.resource, Packed.of, ignore, ignore, labelled=QUEUE_NAME)
+def _followed(kind: JobKind, every: bool) -> Followed:
+    return Followed(kind.name, kind.resource, Packed.of, ignore, ignore, labelled=None if every else QUEUE_NAME)
 
 
 def _turn(kind: JobKind, job: Key, workload: str, step: Step) -> Turn:

@@ -19,8 +19,8 @@ from cluster.errors import Conflict, NotFound
 from reconciler.call import Call
 from reconciler.feed import FOLLOWED, Followed, Key, Listed, Seen, Surroundings, by_kind
 from reconciler.job_side import JobSide
-from reconciler.jobs.step import JobSurroundings
 from reconciler.known import Known
+from reconciler.managed_jobs import ManagedJobs, Selection
 from reconciler.neighbourhood import concerned, lifecycle_of
 from reconciler.patches import ADMISSION_MANAGER, alike, spec_patch, status_patch
 from reconciler.retries import Retries, refused
@@ -52,8 +52,8 @@ class Loop:
     """`write` carries an action out and tells the inbox. `may_write`: see cluster.lease. `relist` has all objects of a
     kind read anew, None where nobody else ever writes. `inherits`: see `Succession`.
 
-    `sides` look after what is not a Workload. `waiting`: how long pods are waited for, None for ever. `with_statuses`:
-    queues show what they hold, Events what happens. `clock` gives the moment in nanoseconds.
+    `sides` look after what is not a Workload. `waiting`: how long pods are waited for, None for ever. `managed`: which
+    jobs. `with_statuses`: queues show what they hold, Events what happens. `clock` gives the moment in nanoseconds.
     """
 
     world: World
@@ -63,6 +63,7 @@ class Loop:
     relist: Callable[[Followed], None] | None = None
     sides: Sequence[MakeSide] = (JobSide,)
     waiting: WaitForPodsReady | None = None
+    managed: ManagedJobs = field(default_factory=ManagedJobs)
     with_statuses: bool = True
     clock: Callable[[], int] = time.time_ns
     inbox: queue.SimpleQueue[Message] = field(default_factory=queue.SimpleQueue)
@@ -84,6 +85,7 @@ class Loop:
         self.dirty: dict[str, None] = {}
         self.alarms: list[tuple[int, str]] = []
         self.surroundings = Surroundings()
+        self.selected = Selection(self.managed, self.world)
         self.retries = Retries(self.clock)
         self.unfinished = False
         self.succession = Succession(
@@ -209,16 +211,16 @@ class Loop:
 
     def _renew_jobs(self) -> None:
         """What Jobs are started and prioritized by has changed."""
-        classes, flavors = self.surroundings.classes(), self.world.state.flavors
+        around = self.selected.around(self.surroundings.classes(), pods_ready=self.waiting is not None)
         for side in self.beside:
-            side.renew(JobSurroundings(classes, flavors, pods_ready=self.waiting is not None))
+            side.renew(around)
 
     def _change(self, followed: Followed, seen: Seen) -> None:
         if seen.value is None:
             followed.drop(self.world, seen.key[1], self._now())
         else:
             followed.put(self.world, seen.value, self._now())
-        if followed.kind == "ResourceFlavor":
+        if followed.kind == "ResourceFlavor" or self.selected.outdated(seen.key[1]):
             self._renew_jobs()
         for workload in concerned(self.world, *seen.key):
             self.dirty[workload.key] = None

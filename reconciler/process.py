@@ -5,22 +5,31 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from cluster.client import Cluster
+from cluster.resource import PODS
+from policies.dialects.core import POD
 from reconciler.call import asked
 from reconciler.follow import follow
-from reconciler.job_side import jobs_of
+from reconciler.job_side import JobSide, jobs_of
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kind import JobKind
 from reconciler.loop import Loop, Message
+from reconciler.managed_jobs import ManagedJobs
+from reconciler.multikueue.assembly import MultiKueue, MultiKueueSettings
 from reconciler.permit import Permit
+from reconciler.pod_side import FOLLOWED_PODS, PodSide
+from reconciler.retention import Retention, RetentionSide
+from reconciler.side import MakeSide
+from reconciler.usage_side import UsageSide
 from reconciler.witness import Nobody, Witness
 from reconciler.writer import Writer
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import DEFAULT, Counting
+from scheduling.queues.consumption import Consumption, Fading
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.world.world import World
@@ -31,13 +40,34 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How it decides; `waiting` None: pods may take for ever to be ready. `kinds` are the jobs that it queues."""
+    """How it decides; `waiting` None: pods may take for ever to be ready. `kinds` are the jobs that it queues, `jobs`
+    which of them; `pods`: Pods that name a queue, too. `fading`: LocalQueues are told apart by what they used of late.
+    """
 
     options: Options = field(default_factory=Options)
     ordering: Ordering = field(default_factory=Ordering)
     counting: Counting = DEFAULT
     waiting: WaitForPodsReady | None = None
     kinds: tuple[JobKind, ...] = (BATCH,)
+    jobs: ManagedJobs = field(default_factory=ManagedJobs)
+    fading: Fading | None = None
+    retention: Retention = field(default_factory=Retention)
+    pods: bool = True
+    multikueue: MultiKueueSettings | None = None
+
+
+def _sides(settings: Settings, world: World) -> Iterator[MakeSide]:
+    """What looks after all that."""
+    yield jobs_of(settings.kinds, (POD,) if settings.pods else (), every=settings.jobs.without_queue)
+    if settings.pods:
+        yield PodSide
+    if settings.fading is not None:
+        yield lambda _: UsageSide(world)
+    if settings.retention != Retention():
+        places = {kind.shape.kind: (kind.name, kind.resource) for kind in settings.kinds}
+        if settings.pods:
+            places[POD] = (FOLLOWED_PODS.kind, PODS)
+        yield lambda look: RetentionSide(look, settings.retention, places)
 
 
 class Reconciler:
@@ -59,8 +89,10 @@ class Reconciler:
         self._lease = lease
         self._ended = threading.Event()
         may_write: Callable[[], bool] = lease.held if lease is not None else lambda: not self._ended.is_set()
-        world = World(settings.options, settings.ordering, settings.counting)
+        consumption = Consumption(settings.fading) if settings.fading is not None else None
+        world = World(settings.options, settings.ordering, settings.counting, consumption)
         inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self.away = self._multikueue(settings, inbox.put, may_write)
         self._writer = Writer(cluster, inbox.put, may_write, writes)
         write, read, relist = self._writer.write, self._writer.read, self._writer.relist
         self.loop = Loop(
@@ -69,16 +101,28 @@ class Reconciler:
             read,
             may_write,
             relist,
-            sides=(jobs_of(settings.kinds),),
+            sides=(*_sides(settings, world), *(self.away.sides if self.away is not None else ())),
             waiting=settings.waiting,
+            managed=settings.jobs,
             inbox=inbox,
             witness=witness(world),
             inherits=lease.inherits if lease is not None else lambda: False,
         )
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
+    def _multikueue(
+        self, settings: Settings, post: Callable[[Message], None], may_write: Callable[[], bool]
+    ) -> MultiKueue | None:
+        """What sends work to other clusters, where that is asked for."""
+        if settings.multikueue is None:
+            return None
+        jobs = JobSide(lambda _: None, settings.kinds).followed
+        return MultiKueue(self._cluster, settings.multikueue, post, may_write, jobs)
+
     def start(self) -> None:
         """Begin to follow; returns at once."""
+        if self.away is not None:
+            self.away.start()
         self._reflectors = follow(self._cluster, self.loop.inbox.put, self.loop.followed.values())
         if self._lease is not None:
             self._lease.start()
@@ -90,6 +134,8 @@ class Reconciler:
         for reflector in self._reflectors:
             reflector.stop(timeout=0)
         self._thread.join(timeout=10)
+        if self.away is not None:
+            self.away.stop()
         self._writer.close()
         if self._lease is not None:
             self._lease.stop()

@@ -70,6 +70,8 @@ def managed(kind: JobKind, job: Manifest, around: JobSurroundings) -> bool:
     """Whether it is queued by itself: it names a queue, and no other job of a known kind is queued for it."""
     if not queue_of(job) and not around.without_queue:
         return False
+    if not around.selected(text(metadata(job).get("namespace")) or ""):
+        return False
     if kind.shape.unless and at(job, kind.shape.unless):
         return False
     return not (around.parent_queued and managed_owner(metadata(job), around.described))

@@ -7,11 +7,12 @@ here again. Other sections are for others to read. Source: Kueue v0.19, apis/con
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.errors import BadConfiguration
-from policies.kueue_configuration.defaults import TIMEOUT
+from policies.kueue_configuration.defaults import TIMEOUT, defaulted
 from policies.kueue_configuration.durations import nanoseconds
 from policies.kueue_configuration.grammar import no_duration
 from policies.quantity import BadQuantity, Quantity
@@ -19,6 +20,7 @@ from policies.requests import Transformation
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import Counting
 from scheduling.objects.times import SECOND
+from scheduling.queues.consumption import Fading
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.requeue import Backoff
 
@@ -53,6 +55,19 @@ def read_ordering(configuration: Manifest) -> Ordering:
     waiting = mapping(configuration.get("waitForPodsReady"))
     timestamp = _told(waiting.get("requeuingStrategy")).get("timestamp", "Eviction")
     return Ordering(by_eviction=timestamp == "Eviction")
+
+
+def read_fading(configuration: Manifest) -> Fading | None:
+    """The section `admissionFairSharing`; None where LocalQueues are not told apart by what they used."""
+    section = defaulted(configuration).get("admissionFairSharing")
+    if section is None:
+        return None
+    at = "admissionFairSharing"
+    return Fading(
+        duration(section["usageHalfLifeTime"], f"{at}.usageHalfLifeTime"),
+        duration(section["usageSamplingInterval"], f"{at}.usageSamplingInterval"),
+        {resource: Fraction(str(weight)) for resource, weight in mapping(section.get("resourceWeights")).items()},
+    )
 
 
 def duration(value: object, at: str) -> int:

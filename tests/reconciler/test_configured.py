@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +11,13 @@ import pytest
 from cluster.lease import LeaseTimes
 from policies.errors import BadConfiguration
 from reconciler.configured import Configured, read_configured
+from reconciler.keys import KEYS, Key, Use, idle_keys, table
 from reconciler.process import Settings
+from reconciler.retention import Retention
+from scheduling.objects.times import SECOND
+from scheduling.queues.consumption import Fading
+
+NAME = "kubernetes.io/metadata.name"
 
 
 def read(**sections: Any) -> Configured:
@@ -57,7 +65,6 @@ def test_kueues_own_file_can_be_used_and_what_means_nothing_here_is_named() -> N
     )
 
     assert configured.idle == (
-        "namespace",
         "health",
         "leaderElection.leaderElect",
         "leaderElection.resourceName",
@@ -91,11 +98,11 @@ def test_an_unknown_key_is_refused_with_the_nearest_known(sections: dict[str, An
 @pytest.mark.parametrize(
     ("sections", "at"),
     [
-        ({"manageJobsWithoutQueueName": True}, "manageJobsWithoutQueueName"),
-        ({"waitForPodsReady": {"blockAdmission": True}}, "waitForPodsReady.blockAdmission"),
-        ({"admissionFairSharing": {"usageHalfLifeTime": "1h"}}, "admissionFairSharing"),
         ({"multiKueue": {"origin": "here"}}, "multiKueue"),
-        ({"resources": {"deviceClassMappings": [{"name": "gpu"}]}}, "resources.deviceClassMappings"),
+        (
+            {"resources": {"deviceClassMappings": [{"name": "gpu", "deviceClassNames": ["gpu.example.com"]}]}},
+            "resources.deviceClassMappings",
+        ),
     ],
 )
 def test_what_would_decide_otherwise_and_is_not_there_yet_is_refused(sections: dict[str, Any], at: str) -> None:
@@ -103,6 +110,71 @@ def test_what_would_decide_otherwise_and_is_not_there_yet_is_refused(sections: d
         read(**sections)
 
     assert refused.value.at == at
+
+
+def test_jobs_are_managed_everywhere_but_in_the_namespaces_of_the_system_and_of_kueue() -> None:
+    jobs = read(namespace="queues").settings.jobs
+
+    assert not jobs.without_queue
+    assert [jobs.selector.matches({NAME: name}) for name in ("team", "kube-system", "queues", "kueue-system")] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_which_jobs_are_managed_can_be_told() -> None:
+    selector = {"matchLabels": {"batch": "yes"}}
+    jobs = read(manageJobsWithoutQueueName=True, managedJobsNamespaceSelector=selector).settings.jobs
+
+    assert jobs.without_queue
+    assert (jobs.selector.matches({"batch": "yes"}), jobs.selector.matches({})) == (True, False)
+
+
+def test_admission_fair_sharing_is_on_where_it_has_a_section() -> None:
+    weights = {"cpu": 0.1, "memory": 2}
+    fading = read(admissionFairSharing={"usageHalfLifeTime": "1h", "resourceWeights": weights}).settings.fading
+
+    assert read().settings.fading is None
+    assert fading == Fading(3600 * SECOND, 300 * SECOND, {"cpu": Fraction(1, 10), "memory": Fraction(2)})
+
+
+def test_retention_and_one_at_a_time_are_read() -> None:
+    configured = read(
+        objectRetentionPolicies={"workloads": {"afterFinished": "1h", "afterDeactivatedByKueue": "0s"}},
+        waitForPodsReady={"blockAdmission": True},
+    )
+
+    assert read().settings.retention == Retention()
+    assert configured.settings.retention == Retention(3600 * SECOND, 0)
+    assert configured.settings.waiting is not None
+    assert (configured.settings.waiting.one_at_a_time, configured.settings.waiting.timeout) == (True, 1800)
+
+
+def test_metrics_can_be_left_out() -> None:
+    without = {"enableClusterQueueResources": False, "localQueueMetrics": {"enable": False}}
+
+    assert (read().resources, read().local_queues) == (True, True)
+    assert (read(metrics=without).resources, read(metrics=without).local_queues) == (False, False)
+
+
+def test_every_key_is_named_once_and_the_documentation_has_them_all() -> None:
+    paths = [key.path for key in KEYS]
+
+    assert len(paths) == len(set(paths))
+    assert not [path for path in paths if any(path.startswith(f"{other}.") for other in paths)]
+    assert table() in (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("key", [key for key in KEYS if key.use is Use.IDLE], ids=lambda key: key.path)
+def test_what_is_idle_says_why_and_may_stand_there(key: Key) -> None:
+    section: Any = "x"
+    for part in reversed(key.path.split(".")):
+        section = {part: section}
+
+    assert key.why
+    assert list(idle_keys(section)) == [key.path]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,56 @@
+"""Which jobs are managed: those in selected namespaces, and of these maybe also those that name no queue.
+
+Source: Kueue v0.19, manageJobsWithoutQueueName and managedJobsNamespaceSelector (which is always respected).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from policies.dialects.reading import Manifest
+from policies.kueue_configuration.defaults import defaulted
+from reconciler.jobs.step import JobSurroundings
+from scheduling.objects.priority import PriorityClasses
+from scheduling.objects.selectors import LabelSelector, read_label_selector
+from scheduling.world.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedJobs:
+    """`selector` is about namespaces."""
+
+    selector: LabelSelector = field(default_factory=LabelSelector)
+    without_queue: bool = False
+
+
+def read_managed_jobs(configuration: Manifest) -> ManagedJobs:
+    """Of a Configuration that has no faults."""
+    selector = read_label_selector(defaulted(configuration)["managedJobsNamespaceSelector"])
+    return ManagedJobs(selector or LabelSelector(), configuration.get("manageJobsWithoutQueueName") is True)
+
+
+class Selection:
+    """Answers which namespaces are selected, by their labels. One that is not known yet is not: its jobs wait."""
+
+    def __init__(self, managed: ManagedJobs, world: World) -> None:
+        self._managed = managed
+        self._world = world
+        self._answered: dict[str, bool] = {}
+
+    def around(self, classes: PriorityClasses, *, pods_ready: bool) -> JobSurroundings:
+        """What jobs stand in, as things are now; `pods_ready`: the condition PodsReady is kept."""
+        flavors, without_queue = self._world.state.flavors, self._managed.without_queue
+        return JobSurroundings(classes, flavors, self.selects, without_queue, pods_ready=pods_ready)
+
+    def selects(self, namespace: str) -> bool:
+        self._answered[namespace] = self._holds(namespace)
+        return self._answered[namespace]
+
+    def outdated(self, namespace: str) -> bool:
+        """Whether what was answered about it holds no more; that is told once."""
+        answered = self._answered.pop(namespace, None)
+        return answered is not None and answered != self._holds(namespace)
+
+    def _holds(self, namespace: str) -> bool:
+        selector, labels = self._managed.selector, self._world.queues.namespaces.get(namespace)
+        return not selector.requirements or (labels is not None and selector.matches(labels))

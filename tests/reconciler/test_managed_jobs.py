@@ -1,0 +1,85 @@
+"""Jobs are managed in selected namespaces, as the labels of these are now."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reconciler.feed import QUEUE_NAME
+from reconciler.job_side import jobs_of
+from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.life import managed
+from reconciler.managed_jobs import ManagedJobs, Selection, read_managed_jobs
+from scheduling.objects.priority import PriorityClasses
+from scheduling.objects.selectors import read_label_selector
+from scheduling.world.world import World
+from tests.reconciler.jobs.world import job
+
+BATCHES = ManagedJobs(read_label_selector({"matchLabels": {"batch": "yes"}}), without_queue=True)
+
+
+def selection(managed_jobs: ManagedJobs = BATCHES) -> tuple[Selection, World]:
+    world = World()
+    return Selection(managed_jobs, world), world
+
+
+def test_without_a_selector_every_namespace_is_selected_also_before_it_is_known() -> None:
+    assert selection(ManagedJobs())[0].selects("ns")
+
+
+def test_a_namespace_that_is_not_known_yet_is_not_selected_and_when_it_is_jobs_are_looked_at_again() -> None:
+    selected, world = selection()
+    assert not selected.selects("ns")
+    assert not selected.outdated("ns")
+
+    assert not selected.selects("ns")
+    world.put_namespace("ns", {"batch": "yes"})
+    assert selected.outdated("ns")
+    assert selected.selects("ns")
+    assert not selected.outdated("ns")
+
+
+def test_nobody_is_looked_at_again_for_a_namespace_that_nobody_asked_for_or_that_stays_as_it_was() -> None:
+    selected, world = selection()
+    world.put_namespace("ns", {"batch": "yes"})
+    assert not selected.outdated("ns")
+
+    assert selected.selects("ns")
+    world.put_namespace("ns", {"batch": "yes", "team": "a"})
+    assert not selected.outdated("ns")
+    assert selected.selects("ns")
+    world.put_namespace("ns", {"batch": "no"})
+    assert selected.outdated("ns")
+
+
+@pytest.mark.parametrize(
+    ("labels", "queue", "without_queue", "is_managed"),
+    [
+        ({"batch": "yes"}, "lq", False, True),
+        ({"batch": "yes"}, "", False, False),
+        ({"batch": "yes"}, "", True, True),
+        ({}, "lq", False, False),
+        ({}, "lq", True, False),
+        ({}, "", True, False),
+    ],
+)
+def test_a_job_is_managed_where_its_namespace_is_selected_and_it_names_a_queue_or_need_not(
+    labels: dict[str, str], queue: str, without_queue: bool, is_managed: bool
+) -> None:
+    selected, world = selection(replace(BATCHES, without_queue=without_queue))
+    submitted = job()
+    submitted["metadata"]["labels"] = {QUEUE_NAME: queue} if queue else {}
+    world.put_namespace(submitted["metadata"]["namespace"], labels)
+
+    assert managed(BATCH, submitted, selected.around(PriorityClasses(), pods_ready=False)) == is_managed
+
+
+def test_jobs_without_a_queue_are_followed_only_where_they_count() -> None:
+    (some,), (every,) = (jobs_of([BATCH], every=every)(lambda _: None).followed for every in (False, True))
+
+    assert (some.labelled, every.labelled) == (QUEUE_NAME, None)
+
+
+def test_kueues_selector_is_the_default() -> None:
+    assert len(read_managed_jobs({}).selector.requirements) == 1

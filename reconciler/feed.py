@@ -75,12 +75,17 @@ class Followed:
     labelled: str | None = None
     aside: Callable[[Manifest], Any] | None = None
 
-    def seen(self, manifest: Manifest) -> Seen:
+    def seen(self, manifest: Manifest, known: Callable[[Key], Seen | None] = lambda _: None) -> Seen:
+        """The object as it was read; what is `known` at this version already is not read again."""
         meta = metadata(manifest)
         namespace, name = text(meta.get("namespace")), text(meta.get("name")) or ""
-        key = f"{namespace}/{name}" if self.resource.namespaced else name
+        key = (self.kind, f"{namespace}/{name}" if self.resource.namespaced else name)
+        version = text(meta.get("resourceVersion")) or ""
+        before = known(key)
+        if before is not None and before.version == version != "":
+            return before
         aside = self.aside(manifest) if self.aside is not None else None
-        return Seen((self.kind, key), text(meta.get("resourceVersion")) or "", self.read(manifest), aside)
+        return Seen(key, version, self.read(manifest), aside)
 
 
 def _kueue(plural: str, namespaced: bool = False) -> Resource:

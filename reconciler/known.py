@@ -25,9 +25,9 @@ class Known:
         return seen.aside if seen is not None else None
 
     def take(self, seen: Seen) -> bool:
-        """Keep it, unless a newer one is known: then False."""
+        """Keep it, unless it is known already or a newer one is: then False."""
         before = self._objects.get(seen.key)
-        if before is not None and older(seen.version, before.version):
+        if before is not None and (older(seen.version, before.version) or seen.version == before.version != ""):
             return False
         if seen.value is None:
             self._objects.pop(seen.key, None)

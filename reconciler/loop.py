@@ -159,7 +159,7 @@ class Loop:
             case Written():
                 self._written(message)
             case Read():
-                self._answered(self.followed[message.key[0]].seen(message.manifest))
+                self._answered(self.followed[message.key[0]].seen(message.manifest, self.known.get))
             case Failed():
                 self._failed(message)
             case Call():
@@ -255,7 +255,7 @@ class Loop:
         if isinstance(outcome.action, Delete):
             self._finish(outcome.key)  # the watch tells when it is gone
             return
-        seen = self.followed[kind].seen(outcome.manifest)
+        seen = self.followed[kind].seen(outcome.manifest, self.known.get)
         before = self.known.get(seen.key)
         if kind == WORKLOAD and before is not None and not older(seen.version, before.version):
             expected, wanted = self.sent.get(name), self.wanted.get(name)

@@ -93,7 +93,7 @@ class Reconciler:
         world = World(settings.options, settings.ordering, settings.counting, consumption)
         inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self.away = self._multikueue(settings, inbox.put, may_write)
-        self._writer = Writer(cluster, inbox.put, may_write, writes)
+        self._writer = Writer(cluster, inbox.put, may_write, writes, lambda key: self.loop.known.get(key))
         write, read, relist = self._writer.write, self._writer.read, self._writer.relist
         self.loop = Loop(
             world,
@@ -123,7 +123,9 @@ class Reconciler:
         """Begin to follow; returns at once."""
         if self.away is not None:
             self.away.start()
-        self._reflectors = follow(self._cluster, self.loop.inbox.put, self.loop.followed.values())
+        self._reflectors = follow(
+            self._cluster, self.loop.inbox.put, self.loop.followed.values(), known=self.loop.known.get
+        )
         if self._lease is not None:
             self._lease.start()
         self._thread.start()

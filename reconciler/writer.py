@@ -15,7 +15,7 @@ from cluster.client import Cluster
 from cluster.errors import ClusterError
 from cluster.retry import Backoff
 from cluster.stream import Manifest
-from reconciler.feed import Followed, Key, Listed
+from reconciler.feed import Followed, Key, Listed, Seen
 
 log = logging.getLogger(__name__)
 _THREADS = 8
@@ -71,6 +71,7 @@ class Writer:
     """`tell` gets what came of each action, from another thread. `may_write` is asked before each.
 
     `writes` are the connections for writing: they give up before another one may write, and try once.
+    `known`: see `Followed.seen`.
     """
 
     def __init__(
@@ -79,11 +80,13 @@ class Writer:
         tell: Callable[[Outcome | Listed], None],
         may_write: Callable[[], bool],
         writes: Cluster | None = None,
+        known: Callable[[Key], Seen | None] = lambda _: None,
     ) -> None:
         self._cluster = cluster
         self._writes = writes or cluster
         self._tell = tell
         self._may_write = may_write
+        self._known = known
         self._closed = threading.Event()
         self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="writer")
         self._later = ThreadPoolExecutor(_LATER_THREADS, thread_name_prefix="status")
@@ -122,7 +125,10 @@ class Writer:
         while not self._closed.is_set():
             try:
                 listing = self._cluster.snapshot(
-                    followed.resource, followed.seen, label_selector=followed.labelled, attempts=1
+                    followed.resource,
+                    lambda each: followed.seen(each, self._known),
+                    label_selector=followed.labelled,
+                    attempts=1,
                 )
             except ClusterError as error:
                 log.warning("%s could not be listed: %s", followed.resource, error)

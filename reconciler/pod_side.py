@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from cluster.actions import Delete
 from cluster.resource import PODS
 from cluster.stream import Manifest
 from policies.dialects.core import POD
@@ -18,6 +19,7 @@ from reconciler.jobs.pod_group import steps
 from reconciler.jobs.pod_member import Member, read_member
 from reconciler.jobs.pod_unit import Unit
 from reconciler.jobs.step import JobSurroundings
+from reconciler.patches import WORKLOADS
 from reconciler.side import Busy, Look, Turn
 from scheduling.objects.workload import Workload
 
@@ -105,17 +107,21 @@ class PodSide:
             yield turn
 
     def _due_loose(self, busy: Busy) -> Iterator[Turn]:
-        """Workloads of Pods that are to go and whose Pods are all gone."""
+        """Workloads whose Pods are all gone. The garbage collector takes them, but may take its time: what was evicted
+        is taken away here, since others wait for its quota.
+        """
         names, self._loose = self._loose, {}
         for name in names:
             read = self._read(name)
-            if read is None or not read.deleting or name in self._units or not _of_pods(read):
+            if read is None or name in self._units or not _of_pods(read):
                 continue
             if busy(_WORKLOAD, name):
                 self._loose[name] = None
-                continue
-            for step in orphaned(self._whole(name), read):
-                yield Turn((_WORKLOAD, name), step.action)
+            elif read.deleting:
+                for step in orphaned(self._whole(name), read):
+                    yield Turn((_WORKLOAD, name), step.action)
+            elif read.evicted and read.reserved:
+                yield Turn((_WORKLOAD, name), Delete(WORKLOADS, read.namespace, read.name, read.resource_version))
 
     def _read(self, name: str) -> Workload | None:
         found = self._stored(name)
@@ -128,4 +134,4 @@ class PodSide:
 
 
 def _of_pods(read: Workload) -> bool:
-    return any((owner.api_version, owner.kind) == ("v1", POD.kind) for owner in read.owners)
+    return bool(read.owners) and all((owner.api_version, owner.kind) == ("v1", POD.kind) for owner in read.owners)

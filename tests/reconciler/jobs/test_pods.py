@@ -123,6 +123,17 @@ def test_a_pod_that_has_to_give_way_is_told_why_and_deleted() -> None:
     assert world.objects == {}
 
 
+def test_quota_of_a_pod_that_gave_way_does_not_wait_for_the_garbage_collector() -> None:
+    world = running(pod("p"))
+    world.preempt()
+    world.settle(nodes=False)
+    world.kubelet()
+
+    world.settle(nodes=False)
+
+    assert world.objects == {}
+
+
 def test_a_pod_that_is_deleted_leaves_nothing() -> None:
     world = PodWorld(pod("waiting"), pod("other"))
     world.settle()

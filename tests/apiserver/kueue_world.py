@@ -9,6 +9,7 @@ from typing import Any
 
 from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
+from reconciler.configured import DEFAULTS, read_configured
 from reconciler.process import Reconciler
 from tests.apiserver.harness import ApiError, ControlPlane
 from tests.waiting import eventually
@@ -24,10 +25,11 @@ def install(server: ControlPlane) -> None:
 
 
 @contextmanager
-def following(server: ControlPlane) -> Iterator[Reconciler]:
-    """A reconciler that knows all there is."""
+def following(server: ControlPlane, **configuration: Any) -> Iterator[Reconciler]:
+    """A reconciler that knows all there is, with these sections of Kueue's Configuration."""
+    settings = read_configured({**DEFAULTS, **configuration}).settings if configuration else None
     with Cluster(from_kubeconfig(None, str(server.kubeconfig))) as cluster:
-        running = Reconciler(cluster)
+        running = Reconciler(cluster, settings)
         running.start()
         try:
             eventually(lambda: running.ready)

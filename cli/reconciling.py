@@ -26,6 +26,7 @@ from cluster.wire import Timeouts
 from reconciler.configured import Configured
 from reconciler.exported import Counting, export
 from reconciler.health import HealthServer
+from reconciler.left_out import Chosen
 from reconciler.permit import Manage, Never, Rival
 from reconciler.process import Reconciler
 from webhook.logs import log_as_json
@@ -62,7 +63,7 @@ def run(manage: bool, configured: Configured, place: Place) -> Exit:
             times = configured.times
             permit = _permit(opened, place, namespace, name, times) if manage else Never()
             cluster = opened.enter_context(Cluster.connect(place.context, place.kubeconfig))
-            registry = CollectorRegistry()
+            registry = Chosen(resources=configured.resources, local_queues=configured.local_queues)
             reconciler = Reconciler(
                 cluster,
                 configured.settings,

@@ -44,16 +44,17 @@ def read_configured(configuration: Manifest, described: Mapping[GroupKind, JobSh
     """`described` are the kinds of jobs of our own settings. Raises BadConfiguration with the path of the key."""
     _identified(configuration)
     idle = tuple(idle_keys(configuration))
-    decided = read_settings(configuration, GATES)
+    decided, integrations = read_settings(configuration, GATES), read_integrations(configuration)
     settings = Settings(
         decided.options,
         decided.ordering,
         decided.counting,
         decided.waiting,
-        chosen(read_integrations(configuration), described),
+        chosen(integrations, described),
         jobs=read_managed_jobs(configuration),
         fading=read_fading(configuration),
         retention=_retention(configuration),
+        pods=integrations.pods,
     )
     metrics = mapping(configuration.get("metrics"))
     resources = metrics.get("enableClusterQueueResources") is not False

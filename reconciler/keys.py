@@ -81,7 +81,7 @@ KEYS: tuple[Key, ...] = (
         Use.REFUSED,
         "ResourceClaims are not counted: a workload with claims is never admitted.",
     ),
-    *_used("Only kinds that are named are queued; without the key, batch Jobs.", "integrations.frameworks"),
+    *_used("Only kinds that are named are queued; without the key, batch Jobs and Pods.", "integrations.frameworks"),
     *_used("Kinds that another controller makes Workloads for are left to it.", "integrations.externalFrameworks"),
     *_idle("No labels are copied to Workloads.", "integrations.labelKeysToCopy"),
     Key("multiKueue", Use.REFUSED, "Work is sent to no other cluster yet.", lambda value: value is not None),

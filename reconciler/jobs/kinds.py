@@ -21,7 +21,7 @@ from reconciler.jobs.described import Described
 from reconciler.jobs.kind import JobKind
 
 _FRAMEWORKS, _EXTERNAL = "integrations.frameworks", "integrations.externalFrameworks"
-_BY_PODS = ("pod", "deployment", "statefulset")
+_BY_PODS = ("pod", "deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
 """What is queued by its Pods; that is no kind of job."""
 SHIPPED: Mapping[GroupKind, JobKind] = {
     kind: BATCH if kind == BATCH_JOB else Described(shape) for kind, shape in SHAPES.items()
@@ -30,10 +30,11 @@ SHIPPED: Mapping[GroupKind, JobKind] = {
 
 @dataclass(frozen=True, slots=True)
 class Integrations:
-    """`frameworks` as Kueue names them; `external` as `Kind.version.group`."""
+    """`frameworks` as Kueue names them; `external` as `Kind.version.group`. `pods`: Pods are queued by themselves."""
 
     frameworks: tuple[str, ...] = ("batch/job",)
     external: tuple[str, ...] = ()
+    pods: bool = True
 
 
 def read_integrations(configuration: Manifest) -> Integrations:
@@ -45,7 +46,8 @@ def read_integrations(configuration: Manifest) -> Integrations:
             near = get_close_matches(name, FRAMEWORKS, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(FRAMEWORKS)}"
             raise BadConfiguration(f"{name!r} is no kind of job that Kueue knows; {hint}", f"{_FRAMEWORKS}[{index}]")
-    return Integrations(frameworks or Integrations().frameworks, external)
+    pods = not frameworks or any(name in _BY_PODS for name in frameworks)
+    return Integrations(frameworks or Integrations().frameworks, external, pods)
 
 
 def chosen(integrations: Integrations, described: Mapping[GroupKind, JobShape]) -> tuple[JobKind, ...]:

@@ -55,6 +55,12 @@ def test_what_decides_is_taken_under_kueues_names() -> None:
     assert configured.times == LeaseTimes(60, 40, 5)
 
 
+def test_pods_are_followed_where_kueues_integrations_name_them() -> None:
+    assert read().settings.pods
+    assert not read(integrations={"frameworks": ["batch/job"]}).settings.pods
+    assert read(integrations={"frameworks": ["batch/job", "pod"]}).settings.pods
+
+
 def test_kueues_own_file_can_be_used_and_what_means_nothing_here_is_named() -> None:
     configured = read(
         namespace="kueue-system",

@@ -34,6 +34,24 @@ def test_kinds_are_named_as_kueue_names_them_and_pods_are_no_kind_of_job() -> No
     assert len({kind.name for kind in SHIPPED.values()}) == len(SHIPPED)
 
 
+@pytest.mark.parametrize(
+    ("frameworks", "on"),
+    [
+        (None, True),
+        ([], True),
+        (["batch/job"], False),
+        (["batch/job", "pod"], True),
+        (["statefulset"], True),
+        (["leaderworkerset.x-k8s.io/leaderworkerset"], True),
+    ],
+)
+def test_pods_are_queued_unless_only_kinds_of_jobs_are_named(frameworks: list[str] | None, on: bool) -> None:
+    found = read_integrations({"integrations": {"frameworks": frameworks}})
+
+    assert found.pods is on
+    assert all(kind.name == "Job" for kind in chosen(found, {}))
+
+
 def test_what_is_described_is_on_whether_it_is_named_or_not() -> None:
     assert names((TRAIN,)) == ["Train.example.com", "Job"]
     assert names((TRAIN,), externalFrameworks=["Train.v1.example.com"]) == ["Train.example.com", "Job"]

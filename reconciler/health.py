@@ -18,15 +18,20 @@ Problems = Callable[[], Sequence[str]]
 
 
 class HealthServer(ThreadingHTTPServer):
-    """Serves from `start` to `close`. Raises OSError where the address cannot be had; port 0 takes a free one."""
+    """Serves from `start` to `close`. Raises OSError where the address cannot be had; port 0 takes a free one.
+
+    `notes` are told with `ready`, and are no reason against it.
+    """
 
     daemon_threads = True
 
-    def __init__(self, host: str, port: int, live: Problems, ready: Problems, registry: CollectorRegistry) -> None:
+    def __init__(
+        self, host: str, port: int, live: Problems, ready: Problems, registry: CollectorRegistry, notes: Problems = list
+    ) -> None:
         if ":" in host:
             self.address_family = socket.AF_INET6
         super().__init__((host, port), _Handler)
-        self.live, self.ready, self.registry = live, ready, registry
+        self.live, self.ready, self.registry, self.notes = live, ready, registry, notes
         self._thread = threading.Thread(target=self.serve_forever, name="health", daemon=True)
 
     def start(self) -> None:
@@ -45,8 +50,8 @@ class HealthServer(ThreadingHTTPServer):
         if path not in probes:
             return 404, _PLAIN, b"here are /livez, /readyz and /metrics\n"
         problems = probes[path]()
-        body = "".join(f"{problem}\n" for problem in problems) or "ok\n"
-        return 503 if problems else 200, _PLAIN, body.encode()
+        lines = [*(problems or ["ok"]), *(self.notes() if path == "/readyz" else ())]
+        return 503 if problems else 200, _PLAIN, "".join(f"{line}\n" for line in lines).encode()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -65,7 +65,7 @@ def test_it_is_not_ready_before_the_cluster_was_read(tmp_path: Path) -> None:
         code, text = get(f"{url}/readyz")
 
     assert code == 503
-    assert "Workload: not listed yet\n" in text
+    assert "Workload: not listed yet" in text
 
 
 def test_what_it_logs_are_json_lines(tmp_path: Path) -> None:

@@ -72,3 +72,13 @@ def test_an_address_of_the_sixth_version_is_served_too() -> None:
         assert get(f"http://[::1]:{server.server_port}/livez")[0] == 200
     finally:
         server.close()
+
+
+def test_what_is_worth_a_note_does_not_keep_it_from_being_ready() -> None:
+    notes = ["rayjobs.v1.ray.io: not installed"]
+    server = HealthServer("127.0.0.1", 0, list, list, CollectorRegistry(), lambda: notes)
+    try:
+        assert server.answer("/readyz")[::2] == (200, b"ok\nrayjobs.v1.ray.io: not installed\n")
+        assert server.answer("/livez")[::2] == (200, b"ok\n")
+    finally:
+        server.server_close()

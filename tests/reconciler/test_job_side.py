@@ -1,0 +1,97 @@
+"""The side of jobs: jobs of several kinds side by side, and Workloads whose job is gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cluster.actions import Create, Patch
+from policies.dialects.core import POD
+from policies.objects import GroupKind
+from reconciler.feed import Seen
+from reconciler.job_side import JobSide
+from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.kinds import SHIPPED
+from reconciler.packed import Packed
+from scheduling.objects.reading import read_workload
+from tests.reconciler.jobs.world import NOW, K, template
+
+JOB_SET = SHIPPED[GroupKind("jobset.x-k8s.io", "JobSet")]
+SPECS: dict[str, dict[str, Any]] = {
+    "Job": {"suspend": True, "template": template()},
+    "JobSet": {"suspend": True, "replicatedJobs": [{"name": "a", "template": {"spec": {"template": template()}}}]},
+}
+
+
+class Stage:
+    """A side of batch Jobs and JobSets, and the Workloads that are stored."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, Seen] = {}
+        self.side = JobSide(self.stored.get, (BATCH, JOB_SET), (POD,))
+
+    def see(self, kind: str, name: str, gone: bool = False) -> None:
+        version = "batch/v1" if kind == "Job" else "jobset.x-k8s.io/v1alpha2"
+        meta = {"name": name, "namespace": "ns", "uid": f"{kind}-{name}", "resourceVersion": "1"}
+        meta_labels = {"labels": {f"{K}queue-name": "q"}}
+        job = {"apiVersion": version, "kind": kind, "metadata": {**meta, **meta_labels}, "spec": SPECS[kind]}
+        called = "Job" if kind == "Job" else JOB_SET.name
+        self.side.see(Seen((called, f"ns/{name}"), "1", None if gone else Packed.of(job)))
+
+    def keep(self, workload: dict[str, Any], **meta: object) -> str:
+        whole = {**workload, "metadata": {**workload["metadata"], "resourceVersion": "1", **meta}}
+        name = f"ns/{whole['metadata']['name']}"
+        self.stored[name] = Seen(("Workload", name), "1", read_workload(whole), Packed.of(whole))
+        self.side.touch(name)
+        return name
+
+    def due(self, *busy: str) -> list[Any]:
+        return list(self.side.due(lambda kind, _: kind in busy, NOW))
+
+
+def test_jobs_of_one_name_and_of_two_kinds_have_a_workload_each() -> None:
+    stage = Stage()
+    stage.see("Job", "j")
+    stage.see("JobSet", "j")
+
+    job, job_set = stage.due()
+    assert [turn.about.kind for turn in (job, job_set)] == ["Job", "JobSet"]
+    assert job_set.about.api_version == "jobset.x-k8s.io/v1alpha2"
+    assert job.key[1].startswith("ns/job-j-")
+    assert job_set.key[1].startswith("ns/jobset-j-")
+    assert isinstance(job_set.action, Create)
+
+
+def test_while_one_of_them_is_written_the_other_goes_on() -> None:
+    stage = Stage()
+    stage.see("Job", "j")
+    stage.see("JobSet", "j")
+
+    assert [turn.about.kind for turn in stage.due("Job")] == ["JobSet"]
+    assert [turn.about.kind for turn in stage.due()] == ["Job"]
+    assert stage.due() == []
+
+
+def test_news_of_a_workload_wakes_its_job() -> None:
+    stage = Stage()
+    stage.see("JobSet", "j")
+    (made,) = stage.due()
+    running = dict(made.action.body)
+    stage.keep(running, finalizers=[f"{K}resource-in-use"], deletionTimestamp="2025-01-01T00:00:00Z", uid="w")
+
+    (turn,) = stage.due()
+    assert turn.key[0] == "Workload"
+    assert isinstance(turn.action, Patch)
+    assert turn.action.body == {"metadata": {"finalizers": []}}
+
+
+def test_a_workload_is_let_go_when_its_job_is_gone_but_not_one_of_pods() -> None:
+    stage = Stage()
+    stage.see("Job", "j")
+    (made,) = stage.due()
+    stage.see("Job", "j", gone=True)
+    going = {"finalizers": [f"{K}resource-in-use"], "deletionTimestamp": "2025-01-01T00:00:00Z"}
+    name = stage.keep(dict(made.action.body), **going)
+    pod = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
+    stage.keep(dict(made.action.body), **going, name="of-pods", ownerReferences=[pod])
+
+    assert [turn.key for turn in stage.due()] == [("Workload", name)]

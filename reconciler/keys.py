@@ -83,7 +83,9 @@ KEYS: tuple[Key, ...] = (
     ),
     *_used("Only kinds that are named are queued; without the key, batch Jobs and Pods.", "integrations.frameworks"),
     *_used("Kinds that another controller makes Workloads for are left to it.", "integrations.externalFrameworks"),
-    *_idle("No labels are copied to Workloads.", "integrations.labelKeysToCopy"),
+    *_used(
+        "When a Workload is made; later changes of the job's labels are not copied.", "integrations.labelKeysToCopy"
+    ),
     Key("multiKueue", Use.REFUSED, "Work is sent to no other cluster yet.", lambda value: value is not None),
     *_used("The gates that something here asks; others have no effect.", "featureGates"),
     *_used(
@@ -155,4 +157,4 @@ def _near(name: str, under: str) -> str:
 def table() -> str:
     """All keys as a table in Markdown, in the order of their paths."""
     rows = (f"| `{key.path}` | {key.use} | {key.why} |" for key in sorted(KEYS, key=lambda key: key.path.lower()))
-    return "\n".join(("| Key | | |", "|---|---|---|", *rows)) + "\n"
+    return "\n".join(("| Key | Here | |", "|---|---|---|", *rows)) + "\n"

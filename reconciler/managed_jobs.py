@@ -1,13 +1,14 @@
 """Which jobs are managed: those in selected namespaces, and of these maybe also those that name no queue.
 
-Source: Kueue v0.19, manageJobsWithoutQueueName and managedJobsNamespaceSelector (which is always respected).
+Source: Kueue v0.19, manageJobsWithoutQueueName, managedJobsNamespaceSelector (which is always respected), and
+integrations.labelKeysToCopy.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from policies.dialects.reading import Manifest
+from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.kueue_configuration.defaults import defaulted
 from reconciler.jobs.step import JobSurroundings
 from scheduling.objects.priority import PriorityClasses
@@ -17,16 +18,22 @@ from scheduling.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class ManagedJobs:
-    """`selector` is about namespaces."""
+    """`selector` is about namespaces. `copied_labels`: keys of labels that Workloads take over from their job."""
 
     selector: LabelSelector = field(default_factory=LabelSelector)
     without_queue: bool = False
+    copied_labels: tuple[str, ...] = ()
 
 
 def read_managed_jobs(configuration: Manifest) -> ManagedJobs:
     """Of a Configuration that has no faults."""
     selector = read_label_selector(defaulted(configuration)["managedJobsNamespaceSelector"])
-    return ManagedJobs(selector or LabelSelector(), configuration.get("manageJobsWithoutQueueName") is True)
+    copied = listing(mapping(configuration.get("integrations")).get("labelKeysToCopy"))
+    return ManagedJobs(
+        selector or LabelSelector(),
+        configuration.get("manageJobsWithoutQueueName") is True,
+        tuple(filter(None, map(text, copied))),
+    )
 
 
 class Selection:
@@ -39,8 +46,14 @@ class Selection:
 
     def around(self, classes: PriorityClasses, *, pods_ready: bool) -> JobSurroundings:
         """What jobs stand in, as things are now; `pods_ready`: the condition PodsReady is kept."""
-        flavors, without_queue = self._world.state.flavors, self._managed.without_queue
-        return JobSurroundings(classes, flavors, self.selects, without_queue, pods_ready=pods_ready)
+        return JobSurroundings(
+            classes,
+            self._world.state.flavors,
+            self.selects,
+            self._managed.without_queue,
+            copied_labels=self._managed.copied_labels,
+            pods_ready=pods_ready,
+        )
 
     def selects(self, namespace: str) -> bool:
         self._answered[namespace] = self._holds(namespace)

@@ -67,6 +67,7 @@ def test_kueues_own_file_can_be_used_and_what_means_nothing_here_is_named() -> N
         health={"healthProbeBindAddress": ":8081"},
         leaderElection={"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
         integrations={"frameworks": ["batch/job"], "labelKeysToCopy": ["team"]},
+        visibilityServer={"bindPort": 8082},
         manageJobsWithoutQueueName=False,
     )
 
@@ -74,7 +75,7 @@ def test_kueues_own_file_can_be_used_and_what_means_nothing_here_is_named() -> N
         "health",
         "leaderElection.leaderElect",
         "leaderElection.resourceName",
-        "integrations.labelKeysToCopy",
+        "visibilityServer",
     )
 
 

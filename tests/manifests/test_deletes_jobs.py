@@ -1,0 +1,32 @@
+"""The component by which the reconciler may delete jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from reconciler.jobs.kinds import SHIPPED
+
+COMPONENT = Path(__file__).parents[2] / "manifests" / "components" / "reconciler-deletes-jobs"
+ROLE, BINDING = yaml.safe_load_all((COMPONENT / "rbac.yaml").read_text())
+
+
+def test_it_allows_to_delete_the_shipped_kinds_of_jobs_and_nothing_else() -> None:
+    rules = ROLE["rules"]
+
+    assert {verb for rule in rules for verb in rule["verbs"]} == {"delete"}
+    assert {(group, resource) for rule in rules for group in rule["apiGroups"] for resource in rule["resources"]} == {
+        (kind.resource.group, kind.resource.plural) for kind in SHIPPED.values()
+    }
+
+
+def test_it_is_bound_to_the_reconciler_alone_and_stands_apart_from_its_component() -> None:
+    shipped = (COMPONENT.parent / "reconciler" / "rbac.yaml").read_text()
+    accounts = [thing for thing in yaml.safe_load_all(shipped) if thing["kind"] == "ServiceAccount"]
+
+    assert [(each["name"], each["namespace"]) for each in BINDING["subjects"]] == [
+        (each["metadata"]["name"], each["metadata"]["namespace"]) for each in accounts
+    ]
+    assert BINDING["roleRef"]["name"] == ROLE["metadata"]["name"]
+    assert yaml.safe_load((COMPONENT / "kustomization.yaml").read_text())["resources"] == ["rbac.yaml"]

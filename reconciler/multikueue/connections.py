@@ -43,6 +43,15 @@ class Opened(Protocol):
     def close(self) -> None: ...
 
 
+class Silence:
+    """News to nobody, until somebody is named who goes by it."""
+
+    def remote_seen(self, cluster: str, seen: Seen) -> None: ...
+    def remote_listed(self, cluster: str, listed: Listed) -> None: ...
+    def remote_outcome(self, cluster: str, outcome: Outcome) -> None: ...
+    def connection(self, cluster: str, connection: Connection | None) -> None: ...
+
+
 @dataclass
 class Worker:
     """One worker, as its connection stands. `stored`: the condition Active of its MultiKueueCluster.
@@ -90,7 +99,7 @@ class Connections:
         clock: Callable[[], int] = time.time_ns,
         open_line: Callable[..., Opened] = Line,
     ) -> None:
-        self.news: News | None = None
+        self.news: News = Silence()
         self.changed: Callable[[str], None] = lambda _: None
         self.workers: dict[str, Worker] = {}
         self._post = post
@@ -120,8 +129,7 @@ class Connections:
         worker = self.workers.pop(name, None)
         if worker is not None:
             self._close(worker)
-            if self.news is not None:
-                self.news.connection(name, None)
+            self.news.connection(name, None)
 
     def stored(self, name: str, active: Activity) -> None:
         """So the condition is stored, which is the clock of a loss."""
@@ -166,8 +174,7 @@ class Connections:
 
         def tell() -> None:
             for failed in failures:
-                if self.news is not None:
-                    self.news.remote_outcome(cluster, failed)
+                self.news.remote_outcome(cluster, failed)
 
         if failures:
             self._post(Call(tell))
@@ -176,7 +183,7 @@ class Connections:
 
     def _hear(self, name: str, line: Opened, told: Told) -> None:
         worker = self.workers.get(name)
-        if worker is None or worker.line is not line or self.news is None:
+        if worker is None or worker.line is not line:
             return  # it was closed, so what it says is overtaken
         match told:
             case Seen():
@@ -190,13 +197,13 @@ class Connections:
             case Broke():
                 self._broke(worker, told)
             case Written() | Failed() | Read():
-                self._outcome(worker, told, self.news)
+                self._outcome(worker, told)
 
-    def _outcome(self, worker: Worker, outcome: Outcome, news: News) -> None:
+    def _outcome(self, worker: Worker, outcome: Outcome) -> None:
         worker.pending.pop(outcome.key, None)
         if isinstance(outcome, Failed) and isinstance(outcome.error, Unreachable) and worker.line is not None:
             worker.line.worry()
-        news.remote_outcome(worker.name, outcome)
+        self.news.remote_outcome(worker.name, outcome)
 
     def _broke(self, worker: Worker, broke: Broke) -> None:
         self._close(worker)
@@ -246,8 +253,7 @@ class Connections:
         """Placement and conditions go by it, where it changed."""
         if worker.connection != worker.told:
             worker.told = worker.connection
-            if self.news is not None:
-                self.news.connection(worker.name, worker.told)
+            self.news.connection(worker.name, worker.told)
             self.changed(worker.name)
 
 

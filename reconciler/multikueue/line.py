@@ -112,35 +112,46 @@ class Line:
     def _run(self) -> None:
         try:
             endpoint = from_content(self._login.config, f"the kubeconfig of {self._name}")
-            answer = self._pulse.answer
-            timeouts = Timeouts(connect=min(5.0, answer), read=answer, watch_grace=answer)
-            with Cluster(endpoint, timeouts=timeouts, attempts=2) as worker:
-                self._live(worker)
-        except Unauthorized as error:
-            self._tell(self, Broke(str(error), refused=True))
         except ClusterError as error:
             self._tell(self, Broke(str(error)))
+            return
+        answer = self._pulse.answer
+        timeouts = Timeouts(connect=min(5.0, answer), read=answer, watch_grace=answer)
+        with Cluster(endpoint, timeouts=timeouts, attempts=2) as worker:
+            self._guard(worker)
+            self._end()
+
+    def _guard(self, worker: Cluster) -> None:
+        """Until it is closed or broke, which is told at once."""
+        try:
+            self._live(worker)
+        except ClusterError as error:
+            self._tell(self, Broke(str(error), refused=isinstance(error, Unauthorized)))
         except Exception as error:
             log.exception("worker %s: its connection failed by a fault of ours", self._name)
             self._tell(self, Broke(f"{type(error).__name__}: {error}"))
 
     def _live(self, worker: Cluster) -> None:
         """Until it is closed. Raises ClusterError as soon as it is known to be broken."""
-        try:
-            self._look(worker)
-            self._writer = Writer(worker, lambda told: self._tell(self, told), self._may_write)
-            pacing = Pacing(longest=60.0, watch=self._pulse.watch)
-            self._reflectors = follow(worker, lambda told: self._tell(self, told), self._followed.kinds, pacing)
-            self._tell(self, Made(self._await_lists()))
-            while not self._ended.is_set():
-                self._worried.wait(self._pulse.every)
-                self._worried.clear()
-                self._beat(worker)
-        finally:
-            for reflector in self._reflectors:
-                reflector.stop(timeout=0)
-            if self._writer is not None:
-                self._writer.close()
+        self._look(worker)
+        self._writer = Writer(worker, lambda told: self._tell(self, told), self._may_write)
+        pacing = Pacing(longest=60.0, watch=self._pulse.watch)
+        self._reflectors = follow(worker, lambda told: self._tell(self, told), self._followed.kinds, pacing)
+        self._tell(self, Made(self._await_lists()))
+        while not self._ended.is_set():
+            self._worried.wait(self._pulse.every)
+            self._worried.clear()
+            self._beat(worker)
+
+    def _end(self) -> None:
+        """Nothing goes on behind a line that is over."""
+        self._ended.set()
+        for reflector in self._reflectors:
+            reflector.stop(timeout=0)
+        if self._writer is not None:
+            self._writer.close()
+        for reflector in self._reflectors:
+            reflector.stop(timeout=2 * self._pulse.answer)
 
     def _may_write(self) -> bool:
         self._pace.wait()

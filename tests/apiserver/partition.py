@@ -1,0 +1,107 @@
+"""A line between two programs on loopback that can be cut: refuses, swallows, or passes all that comes."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from contextlib import suppress
+from typing import Literal, Self
+
+State = Literal["open", "refused", "silent"]
+_GLANCE = 0.2
+
+
+class Partition:
+    """Listens on `port` and passes bytes on to the port behind it; TLS goes through as it is.
+
+    refused: connections break and new ones are refused, as by a port that is closed. silent: nothing passes and nobody
+    is told, as by a network that is cut. `used`: somebody came through.
+    """
+
+    def __init__(self, behind: int) -> None:
+        self.state: State = "open"
+        self.used = False
+        self._behind = behind
+        self._ended = False
+        self._pairs: set[tuple[socket.socket, socket.socket]] = set()
+        self._lock = threading.Lock()
+        self._listener = self._listen(0)
+        self.port: int = self._listener.getsockname()[1]
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended = True
+        self._thread.join(5)
+        self._listener.close()
+        self._break()
+
+    def turn(self, state: State) -> None:
+        """From now on."""
+        self.state = state
+        if state == "refused":
+            self._break()
+
+    def _listen(self, port: int) -> socket.socket:
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(64)
+        listener.settimeout(_GLANCE)
+        return listener
+
+    def _serve(self) -> None:
+        while not self._ended:
+            try:
+                near, _ = self._listener.accept()
+            except TimeoutError:
+                continue
+            if self.state == "refused":
+                near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")  # a reset, not an end
+                near.close()
+                continue
+            threading.Thread(target=self._pass, args=(near,), daemon=True).start()
+
+    def _pass(self, near: socket.socket) -> None:
+        with suppress(OSError):
+            far = socket.create_connection(("127.0.0.1", self._behind), timeout=5)
+            far.settimeout(None)
+            self.used = True
+            pair = (near, far)
+            with self._lock:
+                self._pairs.add(pair)
+            try:
+                while self._carry(near, far):
+                    pass
+            finally:
+                with self._lock:
+                    self._pairs.discard(pair)
+                near.close()
+                far.close()
+
+    def _carry(self, near: socket.socket, far: socket.socket) -> bool:
+        """Some bytes in either direction; False at the end of one of them."""
+        if self._ended:
+            return False
+        if self.state == "silent":
+            threading.Event().wait(_GLANCE)
+            return True
+        ready, _, _ = select.select([near, far], [], [], _GLANCE)
+        for each in ready:
+            content = each.recv(65536)
+            if not content:
+                return False
+            (far if each is near else near).sendall(content)
+        return True
+
+    def _break(self) -> None:
+        with self._lock:
+            pairs = list(self._pairs)
+        for pair in pairs:
+            for each in pair:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)

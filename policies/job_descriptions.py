@@ -23,6 +23,10 @@ from policies.section import Section
 
 _PATH = re.compile(r"[^.\s]+(\.[^.\s]+)*").fullmatch
 _GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+").fullmatch
+_KEYS = (
+    *("group", "version", "kind", "plural", "suspend", "podSets", "finished", "ready", "active", "reclaimable"),
+    *("priorityClass", "managedBy", "prebuilt", "unless"),
+)
 _WORD = re.compile(r"[A-Za-z0-9]+").fullmatch
 
 
@@ -41,6 +45,7 @@ def read_jobs(section: Section) -> Mapping[GroupKind, JobShape]:
 
 
 def _shape(section: Section) -> JobShape:
+    section.expect(*_KEYS)
     finished = section.section("finished")
     shape = JobShape(
         kind=GroupKind(_matching(section, "group", _GROUP, "example.com"), _matching(section, "kind", _WORD, "Train")),
@@ -61,21 +66,19 @@ def _shape(section: Section) -> JobShape:
     if not shape.pod_sets:
         raise BadConfiguration("say where its pods are: the path of a template at least", section.at("podSets"))
     finished.done()
-    section.done()
     return shape
 
 
 def _pod_set(section: Section) -> PodSetPath:
+    section.expect("name", "template", "counts", "entries", "order")
     entries = _path(section, "entries", "")
-    pods = PodSetPath(
+    return PodSetPath(
         name=_path(section, "name", "") if entries else section.text("name"),
         template=_path(section, "template"),
         counts=tuple(_count(item, f"{section.at('counts')}[{i}]") for i, item in enumerate(_list(section, "counts"))),
         entries=entries,
         order=tuple(section.texts("order")),
     )
-    section.done()
-    return pods
 
 
 def _count(item: object, at: str) -> Count:

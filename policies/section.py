@@ -116,6 +116,11 @@ class Section:
             raise BadConfiguration("expected a JSON object", self.at(key))
         return value
 
+    def expect(self, *keys: str) -> None:
+        """Look for unknown keys first, where a misspelt one would be told as one that lacks."""
+        self._known.extend(keys)
+        self.done()
+
     def done(self) -> None:
         for key in self._value:
             if key not in self._known:

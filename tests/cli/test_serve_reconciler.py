@@ -132,3 +132,22 @@ def test_a_wrong_configuration_is_told_with_its_line(tmp_path: Path) -> None:
     assert result.exit_code == 2
     assert f"{file}:4:" in result.stderr
     assert "did you mean 'leaseDuration'?" in result.stderr
+
+
+def test_kinds_of_jobs_are_told_of_with_the_file_that_they_stand_in(tmp_path: Path) -> None:
+    train = {"group": "example.com", "version": "v1", "kind": "Train", "plural": "trains", "suspend": "spec.suspend"}
+    pods = {"podSets": [{"name": "main", "template": "spec.template"}]}
+    ours = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration"}
+    wrong = write(tmp_path / "wrong.yaml", {**ours, "reconciler": {"jobs": [{**train, "podsets": []}]}})
+    right = write(tmp_path / "right.yaml", {**ours, "reconciler": {"jobs": [{**train, **pods}]}})
+    head = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+    kueue = write(tmp_path / "kueue.yaml", {**head, "integrations": {"externalFrameworks": ["Trains.v1.example.com"]}})
+
+    misspelt = run("serve", "reconciler", "--settings", wrong)
+    unknown = run("serve", "reconciler", "--settings", right, "--config", kueue)
+
+    assert (misspelt.exit_code, unknown.exit_code) == (2, 2)
+    assert "wrong.yaml" in misspelt.stderr
+    assert "did you mean 'podSets'?" in misspelt.stderr
+    assert "kueue.yaml" in unknown.stderr
+    assert "did you mean 'Train.v1.example.com'?" in unknown.stderr

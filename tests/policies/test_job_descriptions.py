@@ -73,6 +73,7 @@ def test_the_roles_of_a_mapping_are_named_by_their_keys_in_the_order_that_is_sai
     [
         ({"suspnd": "spec.x"}, "reconciler.jobs[0].suspnd", "did you mean 'suspend'"),
         ({"plural": None}, "reconciler.jobs[0].plural", "is required"),
+        ({"podSets": [{"name": "a", "tempalte": "spec.a"}]}, "podSets[0].tempalte", "did you mean 'template'"),
         ({"suspend": None}, "reconciler.jobs[0].suspend", "is required"),
         ({"suspend": "spec..suspend"}, "reconciler.jobs[0].suspend", "keys with dots between them"),
         ({"suspend": {"path": "spec.x", "running": True}}, "reconciler.jobs[0].suspend.running", "while it is"),

@@ -125,14 +125,14 @@ class _Life:
         if not self.read.finished:
             return None
         known = self.known
-        over = [member for member in self.unit.members if member in known or member.deleting]
+        over = [member for member in self.unit.members if member.uid in self.owners or member.deleting]
         return [*map(excess, self._too_late(known)), *released(over), *self._orphaned()]
 
     def _too_late(self, known: list[Member]) -> list[Member]:
         """Those that came to a group that is done. With none of its Pods left they are another group of its name."""
         if not known:
             return []
-        new = by_merit([each for each in self.unit.counting if each.gated and each not in known])
+        new = by_merit([each for each in self.unit.counting if each.gated and each.uid not in self.owners])
         return new[max(0, self._total - sum(member.counts for member in known)) :]
 
     def _deleted(self) -> list[Turn] | None:

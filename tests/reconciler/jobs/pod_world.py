@@ -177,8 +177,8 @@ class PodWorld:
 
     # --- steps
 
-    def turns(self) -> list[Turn]:
-        return list(self.side.due(lambda *_: False, NOW))
+    def turns(self, busy: Callable[[str, str], bool] = lambda *_: False) -> list[Turn]:
+        return list(self.side.due(busy, NOW))
 
     def step(self, most: int = 1000) -> int:
         """At most so many of the writes that are asked for now; how many there were."""
@@ -204,10 +204,24 @@ class PodWorld:
 
     # --- the API server
 
+    def arrive(self, action: Action) -> None:
+        """A write that was on its way for a while; where somebody was faster the object is read again."""
+        assert isinstance(action, Create | Patch | Delete)
+        key = _key(action)
+        there = self.objects.get(key)
+        if isinstance(action, Create):
+            free = there is None
+        else:
+            free = there is not None and there["metadata"]["resourceVersion"] == action.resource_version
+        if free:
+            self.write(action)
+        else:
+            self._tell(key)
+
     def write(self, action: Action) -> None:
         self.writes.append(action)
         assert isinstance(action, Create | Patch | Delete)
-        key = ("Pod" if action.resource.plural == "pods" else "Workload", f"{action.namespace}/{action.name}")
+        key = _key(action)
         if isinstance(action, Create):
             assert key not in self.objects, "409: it exists already"
             self.uids += 1
@@ -240,6 +254,10 @@ class PodWorld:
         else:
             self.objects[key] = {**manifest, "metadata": {**meta, "resourceVersion": str(self.version)}}
         self._tell(key)
+
+
+def _key(action: Create | Patch | Delete) -> tuple[str, str]:
+    return "Pod" if action.resource.plural == "pods" else "Workload", f"{action.namespace}/{action.name}"
 
 
 def _check_pod(before: Manifest, after: Manifest) -> None:

@@ -7,6 +7,8 @@ import copy
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from cluster.actions import Action
+from reconciler.feed import Key
 from tests.reconciler.jobs.pod_world import Manifest, PodWorld, pod
 from tests.reconciler.jobs.world import K
 
@@ -18,6 +20,7 @@ class PodRuns(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.world = PodWorld(*(pod(name, "g", SIZE, cpu="2" if name == "c" else "1") for name in "abc"))
+        self.flying: dict[Key, Action] = {}
 
     @property
     def queueable(self) -> bool:
@@ -29,12 +32,23 @@ class PodRuns(RuleBasedStateMachine):
         there = self.world.workloads()
         return bool(there) and self.world.read.reserved
 
-    @rule(most=st.integers(1, 3))
-    def our_writes_get_through_in_part(self, most: int) -> None:
-        self.world.step(most)
+    @rule()
+    def our_writes_are_sent(self) -> None:
+        for turn in self.world.turns(lambda *key: key in self.flying):
+            if turn.action is not None:
+                assert turn.key not in self.flying
+                self.flying[turn.key] = turn.action
+
+    @precondition(lambda self: bool(self.flying))
+    @rule(which=st.integers(0, 9), most=st.integers(1, 4))
+    def writes_arrive_in_any_order(self, which: int, most: int) -> None:
+        for _ in range(min(most, len(self.flying))):
+            key = sorted(self.flying)[which % len(self.flying)]
+            self.world.arrive(self.flying.pop(key))
 
     @rule()
     def a_new_process_takes_over(self) -> None:
+        self.flying.clear()
         self.world.restarted()
 
     @rule(name=NAMES, cpu=st.sampled_from("12"))

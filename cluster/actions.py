@@ -89,7 +89,8 @@ class Patch:
 class Delete:
     """Take an object away that is still at `resource_version`, or that has the `uid`, where these are given.
 
-    `background`: what it owns goes after it; else as is usual for its kind (the pods of a Job are left behind).
+    `background`: what it owns goes after it; `foreground`: before it; else as is usual for its kind (the pods of a Job
+    are left behind).
     """
 
     resource: Resource
@@ -98,6 +99,12 @@ class Delete:
     resource_version: str = ""
     uid: str = ""
     background: bool = False
+    foreground: bool = False
+
+    @property
+    def propagation(self) -> str | None:
+        """As the API calls it; None where that is left to the kind."""
+        return "Foreground" if self.foreground else "Background" if self.background else None
 
 
 Action = ApplySecret | SetCaBundle | SetConversionBundle | Create | Patch | Delete

@@ -51,7 +51,7 @@ def perform(cluster: Cluster, action: Action) -> Manifest:
             return _patch(cluster, action)
         case Delete():
             path = action.resource.item(action.name, action.namespace)
-            version, policy = action.resource_version, "Background" if action.background else None
+            version, policy = action.resource_version, action.propagation
             return cluster.delete(path, resource_version=version, uid=action.uid, propagation=policy)
 
 

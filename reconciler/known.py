@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from reconciler.feed import Key, Listed, Seen
@@ -34,6 +35,15 @@ class Known:
         else:
             self._objects[seen.key] = seen
         return True
+
+    def all(self) -> list[Seen]:
+        return [*self._objects.values()]
+
+    def afresh(self) -> Known:
+        """The same objects as seen long ago: whatever is told next of them counts. For a cluster that was made anew."""
+        others = Known()
+        others._objects = {key: replace(seen, version="") for key, seen in self._objects.items()}
+        return others
 
     def forget(self, key: Key) -> None:
         self._objects.pop(key, None)

@@ -79,7 +79,14 @@ def nominate(group: Group, local: Workload) -> Nomination:
     there = [worker for worker in group.workers if worker.reachable and worker.configured and worker.eligible]
     if group.placing.dispatcher == INCREMENTAL:
         return _incremental(group, local, there)
-    return _limited(group, local, tuple(worker.name for worker in there))
+    kept = {worker.name for worker in group.workers if worker.name in local.nominated and _may_return(group, worker)}
+    names = {worker.name for worker in there} | kept
+    return _limited(group, local, tuple(worker.name for worker in group.workers if worker.name in names))
+
+
+def _may_return(group: Group, worker: Worker) -> bool:
+    """A short loss, or a start of ours, is no reason to nominate anew."""
+    return not worker.reachable and worker.configured and worker.eligible and not group.expired(worker)
 
 
 def _limited(group: Group, local: Workload, clusters: tuple[str, ...]) -> Nomination:

@@ -68,7 +68,7 @@ class Worker:
     """A worker cluster and what is known of the workload there.
 
     `configured`: the MultiKueueConfig names it; `eligible`: new work may go there. `lost_since` (nanoseconds): when the
-    connection ended, 0 where that is not known, so that no time is up. `credentials`: why it cannot be used, where
+    connection ended, 0 where that is not known, so that no time is up. `connecting`: nobody has tried yet. `credentials`: why it cannot be used, where
     that is not the network's fault. `workload` and `job` are ours by the origin label; while it is not reachable they
     are as they were last. `uncertain`: a job was asked for, and nobody knows whether it is there. `taken`: an object of
     its name that is not ours is in the way. `free`: the share of its quota that is free, None where nobody knows.
@@ -79,6 +79,7 @@ class Worker:
     configured: bool = True
     eligible: bool = True
     lost_since: int = 0
+    connecting: bool = False
     credentials: str = ""
     workload: Workload | None = None
     job: RemoteJob | None = None

@@ -22,7 +22,7 @@ def refusal(worker: Worker, local: Workload) -> Refusal | None:
     if worker.credentials:
         return Refusal("Misconfigured", f"cannot be used: {worker.credentials}")
     if not worker.reachable:
-        return Refusal("Unreachable", "cannot be reached")
+        return Refusal("Unreachable", "cannot be reached", passing=worker.connecting)
     if not worker.namespace:
         return Refusal("NamespaceMissing", f"has no namespace {local.namespace}; create it there")
     if worker.taken:

@@ -1,0 +1,102 @@
+"""What is written on a worker for each decision, bound to what was read there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cluster.actions import Action, Create, Delete, Patch
+from policies.dialects.kueue_checks import MULTIKUEUE
+from policies.dialects.kueue_kinds import IN_USE
+from policies.dialects.reading import Manifest, listing, metadata
+from reconciler.feed import Key, Seen
+from reconciler.jobs.kind import JobKind
+from reconciler.multikueue.copies import clone_change, clone_of, job_copy
+from reconciler.multikueue.view import WORKLOAD, RemoteJobSeen, View
+from reconciler.patches import WORKLOADS, patch, status_patch
+from scheduling.objects.workload import Workload
+from scheduling.placement.decisions import (
+    CreateClone,
+    CreateJob,
+    DeleteClone,
+    DeleteJob,
+    EvictRemote,
+    OpenGate,
+    Remote,
+    UpdateClone,
+)
+from scheduling.placement.gates import with_open_gate
+from scheduling.placement.settings import Placing
+from scheduling.status.eviction import target_for_deactivation
+
+MANAGER = MULTIKUEUE
+"""The field manager of what MultiKueue writes, here and there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A workload here with its job, None where they are gone, and what is known of one worker.
+
+    `name` is `namespace/name` of the workload, `job_key` that of its job.
+    """
+
+    name: str
+    local: Seen | None
+    kind: JobKind | None
+    job_key: Key | None
+    job: Manifest | None
+    view: View
+    placing: Placing
+    now: int
+
+
+def remote_action(decision: Remote, case: Case, kinds: dict[str, JobKind]) -> tuple[Key, Action] | None:
+    """The object and what is written of it; None where what it needs is gone meanwhile."""
+    match decision:
+        case CreateClone() if case.local is not None:
+            made = clone_of(case.local.aside.manifest(), case.placing.origin, gated=case.placing.gated)
+            return (WORKLOAD, case.name), Create(WORKLOADS, made, MANAGER)
+        case CreateJob() if case.job is not None and case.kind is not None and case.job_key is not None:
+            made = job_copy(case.kind, case.job, case.name.rpartition("/")[2], case.placing.origin)
+            return case.job_key, Create(case.kind.resource, made, MANAGER)
+        case DeleteJob():
+            found = case.view.job(case.name)
+            return _deleted_job(found, kinds[found.key[0]], decision.running) if found is not None else None
+        case DeleteClone() | UpdateClone() | EvictRemote() | OpenGate():
+            seen = case.view.get((WORKLOAD, case.name))
+            action = _on_clone(decision, case, seen) if seen is not None else None
+            return ((WORKLOAD, case.name), action) if action is not None else None
+    return None
+
+
+def _deleted_job(found: RemoteJobSeen, kind: JobKind, running: bool) -> tuple[Key, Action]:
+    """A job that may have pods stays to be seen until they are gone."""
+    namespace, _, name = found.key[1].rpartition("/")
+    action = Delete(kind.resource, namespace, name, uid=found.uid, background=not running, foreground=running)
+    return found.key, action
+
+
+def _on_clone(decision: Remote, case: Case, seen: Seen) -> Action | None:
+    remote: Workload = seen.value
+    match decision:
+        case DeleteClone():
+            return _deleted_clone(remote, seen.aside.manifest())
+        case UpdateClone() if case.local is not None:
+            body = clone_change(case.local.aside.manifest(), seen.aside.manifest())
+            return patch(remote, {"spec": body}, MANAGER) if body else None
+        case EvictRemote():
+            left = target_for_deactivation(remote, "EvictedOnManagerCluster", decision.message, case.now)
+            return status_patch(remote, left, MANAGER)
+        case OpenGate():
+            return status_patch(remote, replace(remote, gate_states=with_open_gate(remote, case.now)), MANAGER)
+    return None
+
+
+def _deleted_clone(remote: Workload, manifest: Manifest) -> Patch | Delete | None:
+    """First the finalizer goes that keeps it while a job owns it: that job is gone by now."""
+    finalizers = listing(metadata(manifest).get("finalizers"))
+    if IN_USE in finalizers:
+        kept = [name for name in finalizers if name != IN_USE]
+        return patch(remote, {"metadata": {"finalizers": kept}}, MANAGER)
+    if remote.deleting:
+        return None
+    return Delete(WORKLOADS, remote.namespace, remote.name, uid=remote.uid, background=True)

@@ -1,0 +1,391 @@
+"""The workloads of the loop that run on other clusters: which are to be looked at, and what is written here and there.
+
+Like the loop it starts from what is stored; of its own it remembers writes that are under way and their failures.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from cluster.actions import Delete
+from policies.dialects.kueue_checks import MULTIKUEUE
+from policies.dialects.reading import mapping, metadata
+from policies.objects import GroupKind
+from reconciler.feed import Followed, Key, Listed, Seen, by_kind
+from reconciler.jobs.kind import JobKind, job_patch
+from reconciler.jobs.step import JobSurroundings
+from reconciler.multikueue.clusters_side import CHECKS
+from reconciler.multikueue.copies import owner_job, remote_job, settled, status_for
+from reconciler.multikueue.objects import CLUSTERS, CONFIGS, MultiKueueCluster, MultiKueueConfig
+from reconciler.multikueue.remote import Connection, Remotes
+from reconciler.multikueue.remote_actions import MANAGER, Case, remote_action
+from reconciler.multikueue.view import WORKLOAD, View
+from reconciler.multikueue.writes import Writes
+from reconciler.packed import Packed
+from reconciler.patches import differences, status_patch
+from reconciler.side import Busy, Look, Turn
+from reconciler.telling import about
+from reconciler.writer import Outcome, Written
+from scheduling.objects.queue_settings import CheckSettings
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import CheckState, Owner, Workload
+from scheduling.placement.decisions import (
+    Again,
+    CopyStatus,
+    Decision,
+    Finish,
+    Local,
+    Nominate,
+    Place,
+    SetCheck,
+    Settle,
+    Unplace,
+    applied,
+)
+from scheduling.placement.group import Group, OwnerJob, RemoteJob, Worker
+from scheduling.placement.objects import config_of, multikueue_state
+from scheduling.placement.place import place
+from scheduling.placement.settings import AS_LISTED, Placing
+
+_WORKLOAD = by_kind()["Workload"]
+_WAITING_EVERY = 2 * SECOND
+"""At most so often all that wait are looked at again because a queue on a worker changed."""
+
+
+class PlacementSide:
+    """`jobs` are the kinds of jobs that can be taken elsewhere, with what the loop follows of them. `remotes`: the
+    connections, which tell their news to this side."""
+
+    def __init__(
+        self,
+        stored: Look,
+        remotes: Remotes,
+        jobs: Iterable[tuple[JobKind, Followed]],
+        placing: Placing | None = None,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:
+        pairs = list(jobs)
+        self.placing = placing or Placing()
+        self.kinds = {kind.name: kind for kind, _ in pairs}
+        self.followed: tuple[Followed, ...] = (CLUSTERS, CONFIGS, CHECKS, *(followed for _, followed in pairs))
+        self.views: dict[str, View] = {}
+        self._stored = stored
+        self._writes = Writes(remotes, clock)
+        self._clock = clock
+        self._by_group = {kind.shape.kind: kind for kind, _ in pairs}
+        self._configs: dict[str, MultiKueueConfig] = {}
+        self._clusters: dict[str, MultiKueueCluster] = {}
+        self._checks: dict[str, CheckSettings] = {}
+        self._jobs: dict[Key, Seen] = {}
+        self._of_job: dict[Key, str] = {}
+        self._here: dict[str, Key | None] = {}
+        self._left: set[str] = set()
+        self._dirty: dict[str, None] = {}
+        self._alarms: list[tuple[int, str]] = []
+        self._all_waiting_at = 0
+        self._collect_at = 0
+
+    # --- what is seen here
+
+    def see(self, seen: Seen) -> None:
+        kind, name = seen.key
+        if kind in self.kinds:
+            _keep(self._jobs, seen.key, seen if seen.value is not None else None)
+            if seen.key in self._of_job:
+                self._dirty[self._of_job[seen.key]] = None
+            return
+        if kind == CONFIGS.kind:
+            _keep(self._configs, name, seen.value)
+        elif kind == CLUSTERS.kind:
+            before = self._clusters.get(name)
+            _keep(self._clusters, name, seen.value)
+            if before is not None and seen.value is not None and before.labels == seen.value.labels:
+                return  # conditions are told by the connection
+        elif kind == CHECKS.kind:
+            mine = seen.value if seen.value is not None and seen.value.controller == MULTIKUEUE else None
+            if self._checks.get(name) == mine:
+                return
+            _keep(self._checks, name, mine)
+        self._dirty.update(dict.fromkeys(self._here))
+
+    def touch(self, workload: str) -> None:
+        seen = self._stored(workload)
+        local: Workload | None = seen.value if seen is not None else None
+        before = self._here.get(workload)
+        if local is None or self._state(local) is None:
+            if workload not in self._here and not self._anywhere(workload):
+                return
+            if local is None and self._here.pop(workload, before) is not None:
+                self._of_job.pop(before, None) if before is not None else None
+            if local is None:
+                self._left.add(workload)
+            self._dirty[workload] = None
+            return
+        owner = self._owner(local)
+        self._here[workload] = owner
+        if owner is not None:
+            self._of_job[owner] = workload
+        self._dirty[workload] = None
+
+    def renew(self, around: JobSurroundings) -> None:
+        """What jobs are started by is a matter of the cluster that they run on."""
+
+    def _anywhere(self, workload: str) -> bool:
+        return any(view.holds(workload) for view in self.views.values())
+
+    def _state(self, local: Workload) -> CheckState | None:
+        return multikueue_state(local.checks, self._checks)
+
+    def _owner(self, local: Workload) -> Key | None:
+        """The job that it stands for, if that is of a kind that can be taken elsewhere."""
+        for owner in local.owners:
+            kind = self._by_group.get(_group_kind(owner))
+            if kind is not None:
+                return kind.name, f"{local.namespace}/{owner.name}"
+        return None
+
+    # --- what is seen on the workers
+
+    def remote_seen(self, cluster: str, seen: Seen) -> None:
+        self._news(cluster, seen.key, self._view(cluster).take(seen))
+
+    def remote_listed(self, cluster: str, listed: Listed) -> None:
+        self._writes.listed(cluster, listed.kind)
+        for name in self._view(cluster).replaced(listed):
+            self._look_again(name)
+
+    def remote_outcome(self, cluster: str, outcome: Outcome) -> None:
+        view = self._view(cluster)
+        self._writes.over(cluster, outcome)
+        if isinstance(outcome, Written):
+            seen = self._answer(outcome)
+            if seen is not None:
+                self._news(cluster, seen.key, view.answered(seen))
+        self._look_again(self._workload_of(outcome.key))
+
+    def connection(self, cluster: str, connection: Connection | None) -> None:
+        if connection is None:
+            self.views.pop(cluster, None)
+            self._writes.drop(cluster)
+        else:
+            self._view(cluster).connection = connection
+        self._dirty.update(dict.fromkeys(self._here))
+        if connection is not None and connection.connected:
+            self._dirty.update(dict.fromkeys(self._view(cluster).names()))
+
+    def _view(self, cluster: str) -> View:
+        return self.views.setdefault(cluster, View())
+
+    def _news(self, cluster: str, key: Key, name: str | None) -> None:
+        if name is None:
+            return
+        if name:
+            self._writes.seen(cluster, key)
+        self._look_again(name)
+
+    def _look_again(self, name: str) -> None:
+        """Empty: at all that wait, some time later, since queues change often."""
+        if name:
+            self._dirty[name] = None
+        elif not self._all_waiting_at:
+            self._all_waiting_at = self._clock() + _WAITING_EVERY
+
+    def _answer(self, outcome: Written) -> Seen | None:
+        """The object as it is now on the worker; what is deleted and waits for nothing is gone."""
+        key, meta = outcome.key, metadata(outcome.manifest)
+        if isinstance(outcome.action, Delete) and not (meta.get("deletionTimestamp") and meta.get("finalizers")):
+            return Seen(key, "", None)
+        followed = _WORKLOAD if key[0] == WORKLOAD else next((e for e in self.followed if e.kind == key[0]), None)
+        return followed.seen(outcome.manifest) if followed is not None and meta else None
+
+    def _workload_of(self, key: Key) -> str:
+        return key[1] if key[0] == WORKLOAD else self._of_job.get(key, key[1])
+
+    # --- what is to be written
+
+    def due(self, busy: Busy, now: int) -> Iterator[Turn]:
+        self._ring(now)
+        names, self._dirty = self._dirty, {}
+        for name in names:
+            yield from self._look_at(name, busy, now)
+
+    def _ring(self, now: int) -> None:
+        while self._alarms and self._alarms[0][0] <= now:
+            self._dirty[heapq.heappop(self._alarms)[1]] = None
+        for _, key in self._writes.rested(self._connected):
+            self._dirty[self._workload_of(key)] = None
+        if self._all_waiting_at and self._clock() >= self._all_waiting_at:
+            self._all_waiting_at = 0
+            self._dirty.update(dict.fromkeys(name for name in self._here if self._waits(name)))
+        if self.placing.collect_every and now >= self._collect_at:
+            self._collect_at = now + self.placing.collect_every
+            for view in self.views.values():
+                self._dirty.update(dict.fromkeys(name for name in view.names() if name not in self._here))
+
+    def _connected(self, cluster: str) -> bool:
+        return cluster in self.views and self.views[cluster].connection.connected
+
+    def _waits(self, name: str) -> bool:
+        seen = self._stored(name)
+        return seen is not None and seen.value.reserved and not seen.value.cluster and not seen.value.finished
+
+    def _look_at(self, name: str, busy: Busy, now: int) -> Iterator[Turn]:
+        seen = self._stored(name)
+        if seen is None and not self.placing.collect_every and name not in self._left:
+            return
+        if seen is None and not self._anywhere(name):
+            self._left.discard(name)
+            return
+        owner = self._here.get(name)
+        if (seen is not None and busy(WORKLOAD, name)) or (owner is not None and busy(*owner)):
+            self._dirty[name] = None
+            return
+        group, job = self._group(name, seen, owner, now)
+        yield from self._carry_out(name, seen, owner, job, group, place(group))
+
+    def _carry_out(
+        self, name: str, seen: Seen | None, owner: Key | None, job: Any, group: Group, steps: list[Decision]
+    ) -> Iterator[Turn]:
+        mine: list[Local] = []
+        for step in steps:
+            match step:
+                case Again():
+                    heapq.heappush(self._alarms, (step.at, name))
+                case Nominate() | Place() | Unplace() | SetCheck() | Finish():
+                    mine.append(step)
+                case CopyStatus() | Settle():
+                    yield from self._told(step, name, owner, job)
+                case _:
+                    kind = self.kinds.get(owner[0]) if owner is not None else None
+                    view = self._view(step.cluster)
+                    case_ = Case(name, seen, kind, owner, job, view, self.placing, group.now)
+                    found = remote_action(step, case_, self.kinds)
+                    if found is not None:
+                        self._writes.send(step.cluster, *found)
+        if mine and seen is not None and group.check is not None:
+            yield from self._turn(name, seen.value, group.check.name, mine, group.now)
+
+    def _turn(self, name: str, local: Workload, check: str, steps: list[Local], now: int) -> Iterator[Turn]:
+        """All that is written of the workload here, in one go."""
+        after = local
+        for step in steps:
+            after = applied(after, check, step, now)
+        patch = status_patch(local, after, MANAGER)
+        if patch is None:
+            return
+        told = next((step for step in steps if isinstance(step, SetCheck) and step.told), None)
+        if told is None:
+            yield Turn((WORKLOAD, name), patch)
+        else:
+            yield Turn((WORKLOAD, name), patch, about(local), "MultiKueue", told.message, told.warning)
+
+    def _told(self, step: CopyStatus | Settle, name: str, owner: Key | None, job: Any) -> Iterator[Turn]:
+        """What the job here tells of the one elsewhere."""
+        if owner is None or job is None:
+            return
+        kind = self.kinds[owner[0]]
+        before = mapping(job.get("status"))
+        after: Mapping[str, Any] | None = settled(kind, job)
+        if isinstance(step, CopyStatus):
+            remote = self._remote_manifest(step.cluster, name)
+            after = status_for(kind, job, remote) if remote is not None else None
+        if after is not None and after != before:
+            yield Turn(owner, job_patch(kind.resource, job, {"status": differences(before, after)}, "status"))
+
+    # --- what it is decided on
+
+    def _group(self, name: str, seen: Seen | None, owner: Key | None, now: int) -> tuple[Group, Any]:
+        local: Workload | None = seen.value if seen is not None else None
+        state = self._state(local) if local is not None else None
+        config = self._configs.get(config_of(self._checks.get(state.name))) if state is not None else None
+        stored = self._jobs.get(owner) if owner is not None else None
+        job = stored.value.manifest() if stored is not None else None
+        rules = self.placing.rules_of(config.name if config is not None else "")
+        group = Group(
+            local,
+            state,
+            self._owner_job(local, owner, job),
+            tuple(self._workers(name, local, owner, job, config)),
+            now,
+            self.placing,
+            rules,
+            owned=local is not None and bool(local.owners),
+        )
+        return group, job
+
+    def _owner_job(self, local: Workload | None, owner: Key | None, job: Any) -> OwnerJob | None:
+        if owner is not None:
+            return owner_job(self.kinds[owner[0]], job) if job is not None else None
+        if local is None or not local.owners:
+            return None
+        group, _, version = local.owners[0].api_version.rpartition("/")
+        return OwnerJob(f"{group}/{version}, Kind={local.owners[0].kind}", adapted=False)
+
+    def _workers(
+        self, name: str, local: Workload | None, owner: Key | None, job: Any, config: MultiKueueConfig | None
+    ) -> Iterator[Worker]:
+        """Those of the config, then others that have something of it, or may have."""
+        named = config.clusters if config is not None else ()
+        for cluster in (*named, *(each for each in self.views if each not in named)):
+            view = self.views.get(cluster)
+            if view is None:
+                if cluster in self._clusters:
+                    yield Worker(cluster, reachable=False, connecting=True, eligible=self._eligible(cluster, config))
+                continue
+            yield self._worker(cluster, view, name, local, owner, job, config)
+
+    def _worker(
+        self, cluster: str, view: View, name: str, local: Workload | None, owner: Key | None, job: Any, config: Any
+    ) -> Worker:
+        link, keys = view.connection, [(WORKLOAD, name), *([owner] if owner is not None else [])]
+        rules = self.placing.rules_of(config.name if config is not None else "")
+        queues = view.queues(local) if local is not None else ()
+        return Worker(
+            cluster,
+            reachable=link.connected,
+            configured=config is not None and cluster in config.clusters,
+            eligible=self._eligible(cluster, config),
+            lost_since=link.since if link.state in ("lost", "misconfigured") else 0,
+            connecting=link.state == "connecting",
+            credentials=link.message if link.state == "misconfigured" else "",
+            workload=view.workload(name),
+            job=self._remote_job(view, name, job),
+            uncertain=owner is not None and self._writes.unsure(cluster, owner),
+            taken=any(view.get(key) is None and self._writes.taken(cluster, key) for key in keys),
+            namespace=local is None or view.has_namespace(local.namespace),
+            **({"local_queue": queues[0], "cluster_queue": queues[1]} if queues else {}),
+            free=view.free(local) if local is not None and rules.score != AS_LISTED else None,
+        )
+
+    def _eligible(self, cluster: str, config: MultiKueueConfig | None) -> bool:
+        known = self._clusters.get(cluster)
+        rules = self.placing.rules_of(config.name if config is not None else "")
+        return known is not None and not known.deleting and rules.selector.matches(known.labels)
+
+    def _remote_job(self, view: View, name: str, job: Any) -> RemoteJob | None:
+        found = view.job(name)
+        seen = view.get(found.key) if found is not None else None
+        if found is None or seen is None:
+            return None
+        return remote_job(self.kinds[found.key[0]], job, seen.value.manifest())
+
+    def _remote_manifest(self, cluster: str, name: str) -> Any:
+        view = self._view(cluster)
+        found = view.job(name)
+        seen = view.get(found.key) if found is not None else None
+        packed: Packed | None = seen.value if seen is not None else None
+        return packed.manifest() if packed is not None else None
+
+
+def _group_kind(owner: Owner) -> GroupKind:
+    return GroupKind(owner.api_version.rpartition("/")[0], owner.kind)
+
+
+def _keep(known: dict[Any, Any], key: Any, value: Any) -> None:
+    if value is None:
+        known.pop(key, None)
+    else:
+        known[key] = value

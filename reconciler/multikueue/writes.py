@@ -1,0 +1,132 @@
+"""What is under way to the workers: one write for each object, a rest after each failure, and no job made twice."""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from cluster.actions import Action, Create
+from cluster.errors import Conflict, Unreachable
+from cluster.retry import Backoff
+from reconciler.feed import Key
+from reconciler.multikueue.remote import Remotes
+from reconciler.multikueue.view import WORKLOAD
+from reconciler.retries import refused
+from reconciler.writer import Failed, Outcome, Read, Written
+from scheduling.objects.times import SECOND
+
+log = logging.getLogger(__name__)
+_FIRST, _LONGEST = 0.5, 60.0
+_TAKEN_AFTER = 10 * SECOND
+"""So long our own watch may take to tell of an object that exists."""
+_TAKEN_FOR = 5 * 60 * SECOND
+"""Then it is tried again whether the name is free."""
+
+
+@dataclass(slots=True)
+class _Object:
+    """`until`: it rests until that moment. `unsure`: it was to be made, and nobody knows whether it was.
+
+    `exists`: since when its name is known to be taken, though nothing of ours is seen there; `refused` the last time.
+    """
+
+    until: int = 0
+    backoff: Backoff = field(default_factory=lambda: Backoff(_FIRST, _LONGEST))
+    unsure: Action | None = None
+    exists: int = 0
+    refused: int = 0
+    error: str = ""
+
+
+class Writes:
+    """`clock` gives the moment in nanoseconds."""
+
+    def __init__(self, remotes: Remotes, clock: Callable[[], int]) -> None:
+        self._remotes = remotes
+        self._clock = clock
+        self._flying: set[tuple[str, Key]] = set()
+        self._objects: dict[tuple[str, Key], _Object] = {}
+        self._rests: list[tuple[int, str, Key]] = []
+
+    def send(self, cluster: str, key: Key, action: Action) -> None:
+        """Unless a write of the object is under way, or it rests."""
+        if self.busy(cluster, key):
+            return
+        self._flying.add((cluster, key))
+        if key[0] != WORKLOAD and isinstance(action, Create):
+            self._objects.setdefault((cluster, key), _Object()).unsure = action
+        self._remotes.write(cluster, key, action)
+
+    def busy(self, cluster: str, key: Key) -> bool:
+        found = self._objects.get((cluster, key))
+        return (cluster, key) in self._flying or (found is not None and self._clock() < found.until)
+
+    def unsure(self, cluster: str, key: Key) -> bool:
+        """Whether nobody knows if the job was made."""
+        found = self._objects.get((cluster, key))
+        return found is not None and found.unsure is not None
+
+    def taken(self, cluster: str, key: Key) -> bool:
+        """Whether something has its name that is not ours."""
+        found, now = self._objects.get((cluster, key)), self._clock()
+        if found is None or not found.exists:
+            return False
+        return found.exists + _TAKEN_AFTER <= now < found.refused + _TAKEN_FOR
+
+    def error(self, cluster: str, key: Key) -> str:
+        """Why the worker refused the last write of it; empty where it did not."""
+        found = self._objects.get((cluster, key))
+        return found.error if found is not None else ""
+
+    def seen(self, cluster: str, key: Key) -> None:
+        """It is known now whether it is there."""
+        found = self._objects.get((cluster, key))
+        if found is not None:
+            found.unsure, found.exists, found.error = None, 0, ""
+
+    def listed(self, cluster: str, kind: str) -> None:
+        """All objects of the kind are known now; what is under way still may bring another."""
+        for (name, key), found in self._objects.items():
+            if (name, key[0]) == (cluster, kind) and (name, key) not in self._flying:
+                found.unsure = None
+
+    def drop(self, cluster: str) -> None:
+        """The worker is none any more."""
+        self._flying = {entry for entry in self._flying if entry[0] != cluster}
+        self._objects = {entry: found for entry, found in self._objects.items() if entry[0] != cluster}
+
+    def over(self, cluster: str, outcome: Outcome) -> None:
+        self._flying.discard((cluster, outcome.key))
+        match outcome:
+            case Written() | Read():
+                self._objects.pop((cluster, outcome.key), None)
+            case Failed():
+                self._failed(cluster, outcome)
+
+    def _failed(self, cluster: str, outcome: Failed) -> None:
+        error, now = outcome.error, self._clock()
+        found = self._objects.setdefault((cluster, outcome.key), _Object())
+        if isinstance(error, Conflict) and isinstance(outcome.action, Create):
+            found.unsure, found.exists, found.refused = None, found.exists or now, now
+        elif refused(error) or (isinstance(error, Unreachable) and not error.sent):
+            found.unsure = None
+        found.error = str(error) if refused(error) and not isinstance(error, Conflict) else ""
+        if not isinstance(error, Unreachable):
+            log.warning("worker %s, %s %s: %s", cluster, *outcome.key, error)
+        found.until = now + int(found.backoff.next() * SECOND)
+        heapq.heappush(self._rests, (found.until, cluster, outcome.key))
+
+    def rested(self, connected: Callable[[str], bool]) -> Iterator[tuple[str, Key]]:
+        """Objects whose rest is over.
+
+        A job of which nobody knows whether it was made is asked for once more: it is made once, and the answer tells.
+        """
+        while self._rests and self._rests[0][0] <= self._clock():
+            _, cluster, key = heapq.heappop(self._rests)
+            found = self._objects.get((cluster, key))
+            if found is not None and found.unsure is not None and connected(cluster) and not self.busy(cluster, key):
+                self._flying.add((cluster, key))
+                self._remotes.write(cluster, key, found.unsure)
+            yield cluster, key

@@ -1,0 +1,364 @@
+"""A manager and two workers in memory: each a loop on an API server of its own, joined by connections that can be cut.
+
+Whoever runs jobs (Kubernetes' Job controller) is played: `run_pods` and `end_pods`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from cluster.actions import Action, Create, Delete, Patch
+from cluster.errors import Conflict, NotFound, Unreachable
+from reconciler.feed import Followed, Key, Listed, Seen
+from reconciler.job_side import JobSide
+from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.kind import JobKind
+from reconciler.loop import Loop
+from reconciler.multikueue.remote import Connection, remote_followed
+from reconciler.multikueue.side import PlacementSide
+from reconciler.side import Look
+from reconciler.writer import Failed, Outcome, Written
+from scheduling.objects.times import SECOND
+from scheduling.placement.settings import Placing
+from scheduling.world.world import World
+
+Manifest = dict[str, Any]
+START = 1_800_000_000 * SECOND
+_GENERIC = {"Event": "events"}
+
+
+class Server:
+    """Objects by (kind, name), and who is told of each change."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Key, Manifest] = {}
+        self.version = 0
+        self.listeners: list[Callable[[Key], None]] = []
+        self.writes: list[tuple[str, Key]] = []
+
+    def put(self, kind: str, manifest: Manifest) -> None:
+        meta = manifest["metadata"]
+        key = (kind, f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else meta["name"])
+        self._store(key, copy.deepcopy(manifest))
+
+    def delete(self, key: Key) -> None:
+        """As the API server does: what has finalizers waits for them."""
+        found = self.objects.get(key)
+        if found is None:
+            return
+        if found["metadata"].get("finalizers"):
+            found["metadata"]["deletionTimestamp"] = "2027-01-15T08:00:00Z"
+            self._store(key, found)
+        else:
+            del self.objects[key]
+            self.version += 1
+            self._tell(key)
+
+    def perform(self, key: Key, action: Action) -> Outcome:
+        """The answer to a write."""
+        if isinstance(action, Create) and action.resource.plural in _GENERIC.values():
+            return Written(key, action, dict(action.body))
+        self.writes.append((type(action).__name__, key))
+        if isinstance(action, Create):
+            return self._create(key, action)
+        found = self.objects.get(key)
+        if found is None:
+            return Failed(key, action, NotFound(404, "NotFound", "no such object"))
+        meta = found["metadata"]
+        if isinstance(action, Delete):
+            if (action.resource_version or meta["resourceVersion"]) != meta["resourceVersion"]:
+                return Failed(key, action, Conflict(409, "Conflict", "modified"))
+            self.delete(key)
+            return Written(key, action, copy.deepcopy(found))
+        assert isinstance(action, Patch)
+        if action.resource_version != meta["resourceVersion"]:
+            return Failed(key, action, Conflict(409, "Conflict", "modified"))
+        self._store(key, merged(found, action.body))
+        return Written(key, action, copy.deepcopy(self.objects.get(key, found)))
+
+    def _create(self, key: Key, action: Create) -> Outcome:
+        if key in self.objects:
+            return Failed(key, action, Conflict(409, "AlreadyExists", "it exists"))
+        namespace = action.body["metadata"].get("namespace")
+        if namespace and ("Namespace", namespace) not in self.objects:
+            return Failed(key, action, NotFound(404, "NotFound", "no such namespace"))
+        self._store(key, copy.deepcopy(dict(action.body)))
+        return Written(key, action, copy.deepcopy(self.objects[key]))
+
+    def _store(self, key: Key, manifest: Manifest) -> None:
+        self.version += 1
+        meta = manifest["metadata"]
+        meta["resourceVersion"] = str(self.version)
+        meta.setdefault("uid", f"uid-{self.version}")
+        meta.setdefault("creationTimestamp", "2027-01-15T07:00:00Z")
+        self.objects[key] = manifest
+        self._tell(key)
+        if meta.get("deletionTimestamp") and not meta.get("finalizers"):
+            del self.objects[key]
+            self._tell(key)
+
+    def _tell(self, key: Key) -> None:
+        for listener in self.listeners:
+            listener(key)
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """RFC 7386."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result
+
+
+class Cluster:
+    """A loop on a server. `sides` beside the one of jobs."""
+
+    def __init__(self, server: Server, clock: Callable[[], int], kinds: tuple[JobKind, ...] = (BATCH,)) -> None:
+        self.server = server
+        self.loop = self._loop(clock, (lambda look: JobSide(look, kinds),))
+
+    def _loop(self, clock: Callable[[], int], sides: tuple[Callable[[Look], Any], ...]) -> Loop:
+        loop = Loop(World(), self._write, self._read, lambda: True, sides=sides, clock=clock, with_statuses=False)
+        self._listen(loop)
+        return loop
+
+    def _listen(self, loop: Loop) -> None:
+        self.server.listeners = [each for each in self.server.listeners if getattr(each, "foreign", False)]
+        self.server.listeners.append(lambda key: self._hear(loop, key))
+        for followed in loop.followed.values():
+            seen = tuple(self._seen(followed, key) for key in self.server.objects if key[0] == followed.kind)
+            loop.inbox.put(Listed(followed.kind, seen, str(self.server.version)))
+
+    def _hear(self, loop: Loop, key: Key) -> None:
+        followed = loop.followed.get(key[0])
+        if followed is not None:
+            loop.inbox.put(self._seen(followed, key))
+
+    def _seen(self, followed: Followed, key: Key) -> Seen:
+        found = self.server.objects.get(key)
+        if found is None:
+            return Seen(key, str(self.server.version), None)
+        return followed.seen(copy.deepcopy(found))
+
+    def _write(self, key: Key, action: Action) -> None:
+        self.loop.inbox.put(self.server.perform(key, action))
+
+    def _read(self, key: Key, path: str) -> None:
+        found = self.server.objects.get(key)
+        error = NotFound(404, "NotFound", "no such object")
+        self.loop.inbox.put(
+            Failed(key, None, error) if found is None else self.loop.followed[key[0]].seen(copy.deepcopy(found))
+        )
+
+    def get(self, kind: str, name: str) -> Manifest | None:
+        return self.server.objects.get((kind, name))
+
+
+class Links:
+    """The connections of the manager. `refusing`: writes of these (cluster, kind) never arrive; `silent`: they arrive,
+    but their answer does not."""
+
+    def __init__(self, workers: dict[str, Cluster], clock: Callable[[], int], origin: str) -> None:
+        self.workers = workers
+        self.clock = clock
+        self.cut: set[str] = set()
+        self.silent: set[tuple[str, str]] = set()
+        self.followed = {each.kind: each for each in remote_followed(origin, JobSide(lambda _: None).followed).kinds}
+        self.label = f"{origin}"
+        self.news: PlacementSide | None = None
+        self.told: list[Callable[[], None]] = []
+        for name, worker in workers.items():
+            self._listen(name, worker.server)
+
+    def _listen(self, name: str, server: Server) -> None:
+        def hear(key: Key) -> None:
+            if name not in self.cut and self.news is not None:
+                self.told.append(lambda: self._pass(name, key))
+
+        hear.foreign = True  # type: ignore[attr-defined]
+        server.listeners.append(hear)
+
+    def _pass(self, name: str, key: Key) -> None:
+        if name not in self.cut and self.news is not None and key[0] in self.followed:
+            found = self.workers[name].server.objects.get(key)
+            if found is not None and not self._shown(key[0], found):
+                return
+            seen = Seen(key, str(self.workers[name].server.version), None)
+            self.news.remote_seen(name, self.followed[key[0]].seen(copy.deepcopy(found)) if found else seen)
+
+    def _shown(self, kind: str, manifest: Manifest) -> bool:
+        labelled = self.followed[kind].labelled
+        if labelled is None:
+            return True
+        key, _, value = labelled.partition("=")
+        return (manifest["metadata"].get("labels") or {}).get(key) == value
+
+    def write(self, cluster: str, key: Key, action: Action) -> None:
+        lost = Unreachable(cluster, "no answer", "look at the network")
+        if cluster in self.cut:
+            outcome: Outcome = Failed(key, action, lost)
+        else:
+            outcome = self.workers[cluster].server.perform(key, action)
+            if (cluster, key[0]) in self.silent:
+                outcome = Failed(key, action, lost)
+        self.told.append(lambda: self.news.remote_outcome(cluster, outcome) if self.news is not None else None)
+
+    def connect(self, name: str) -> None:
+        self.cut.discard(name)
+        assert self.news is not None
+        server = self.workers[name].server
+        for kind, followed in self.followed.items():
+            objects = (each for each in server.objects.items() if each[0][0] == kind)
+            seen = tuple(followed.seen(copy.deepcopy(found)) for _, found in objects if self._shown(kind, found))
+            self.news.remote_listed(name, Listed(kind, seen, str(server.version)))
+        self.news.connection(name, Connection("connected", "Active", "Connected", self.clock()))
+
+    def lose(self, name: str) -> None:
+        self.cut.add(name)
+        assert self.news is not None
+        self.news.connection(name, Connection("lost", "ClientConnectionFailed", "no answer", self.clock()))
+
+    def flow(self) -> bool:
+        told, self.told = self.told, []
+        for each in told:
+            each()
+        return bool(told)
+
+
+class Manager(Cluster):
+    def __init__(self, server: Server, links: Links, clock: Callable[[], int], placing: Placing) -> None:
+        self.links = links
+        self.placing = placing
+        self.server = server
+        self.start(clock)
+
+    def start(self, clock: Callable[[], int]) -> None:
+        """A new process: it knows what is stored, and connects to whom it reaches."""
+        self.loop = self._loop(clock, (JobSide, self._placement))
+        self.links.news = self.side
+        self.links.told.clear()
+        for name in self.links.workers:
+            if name not in self.links.cut:
+                self.links.connect(name)
+
+    def _placement(self, look: Look) -> PlacementSide:
+        followed = JobSide(lambda _: None).followed
+        self.side = PlacementSide(
+            look, self.links, zip((BATCH,), followed, strict=True), self.placing, self.links.clock
+        )
+        return self.side
+
+
+class World3:
+    """The three of them, and the time. `settle` lets everybody act until nothing happens."""
+
+    def __init__(self, placing: Placing | None = None) -> None:
+        self.now = START
+        placing = placing or Placing()
+        self.workers = {name: Cluster(Server(), self.clock) for name in ("east", "west")}
+        for worker in self.workers.values():
+            queues(worker.server)
+        server = Server()
+        queues(server, check="multi")
+        for name in self.workers:
+            server.put("MultiKueueCluster", {"metadata": {"name": name}, "spec": {}})
+        server.put("MultiKueueConfig", {"metadata": {"name": "all"}, "spec": {"clusters": ["east", "west"]}})
+        parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "all"}
+        server.put("AdmissionCheck", _check("multi", parameters))
+        self.links = Links(self.workers, self.clock, placing.origin)
+        self.manager = Manager(server, self.links, self.clock, placing)
+
+    def clock(self) -> int:
+        return self.now
+
+    def settle(self, seconds: int = 0) -> None:
+        self.now += seconds * SECOND
+        for _ in range(60):
+            before = self._versions()
+            self.manager.loop.round(0)
+            for worker in self.workers.values():
+                worker.loop.round(0)
+            if not self.links.flow() and self._versions() == before:
+                return
+        raise AssertionError("it came to no rest")
+
+    def _versions(self) -> list[int]:
+        return [self.manager.server.version, *(worker.server.version for worker in self.workers.values())]
+
+    # --- people and controllers
+
+    def submit(self, name: str, cpus: int = 1, **spec: Any) -> None:
+        self.manager.server.put("Job", job(name, cpus, **spec))
+        self.settle()
+
+    def workload(self, cluster: str = "") -> Manifest | None:
+        """The only one there."""
+        server = self.workers[cluster].server if cluster else self.manager.server
+        found = [manifest for (kind, _), manifest in server.objects.items() if kind == "Workload"]
+        return found[0] if found else None
+
+    def job(self, cluster: str = "", name: str = "train") -> Manifest | None:
+        server = self.workers[cluster].server if cluster else self.manager.server
+        return server.objects.get(("Job", f"ns/{name}"))
+
+    def runs_on(self, name: str = "train") -> list[str]:
+        jobs = {cluster: self.job(cluster, name) for cluster in self.workers}
+        return [cluster for cluster, found in jobs.items() if found is not None and not found["spec"]["suspend"]]
+
+    def report(self, cluster: str, status: Manifest, name: str = "train") -> None:
+        """What the Job controller of a worker says."""
+        server = self.workers[cluster].server
+        server.put("Job", {**server.objects["Job", f"ns/{name}"], "status": status})
+        self.settle()
+
+    def check(self) -> tuple[str, str]:
+        found = self.workload()
+        assert found is not None
+        (state,) = found["status"]["admissionChecks"]
+        return state["state"], state["message"]
+
+
+def queues(server: Server, check: str = "", cpus: int = 8) -> None:
+    quota = {"name": "cpu", "nominalQuota": str(cpus)}
+    groups = [{"coveredResources": ["cpu"], "flavors": [{"name": "plain", "resources": [quota]}]}]
+    strategy = {"admissionChecksStrategy": {"admissionChecks": [{"name": check}]}} if check else {}
+    server.put("Namespace", {"metadata": {"name": "ns"}})
+    server.put("ResourceFlavor", {"metadata": {"name": "plain"}, "spec": {}})
+    server.put(
+        "ClusterQueue",
+        {"metadata": {"name": "cq"}, "spec": {"namespaceSelector": {}, "resourceGroups": groups, **strategy}},
+    )
+    server.put("LocalQueue", {"metadata": {"name": "main", "namespace": "ns"}, "spec": {"clusterQueue": "cq"}})
+
+
+def _check(name: str, parameters: Manifest) -> Manifest:
+    active = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
+    return {
+        "metadata": {"name": name},
+        "spec": {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": parameters},
+        "status": {"conditions": [active]},
+    }
+
+
+def job(name: str, cpus: int = 1, **spec: Any) -> Manifest:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": str(cpus)}}}
+    template = {"metadata": {}, "spec": {"containers": [container], "restartPolicy": "Never"}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "main"}},
+        "spec": {
+            "suspend": True,
+            "parallelism": 1,
+            "template": template,
+            "managedBy": "kueue.x-k8s.io/multikueue",
+            **spec,
+        },
+    }

@@ -35,6 +35,7 @@ def lines(forest: Forest, quotas: Quotas, spot: Spot, glyphs: Glyphs) -> Iterato
     marks = [spot.top] if spot.top else []
     marks += ["no object here"] if node is None else []
     marks += ["continued below"] if spot.cut else []
+    marks += [told] if (told := quotas.mark(spot.ref)) else []
     yield _before(spot, glyphs) + plain(str(spot.ref)) + (f" ({plain('; '.join(marks))})" if marks else "")
     has_branches = forest.has_children(spot.ref) and not spot.cut
     margin = _under(spot, glyphs) + (glyphs.through if has_branches else _GAP)

@@ -17,6 +17,7 @@ _COMMANDS = {
     "test": "Run suites of changes with the findings expected of a configuration.",
     "simulate": "Play queues and work from files: who is admitted, who gives way, who waits and why.",
     "why": "Explain why a workload waits.",
+    "pending": "List who waits at a queue, in which place, and why.",
     "tree": "Draw the quota trees of manifests or of a cluster.",
     "explain": "Print the page of a rule.",
     "rules": "List the rules.",

@@ -50,6 +50,14 @@ class Quotas:
         keys = [*own, *(key for key in sorted(summed) if key not in own)]
         return [Row(*key, own.get(key, {}), summed.get(key, {})) for key in keys]
 
+    def mark(self, ref: Ref) -> str:  # noqa: ARG002, for those who know more of a node than its quota
+        """What stands behind the name of a node; empty where there is nothing to say."""
+        return ""
+
+    def counts(self, ref: Ref) -> Mapping[str, int]:  # noqa: ARG002
+        """The workloads of its subtree by what they do; empty where that is not known."""
+        return {}
+
     def _sums(self, ref: Ref) -> dict[Pair, dict[str, str]]:
         if ref.group == kueue.GROUP:
             return {pair: {"nominalQuota": self._text(pair, nano)} for pair, nano in self._below.get(ref, {}).items()}

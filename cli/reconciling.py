@@ -18,6 +18,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from cli.exits import Exit, Misused, OutOfReach
+from cli.visible import Visible, serving
 from cluster.client import Cluster
 from cluster.errors import ClusterError
 from cluster.lease import Lease, LeaseTimes
@@ -40,7 +41,10 @@ _GLANCE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where it runs: the address of its probes, its Lease as `namespace/name`, and its cluster."""
+    """Where it runs: the address of its probes, its Lease as `namespace/name`, and its cluster.
+
+    `visible`: where /v1 is served, None where it is not.
+    """
 
     host: str
     port: int
@@ -48,6 +52,10 @@ class Place:
     kubeconfig: str | None = None
     context: str | None = None
     address_file: Path | None = None
+    visible: Visible | None = None
+
+    def connect(self, timeouts: Timeouts | None = None) -> Cluster:
+        return Cluster.connect(self.context, self.kubeconfig, timeouts)
 
 
 def run(manage: bool, configured: Configured, place: Place) -> Exit:
@@ -55,6 +63,8 @@ def run(manage: bool, configured: Configured, place: Place) -> Exit:
     namespace, _, name = place.lease.partition("/")
     if not (namespace and name) or "/" in name:
         raise Misused(f"--lease takes NAMESPACE/NAME, not {place.lease!r}")
+    if place.visible is not None:
+        place.visible.check()
     log_as_json()
     for key in configured.idle:
         log.info("%s of the configuration has no meaning here", key)
@@ -62,7 +72,7 @@ def run(manage: bool, configured: Configured, place: Place) -> Exit:
         with ExitStack() as opened:
             times = configured.times
             permit = _permit(opened, place, namespace, name, times) if manage else Never()
-            cluster = opened.enter_context(Cluster.connect(place.context, place.kubeconfig))
+            cluster = opened.enter_context(place.connect())
             registry = Chosen(resources=configured.resources, local_queues=configured.local_queues)
             reconciler = Reconciler(
                 cluster,
@@ -79,7 +89,7 @@ def run(manage: bool, configured: Configured, place: Place) -> Exit:
 def _permit(opened: ExitStack, place: Place, namespace: str, name: str, times: LeaseTimes) -> Manage:
     """Over connections of its own, which give up in time for another attempt before the Lease is lost."""
     patience = Timeouts(connect=times.renew_deadline / 3, read=times.renew_deadline / 3, watch_grace=5.0)
-    cluster = opened.enter_context(Cluster.connect(place.context, place.kubeconfig, patience))
+    cluster = opened.enter_context(place.connect(patience))
     identity = f"{socket.gethostname()}_{uuid.uuid4()}"
     return Manage(Lease(cluster, namespace, name, identity, times), Rival(cluster, pacing=_CLOSE))
 
@@ -107,9 +117,11 @@ class _Running:
         server = HealthServer(place.host.strip("[]"), place.port, self.live, self.ready, self.registry)
         server.start()
         try:
-            with _signals(self._ended):
+            with _signals(self._ended), ExitStack() as opened:
+                shown = place.visible
+                api = opened.enter_context(serving(self._reconciler, shown, place.connect)) if shown else None
                 self._reconciler.start()
-                self._announce(server, place)
+                self._announce(server, place, api)
                 while self._reconciler.alive and not self._ended.wait(_GLANCE):
                     pass
                 told = self._ended.is_set()
@@ -130,9 +142,9 @@ class _Running:
         obstacle = self._permit.obstacle() if isinstance(self._permit, Manage) else ""
         return [*problems, *([obstacle] if obstacle else [])]
 
-    def _announce(self, server: HealthServer, place: Place) -> None:
+    def _announce(self, server: HealthServer, place: Place, api: str | None) -> None:
         host = f"[{place.host.strip('[]')}]" if ":" in place.host else place.host
-        address = {"url": f"http://{host}:{server.server_port}", "pid": os.getpid()}
+        address = {"url": f"http://{host}:{server.server_port}", "pid": os.getpid(), **({"api": api} if api else {})}
         log.info("serving", extra={"fields": address})
         if place.address_file:
             draft = place.address_file.with_name(place.address_file.name + ".new")

@@ -87,7 +87,8 @@ def webhook(
     address_file: Path | None,
 ) -> None:
     """Answer the API server's admission reviews."""
-    from cli.serving import Certificates, run  # here, since servers take long to load and only this needs them
+    from cli.certificates import Certificates
+    from cli.serving import run  # here, since servers take long to load and only this needs them
     from webhook.settings import Settings
 
     settings = Settings(
@@ -130,6 +131,18 @@ def webhook(
 @click.option("--config", metavar="FILE", help="In the form of Kueue's Configuration; else its defaults.")
 @click.option("--settings", metavar="FILE", help="Quotree's own Configuration; else QUOTREE_CONFIG.")
 @click.option("--address-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the real address there.")
+@click.option("--api-host", default="127.0.0.1", show_default=True, help="Address of /v1; 0.0.0.0 in a pod.")
+@click.option("--api-port", type=click.IntRange(0, 65535), help="Serve /v1 there; 0 takes a free one.  [default: none]")
+@click.option(
+    "--api-certs",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of tls.crt and tls.key for /v1; else plain HTTP, on loopback alone.",
+)
+@click.option("--supplied", is_flag=True, help="Others put the certificates into the folder: make none, renew none.")
+@click.option("--name", "names", metavar="DNS|IP", multiple=True, help="Another name to call us by; else loopback.")
+@click.option("--secret", metavar="NAMESPACE/NAME", help="Keep the certificates in this Secret, for all replicas.")
+@click.option("--service", metavar="NAME", help="With --secret: the Service by which others call.")
 @verbose
 def reconciler(
     mode: str,
@@ -141,14 +154,25 @@ def reconciler(
     config: str | None,
     settings: str | None,
     address_file: Path | None,
+    api_host: str,
+    api_port: int | None,
+    folder: Path | None,
+    supplied: bool,
+    names: tuple[str, ...],
+    secret: str | None,
+    service: str | None,
 ) -> None:
     """Admit, preempt and requeue the workloads of Kueue's queues, in place of Kueue's own manager."""
+    from cli.certificates import Certificates
     from cli.reconciling import Place, run  # here, since only this needs it
     from cli.settings import obeyed
+    from cli.visible import Visible
     from reconciler.configured import DEFAULTS, read_configured
 
     described = read_settings(settings, []).reconciler.jobs
     read = partial(read_configured, described=described)
     configured = obeyed(config, read) if config else read(DEFAULTS)
-    place = Place(host, port, lease, kubeconfig, context, address_file)
+    certificates = Certificates(folder, supplied, names, secret, service) if folder else None
+    visible = None if api_port is None else Visible(api_host, api_port, certificates)
+    place = Place(host, port, lease, kubeconfig, context, address_file, visible)
     click.get_current_context().exit(run(mode == "manage", configured, place))

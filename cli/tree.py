@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, TypeAlias
 
 import click
 
 from cli.context import Against, Context, load
 from cli.drawing import glyphs, lines, row_text
-from cli.exits import EPILOG, Exit
+from cli.exits import EPILOG, Exit, OutOfReach
 from cli.given import Given, gather
 from cli.group import verbose
 from cli.options import against as against_option
 from cli.options import chosen, inputs, output
 from cli.output import emit, note, plain
 from cli.quotas import Quotas, Row, namespace_rows
+from cli.report.usage import LiveQuotas
 from cli.trees import Spot, cycles, walk
 from policies.configuration import YuniKornSettings
 from policies.dialects import kueue, volcano
@@ -24,7 +26,9 @@ from policies.dialects.core import Namespace
 from policies.dialects.yunikorn import PARENT_QUEUE
 from policies.forest import Forest
 from policies.objects import Ref
+from scheduling.world.world import World
 
+MakeQuotas: TypeAlias = Callable[[Forest, Sequence[Ref]], Quotas]
 _DIALECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano"}
 
 
@@ -39,7 +43,8 @@ def tree(
     """Draw the quota trees of PATH..., together with what --against holds.
 
     Each node has a line for each resource (Kueue: flavor/resource): the amounts as written, then the sums over its
-    children: in Kueue with all that is below these, since a Cohort's own quota adds to its children's.
+    children: in Kueue with all that is below these, since a Cohort's own quota adds to its children's. Of a cluster it
+    also tells what Kueue's nodes use and borrow, and how many workloads wait and hold quota.
     """
     if against.kind == "cluster" and not paths and not filenames:
         given = Given({}, (), 0)
@@ -47,17 +52,32 @@ def tree(
         given = gather(chosen(paths, filenames))
     context = load(against, kubeconfig, YuniKornSettings(follow=False))  # none of its objects is drawn
     forest = context.world.put_all(placed.thing for placed in given.objects.values())
+    world = _live(against, kubeconfig, forest)
+    quotas = partial(LiveQuotas, world=world) if world is not None else Quotas
     unreadable = given.unreadable + context.unreadable
     for item in unreadable:
         note(f"{item.place}: unreadable: {item.message}")
-    emit(_json(forest, context) if output == "json" else "\n".join(_text(forest)))
+    emit(_json(forest, context, quotas) if output == "json" else "\n".join(_text(forest, quotas)))
     click.get_current_context().exit(Exit.UNREADABLE if unreadable else Exit.CLEAN)
 
 
-def _text(forest: Forest) -> Iterator[str]:
+def _live(against: Against, kubeconfig: str | None, forest: Forest) -> World | None:
+    """What is in use; None where there is nothing of it, or it may not be read, which is told."""
+    if against.kind != "cluster" or not any(node.ref.group == kueue.GROUP for node in forest.nodes()):
+        return None
+    from cli.live import read  # here, since it takes long and files have nothing in use
+
+    try:
+        return read(against, kubeconfig)
+    except OutOfReach as error:
+        note(f"without what is in use: {error.message}")
+        return None
+
+
+def _text(forest: Forest, make: MakeQuotas) -> Iterator[str]:
     shapes, heading = glyphs(), ""
     spots = list(walk(forest))
-    quotas = Quotas(forest, [spot.ref for spot in spots])
+    quotas = make(forest, [spot.ref for spot in spots])
     for dialect in _DIALECTS.values():
         for spot in spots:
             if _dialect(spot.ref) != dialect:
@@ -84,9 +104,9 @@ def _with_quota(forest: Forest) -> list[tuple[Namespace, list[Row]]]:
     return sorted(((namespace, quota) for namespace, quota in quotas if quota), key=lambda pair: pair[0].ref)
 
 
-def _json(forest: Forest, context: Context) -> str:
+def _json(forest: Forest, context: Context, make: MakeQuotas) -> str:
     spots = list(walk(forest))
-    quotas = Quotas(forest, [spot.ref for spot in spots])
+    quotas = make(forest, [spot.ref for spot in spots])
     nodes = [node_entry(forest, quotas, spot) for spot in spots]
     nodes += [
         {**_named(namespace.ref, "YuniKorn"), "parent": namespace.annotations.get(PARENT_QUEUE), "quota": _rows(quota)}
@@ -111,6 +131,7 @@ def node_entry(forest: Forest, quotas: Quotas, spot: Spot) -> dict[str, Any]:
         "parent": node.parent.name if node and node.parent else None,
         "children": [child.ref.name for child in forest.children(spot.ref)],
         "quota": _rows(quotas.rows(spot.ref)),
+        **({"workloads": dict(counts)} if (counts := quotas.counts(spot.ref)) else {}),
     }
 
 

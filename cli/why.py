@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import time
 
 import click
 
 from cli.context import Against, AgainstType
 from cli.exits import EPILOG, Misused, strongest
 from cli.group import verbose
+from cli.live import Decided, key_of, opened
 from cli.options import engine as engine_options
 from cli.options import output
-from cli.output import emit
+from cli.output import emit, plain
 from cli.report.simulation_json import why_json
 from cli.report.simulation_text import why_text
+from cli.report.waiting_text import running_text, waiting_lines
 from cli.simulate import codes, start, tell
 from policies.errors import PolicyError
+from scheduling.cycle.standing import holding, waits
 
 
 @click.command(epilog=EPILOG)
@@ -23,29 +27,39 @@ from policies.errors import PolicyError
 @click.option(
     "--against",
     type=AgainstType(),
-    required=True,
-    help="Where the workload is. Only files:DIR is there so far; the live cluster will follow.",
+    default="cluster",
+    show_default=True,
+    help="Where the workload is: a cluster as it is now, or files:DIR, which is played until it rests.",
 )
+@click.option("--kubeconfig", metavar="FILE", help="The kubeconfig for --against cluster.")
 @output
 @engine_options
 @verbose
 def why(
     workload: str,
     against: Against,
+    kubeconfig: str | None,
     output: str,
     fair_sharing: bool,
     kueue_config: str | None,
     config: str | None,
     profile: str | None,
 ) -> None:
-    """Explain why the workload or job NS/NAME waits, when everything in the files has come to rest.
+    """Explain why the workload or job NS/NAME waits: now in a cluster, or when all that files hold has come to rest.
 
     It tells the ClusterQueue and the position in it, what is short, in which flavor and at which node of the tree, who
     holds it, and which limit would have to give.
     """
-    if against.kind != "files":
-        raise Misused("--against: only files:DIR is there so far, which plays the files of a folder")
-    given, simulation = start([against.name], config, profile, kueue_config, fair_sharing=fair_sharing)
+    decided = Decided(config, profile, kueue_config, fair_sharing)
+    if against.kind == "files":
+        _of_files(workload, against, output, decided)
+    else:
+        _of_cluster(workload, against, kubeconfig, output, decided)
+
+
+def _of_files(workload: str, against: Against, output: str, decided: Decided) -> None:
+    options = (decided.config, decided.profile, decided.kueue_config)
+    given, simulation = start([against.name], *options, fair_sharing=decided.fair_sharing)
     tell(given, simulation)
     try:
         found = json.dumps(why_json(simulation, workload), indent=2, ensure_ascii=False) if output == "json" else ""
@@ -53,3 +67,20 @@ def why(
     except PolicyError as error:
         raise Misused(str(error)) from error
     click.get_current_context().exit(strongest(codes(given, simulation)))
+
+
+def _of_cluster(called: str, against: Against, kubeconfig: str | None, output: str, decided: Decided) -> None:
+    told = opened(against, kubeconfig, decided)
+    key, now = key_of(told.world, called), time.time_ns()
+    if output == "json":
+        from reconciler.visible.explained import explanation_json  # here, since files need nothing of it
+
+        emit(json.dumps(explanation_json(told.world, key, now), indent=2, ensure_ascii=False))
+        return
+    found, workload = waits(told.world, key, now, consider=True), told.world.workloads[key]
+    if found is not None:
+        emit("\n".join(waiting_lines(told.words, found)))
+    elif workload.finished:
+        emit(plain(f"{told.words.job(key)} is finished"))
+    else:
+        emit(running_text(told.words, holding(workload)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from cli.quotas import Quotas, Row
 from policies.dialects import kueue
@@ -11,7 +11,7 @@ from policies.forest import Forest
 from policies.objects import Ref
 from scheduling.flavors.messages import written
 from scheduling.objects.amounts import FlavorResource
-from scheduling.world.nodes import InUse, below, nodes
+from scheduling.world.nodes import Counts, InUse, below, nodes
 from scheduling.world.world import World
 
 _NOTHING: Mapping[FlavorResource, InUse] = {}
@@ -22,15 +22,30 @@ class QuotasInUse(Quotas):
 
     def __init__(self, forest: Forest, downward: Sequence[Ref], world: World):
         super().__init__(forest, downward)
-        found = below(nodes(world))
-        self._queues, self._cohorts = found.queues, found.cohorts
+        self._found = below(nodes(world))
 
     def rows(self, ref: Ref) -> list[Row]:
-        found = (self._queues if ref.kind == kueue.CLUSTER_QUEUE.kind else self._cohorts).get(ref.name, _NOTHING)
         rows = super().rows(ref)
+        if ref.group != kueue.GROUP:
+            return rows
+        of_kind = self._found.queues if ref.kind == kueue.CLUSTER_QUEUE.kind else self._found.cohorts
+        found = of_kind.get(ref.name, _NOTHING)
         listed = {FlavorResource(row.flavor, row.resource) for row in rows}
         rows += [Row(*pair, {}, {}) for pair in sorted(found.keys() - listed)]
         return [_with_use(row, found.get(FlavorResource(row.flavor, row.resource))) for row in rows]
+
+
+class LiveQuotas(QuotasInUse):
+    """The same, with the workloads that wait and hold quota."""
+
+    def counts(self, ref: Ref) -> Mapping[str, int]:
+        found = self._found.queue_counts if ref.kind == kueue.CLUSTER_QUEUE.kind else self._found.cohort_counts
+        return asdict(found.get(ref.name, Counts())) if ref.group == kueue.GROUP else {}
+
+    def mark(self, ref: Ref) -> str:
+        told = {"pending": "pending", "reserving": "with quota", "admitted": "admitted"}
+        counts = {told[word]: count for word, count in self.counts(ref).items() if count}
+        return ", ".join(f"{count} {word}" for word, count in counts.items())
 
 
 def _with_use(row: Row, use: InUse | None) -> Row:

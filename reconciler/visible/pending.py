@@ -43,7 +43,7 @@ def local_rows(world: World, local: str, offset: int, limit: int) -> list[Row]:
     queue = world.queues.local_queues[local].cluster_queue
     waiting = list(world.queues.waiting_at(local))
     if waiting and world.queues.queue_of(waiting[0]) is None:
-        return list(_homeless(world, sorted(waiting, key=lambda each: each.key)[offset : offset + limit]))
+        return _homeless(world, sorted(waiting, key=lambda each: each.key)[offset : offset + limit])
     if queue not in world.queues.pending:
         return []
     places = world.queues.pending[queue].places()
@@ -51,10 +51,16 @@ def local_rows(world: World, local: str, offset: int, limit: int) -> list[Row]:
     return list(_rows(world, queue, names, (places.position(name) - 1 for name in names)))
 
 
-def _homeless(world: World, waiting: Iterable[Workload]) -> Iterator[Row]:
-    for workload in waiting:
-        blocker = world.queues.blocker(workload)
-        yield Row(workload, blocker.reason if blocker else "", blocker.message if blocker else "")
+def homeless(world: World) -> list[Row]:
+    """Those that wait at no ClusterQueue, by name: one look at every workload."""
+    idle = (each for each in world.workloads.values() if each.queueable and each.key not in world.assumed)
+    nowhere = [each for each in idle if world.queues.queue_of(each) is None]
+    return _homeless(world, sorted(nowhere, key=lambda each: each.key))
+
+
+def _homeless(world: World, waiting: Iterable[Workload]) -> list[Row]:
+    blockers = ((workload, world.queues.blocker(workload)) for workload in waiting)
+    return [Row(workload, each.reason if each else "", each.message if each else "") for workload, each in blockers]
 
 
 def _rows(world: World, queue: str, names: Iterable[str], places: Iterable[int]) -> Iterator[Row]:

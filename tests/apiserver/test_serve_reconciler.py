@@ -47,12 +47,17 @@ class Replica:
                 command, stdout=log, stderr=log, env={"PATH": os.environ["PATH"], "HOME": str(folder)}
             )
 
+    @property
+    def address(self) -> dict[str, Any]:
+        """What it says of where it is, empty before it does."""
+        file = self._folder / "address.json"
+        return dict(json.loads(file.read_text())) if file.exists() else {}
+
     def get(self, path: str) -> tuple[int, str]:
-        address = self._folder / "address.json"
-        if not address.exists():
+        if not self.address:
             return 0, self.log()
         try:
-            with urllib.request.urlopen(json.loads(address.read_text())["url"] + path, timeout=5) as answer:
+            with urllib.request.urlopen(self.address["url"] + path, timeout=5) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
@@ -73,10 +78,18 @@ class Replica:
         self.process.send_signal(how)
         return self.process.wait(20)
 
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.end(signal.SIGKILL)
+
 
 @pytest.fixture
 def server(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
-    started = new_control_plane()
+    return shipped(new_control_plane())
+
+
+def shipped(started: ControlPlane) -> ControlPlane:
+    """With Kueue's kinds and the manifests of the reconciler."""
     install(started)
     everything = started.kubectl("kustomize", str(ROOT / "manifests" / "with-reconciler")).stdout
     things = [thing for thing in yaml.safe_load_all(everything) if "webhooks" not in thing]
@@ -95,8 +108,7 @@ def replica(server: ControlPlane, tmp_path: Path) -> Iterator[Callable[..., Repl
 
     yield start
     for each in started:
-        if each.process.poll() is None:
-            each.end(signal.SIGKILL)
+        each.close()
 
 
 def organisation(server: ControlPlane) -> None:

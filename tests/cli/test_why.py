@@ -123,10 +123,7 @@ def test_one_behind_the_head_of_a_strict_queue_names_that(tmp_path: Path) -> Non
     assert found["behind"]["name"] == "big"
 
 
-def test_one_that_is_unknown_and_a_cluster_are_mistakes_of_usage(files: Path) -> None:
+def test_one_that_is_unknown_is_a_mistake_of_usage(files: Path) -> None:
     unknown = run("why", "ns/ghost", "--against", f"files:{files}")
-    cluster = run("why", "ns/first", "--against", "cluster")
 
     assert (unknown.exit_code, "there is no workload and no job ns/ghost" in unknown.stderr) == (2, True)
-    assert (cluster.exit_code, "only files:DIR is there so far" in cluster.stderr) == (2, True)
-    assert run("why", "ns/first").exit_code == 2

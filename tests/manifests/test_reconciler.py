@@ -9,12 +9,14 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from cli.serve import reconciler as command
+from policies.dialects.kueue_kinds import GROUP
 from reconciler.configured import read_configured
 from reconciler.feed import FOLLOWED
 from reconciler.health import HealthServer
 from reconciler.job_side import JobSide
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.permit import KUEUE_LEASE
+from reconciler.visible.routes import VISIBILITY
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 COMPONENT = MANIFESTS / "components" / "reconciler"
@@ -80,19 +82,54 @@ def test_of_each_kind_of_job_it_may_write_the_job_and_name_it_as_an_owner() -> N
     }
 
 
-def test_no_rule_allows_everything_or_secrets_or_pods() -> None:
+def test_no_rule_allows_everything_or_pods() -> None:
     roles = [thing for thing in OBJECTS if thing["kind"] in ("ClusterRole", "Role")]
     resources = {resource for role in roles for rule in role["rules"] for resource in rule["resources"]}
 
     assert "*" not in str([role["rules"] for role in roles])
-    assert not {"secrets", "pods", "configmaps"} & resources
+    assert not {"pods", "configmaps"} & resources
+
+
+def test_of_secrets_it_may_make_and_read_the_one_of_its_certificate_alone() -> None:
+    roles = [thing for thing in OBJECTS if thing["kind"] in ("ClusterRole", "Role")]
+    rules = [(role["kind"], rule) for role in roles for rule in role["rules"] if "secrets" in rule["resources"]]
+
+    (one, created), (other, own) = rules
+    assert {one, other} == {"Role"}
+    assert (created["verbs"], own["verbs"]) == (["create"], ["get", "patch"])
+    assert own["resourceNames"] == ["quotree-reconciler-certificate"]
+    assert "--secret=quotree-system/quotree-reconciler-certificate" in container()["args"]
+
+
+def test_it_may_ask_who_calls_and_what_they_may() -> None:
+    assert {("authentication.k8s.io", "tokenreviews"), ("authorization.k8s.io", "subjectaccessreviews")} <= allowed(
+        only("ClusterRole"), "create"
+    )
+
+
+def test_the_service_reaches_v1_under_the_name_in_its_certificate() -> None:
+    service = only("Service")["spec"]
+    (port,) = [each for each in container()["ports"] if each["name"] == service["ports"][0]["targetPort"]]
+
+    assert service["selector"] == only("Deployment")["spec"]["selector"]["matchLabels"]
+    assert f"--api-port={port['containerPort']}" in container()["args"]
+    assert f"--service={only('Service')['metadata']['name']}" in container()["args"]
+
+
+def test_roles_for_people_open_v1_as_its_routes_ask() -> None:
+    user, admin = only("ClusterRole", "quotree-batch-user"), only("ClusterRole", "quotree-batch-admin")
+    lists = {(VISIBILITY, f"{kind}/pendingworkloads") for kind in ("clusterqueues", "localqueues")}
+
+    assert lists <= allowed(admin, "get")
+    assert lists & allowed(user, "get") == {(VISIBILITY, "localqueues/pendingworkloads")}
+    assert {(GROUP, "clusterqueues"), (GROUP, "cohorts")} <= allowed(admin, "list")
 
 
 def test_of_leases_it_writes_its_own_and_reads_kueues() -> None:
     (kueue,) = [rule for rule in only("ClusterRole")["rules"] if rule["resources"] == ["leases"]]
     assert (kueue["resourceNames"], kueue["verbs"]) == ([KUEUE_LEASE], ["list", "watch"])
 
-    created, own = only("Role")["rules"]
+    created, own = [rule for rule in only("Role")["rules"] if rule["resources"] == ["leases"]]
     assert created["verbs"] == ["create"]
     assert (own["resourceNames"], own["verbs"]) == ([NAME], ["get", "update", "patch"])
     assert f"--lease={only('Role')['metadata']['namespace']}/{NAME}" in container()["args"]
@@ -110,7 +147,7 @@ def test_a_user_of_batch_jobs_sees_queues_and_changes_only_jobs() -> None:
     user, admin = only("ClusterRole", "quotree-batch-user"), only("ClusterRole", "quotree-batch-admin")
 
     assert allowed(user, "update") == {("batch", "jobs")}
-    assert allowed(user, "get") - {("batch", "jobs"), ("batch", "jobs/status")} == {
+    assert {pair for pair in allowed(user, "get") if pair[0] == GROUP} == {
         ("kueue.x-k8s.io", name) for name in ("localqueues", "workloads", "localqueues/status", "workloads/status")
     }
     for verb in ("get", "list", "create", "delete"):
@@ -136,7 +173,7 @@ def test_the_pod_is_restricted_as_that_of_the_webhook() -> None:
 
 def test_the_probes_ask_paths_that_exist() -> None:
     server = HealthServer("127.0.0.1", 0, list, list, CollectorRegistry())
-    (port,) = container()["ports"]
+    (port,) = [each for each in container()["ports"] if each["name"] == "health"]
     try:
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             asked = container()[probe]["httpGet"]

@@ -45,10 +45,13 @@ KEYS: tuple[Key, ...] = (
     *_used("", "apiVersion", "kind"),
     *_used("Left out of `managedJobsNamespaceSelector` by default; kueue-system where it is not told.", "namespace"),
     *_used(
-        "Jobs that name no queue are suspended and wait, too; all jobs of the kinds that are on are followed.",
+        "Jobs that name no queue are suspended and wait, too; Pods must name one.",
         "manageJobsWithoutQueueName",
     ),
-    *_used("In other namespaces no job is managed, also where it names a queue.", "managedJobsNamespaceSelector"),
+    *_used(
+        "In other namespaces no job is managed, also where it names a queue; of Pods the webhook decides.",
+        "managedJobsNamespaceSelector",
+    ),
     *_used(
         "Without the section pods may take for ever to be ready.",
         *(
@@ -121,7 +124,7 @@ KEYS: tuple[Key, ...] = (
     *_idle("The webhook is a program of its own: `quotree serve webhook`.", "webhook", "tls", "internalCertManagement"),
     *_idle("The API server sets the pace: it answers 429, and a pause follows.", "clientConnection"),
     *_idle("One loop looks after all kinds.", "controller", "cacheNamespace", "gracefulShutDown"),
-    *_idle("Pending lists are served with the probes, under `--port`.", "visibilityServer"),
+    *_idle("Pending lists are served at `/v1`, see `--api-port`.", "visibilityServer"),
     *_idle("There is no profiler to be asked.", "pprofBindAddress"),
 )
 _BY_PATH: Mapping[str, Key] = {key.path: key for key in KEYS}

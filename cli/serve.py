@@ -169,8 +169,8 @@ def reconciler(
     from cli.visible import Visible
     from reconciler.configured import DEFAULTS, read_configured
 
-    described = read_settings(settings, []).reconciler.jobs
-    read = partial(read_configured, described=described)
+    own, namespace = read_settings(settings, []).reconciler, lease.partition("/")[0]
+    read = partial(read_configured, described=own.jobs, multikueue=own.multikueue, namespace=namespace)
     configured = obeyed(config, read) if config else read(DEFAULTS)
     certificates = Certificates(folder, supplied, names, secret, service) if folder else None
     visible = None if api_port is None else Visible(api_host, api_port, certificates)

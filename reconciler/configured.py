@@ -13,10 +13,12 @@ from policies.configuration import GATES
 from policies.dialects.job_shape import JobShape
 from policies.dialects.reading import Manifest, mapping
 from policies.errors import BadConfiguration
+from policies.multikueue_settings import MultiKueueOptions
 from policies.objects import GroupKind
 from reconciler.jobs.kinds import chosen, read_integrations
 from reconciler.keys import idle_keys
 from reconciler.managed_jobs import read_managed_jobs
+from reconciler.multikueue.configured import read_multikueue
 from reconciler.process import Settings
 from reconciler.retention import Retention
 from scheduling.objects.times import SECOND
@@ -24,6 +26,7 @@ from scheduling.simulation.settings import GROUP, KIND, read_settings
 from scheduling.world.kueue_configuration import duration, read_fading
 
 _NOTHING: Mapping[GroupKind, JobShape] = {}
+_OPTIONS = MultiKueueOptions()
 DEFAULTS: Manifest = {"apiVersion": f"{GROUP}/v1beta2", "kind": KIND}
 
 
@@ -40,8 +43,15 @@ class Configured:
     idle: tuple[str, ...] = ()
 
 
-def read_configured(configuration: Manifest, described: Mapping[GroupKind, JobShape] = _NOTHING) -> Configured:
-    """`described` are the kinds of jobs of our own settings. Raises BadConfiguration with the path of the key."""
+def read_configured(
+    configuration: Manifest,
+    described: Mapping[GroupKind, JobShape] = _NOTHING,
+    multikueue: MultiKueueOptions = _OPTIONS,
+    namespace: str = "quotree-system",
+) -> Configured:
+    """`described` are the kinds of jobs of our own settings, `multikueue` what they say of that, `namespace` is where
+    we are ourselves. Raises BadConfiguration with the path of the key.
+    """
     _identified(configuration)
     idle = tuple(idle_keys(configuration))
     decided, integrations = read_settings(configuration, GATES), read_integrations(configuration)
@@ -55,6 +65,7 @@ def read_configured(configuration: Manifest, described: Mapping[GroupKind, JobSh
         fading=read_fading(configuration),
         retention=_retention(configuration),
         pods=integrations.pods,
+        multikueue=read_multikueue(configuration, multikueue, namespace),
     )
     metrics = mapping(configuration.get("metrics"))
     resources = metrics.get("enableClusterQueueResources") is not False

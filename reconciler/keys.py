@@ -89,7 +89,16 @@ KEYS: tuple[Key, ...] = (
     *_used(
         "When a Workload is made; later changes of the job's labels are not copied.", "integrations.labelKeysToCopy"
     ),
-    Key("multiKueue", Use.REFUSED, "Work is sent to no other cluster yet.", lambda value: value is not None),
+    *_used(
+        "",
+        "multiKueue.gcInterval",
+        "multiKueue.origin",
+        "multiKueue.workerLostTimeout",
+        "multiKueue.dispatcherName",
+        "multiKueue.incrementalDispatcherConfig",
+    ),
+    *_used("With the gate MultiKueueClusterProfile; the programs must be in the image.", "multiKueue.clusterProfile"),
+    *_idle("Kinds are described under `reconciler.jobs` of our own settings.", "multiKueue.externalFrameworks"),
     *_used("The gates that something here asks; others have no effect.", "featureGates"),
     *_used(
         "A Workload that finished so long ago is deleted; its job stays.",

@@ -27,7 +27,7 @@ GATES: Mapping[str, bool] = {
 """Kueue's gates that count here, by their defaults in v0.19.2."""
 
 
-def read_settings(configuration: Manifest, options: MultiKueueOptions, namespace: str) -> MultiKueueSettings | None:
+def read_multikueue(configuration: Manifest, options: MultiKueueOptions, namespace: str) -> MultiKueueSettings | None:
     """None where Kueue's gate switches all of it off. Raises BadConfiguration."""
     gates = mapping(configuration.get("featureGates"))
 

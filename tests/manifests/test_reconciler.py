@@ -16,6 +16,7 @@ from reconciler.health import HealthServer
 from reconciler.job_side import JobSide
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.permit import KUEUE_LEASE
+from reconciler.pod_side import PodSide
 from reconciler.visible.routes import VISIBILITY
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
@@ -64,7 +65,7 @@ def test_the_webhook_alone_stays_the_default() -> None:
 
 def test_it_may_follow_exactly_what_it_follows() -> None:
     jobs = JobSide(lambda _: None, SHIPPED.values()).followed
-    followed = {(each.resource.group, each.resource.plural) for each in (*FOLLOWED, *jobs)}
+    followed = {(each.resource.group, each.resource.plural) for each in (*FOLLOWED, *jobs, *PodSide.followed)}
     role = only("ClusterRole")
 
     assert allowed(role, "list") == followed
@@ -82,16 +83,27 @@ def test_of_each_kind_of_job_it_may_write_the_job_and_name_it_as_an_owner() -> N
     }
 
 
-def test_no_rule_allows_everything_or_pods() -> None:
+def test_of_pods_it_may_take_the_gate_off_and_delete_them_but_make_none() -> None:
+    rules = [rule for rule in only("ClusterRole")["rules"] if any("pods" in each for each in rule["resources"])]
+
+    assert [(rule["resources"], rule["verbs"]) for rule in rules] == [
+        (["pods"], ["get", "list", "watch", "patch", "delete"]),
+        (["pods/status"], ["patch"]),
+        (["pods/finalizers"], ["update"]),
+    ]
+
+
+def test_no_rule_allows_everything_or_configuration() -> None:
     roles = [thing for thing in OBJECTS if thing["kind"] in ("ClusterRole", "Role")]
     resources = {resource for role in roles for rule in role["rules"] for resource in rule["resources"]}
 
     assert "*" not in str([role["rules"] for role in roles])
-    assert not {"pods", "configmaps"} & resources
+    assert "configmaps" not in resources
 
 
 def test_of_secrets_it_may_make_and_read_the_one_of_its_certificate_alone() -> None:
-    roles = [thing for thing in OBJECTS if thing["kind"] in ("ClusterRole", "Role")]
+    kubeconfigs = only("Role", f"{NAME}-multikueue")
+    roles = [thing for thing in OBJECTS if thing["kind"] in ("ClusterRole", "Role") and thing != kubeconfigs]
     rules = [(role["kind"], rule) for role in roles for rule in role["rules"] if "secrets" in rule["resources"]]
 
     (one, created), (other, own) = rules

@@ -105,7 +105,6 @@ def test_an_unknown_key_is_refused_with_the_nearest_known(sections: dict[str, An
 @pytest.mark.parametrize(
     ("sections", "at"),
     [
-        ({"multiKueue": {"origin": "here"}}, "multiKueue"),
         (
             {"resources": {"deviceClassMappings": [{"name": "gpu", "deviceClassNames": ["gpu.example.com"]}]}},
             "resources.deviceClassMappings",

@@ -10,7 +10,7 @@ from policies.configuration import Configuration
 from policies.errors import BadConfiguration
 from policies.multikueue_settings import MultiKueueOptions
 from reconciler.multikueue.assembly import MultiKueueSettings
-from reconciler.multikueue.configured import read_settings
+from reconciler.multikueue.configured import read_multikueue
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import ALL_AT_ONCE, INCREMENTAL
 
@@ -21,7 +21,7 @@ def own(**section: Any) -> MultiKueueOptions:
 
 
 def read(configuration: dict[str, Any], options: MultiKueueOptions | None = None) -> MultiKueueSettings:
-    found = read_settings(configuration, options or MultiKueueOptions(), "system")
+    found = read_multikueue(configuration, options or MultiKueueOptions(), "system")
     assert found is not None
     return found
 
@@ -54,7 +54,7 @@ def test_kueues_configuration_counts() -> None:
 
 
 def test_the_gate_switches_it_off() -> None:
-    assert read_settings({"featureGates": {"MultiKueue": False}}, MultiKueueOptions(), "system") is None
+    assert read_multikueue({"featureGates": {"MultiKueue": False}}, MultiKueueOptions(), "system") is None
 
 
 def test_what_kueue_has_no_place_for_is_ours() -> None:

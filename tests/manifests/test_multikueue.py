@@ -1,0 +1,53 @@
+"""What the manager of other clusters may do, at home and on its workers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from reconciler.multikueue.clusters_side import CHECKS
+from reconciler.multikueue.objects import CLUSTERS, CONFIGS
+from reconciler.multikueue.remote import remote_followed
+from tests.manifests.test_reconciler import OBJECTS, allowed, only
+
+NAME = "quotree-reconciler-multikueue"
+WORKER: list[dict[str, Any]] = list(
+    yaml.safe_load_all((Path(__file__).parents[2] / "manifests" / "multikueue-worker" / "rbac.yaml").read_text())
+)
+
+
+def test_at_home_it_may_follow_what_it_follows_and_write_conditions_alone() -> None:
+    role = only("ClusterRole", NAME)
+
+    assert allowed(role, "list") == {(each.resource.group, each.resource.plural) for each in (CLUSTERS, CONFIGS)}
+    assert allowed(role, "patch") == {
+        (each.resource.group, f"{each.resource.plural}/status") for each in (CLUSTERS, CHECKS)
+    }
+
+
+def test_it_reads_secrets_of_its_own_namespace_alone_and_writes_none() -> None:
+    role = only("Role", NAME)
+
+    assert role["metadata"]["namespace"] == "quotree-system"
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]}]
+    cluster_wide = [rule for thing in OBJECTS if thing["kind"] == "ClusterRole" for rule in thing["rules"]]
+    assert not [rule for rule in cluster_wide if "secrets" in rule["resources"]]
+
+
+def test_on_a_worker_it_may_follow_what_it_follows_there_and_nothing_else() -> None:
+    (role,) = [thing for thing in WORKER if thing["kind"] == "ClusterRole"]
+    kinds = {(each.resource.group, each.resource.plural) for each in remote_followed("o", ()).kinds}
+
+    assert allowed(role, "list") == {*kinds, ("batch", "jobs")}
+    assert (
+        allowed(role, "create")
+        == allowed(role, "delete")
+        == {
+            ("batch", "jobs"),
+            ("kueue.x-k8s.io", "workloads"),
+        }
+    )
+    assert "secrets" not in str(role)
+    assert "*" not in str(role)

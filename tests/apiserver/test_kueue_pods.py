@@ -11,6 +11,8 @@ import pytest
 from tests.apiserver import build
 from tests.apiserver.guard import Guard, as_input
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.kueue_world import KUEUE, following, kueue, queue
+from tests.waiting import eventually
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 CONFIGURATION = """
@@ -61,6 +63,25 @@ def test_the_template_of_a_deployment_takes_over_its_queue_when_it_is_labelled_l
     meta = stored(guard, "deployment", "web")["spec"]["template"]["metadata"]
     assert meta["labels"] == {"app": "web", QUEUE: "a"}
     assert meta["annotations"] == {"kueue.x-k8s.io/pod-suspending-parent": "deployment"}
+
+
+def test_what_the_webhook_holds_the_reconciler_lets_go_where_its_quota_is(guard: Guard) -> None:
+    server = guard.control_plane
+    spec = {"clusterQueue": "team"}
+    server.request("POST", f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {"nodeLabels": {"pool": "a"}}))
+    server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "team", queue("org", "2")))
+    server.request("POST", f"{KUEUE}/namespaces/default/localqueues", kueue("LocalQueue", "main", spec))
+    group = [pod(name, **{QUEUE: "main", "kueue.x-k8s.io/pod-group-name": "g"}) for name in ("a", "b")]
+    for each in group:
+        each["metadata"]["annotations"] = {"kueue.x-k8s.io/pod-group-total-count": "2"}
+        each["spec"] = {"containers": [{**CONTAINERS[0], "resources": {"requests": {"cpu": "1"}}}]}
+
+    with following(server):
+        server.kubectl("create", "-f", "-", input=as_input(group))
+        eventually(lambda: not any(stored(guard, "pod", name)["spec"].get("schedulingGates") for name in "ab"))
+
+        assert [stored(guard, "pod", name)["spec"]["nodeSelector"] for name in "ab"] == [{"pool": "a"}] * 2
+        server.kubectl("delete", "pod", "a", "b", "--timeout=20s")
 
 
 def test_while_the_webhook_is_down_only_pods_that_name_a_queue_are_refused(guard: Guard) -> None:

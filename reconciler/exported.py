@@ -7,15 +7,18 @@ import platform
 from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from reconciler.loop import Loop
 from reconciler.metrics import FOLLOWER, LEADER, Ask, WorldCollector
+from reconciler.observed import PATIENCE as PATIENCE_OF_OTHERS
+from reconciler.observed import Difference, Kind, Observer, Result
 from reconciler.process import Reconciler
 from reconciler.tally import Tally
-from reconciler.witness import Nobody, Witness
+from reconciler.witness import Witness
 from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
@@ -27,16 +30,40 @@ Held = Callable[[], bool]
 
 
 class Counting:
-    """Counts as the loop goes on: rounds, and with `kueue` what happens to Workloads."""
+    """Counts as the loop goes on: rounds, and what happens to Workloads; without `kueue`, beside another controller,
+    how that one decides. `leads` as for `Tally`.
+    """
 
-    def __init__(self, world: World, leads: Held, registry: CollectorRegistry, *, kueue: bool) -> None:
-        text = "Time of a round in which something may be written."
+    def __init__(self, loop: Loop, leads: Held, registry: CollectorRegistry, *, kueue: bool) -> None:
+        told: Witness = Tally(loop.world, leads, registry) if kueue else compared(registry, loop)
+        text = "Time of a round of the loop, beside waiting."
         self._rounds = Histogram("quotree_reconciler_round_seconds", text, buckets=ROUNDS, registry=registry)
-        self._told: Witness = Tally(world, leads, registry) if kueue else Nobody()
-        self.changing, self.changed, self.decided = self._told.changing, self._told.changed, self._told.decided
+        self._told = told
+        self.changing, self.changed, self.decided = told.changing, told.changed, told.decided
 
-    def acted(self, seconds: float) -> None:
+    def passed(self, now: int, seconds: float) -> None:
         self._rounds.observe(seconds)
+        self._told.passed(now, seconds)
+
+
+def compared(registry: CollectorRegistry, loop: Loop, patience: int = PATIENCE_OF_OTHERS) -> Observer:
+    """Compares what another controller decides with what ours would; tells the log and the registry."""
+    text = "Decisions of the other controller that were compared with ours."
+    results = Counter("quotree_observe_decisions", text, ["result"], registry=registry)
+    text = "Decisions that differ from ours, or that ours would have made and the other has not."
+    kinds = Counter("quotree_observe_differences", text, ["kind"], registry=registry)
+    for result in Result:
+        results.labels(result.value)
+    for kind in Kind:
+        kinds.labels(kind.value)
+
+    def tell(result: Result, difference: Difference | None) -> None:
+        results.labels(result.value).inc()
+        if difference is not None:
+            kinds.labels(difference.kind.value).inc()
+            log.warning("decided otherwise: %s", difference.kind, extra={"fields": difference._asdict()})
+
+    return Observer(loop.world, tell, lambda: loop.complete, patience)
 
 
 def export(registry: CollectorRegistry, reconciler: Reconciler, held: Held, *, kueue: bool) -> None:

@@ -104,12 +104,12 @@ class Loop:
         """Wait up to `patience` seconds for something to be seen, take in all there is, and act on it."""
         self._drain(patience)
         self.succession.lead(self.may_write())
+        began = time.perf_counter()
         if self._may_act():
-            began = time.perf_counter()
             self.retries.again()
             if self.succession.over(self.flying):
                 self._act(self._now())
-            self.witness.acted(time.perf_counter() - began)
+        self.witness.passed(self._now(), time.perf_counter() - began)
 
     def _read_anew(self) -> None:
         if self.relist is not None:

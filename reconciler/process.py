@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from cluster.client import Cluster
+from cluster.reflector import Reflector
 from cluster.resource import PODS
 from policies.dialects.core import POD
 from reconciler.call import asked
+from reconciler.feed import Seen
 from reconciler.follow import follow
 from reconciler.job_side import JobSide, jobs_of
 from reconciler.jobs.batch_job import BATCH
@@ -81,7 +83,7 @@ class Reconciler:
         cluster: Cluster,
         settings: Settings | None = None,
         lease: Permit | None = None,
-        witness: Callable[[World], Witness] = lambda _: Nobody(),
+        witness: Callable[[Loop], Witness] = lambda _: Nobody(),
         writes: Cluster | None = None,
     ) -> None:
         settings = settings or Settings()
@@ -105,9 +107,10 @@ class Reconciler:
             waiting=settings.waiting,
             managed=settings.jobs,
             inbox=inbox,
-            witness=witness(world),
             inherits=lease.inherits if lease is not None else lambda: False,
         )
+        self._reflectors: list[Reflector[Seen]] = []
+        self.loop.witness = witness(self.loop)
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
 
     def _multikueue(

@@ -88,8 +88,8 @@ class Tally(Collector):
         overlapping = (each for each in decisions if isinstance(each, Wait) and each.message == OVERLAPPING)
         self._skips = dict(Counter(each.queue for each in overlapping))
 
-    def acted(self, seconds: float) -> None:
-        """That is no matter of Workloads."""
+    def passed(self, now: int, seconds: float) -> None:
+        """Nothing becomes of time alone."""
 
     # --- what waits
 

@@ -21,8 +21,8 @@ class Witness(Protocol):
     def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
         """A cycle came to this."""
 
-    def acted(self, seconds: float) -> None:
-        """A round in which something might be written is over."""
+    def passed(self, now: int, seconds: float, /) -> None:
+        """A round is over; `now` is the moment in nanoseconds, `seconds` what it took beside waiting."""
 
 
 class Nobody:
@@ -37,5 +37,5 @@ class Nobody:
     def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
         """Nothing."""
 
-    def acted(self, seconds: float) -> None:
+    def passed(self, now: int, seconds: float, /) -> None:
         """Nothing."""

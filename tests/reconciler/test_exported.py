@@ -16,6 +16,7 @@ from cluster.client import Cluster
 from reconciler import families
 from reconciler.exported import Counting, asking, export
 from reconciler.feed import Seen
+from reconciler.loop import Loop
 from reconciler.metrics import WorldCollector
 from reconciler.process import Reconciler, Settings
 from reconciler.tally import Tally
@@ -53,6 +54,11 @@ def reconciler(registry: CollectorRegistry, *, kueue: bool) -> Iterator[Reconcil
         thread.join(5)
 
 
+def loop() -> Loop:
+    """One that writes nothing."""
+    return Loop(world(), lambda key, action: None, lambda key, path: None, lambda: False)
+
+
 def shown(registry: CollectorRegistry) -> dict[str, tuple[str, set[str]]]:
     """By name of each metric as a scrape has it: its type and its labels."""
     found: dict[str, tuple[str, set[str]]] = {}
@@ -82,9 +88,11 @@ def documented() -> dict[str, tuple[str, set[str]]]:
 
 
 def test_the_document_tells_of_each_metric_and_of_no_other() -> None:
-    registry = CollectorRegistry()
+    registry, observing = CollectorRegistry(), CollectorRegistry()
+    Counting(loop(), lambda: False, observing, kueue=False)
+    beside = {name: type_ for name, (type_, _) in shown(observing).items()}
     with reconciler(registry, kueue=True):
-        found = {
+        found = beside | {
             name: type_ for name, (type_, _) in shown(registry).items() if not name.startswith(("process", "python"))
         }
     assert found == {name: type_ for name, (type_, _) in documented().items()}
@@ -124,14 +132,14 @@ def test_a_loop_without_time_costs_a_scrape_the_world_alone(caplog: pytest.LogCa
 
 def test_rounds_are_timed() -> None:
     registry = CollectorRegistry()
-    Counting(world(), lambda: True, registry, kueue=False).acted(0.3)
+    Counting(loop(), lambda: True, registry, kueue=False).passed(0, 0.3)
     assert registry.get_sample_value("quotree_reconciler_round_seconds_bucket", {"le": "0.5"}) == 1
     assert registry.get_sample_value("quotree_reconciler_round_seconds_bucket", {"le": "0.25"}) == 0
 
 
 def test_counting_passes_on_what_happens() -> None:
     registry = CollectorRegistry()
-    counting = Counting(world(), lambda: True, registry, kueue=True)
+    counting = Counting(loop(), lambda: True, registry, kueue=True)
     counting.changing(None, Seen(("Workload", "ns/w"), "", running(admitted=False)), 0)
     labels = {"cluster_queue": "q", "reason": "NoReservation", "underlying_cause": "", "replica_role": "leader"}
     assert registry.get_sample_value("kueue_unadmitted_workloads", labels) == 1

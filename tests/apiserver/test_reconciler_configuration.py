@@ -147,6 +147,30 @@ def test_what_finished_is_deleted_when_its_time_is_over_and_all_else_stays(serve
         assert admitted(server, "running")
 
 
+def test_a_job_that_finished_stays_when_its_workload_goes_and_gets_no_other(server: ControlPlane) -> None:
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+
+    def workloads() -> list[Any]:
+        return list(server.request("GET", WORKLOADS)["items"])
+
+    put_queue(server, "10", "main")
+    with following(server, objectRetentionPolicies={"workloads": {"afterFinished": "1s"}}):
+        server.request("POST", jobs, job("done", "1"))
+        eventually(lambda: not server.request("GET", f"{jobs}/done")["spec"]["suspend"])
+        started = server.request("GET", f"{jobs}/done")["metadata"]["creationTimestamp"]
+        kinds = ("SuccessCriteriaMet", "Complete")
+        ends = [{"type": kind, "status": "True", "lastTransitionTime": started} for kind in kinds]
+        status = {"startTime": started, "completionTime": started, "succeeded": 1, "conditions": ends}
+        merge = "application/merge-patch+json"
+        server.request("PATCH", f"{jobs}/done/status", {"status": status}, content_type=merge)
+
+        eventually(lambda: workloads() == [])
+        server.request("POST", jobs, job("next", "1"))
+        eventually(lambda: not server.request("GET", f"{jobs}/next")["spec"]["suspend"])
+        assert len(workloads()) == 1
+        assert not gone(server, f"{jobs}/done")
+
+
 def test_the_job_of_a_workload_that_was_deactivated_is_deleted_also_by_who_comes_later(server: ControlPlane) -> None:
     jobs = "/apis/batch/v1/namespaces/default/jobs"
     put_queue(server, "10", "main")

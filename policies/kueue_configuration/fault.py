@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
+
+_MANY = 4
+"""Of more values than these the nearest is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,9 @@ def forbidden(field: str, message: str) -> Fault:
 
 
 def unsupported(field: str, value: object, *known: str) -> Fault:
-    return Fault("FieldValueNotSupported", field, f"{_short(value)} is unknown; write {' or '.join(known)}")
+    near = get_close_matches(str(value), known, n=1) if len(known) > _MANY else []
+    hint = f"did you mean {near[0]!r}?" if near else f"write {' or '.join(known)}"
+    return Fault("FieldValueNotSupported", field, f"{_short(value)} is unknown; {hint}")
 
 
 def too_many(field: str, count: int, most: int) -> Fault:

@@ -25,6 +25,7 @@ from policies.kueue_configuration.sections import (
     transformations,
     visibility,
 )
+from policies.kueue_configuration.shape import misshapen
 from policies.kueue_configuration.tls import tls
 
 
@@ -50,5 +51,5 @@ def faults(configuration: Manifest, gates: Mapping[str, bool] | None = None) -> 
 
 def refuse_faults(configuration: Manifest, gates: Mapping[str, bool] | None = None) -> None:
     """With the defaults put in. Raises BadConfiguration for the first fault, with its path."""
-    for fault in faults(defaulted(configuration), gates):
+    for fault in (*misshapen(configuration), *faults(defaulted(configuration), gates)):
         raise BadConfiguration(fault.message, fault.field)

@@ -96,6 +96,23 @@ def test_a_section_has_the_faults_that_kueue_reports(sections: dict[str, Any], w
     assert found(**sections) == wanted
 
 
+@pytest.mark.parametrize(
+    ("configuration", "at", "said"),
+    [
+        ({"manageJobsWithoutQueueName": "yes"}, "manageJobsWithoutQueueName", "true or false"),
+        ({"integrations": {"frameworks": "batch/job"}}, "integrations.frameworks", "a list"),
+        ({"fairSharing": True}, "fairSharing", "a mapping"),
+        ({"namespace": 5}, "namespace", "a text"),
+        ({"integrations": {"frameworks": ["batch/jop"]}}, "integrations.frameworks[0]", "did you mean 'batch/job'?"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_what_is_expected(configuration: dict[str, Any], at: str, said: str) -> None:
+    with pytest.raises(BadConfiguration) as refused:
+        refuse_faults(configuration)
+
+    assert (refused.value.at, said in str(refused.value)) == (at, True)
+
+
 def test_gates_turn_checks_off() -> None:
     assert found({"QuotaCheckStrategy": False}, resources={"quotaCheckStrategy": "Maybe"}) == []
 

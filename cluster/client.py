@@ -42,7 +42,7 @@ class Cluster:
         *,
         timeouts: Timeouts | None = None,
         attempts: int = 3,
-        connections: int = 16,
+        connections: int = 64,
         relogin: Callable[[], Endpoint] | None = None,
         pause: Callable[[float], object] = time.sleep,
     ) -> None:

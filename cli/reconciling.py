@@ -114,7 +114,7 @@ class _Running:
 
     def until_told(self, place: Place) -> Exit:
         """Serve until a signal comes, or the loop ends by a fault. Raises OSError where the address cannot be had."""
-        server = HealthServer(place.host.strip("[]"), place.port, self.live, self.ready, self.registry)
+        server = HealthServer(place.host.strip("[]"), place.port, self.live, self.ready, self.registry, self.notes)
         server.start()
         try:
             with _signals(self._ended), ExitStack() as opened:
@@ -138,9 +138,12 @@ class _Running:
         """Why it is not; a standby that knows everything is."""
         if self._ended.is_set():
             return ["stopping"]
-        problems = [f"{kind}: not listed yet" for kind in self._reconciler.unknown()]
         obstacle = self._permit.obstacle() if isinstance(self._permit, Manage) else ""
-        return [*problems, *([obstacle] if obstacle else [])]
+        return [*self._reconciler.obstacles(), *([obstacle] if obstacle else [])]
+
+    def notes(self) -> list[str]:
+        absent = self._reconciler.absent()
+        return [f"{resource}: not installed; it is looked for again from time to time" for resource in absent]
 
     def _announce(self, server: HealthServer, place: Place, api: str | None) -> None:
         host = f"[{place.host.strip('[]')}]" if ":" in place.host else place.host

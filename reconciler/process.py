@@ -161,6 +161,16 @@ class Reconciler:
         """The kinds that were not listed yet."""
         return sorted(self.loop.followed.keys() - self.loop.known.listed)
 
+    def obstacles(self) -> list[str]:
+        """Of each of these kinds what keeps it from being listed, as far as that is known."""
+        errors = {each.resource: each.last_error for each in self._reflectors}
+        told = {kind: errors.get(self.loop.followed[kind].resource) for kind in self.unknown()}
+        return [f"{kind}: not listed yet{f'; {error}' if error else ''}" for kind, error in told.items()]
+
+    def absent(self) -> list[str]:
+        """The resources that are not installed, and are looked for from time to time."""
+        return sorted(str(each.resource) for each in self._reflectors if each.state == "absent")
+
     def ask(self, question: Callable[[Loop], T], timeout: float = 5.0) -> T:
         """What `question` reads of the loop, in its thread between two steps; it must be short.
 

@@ -7,7 +7,7 @@ controllers by writing their status.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,17 @@ from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
 from cluster.reflector import Pacing
 from policies.dialects.job_shape import at
+from policies.objects import GroupKind
 from reconciler import process
 from reconciler.configured import read_configured
 from reconciler.follow import follow
-from reconciler.process import Reconciler
+from reconciler.jobs.described import Described
+from reconciler.jobs.kinds import SHIPPED
+from reconciler.process import Reconciler, Settings
 from tests.apiserver.build import Programs
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import KUEUE, install, kueue, queue, served
+from tests.merging import merged
 from tests.waiting import eventually
 
 MANIFESTS = Path(__file__).parents[2] / "manifests" / "components" / "reconciler"
@@ -174,13 +178,15 @@ class Stage:
     def make(self, path: str, body: dict[str, Any]) -> None:
         self.server.request("POST", f"{KUEUE}/{path}", body)
 
-    def submit(self, name: str, priority_class: str = "") -> None:
+    def submit(self, name: str, priority_class: str = "", *, suspended: bool = False) -> None:
+        """Suspended, as the webhook makes it; or not, where nobody asked the webhook."""
+        switch = nested(self.kind.switch, self.kind.halted) if suspended else {}
         labels = {"kueue.x-k8s.io/queue-name": self.queue}
         if priority_class:
             labels["kueue.x-k8s.io/priority-class"] = priority_class
         meta = {"name": name, "labels": labels}
         body = {"apiVersion": self.kind.version, "kind": self.kind.kind, "metadata": meta, "spec": self.kind.spec}
-        self.server.request("POST", self.kind.path, body)
+        self.server.request("POST", self.kind.path, merged(body, switch))
 
     def job(self, name: str) -> dict[str, Any]:
         return self.server.request("GET", f"{self.kind.path}/{name}")
@@ -215,6 +221,13 @@ class Stage:
         return None
 
 
+def nested(path: str, value: object) -> dict[str, Any]:
+    made: Any = value
+    for step in reversed(path.split(".")):
+        made = {step: made}
+    return dict(made)
+
+
 def found(thing: Any, path: str) -> Any:
     for step in path.split("."):
         thing = thing[int(step)] if isinstance(thing, list) else thing[step]
@@ -241,7 +254,9 @@ def server(programs: Programs) -> Iterator[ControlPlane]:
         install(started)
         for name in (NAMESPACE, "quotree-system"):
             started.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-        started.kubectl("apply", "-f", str(MANIFESTS / "rbac.yaml"))
+        for file in yaml.safe_load((MANIFESTS / "kustomization.yaml").read_text())["resources"]:
+            if "rbac.authorization.k8s.io" in (MANIFESTS / file).read_text():
+                started.kubectl("apply", "-f", str(MANIFESTS / file))
         allow_trains(started)
         flavor = kueue("ResourceFlavor", "plain", {"nodeLabels": {"pool": "a"}})
         started.request("POST", f"{KUEUE}/resourceflavors", flavor)
@@ -264,7 +279,7 @@ def reconciler(server: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -
         running = Reconciler(cluster, configured.settings)
         running.start()
         try:
-            eventually(lambda: running.ready)
+            eventually(lambda: running.ready, lambda: "; ".join(running.obstacles()))
             yield running
         finally:
             running.stop()
@@ -282,7 +297,7 @@ def test_a_job_of_any_kind_starts_gives_way_comes_back_and_ends(server: ControlP
     assert found(stage.job("low"), kind.templates[0])["metadata"]["labels"]["kueue.x-k8s.io/cluster-queue-name"]
     stage.tell("low", kind.running)
 
-    stage.submit("high", priority_class="high")
+    stage.submit("high", priority_class="high", suspended=True)
     eventually(lambda: stage.halted("low"))
     assert stage.selectors("low") == [{"disk": "ssd"}] * 2
     assert found(stage.job("low"), kind.templates[1]) == template()
@@ -300,3 +315,20 @@ def test_a_job_of_any_kind_starts_gives_way_comes_back_and_ends(server: ControlP
     stage.tell("low", kind.done)
     eventually(lambda: stage.said("low", "Finished") == ("True", *kind.end))
     server.request("DELETE", f"{kind.path}/low")
+
+
+def test_a_kind_that_may_not_be_listed_is_told_and_one_not_installed_is_waited_for(
+    server: ControlPlane,
+) -> None:
+    boats = Described(replace(SHIPPED[GroupKind("ray.io", "RayJob")].shape, plural="boats"))
+    services = SHIPPED[GroupKind("ray.io", "RayService")]
+    login = server.service_account_kubeconfig("quotree-system", "quotree-reconciler")
+    with Cluster(from_kubeconfig(None, str(login))) as cluster:
+        running = Reconciler(cluster, Settings(kinds=(boats, services)))
+        running.start()
+        try:
+            eventually(lambda: running.unknown() == [boats.name])
+            eventually(lambda: "cannot list" in running.obstacles()[0])
+            eventually(lambda: running.absent() == ["rayservices.v1.ray.io"])
+        finally:
+            running.stop()

@@ -61,7 +61,7 @@ def read_configured(
         decided.counting,
         decided.waiting,
         chosen(integrations, described),
-        jobs=read_managed_jobs(configuration),
+        jobs=read_managed_jobs(configuration, namespace),
         fading=read_fading(configuration),
         retention=_retention(configuration),
         pods=integrations.pods,

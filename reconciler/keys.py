@@ -43,7 +43,10 @@ def _idle(why: str, *paths: str) -> tuple[Key, ...]:
 
 KEYS: tuple[Key, ...] = (
     *_used("", "apiVersion", "kind"),
-    *_used("Left out of `managedJobsNamespaceSelector` by default; kueue-system where it is not told.", "namespace"),
+    *_used(
+        "Left out of `managedJobsNamespaceSelector` by default; where it is not told, the namespace of the Lease.",
+        "namespace",
+    ),
     *_used(
         "Jobs that name no queue are suspended and wait, too; Pods must name one.",
         "manageJobsWithoutQueueName",

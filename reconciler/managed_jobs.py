@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from policies.dialects.reading import Manifest, listing, mapping, text
-from policies.kueue_configuration.defaults import defaulted
+from policies.kueue_configuration.defaults import default_selector
 from reconciler.jobs.step import JobSurroundings
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.selectors import LabelSelector, read_label_selector
@@ -25,9 +25,11 @@ class ManagedJobs:
     copied_labels: tuple[str, ...] = ()
 
 
-def read_managed_jobs(configuration: Manifest) -> ManagedJobs:
-    """Of a Configuration that has no faults."""
-    selector = read_label_selector(defaulted(configuration)["managedJobsNamespaceSelector"])
+def read_managed_jobs(configuration: Manifest, namespace: str) -> ManagedJobs:
+    """Of a Configuration that has no faults; `namespace` is where we are ourselves, if it says nothing else."""
+    here = text(configuration.get("namespace")) or namespace
+    told = configuration.get("managedJobsNamespaceSelector")
+    selector = read_label_selector(default_selector(here) if told is None else told)
     copied = listing(mapping(configuration.get("integrations")).get("labelKeysToCopy"))
     return ManagedJobs(
         selector or LabelSelector(),

@@ -82,10 +82,12 @@ def test_jobs_without_a_queue_are_followed_only_where_they_count() -> None:
 
 
 def test_kueues_selector_is_the_default() -> None:
-    assert len(read_managed_jobs({}).selector.requirements) == 1
+    (term,) = read_managed_jobs({}, "ours").selector.requirements
+
+    assert (term.operator, term.values) == ("NotIn", {"kube-system", "ours"})
 
 
 def test_labels_that_workloads_take_over_are_told_to_every_job() -> None:
-    told = read_managed_jobs({"integrations": {"labelKeysToCopy": ["team", "cost"]}})
+    told = read_managed_jobs({"integrations": {"labelKeysToCopy": ["team", "cost"]}}, "ours")
 
     assert selection(told)[0].around(PriorityClasses(), pods_ready=True).copied_labels == ("team", "cost")

@@ -19,6 +19,8 @@ KEPT = 10.0
 """Seconds for which an answer of the API server holds."""
 _MOST = 4096
 """So many answers are remembered; the oldest go first."""
+_AT_ONCE = 4
+"""Requests to the API server under way at a time: those who send nonsense must not take it from the reconciler."""
 _LONGEST = 16 * 1024
 """Bytes; tokens that are longer are nobody's."""
 T = TypeVar("T")
@@ -57,6 +59,7 @@ class Reviews:
 
     def __init__(self, cluster: Cluster, clock: Callable[[], float] = time.monotonic) -> None:
         self._cluster = cluster
+        self._room = threading.BoundedSemaphore(_AT_ONCE)
         self._callers: Remembered[tuple[Caller | None]] = Remembered(KEPT, _MOST, clock)
         self._rights: Remembered[tuple[bool]] = Remembered(KEPT, _MOST, clock)
 
@@ -64,8 +67,16 @@ class Reviews:
         """Whose token it is, None where it is nobody's."""
         if not token or len(token) > _LONGEST:
             return None
-        found = self._callers.get(sha256(token.encode()).digest(), lambda: (who(self._cluster, token),))
+        found = self._callers.get(sha256(token.encode()).digest(), lambda: (self._who(token),))
         return found[0]
 
     def may(self, caller: Caller, access: Access) -> bool:
-        return self._rights.get((caller, access), lambda: (may(self._cluster, caller, access),))[0]
+        return self._rights.get((caller, access), lambda: (self._may(caller, access),))[0]
+
+    def _who(self, token: str) -> Caller | None:
+        with self._room:
+            return who(self._cluster, token)
+
+    def _may(self, caller: Caller, access: Access) -> bool:
+        with self._room:
+            return may(self._cluster, caller, access)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -24,7 +25,7 @@ from reconciler.visible.pending import local_rows, rows, summary
 from reconciler.visible.status import Refusal
 from reconciler.visible.tree import tree_json
 from scheduling.cycle.told import Sight
-from scheduling.world.nodes import nodes
+from scheduling.world.nodes import node_names, nodes
 from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
@@ -32,9 +33,11 @@ T = TypeVar("T")
 
 VISIBILITY = "visibility.kueue.x-k8s.io"
 DEFAULT_LIMIT, MOST = 1000, 100_000
-_PIECE = 2000
-"""Entries of a list that are read at once; between two pieces the world may move on."""
-_TREE_KEPT = 1.0
+_PIECE = 1000
+"""Entries of a list, or nodes, that are read at once; between two pieces the world may move on."""
+_PATIENCE = 5.0
+"""Seconds that one waits until others have read."""
+_TREE_KEPT = 2.0
 """Seconds for which one drawing of the trees serves all who ask."""
 _TREES = (Access("list", GROUP, "clusterqueues"), Access("list", GROUP, "cohorts"))
 """Who may list these may know who has, uses and borrows what."""
@@ -53,6 +56,7 @@ class Api:
         self._ask = ask
         self._reviews = reviews
         self._trees: Remembered[dict[str, Any]] = Remembered(_TREE_KEPT, 1)
+        self._turn = threading.Lock()
 
     def answer(self, target: str, authorization: str | None) -> dict[str, Any]:
         """The JSON for a path with its query. Raises Refusal."""
@@ -93,10 +97,15 @@ class Api:
                 raise Refusal(503, "the reconciler does not know all objects yet; try again")
             return question(loop.world)
 
+        # One at a time: the loop goes back to its own work between any two.
+        if not self._turn.acquire(timeout=_PATIENCE):
+            raise TimeoutError
         try:
             return self._ask(complete)
         except KeyError as error:
             raise Refusal(404, missing) from error
+        finally:
+            self._turn.release()
 
     # --- views
 
@@ -139,7 +148,14 @@ class Api:
 
     def tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._demand(caller, *_TREES)
-        return self._trees.get("tree", lambda: tree_json(self._read(nodes)))
+        return self._trees.get("tree", self._drawn)
+
+    def _drawn(self) -> dict[str, Any]:
+        names, found = self._read(node_names), []
+        for at in range(0, len(names), _PIECE):
+            piece = names[at : at + _PIECE]
+            found += self._read(lambda world, piece=piece: nodes(world, piece))  # type: ignore[misc]
+        return tree_json(found)
 
 
 View: TypeAlias = Callable[..., dict[str, Any]]

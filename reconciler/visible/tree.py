@@ -70,7 +70,7 @@ def _nominal_below(states: Iterable[NodeState]) -> dict[str, dict[FlavorResource
     found: dict[str, dict[FlavorResource, int]] = {}
     for state in states:
         up = state.up
-        while up is not None:
+        while up in ups:
             total = found.setdefault(up, {})
             for pair, terms in state.terms.items():
                 total[pair] = plus(total.get(pair, 0), terms.nominal)

@@ -6,7 +6,9 @@ which limit, how much is missing there, and who holds it. `scheduling.flavors.me
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from heapq import nsmallest
 
 from policies.pools import UNLIMITED
 from scheduling.cycle.cycle import alone
@@ -20,6 +22,8 @@ from scheduling.world.world import World
 
 NOMINAL_QUOTA, BORROWING_LIMIT = "nominalQuota", "borrowingLimit"
 _MOST_HOLDERS = 5
+_USUAL_DEPTH = 32
+"""Levels of a tree, its own path included: what a node of the path keeps is not kept from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class Seen:
 
     def __init__(self) -> None:
         self._holders: dict[tuple[QuotaNode, FlavorResource], tuple[Holder, ...]] = {}
-        self._kept: dict[tuple[QuotaNode, FlavorResource, bool], list[tuple[QuotaNode, int]]] = {}
+        self._kept: dict[tuple[QuotaNode, FlavorResource, bool, int], list[tuple[QuotaNode, int]]] = {}
 
     def holders(self, node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:
         at = (node.root, pair)
@@ -103,10 +107,11 @@ class Seen:
 
     def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[Kept, ...]:
         """Who else keeps what of the pair to itself; `ever`: were nothing in use."""
-        at = (node.root, pair, ever)
-        if at not in self._kept:
-            self._kept[at] = _keepers(node.root, pair, ever)
         path = set(node.path())
+        most = _MOST_HOLDERS + max(len(path), _USUAL_DEPTH)
+        at = (node.root, pair, ever, most)
+        if at not in self._kept:
+            self._kept[at] = _keepers(node.root, pair, ever, most)
         others = [(each, amount) for each, amount in self._kept[at] if each not in path]
         return tuple(Kept(each.name, each.is_queue, amount) for each, amount in others[:_MOST_HOLDERS])
 
@@ -217,26 +222,31 @@ def limit_of(node: QuotaNode, pair: FlavorResource, wanted: int) -> Obstacle | N
 
 def holders_of(node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:
     """Who uses the pair in the tree of the node: those that borrow most first, a handful."""
-    found: list[Holder] = []
-    stack = [node.root]
+    first = nsmallest(_MOST_HOLDERS, _holders(node.root, pair))
+    return tuple(Holder(queue, -used, -borrowed) for borrowed, used, queue in first)
+
+
+def _holders(root: QuotaNode, pair: FlavorResource) -> Iterator[tuple[int, int, str]]:
+    """What sorts those first that borrow most; there may be ten thousand, so nothing more is made of each."""
+    stack = [root]
     while stack:
         here = stack.pop()
         stack.extend(cohort for cohort in here.cohorts.values() if cohort.used(pair) > 0 or cohort.local.get(pair))
-        queues = here.queues.values() if not here.is_queue else (here,)
-        for queue in queues:
-            used = queue.used(pair)
+        for queue in here.queues.values() if not here.is_queue else (here,):
+            used = queue.usage.get(pair, 0)
             if used > 0:
-                found.append(Holder(queue.name, used, max(0, used - queue.nominal(pair))))
-    return tuple(sorted(found, key=lambda held: (-held.borrowed, -held.used, held.queue))[:_MOST_HOLDERS])
+                yield -max(0, used - queue.nominal(pair)), -used, queue.name
 
 
-def _keepers(root: QuotaNode, pair: FlavorResource, ever: bool) -> list[tuple[QuotaNode, int]]:
-    """Nodes that do not lend all of the pair that they have, with what they keep; most first."""
+def _keepers(root: QuotaNode, pair: FlavorResource, ever: bool, most: int) -> list[tuple[QuotaNode, int]]:
+    """Nodes that do not lend all of the pair that they have, with what they keep; so many that keep most."""
     found, stack = [], [root]
     while stack:
         here = stack.pop()
-        stack.extend((*here.cohorts.values(), *here.queues.values()))
-        amount = here.local.get(pair, 0) if ever else here.local_free(pair)
-        if amount > 0:
-            found.append((here, amount))
-    return sorted(found, key=lambda kept: (-kept[1], kept[0].name))
+        stack.extend(here.cohorts.values())
+        for each in (here, *here.queues.values()):
+            if each.local.get(pair, 0) > 0:
+                amount = each.local[pair] if ever else each.local_free(pair)
+                if amount > 0:
+                    found.append((-amount, each.name, each.is_queue, each))
+    return [(each, -amount) for amount, _, _, each in nsmallest(most, found, key=lambda kept: kept[:3])]

@@ -14,6 +14,8 @@ from scheduling.quota.node import QuotaNode
 from scheduling.world.world import World
 
 Usage = Mapping[FlavorResource, int]
+NodeName = tuple[bool, str]
+"""Whether it is a ClusterQueue, and its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +56,25 @@ class InUse:
     borrowed: int
 
 
-def nodes(world: World) -> list[NodeState]:
+def node_names(world: World) -> list[NodeName]:
     """Cohorts, then ClusterQueues, each by name."""
     tree = world.state.tree
-    cohorts = [_state(node, dict(node.subtree)) for _, node in sorted(tree.cohorts.items())]
-    return cohorts + [
-        _state(node, {pair: terms.nominal for pair, terms in node.terms.items()}, _counts(world, name))
-        for name, node in sorted(tree.queues.items())
-    ]
+    return [*((False, name) for name in sorted(tree.cohorts)), *((True, name) for name in sorted(tree.queues))]
+
+
+def nodes(world: World, names: Iterable[NodeName] | None = None) -> list[NodeState]:
+    """All, or those of these names that there are."""
+    tree = world.state.tree
+    found = []
+    for is_queue, name in node_names(world) if names is None else names:
+        if is_queue and name in tree.queues:
+            node = tree.queues[name]
+            nominal = {pair: terms.nominal for pair, terms in node.terms.items()}
+            found.append(_state(node, nominal, _counts(world, name)))
+        elif not is_queue and name in tree.cohorts:
+            node = tree.cohorts[name]
+            found.append(_state(node, dict(node.subtree)))
+    return found
 
 
 def _counts(world: World, name: str) -> Counts:
@@ -98,7 +111,7 @@ class Below:
 
 
 def below(states: Iterable[NodeState]) -> Below:
-    """The sums over subtrees: one pass over the ClusterQueues and the way up from each."""
+    """The sums over subtrees: one pass over the ClusterQueues and the way up from each, as far as that is known."""
     states = list(states)
     cohorts = {state.name: state for state in states if not state.is_queue}
     queues = [state for state in states if state.is_queue]
@@ -106,7 +119,7 @@ def below(states: Iterable[NodeState]) -> Below:
     counts: dict[str, Counts] = {}
     for queue in queues:
         up = queue.up
-        while up is not None:
+        while up in cohorts:
             counts[up] = counts.get(up, Counts()) + queue.counts
             total = sums.setdefault(up, {})
             for pair, amount in queue.usage.items():

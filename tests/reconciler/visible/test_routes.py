@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
+from reconciler.loop import Loop
 from tests.reconciler.visible.known import admitted, api, get, kueue, loop, organisation, queue, refused, waiting
 
 PENDING = "/v1/clusterqueues/a/pendingworkloads"
@@ -215,3 +221,24 @@ def test_before_everything_is_known_nobody_is_answered() -> None:
     known.known.listed.discard("Workload")
 
     assert refused(known, "/v1/tree", "Bearer admin")[0] == 503
+
+
+def test_one_reads_at_a_time_so_that_the_loop_goes_on_between_two() -> None:
+    known, reading, most = loop(*organisation()), [0], [0]
+    made = api(known)
+
+    def ask(question: Callable[[Loop], Any], timeout: float = 5.0) -> Any:
+        reading[0] += 1
+        most[0] = max(most[0], reading[0])
+        time.sleep(0.005)
+        reading[0] -= 1
+        return question(known)
+
+    made._ask = ask  # type: ignore[assignment]
+    threads = [threading.Thread(target=made.answer, args=(PENDING, "Bearer admin")) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert most == [1]

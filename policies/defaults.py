@@ -78,7 +78,7 @@ def _job(
 
 def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user: User) -> Patch:
     """Kueue holds it back, whichever scheduler it is for; then it is for Volcano's groups or for YuniKorn."""
-    held = held_pod(manifest, configuration.kueue)
+    held = held_pod(manifest, configuration.kueue, configuration.reconciler.jobs)
     manifest = patched(manifest, held)
     volcanos = complete_pod(manifest, configuration.volcano.resource_groups)
     volcanos += gated_pod(patched(manifest, volcanos), configuration.volcano.queue_allocation_gate)

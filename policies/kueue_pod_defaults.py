@@ -6,7 +6,7 @@ Source: Kueue v0.19, pkg/controller/jobs/{pod,deployment,statefulset,leaderworke
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from policies import fields
@@ -55,17 +55,17 @@ TEMPLATES: Mapping[GroupKind, tuple[str, tuple[Path, ...]]] = {
 """The kinds whose Pods are admitted instead of themselves: what Kueue calls each, and where their templates lie."""
 
 
-def held_pod(manifest: Manifest, settings: KueueSettings) -> Patch:
+def held_pod(manifest: Manifest, settings: KueueSettings, described: Container[GroupKind] = ()) -> Patch:
     """A Pod that names a LocalQueue gets the gate that keeps it from being scheduled, and the marks of a managed Pod.
 
-    A Pod of a job that is managed itself is left to that one, unless the job says that it cannot be suspended. The
-    finalizer keeps the Pod of a group until Kueue has counted it.
+    A Pod of a job that is managed itself, as those `described` are, is left to that one, unless the job says that it
+    cannot be suspended. The finalizer keeps the Pod of a group until Kueue has counted it.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     if not settings.manage_pods or not isinstance(meta, dict) or not isinstance(spec, dict):
         return []
     labels, notes = texts(meta.get("labels")), texts(meta.get("annotations"))
-    if SUSPENDED_BY not in notes and (not labels.get(QUEUE_NAME) or managed_owner(meta)):
+    if SUSPENDED_BY not in notes and (not labels.get(QUEUE_NAME) or managed_owner(meta, described)):
         return []
     placed = settings.enabled("TopologyAwareScheduling") and any(key in notes for key in _PLACED)
     marks = {MANAGED: "true"}

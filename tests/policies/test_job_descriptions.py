@@ -47,7 +47,7 @@ def train(**spec: Any) -> dict[str, Any]:
 
 
 def test_pods_are_found_where_the_description_says() -> None:
-    pod = {"spec": {"containers": []}}
+    pod: dict[str, Any] = {"spec": {"containers": []}}
     cars = [{"label": "A", "seats": 4, "most": 3, "pod": pod}, {"label": "b", "pod": pod}, {"label": "none"}]
 
     found = list(pods_at(train(engine=pod, cars=cars), described().pod_sets))
@@ -119,3 +119,13 @@ def test_a_job_that_belongs_to_one_of_a_described_kind_is_left_to_it() -> None:
     assert not patch(
         {**job, "metadata": {**meta, "ownerReferences": [owner]}}, Forest(), configuration(TRAIN, manageJobs=True)
     )
+
+
+def test_a_pod_of_a_described_job_is_not_held_back_by_itself() -> None:
+    owner = {"apiVersion": "example.com/v1", "kind": "Train", "name": "t", "uid": "u", "controller": True}
+    meta = {"name": "p", "labels": {"kueue.x-k8s.io/queue-name": "q"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": []}}
+    settings = configuration(TRAIN, managePods=True)
+
+    assert patch(pod, Forest(), settings)
+    assert not patch({**pod, "metadata": {**meta, "ownerReferences": [owner]}}, Forest(), settings)

@@ -98,8 +98,6 @@ class Loop:
     def _stored(self, name: str) -> Seen | None:
         return self.known.get((WORKLOAD, name))
 
-    # --- one round
-
     def round(self, patience: float = 0.5) -> None:
         """Wait up to `patience` seconds for something to be seen, take in all there is, and act on it."""
         self._drain(patience)
@@ -256,6 +254,7 @@ class Loop:
             self._finish(outcome.key)  # the watch tells when it is gone
             return
         seen = self.followed[kind].seen(outcome.manifest, self.known.get)
+        self.statuses.written(outcome.action, seen)
         before = self.known.get(seen.key)
         if kind == WORKLOAD and before is not None and not older(seen.version, before.version):
             expected, wanted = self.sent.get(name), self.wanted.get(name)

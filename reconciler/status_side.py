@@ -5,17 +5,20 @@ Many workloads change one status, so statuses are written some time after what c
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 
-from cluster.actions import Patch
+from cluster.actions import Action, Patch
+from reconciler.feed import Seen
 from reconciler.finalizers import finalizer_patch
 from reconciler.queue_status import changes
 from reconciler.stored import Stored
 from reconciler.teller import Teller
 from scheduling.objects.times import SECOND
-from scheduling.quota.touched import Touch
+from scheduling.quota.touched import COHORT, Touch
 from scheduling.world.world import World
 
+log = logging.getLogger(__name__)
 PERIOD = SECOND
 """At least so long, in nanoseconds, between two looks at what changed."""
 KINDS = ("ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck")
@@ -30,10 +33,23 @@ class StatusSide:
         self._stored = stored
         self._later: dict[Touch, None] = {}
         self._next = 0
+        self.cohorts_whole = True
 
     def touch(self, touch: Touch) -> None:
         """The object itself was seen."""
         self._later[touch] = None
+
+    def written(self, action: Action, seen: Seen) -> None:
+        """What a write came to. A Cohort that has no conditions afterwards is of Kueue's definition, which prunes them.
+
+        From then on Cohorts are written without, or each look would find them missing again; Events tell what they
+        would have, and so do the conditions of the ClusterQueues below. Ours, installed later, shows after a restart.
+        """
+        told = action.body.get("status", {}) if isinstance(action, Patch) else {}
+        if seen.key[0] == COHORT and told.get("conditions") and not seen.aside.status.get("conditions"):
+            if self.cohorts_whole:
+                log.warning("the installed definition of Cohorts has no status.conditions; they are not written")
+            self.cohorts_whole = False
 
     def due(self, busy: Callable[[str, str], bool], now: int) -> Iterator[tuple[Touch, Patch]]:
         """What is to be written now, one patch for each object; those of which a write is under way wait.
@@ -47,7 +63,7 @@ class StatusSide:
         self._later = {touch: None for touch in looked_at if busy(*touch)}
         free = [touch for touch in looked_at if touch not in self._later]
         self._teller.stopped(self._world, free, now)
-        statuses = dict(changes(self._world, free, self._stored, now))
+        statuses = dict(changes(self._world, free, self._stored, now, self.cohorts_whole))
         for touch in free:
             stored = self._stored(touch)
             guard = finalizer_patch(self._world, touch, stored) if stored is not None else None

@@ -88,7 +88,10 @@ KEYS: tuple[Key, ...] = (
         "ResourceClaims are not counted: a workload with claims is never admitted.",
     ),
     *_used("Only kinds that are named are queued; without the key, batch Jobs and Pods.", "integrations.frameworks"),
-    *_used("Kinds that another controller makes Workloads for are left to it.", "integrations.externalFrameworks"),
+    *_used(
+        "Kinds that are described under `reconciler.jobs` of our own settings; those are on anyway.",
+        "integrations.externalFrameworks",
+    ),
     *_used(
         "When a Workload is made; later changes of the job's labels are not copied.", "integrations.labelKeysToCopy"
     ),

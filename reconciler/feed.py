@@ -64,7 +64,8 @@ class Listed:
 class Followed:
     """A kind. `read` makes of a manifest what is kept; `put` and `drop` change the world (moment in nanoseconds).
 
-    `labelled`: only objects with this label are followed. `aside` makes what is kept beside `value`.
+    `labelled`: only objects with this label are followed. `aside` makes what is kept beside `value`. `anew`: whoever
+    begins to write reads them anew, since the watch may lag behind what the one before gave away or started.
     """
 
     kind: str
@@ -74,6 +75,7 @@ class Followed:
     drop: Callable[[World, str, int], None]
     labelled: str | None = None
     aside: Callable[[Manifest], Any] | None = None
+    anew: bool = False
 
     def seen(self, manifest: Manifest, known: Callable[[Key], Seen | None] = lambda _: None) -> Seen:
         """The object as it was read; what is `known` at this version already is not read again."""
@@ -160,7 +162,7 @@ FOLLOWED: tuple[Followed, ...] = (
     Followed("RuntimeClass", RUNTIME_CLASSES, _identity, ignore, ignore),
     Followed("WorkloadPriorityClass", _kueue("workloadpriorityclasses"), _identity, ignore, ignore),
     Followed("PriorityClass", PRIORITY_CLASSES, _identity, ignore, ignore),
-    Followed("Workload", WORKLOADS, read_workload, ignore, ignore, aside=Packed.of),
+    Followed("Workload", WORKLOADS, read_workload, ignore, ignore, aside=Packed.of, anew=True),
 )
 """In the order in which a world is best made: what others refer to first."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from cluster.resource import JOBS
 from cluster.stream import Manifest
 from policies.dialects.reading import listing, mapping, metadata
 from policies.objects import GroupKind
@@ -126,7 +127,9 @@ def jobs_of(
 
 
 def _followed(kind: JobKind, every: bool) -> Followed:
-    return Followed(kind.name, kind.resource, Packed.of, ignore, ignore, labelled=None if every else QUEUE_NAME)
+    """Of those that may not be installed none can be read anew."""
+    label, always_there = None if every else QUEUE_NAME, kind.resource == JOBS
+    return Followed(kind.name, kind.resource, Packed.of, ignore, ignore, labelled=label, anew=always_there)
 
 
 def _turn(kind: JobKind, job: Key, workload: str, step: Step) -> Turn:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from cluster.actions import Action, Delete, Patch
 from cluster.errors import Conflict, NotFound
 from reconciler.call import Call
-from reconciler.feed import FOLLOWED, Followed, Key, Listed, Seen, Surroundings, by_kind
+from reconciler.feed import FOLLOWED, Followed, Key, Listed, Seen, Surroundings, by_kind, ignore
 from reconciler.job_side import JobSide
 from reconciler.known import Known
 from reconciler.managed_jobs import ManagedJobs, Selection
@@ -110,9 +110,9 @@ class Loop:
         self.witness.passed(self._now(), time.perf_counter() - began)
 
     def _read_anew(self) -> None:
-        if self.relist is not None:
-            self.known.listed.discard(WORKLOAD)
-            self.relist(self.followed[WORKLOAD])
+        for each in filter(lambda followed: followed.anew, self.followed.values()):
+            self.known.listed.discard(each.kind)
+            (self.relist or ignore)(each)
 
     def _may_act(self) -> bool:
         return self.complete and self.may_write() and not self.retries.paused

@@ -24,7 +24,7 @@ from reconciler.side import Busy, Look, Turn
 from scheduling.objects.workload import Workload
 
 _KIND, _WORKLOAD = "Pod", "Workload"
-FOLLOWED_PODS = Followed(_KIND, PODS, read_member, ignore, ignore, labelled=f"{MANAGED}=true")
+FOLLOWED_PODS = Followed(_KIND, PODS, read_member, ignore, ignore, labelled=f"{MANAGED}=true", anew=True)
 
 
 class PodSide:

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from reconciler.feed import FOLLOWED, Followed, Listed, Seen
+from reconciler.job_side import jobs_of
+from reconciler.jobs.kinds import SHIPPED
 from reconciler.loop import Loop
+from reconciler.pod_side import PodSide
 from reconciler.writer import Outcome
 from scheduling.objects.reading import read_workload
 from scheduling.status.progress import finish
@@ -158,3 +161,35 @@ def test_nothing_is_decided_before_late_writes_are_shut_out() -> None:
     assert second.flying == {("Workload", "ns/w1")}
     world.settle(second)
     assert world.admitted() == {"w1"}
+
+
+def test_whoever_begins_to_write_first_reads_anew_what_the_one_before_may_have_started() -> None:
+    asked: list[str] = []
+    leads = False
+
+    def relist(followed: Followed) -> None:
+        asked.append(followed.kind)
+
+    loop = Loop(
+        World(),
+        lambda *_: None,
+        lambda *_: None,
+        lambda: leads,
+        relist,
+        sides=(jobs_of(SHIPPED.values()), PodSide),
+        with_statuses=False,
+    )
+    for kind in loop.followed:
+        loop.inbox.put(Listed(kind, (), "1"))
+    loop.round(0)
+    assert (asked, loop.complete) == ([], True)
+
+    leads = True
+    loop.round(0)
+
+    assert sorted(asked) == ["Job", "Pod", "Workload"]
+    assert not loop.complete
+    for kind in asked:
+        loop.inbox.put(Listed(kind, (), "2"))
+    loop.round(0)
+    assert loop.complete

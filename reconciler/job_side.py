@@ -98,8 +98,11 @@ class JobSide:
         """Workloads that are to go and whose job is gone."""
         names, self._loose = self._loose, {}
         for name in names:
+            found = self._stored(name)
+            if found is None or not found.value.deleting:
+                continue  # most are not, and need not be unpacked
             whole, read = self._whole(name)
-            if whole is None or read is None or not read.deleting or name in self._job_of or self._anothers(whole):
+            if whole is None or read is None or name in self._job_of or self._anothers(whole):
                 continue
             if busy("Workload", name):
                 self._loose[name] = None

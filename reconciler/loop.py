@@ -22,6 +22,7 @@ from reconciler.job_side import JobSide
 from reconciler.known import Known
 from reconciler.managed_jobs import ManagedJobs, Selection
 from reconciler.neighbourhood import concerned, lifecycle_of
+from reconciler.pace import Pace
 from reconciler.patches import ADMISSION_MANAGER, alike, spec_patch, status_patch
 from reconciler.retries import Retries, refused
 from reconciler.side import MakeSide, Side
@@ -87,6 +88,7 @@ class Loop:
         self.surroundings = Surroundings()
         self.selected = Selection(self.managed, self.world)
         self.retries = Retries(self.clock)
+        self.pace = Pace()
         self.unfinished = False
         self.succession = Succession(
             self.world, self._read_anew if self.relist else None, self.inherits, self._stored, self._fly
@@ -100,14 +102,14 @@ class Loop:
 
     def round(self, patience: float = 0.5) -> None:
         """Wait up to `patience` seconds for something to be seen, take in all there is, and act on it."""
-        self._drain(patience)
+        self.pace.listen(self.inbox, self._take, self._patience(patience), patience)
         self.succession.lead(self.may_write())
-        began = time.perf_counter()
-        if self._may_act():
-            self.retries.again()
-            if self.succession.over(self.flying):
-                self._act(self._now())
-        self.witness.passed(self._now(), time.perf_counter() - began)
+        with self.pace:
+            if self._may_act():
+                self.retries.again()
+                if self.succession.over(self.flying):
+                    self._act(self._now())
+        self.witness.passed(self._now(), self.pace.took)
 
     def _read_anew(self) -> None:
         for each in filter(lambda followed: followed.anew, self.followed.values()):
@@ -125,14 +127,6 @@ class Loop:
     def _now(self) -> int:
         """The moment in whole seconds, since that is what conditions hold."""
         return self.clock() // SECOND * SECOND
-
-    def _drain(self, patience: float) -> None:
-        try:
-            self._take(self.inbox.get(timeout=self._patience(patience)))
-            while True:
-                self._take(self.inbox.get_nowait())
-        except queue.Empty:
-            return
 
     def _patience(self, most: float) -> float:
         """Until there is something to do: an alarm, cycles that are left over, or the end of a pause."""

@@ -1,0 +1,46 @@
+"""How often the loop acts: it listens about as long as it acts, while there is something to hear.
+
+A cycle costs the same whether one workload made room or ten. Where cycles are dear and news comes without end, so much
+of it is taken together that half of the time is left to those who read watches and send writes; where they are cheap,
+or nothing comes, nobody waits.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Self, TypeVar
+
+T = TypeVar("T")
+_LONGEST = 0.1
+"""Seconds."""
+
+
+class Pace:
+    """Used as a context manager around what is done in a round; `took` is how long that was, in seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.took = 0.0
+        self._clock = clock
+        self._began = 0.0
+        self._until = 0.0
+
+    def __enter__(self) -> Self:
+        self._began = self._clock()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        ended = self._clock()
+        self.took = ended - self._began
+        self._until = ended + min(_LONGEST, self.took)
+
+    def listen(self, inbox: queue.SimpleQueue[T], take: Callable[[T], None], first: float, rest: float) -> None:
+        """Take in all there is. `first`: how long the first of it is waited for, in seconds; `rest`: at most so long
+        for more of it.
+        """
+        with suppress(queue.Empty):
+            take(inbox.get(timeout=first))
+            while True:
+                take(inbox.get(timeout=max(0.0, min(rest, self._until - self._clock()))))

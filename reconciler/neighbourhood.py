@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.dialects.kueue_checks import MULTIKUEUE
 from scheduling.objects.workload import Workload
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.lifecycle import Lifecycle
@@ -21,7 +22,8 @@ def lifecycle_of(world: World, workload: Workload, now: int, waiting: WaitForPod
     if blocked is None and queue is not None and queue.inactive:
         cycle = world.can_admit(name).reason == CYCLE
         blocked = (CYCLE, queue.inactive) if cycle else ("Suspended", f"ClusterQueue {name} is inactive")
-    return Lifecycle(now, local, queue.settings if queue else None, blocked, waiting)
+    elsewhere = {check.name for check in world.checks.values() if check.controller == MULTIKUEUE}
+    return Lifecycle(now, local, queue.settings if queue else None, blocked, waiting, elsewhere=elsewhere)
 
 
 def concerned(world: World, kind: str, name: str) -> Iterator[Workload]:

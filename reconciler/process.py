@@ -119,8 +119,9 @@ class Reconciler:
         """What sends work to other clusters, where that is asked for."""
         if settings.multikueue is None:
             return None
-        jobs = JobSide(lambda _: None, settings.kinds).followed
-        return MultiKueue(self._cluster, settings.multikueue, post, may_write, jobs)
+        jobs = JobSide(lambda _: None, settings.kinds, every=settings.jobs.without_queue).followed
+        kinds = zip(settings.kinds, jobs, strict=True)
+        return MultiKueue(self._cluster, settings.multikueue, post, may_write, kinds)
 
     def start(self) -> None:
         """Begin to follow; returns at once."""

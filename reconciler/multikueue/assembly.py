@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from cluster.client import Cluster
 from reconciler.call import Call
 from reconciler.feed import Followed
+from reconciler.jobs.kind import JobKind
 from reconciler.multikueue.clusters_side import ClustersSide
 from reconciler.multikueue.connections import Connections
 from reconciler.multikueue.line import Pulse
 from reconciler.multikueue.remote import remote_followed
+from reconciler.multikueue.side import PlacementSide
 from reconciler.multikueue.sources import Kept, Sources
 from reconciler.side import Look, MakeSide
 from scheduling.placement.settings import Placing
@@ -27,7 +29,8 @@ class MultiKueueSettings:
 
 
 class MultiKueue:
-    """`jobs` are followed on workers beside Workloads. `sides` are for the loop that empties the inbox of `post`."""
+    """`jobs` are the kinds that can run on workers, with what the loop follows of them. `sides` are for the loop that
+    empties the inbox of `post`."""
 
     def __init__(
         self,
@@ -35,12 +38,13 @@ class MultiKueue:
         settings: MultiKueueSettings,
         post: Callable[[Call], None],
         may_write: Callable[[], bool],
-        jobs: Iterable[Followed],
+        jobs: Iterable[tuple[JobKind, Followed]],
     ) -> None:
-        followed = remote_followed(settings.placing.origin, jobs)
+        self._jobs, self._placing = tuple(jobs), settings.placing
+        followed = remote_followed(settings.placing.origin, (each for _, each in self._jobs))
         self.connections = Connections(post, followed, may_write, settings.pulse)
         self.sources = Sources(cluster, settings.kept, post, self.connections.offer, self.connections.tick)
-        self.sides: tuple[MakeSide, ...] = (self._clusters,)
+        self.sides: tuple[MakeSide, ...] = (self._clusters, self._placement)
 
     def start(self) -> None:
         """Begin to look at files and at what is to be tried again."""
@@ -53,3 +57,8 @@ class MultiKueue:
 
     def _clusters(self, _: Look) -> ClustersSide:
         return ClustersSide(self.connections, self.sources)
+
+    def _placement(self, look: Look) -> PlacementSide:
+        side = PlacementSide(look, self.connections, self._jobs, self._placing)
+        self.connections.news = side
+        return side

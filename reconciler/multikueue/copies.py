@@ -15,7 +15,6 @@ from policies.dialects.kueue_jobs import PREBUILT
 from policies.dialects.kueue_kinds import GROUP, PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from reconciler.feed import VERSION
-from reconciler.jobs.job_state import STOPPING
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.pod_changes import without_labels
 from reconciler.multikueue.remote import ORIGIN
@@ -23,7 +22,11 @@ from scheduling.objects.workload import JOB_UID
 from scheduling.placement.gates import GATE
 from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
 
-_NOT_COPIED = (STOPPING, "kubectl.kubernetes.io/last-applied-configuration", "batch.kubernetes.io/job-tracking")
+_NOT_COPIED = (
+    f"{PREFIX}stopping",
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "batch.kubernetes.io/job-tracking",
+)
 _ONLY_HERE = ("selector", "manualSelector", "ttlSecondsAfterFinished")
 """Of a batch Job's spec: what its own cluster fills in, and what would take a job away before its end was told here."""
 _GATES = "preemptionGates"

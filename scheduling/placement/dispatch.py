@@ -60,7 +60,7 @@ def _leftovers(group: Group, local: Workload) -> list[Decision] | None:
     waits = False
     for worker in group.reachable():
         useless = worker.workload is not None and not worker.workload.active
-        if worker.job is not None or useless:
+        if worker.job is not None or worker.spent or useless:
             waits = True
             steps += remove(worker)
         waits = waits or worker.uncertain

@@ -68,10 +68,11 @@ class Worker:
     """A worker cluster and what is known of the workload there.
 
     `configured`: the MultiKueueConfig names it; `eligible`: new work may go there. `lost_since` (nanoseconds): when the
-    connection ended, 0 where that is not known, so that no time is up. `connecting`: nobody has tried yet. `credentials`: why it cannot be used, where
-    that is not the network's fault. `workload` and `job` are ours by the origin label; while it is not reachable they
-    are as they were last. `uncertain`: a job was asked for, and nobody knows whether it is there. `taken`: an object of
-    its name that is not ours is in the way. `free`: the share of its quota that is free, None where nobody knows.
+    connection ended, 0 where that is not known, so that no time is up. `connecting`: nobody knows yet. `credentials`:
+    why it cannot be used, where that is not the network's fault. `workload` and `job` are ours by the origin label;
+    while it is not reachable they are as they were last. `uncertain`: a job was asked for, and nobody knows whether it
+    is there. `taken`: an object of its name that is not ours is in the way. `free`: the share of its quota that is
+    free, None where nobody knows.
     """
 
     name: str
@@ -96,6 +97,11 @@ class Worker:
         if self.workload is None or self.workload.evicted or self.workload.finished or not self.workload.active:
             return None
         return self.workload.holding(ADMITTED)
+
+    @property
+    def spent(self) -> bool:
+        """Whether its copy belonged to a job that is gone: it cannot be that of another."""
+        return self.workload is not None and bool(self.workload.owners) and self.job is None and not self.uncertain
 
     @property
     def holds(self) -> bool:

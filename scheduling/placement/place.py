@@ -207,7 +207,7 @@ class _Placement:
     @cached_property
     def winner(self) -> Worker | None:
         """The worker that admitted it first; once a cluster is named, that one alone."""
-        reachable = (worker for worker in self.group.reachable() if worker.configured)
+        reachable = (w for w in self.group.reachable() if w.configured and (self.started or not w.spent))
         found = [(worker.admitted.since, worker.name) for worker in reachable if worker.admitted]
         if self.local.cluster:
             found = [entry for entry in found if entry[1] == self.local.cluster]

@@ -5,7 +5,7 @@ Source: Kueue v0.19, pkg/workload (admission checks), pkg/util/admissioncheck.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import replace
 
 from scheduling.objects.queue_settings import QueueSettings
@@ -16,6 +16,7 @@ PENDING = "Pending"
 READY = "Ready"
 RETRY = "Retry"
 REJECTED = "Rejected"
+STAYS_HERE = "It runs on this cluster since before its ClusterQueue sends work to others"
 
 
 def required_checks(workload: Workload, queue: QueueSettings) -> frozenset[str]:
@@ -37,13 +38,24 @@ def _flavors(queue: QueueSettings) -> set[str]:
     return {flavor for group in queue.groups for flavor in group.flavors}
 
 
-def sync_checks(workload: Workload, required: Iterable[str], now: int) -> Workload:
-    """One state for each required check: the one it has, else Pending from now on; others go."""
+def sync_checks(
+    workload: Workload, required: Iterable[str], now: int, elsewhere: Container[str] = frozenset()
+) -> Workload:
+    """One state for each required check: the one it has, else Pending from now on; others go.
+
+    `elsewhere` are checks that would have it run on another cluster: one that is admitted already stays where it is.
+    """
     wanted = set(required)
     kept = tuple(check for check in workload.checks if check.name in wanted)
     missing = sorted(wanted - {check.name for check in kept})
-    checks = (*kept, *(CheckState(name, PENDING, since=now) for name in missing))
+    stays = workload.admitted and not workload.cluster
+    added = (_new_state(name, stays and name in elsewhere, now) for name in missing)
+    checks = (*kept, *added)
     return workload if checks == workload.checks else replace(workload, checks=checks)
+
+
+def _new_state(name: str, stays: bool, now: int) -> CheckState:
+    return CheckState(name, READY, STAYS_HERE, now) if stays else CheckState(name, PENDING, since=now)
 
 
 def set_check(checks: tuple[CheckState, ...], new: CheckState, now: int) -> tuple[CheckState, ...]:

@@ -6,6 +6,7 @@ Source: Kueue v0.19, pkg/controller/core/workload_controller.go.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from scheduling.objects.queue_settings import LocalQueueSettings, QueueSettings
@@ -36,7 +37,7 @@ class Lifecycle:
 
     `local`, `queue`: its LocalQueue and ClusterQueue, None where there is none; of one that holds quota `queue` is
     that of its admission. `blocked`: why it can wait nowhere (reason, message). `waiting` None: pods may take for ever.
-    `detailed`: see `sync_admitted`.
+    `detailed`: see `sync_admitted`. `elsewhere`: the checks that send work to other clusters.
     """
 
     now: int
@@ -45,6 +46,7 @@ class Lifecycle:
     blocked: tuple[str, str] | None = None
     waiting: WaitForPodsReady | None = None
     detailed: bool = True
+    elsewhere: Container[str] = frozenset()
 
     def next(self, workload: Workload) -> Workload:
         """The workload as it should be next; the same where there is nothing to do."""
@@ -70,7 +72,7 @@ class Lifecycle:
         """The list of checks is that of the ClusterQueue, and what they say is done."""
         if self.queue is None:
             return workload
-        listed = sync_checks(workload, required_checks(workload, self.queue), self.now)
+        listed = sync_checks(workload, required_checks(workload, self.queue), self.now, self.elsewhere)
         acted = act_on_checks(listed, self.now)
         if acted != listed or not acted.reserved or acted.evicted:
             return acted

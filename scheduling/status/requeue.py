@@ -8,7 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import REQUEUED, RequeueState, Workload
+from scheduling.objects.workload import (
+    ADMISSION_CHECK,
+    PODS_READY_TIMEOUT,
+    REQUEUED,
+    RequeueState,
+    Workload,
+)
 from scheduling.status.conditions import with_condition
 
 _JITTER_PARTS = 10_000
@@ -56,12 +62,22 @@ def backoff_over(workload: Workload, now: int) -> bool:
 
 
 def end_backoff(workload: Workload, now: int) -> Workload:
-    """Its requeue time has passed: it is cleared and the workload says that it queues again."""
+    """Its requeue time has passed, or it was given none: the workload says that it queues again."""
     state = workload.requeue
-    if state is None or not state.at or state.at > now:
+    if state is None or not state.at:
+        return _without_time(workload, now)
+    if state.at > now:
         return workload
     cleared = replace(workload, requeue=replace(state, at=0))
     return requeued(cleared, "BackoffFinished", "The workload backoff was finished", now, status=True)
+
+
+def _without_time(workload: Workload, now: int) -> Workload:
+    """A check that wants another try may leave open when."""
+    told = workload.conditions.get(REQUEUED)
+    if told is None or told.status != "False" or told.reason not in (ADMISSION_CHECK, PODS_READY_TIMEOUT):
+        return workload
+    return requeued(workload, "BackoffFinished", "The workload backoff was finished", now, status=True)
 
 
 def requeued(workload: Workload, reason: str, message: str, now: int, *, status: bool) -> Workload:

@@ -125,7 +125,7 @@ class Cluster:
         self.loop = self._loop(clock, (lambda look: JobSide(look, kinds),))
 
     def _loop(self, clock: Callable[[], int], sides: tuple[Callable[[Look], Any], ...]) -> Loop:
-        loop = Loop(World(), self._write, self._read, lambda: True, sides=sides, clock=clock, with_statuses=False)
+        loop = Loop(World(), self._write, self._read, lambda: True, sides=sides, clock=clock)
         self._listen(loop)
         return loop
 

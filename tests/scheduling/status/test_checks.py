@@ -9,7 +9,7 @@ import pytest
 
 from scheduling.objects import times
 from scheduling.objects.queue_settings import QueueSettings, read_queue_settings
-from scheduling.objects.workload import Admission, Assignment, CheckState
+from scheduling.objects.workload import Admission, Assignment, CheckState, Condition
 from scheduling.status.checks import nominated_elsewhere, required_checks, retry_at, set_check, sync_checks
 from tests.scheduling.manifests import workload
 
@@ -48,6 +48,16 @@ def test_states_follow_the_checks_that_are_required() -> None:
 
     assert synced.checks == (kept, CheckState("new", "Pending", since=NOW))
     assert sync_checks(synced, ["kept", "new"], NOW + 1) is synced
+
+
+def test_what_runs_already_is_not_sent_elsewhere_by_a_new_check() -> None:
+    runs = replace(workload(), conditions={"Admitted": Condition("True")})
+    (here,) = sync_checks(runs, ["multi"], NOW, {"multi"}).checks
+    (other,) = sync_checks(runs, ["money"], NOW, {"multi"}).checks
+    (waits,) = sync_checks(workload(), ["multi"], NOW, {"multi"}).checks
+    (placed,) = sync_checks(replace(runs, cluster="east"), ["multi"], NOW, {"multi"}).checks
+
+    assert [each.state for each in (here, other, waits, placed)] == ["Ready", "Pending", "Pending", "Pending"]
 
 
 def test_a_state_moves_in_time_only_where_it_changes() -> None:

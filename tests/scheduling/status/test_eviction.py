@@ -18,7 +18,7 @@ from scheduling.status.eviction import (
     preempt,
     target_for_deactivation,
 )
-from scheduling.status.requeue import Backoff, back_off, backoff_over, end_backoff, requeue_at
+from scheduling.status.requeue import Backoff, back_off, backoff_over, end_backoff, requeue_at, requeued
 from tests.scheduling.manifests import CREATED, condition, workload
 
 THEN = times.parse(CREATED)
@@ -140,6 +140,14 @@ def test_a_backoff_is_over_when_its_time_has_come() -> None:
     assert ended.requeue == RequeueState(1, 0)
     assert ended.conditions["Requeued"][:2] == ("True", "BackoffFinished")
     assert end_backoff(ended, NOW) is ended
+
+
+def test_a_check_that_names_no_time_lets_it_queue_again_at_once() -> None:
+    waits = requeued(workload(), "AdmissionCheck", "one more try", NOW, status=False)
+    stopped = requeued(workload(), "ClusterQueueStopped", "", NOW, status=False)
+
+    assert end_backoff(waits, NOW).conditions["Requeued"][:2] == ("True", "BackoffFinished")
+    assert end_backoff(stopped, NOW) is stopped
 
 
 def test_a_workload_that_says_it_is_not_requeued_stays_out() -> None:

@@ -25,7 +25,7 @@ _PATH = re.compile(r"[^.\s]+(\.[^.\s]+)*").fullmatch
 _GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+").fullmatch
 _KEYS = (
     *("group", "version", "kind", "plural", "suspend", "podSets", "finished", "ready", "active", "reclaimable"),
-    *("priorityClass", "managedBy", "prebuilt", "unless"),
+    *("priorityClass", "managedBy", "prebuilt", "unless", "restoreWhenQuiet"),
 )
 _WORD = re.compile(r"[A-Za-z0-9]+").fullmatch
 
@@ -62,6 +62,7 @@ def _shape(section: Section) -> JobShape:
         managed_by=_path(section, "managedBy", ""),
         prebuilt=section.flag("prebuilt", True),
         unless=_path(section, "unless", ""),
+        late=section.flag("restoreWhenQuiet", False),
     )
     if not shape.pod_sets:
         raise BadConfiguration("say where its pods are: the path of a template at least", section.at("podSets"))

@@ -166,7 +166,8 @@ class JobShape:
     """A kind of job. `succeeded` and `failed` are None where it never ends.
 
     `managed_by` is the path of the field that says whose controller runs it. `prebuilt`: it may name a Workload that
-    was made beforehand. `unless` is a path: where something is there, the job is not queued.
+    was made beforehand. `unless` is a path: where something is there, the job is not queued. `late`: its templates may
+    change only when it has no pods any more, and not together with the switch.
     """
 
     kind: GroupKind
@@ -184,6 +185,7 @@ class JobShape:
     prebuilt: bool = True
     elastic: bool = False
     unless: str = ""
+    late: bool = False
 
 
 def at(thing: object, path: str) -> object:

@@ -6,22 +6,19 @@ between them. Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job cont
 
 from __future__ import annotations
 
-from cluster.actions import Patch
 from policies.dialects.kueue_jobs import BATCH_JOB
 from policies.dialects.kueue_shapes import SHAPES
 from policies.dialects.reading import Manifest
 from reconciler.jobs import job_state
 from reconciler.jobs.described import Described
 from reconciler.jobs.job_patches import (
-    NOT_STOPPING,
-    STOPPING,
     as_admitted,
     as_submitted,
     batch_patch,
     spec_change,
     without_start_time,
 )
-from reconciler.jobs.kind import Writing
+from reconciler.jobs.kind import MARKED, UNMARKED, Writing
 from reconciler.jobs.pod_changes import MANAGED_LABELS
 from reconciler.jobs.step import JobSurroundings
 from scheduling.objects.submission import reclaimable_of_job
@@ -33,9 +30,6 @@ class BatchJob(Described):
 
     own_labels = MANAGED_LABELS
     name = "Job"
-
-    def halfway(self, job: Manifest, /) -> bool:
-        return job_state.stopping(job)
 
     def reclaimable(self, job: Manifest) -> dict[str, int]:
         return reclaimable_of_job(job)
@@ -53,17 +47,14 @@ class BatchJob(Described):
         """It is suspended first, with an annotation that says that the rest is still to be done."""
         change = spec_change(job, as_submitted(job, workload)) if workload is not None else {}
         if not self.suspended(job):
-            return Writing(batch_patch(job, {"spec": {"suspend": True}, **(STOPPING if change else {})}))
+            return Writing(batch_patch(job, {"spec": {"suspend": True}, **(MARKED if change else {})}))
         if not self.halfway(job) and not (change and reserved):
             return None
         if not self.quiet(job):
             return None
         if change and job_state.has_started(job):
             return Writing(without_start_time(job), told=False)
-        return Writing(batch_patch(job, {**NOT_STOPPING, **({"spec": change} if change else {})}), told=False)
-
-    def unmarked(self, job: Manifest, /) -> Patch | None:
-        return batch_patch(job, NOT_STOPPING) if self.halfway(job) else None
+        return Writing(batch_patch(job, {**UNMARKED, **({"spec": change} if change else {})}), told=False)
 
 
 BATCH = BatchJob(SHAPES[BATCH_JOB])

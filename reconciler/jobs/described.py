@@ -1,4 +1,4 @@
-"""A kind of job that is known by its description alone: started and stopped by one patch each.
+"""A kind of job that is known by its description alone: started by one patch, and stopped by one or two.
 
 Source: Kueue v0.19, pkg/controller/jobframework, and the kinds in pkg/controller/jobs.
 """
@@ -13,12 +13,13 @@ from cluster.actions import Patch
 from cluster.resource import Resource
 from policies.dialects.job_shape import JobShape, PodsAt, Sign, Step, at, conditions, pods_at, total
 from policies.dialects.reading import Manifest, listing, mapping, text
-from reconciler.jobs.kind import Ending, Writing, job_patch
+from reconciler.jobs.kind import MARKED, STOPPING, UNMARKED, Ending, Writing, job_patch, notes
 from reconciler.jobs.pod_changes import CannotStart, PodChanges, changes, placed, restored, started
 from reconciler.jobs.step import JobSurroundings
 from reconciler.patches import differences
 from scheduling.objects.workload import Workload
 
+_NO_MARK: Mapping[str, Any] = {}
 _NOT_ITS_BODY = ("apiVersion", "kind", "metadata", "status")
 
 
@@ -43,9 +44,8 @@ class Described:
     def suspended(self, job: Manifest) -> bool:
         return at(job, self.shape.suspend.path) == self.shape.suspend.on
 
-    def halfway(self, _: Manifest, /) -> bool:
-        """A single patch stops it."""
-        return False
+    def halfway(self, job: Manifest) -> bool:
+        return notes(job).get(STOPPING) == "true"
 
     def quiet(self, job: Manifest) -> bool:
         active = self.shape.active
@@ -103,15 +103,17 @@ class Described:
             for name, template in self._templates(job).items()
             if name in kept
         }
+        whole = self._with(job, before, self.shape.suspend.on)
         if not self.suspended(job):
-            return Writing(self._patch(job, self._with(job, before, self.shape.suspend.on)))
-        body = self._with(job, before, self.shape.suspend.on)
-        if not reserved or not self.quiet(job) or not _body(job, body):
+            at_once = self._with(job, {}, self.shape.suspend.on) if self.shape.late else whole
+            return Writing(self._patch(job, at_once, MARKED if at_once != whole else {}))
+        change = bool(_body(job, whole))
+        if not self.halfway(job) and not (change and reserved):
             return None
-        return Writing(self._patch(job, body))
+        return Writing(self._patch(job, whole, UNMARKED), told=False) if self.quiet(job) else None
 
-    def unmarked(self, _: Manifest, /) -> Patch | None:
-        return None
+    def unmarked(self, job: Manifest) -> Patch | None:
+        return self._patch(job, job, UNMARKED) if self.halfway(job) else None
 
     def runs_as_admitted(self, job: Manifest, read: Workload, around: JobSurroundings) -> bool:
         try:
@@ -141,8 +143,8 @@ class Described:
         _put(made, self.shape.suspend.steps, switch)
         return made
 
-    def _patch(self, job: Manifest, wanted: Manifest) -> Patch:
-        return job_patch(self.resource, job, _body(job, wanted))
+    def _patch(self, job: Manifest, wanted: Manifest, mark: Mapping[str, Any] = _NO_MARK) -> Patch:
+        return job_patch(self.resource, job, {**mark, **_body(job, wanted)})
 
 
 def _ended(job: Manifest, reason: str, sign: Sign | None) -> Ending | None:

@@ -16,9 +16,6 @@ from reconciler.jobs.step import JobSurroundings
 from reconciler.patches import differences
 from scheduling.objects.workload import Workload
 
-STOPPING: Mapping[str, Any] = {"metadata": {"annotations": {job_state.STOPPING: "true"}}}
-NOT_STOPPING: Mapping[str, Any] = {"metadata": {"annotations": {job_state.STOPPING: None}}}
-
 
 def batch_patch(job: Manifest, body: Mapping[str, Any], subresource: str | None = None) -> Patch:
     return job_patch(JOBS, job, body, subresource)

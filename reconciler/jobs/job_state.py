@@ -10,17 +10,10 @@ from typing import Any
 
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import COMPLETIONS_FOLLOW, MIN_PARALLELISM
-from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, mapping
 from reconciler.jobs.kind import notes
 
-STOPPING = f"{PREFIX}stopping"
-"""An annotation of a Job that was suspended, but does not have its own pod template back yet."""
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
-
-
-def stopping(job: Manifest) -> bool:
-    return notes(job).get(STOPPING) == "true"
 
 
 def has_started(job: Manifest) -> bool:

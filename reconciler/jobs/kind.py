@@ -9,10 +9,16 @@ from cluster.actions import Patch
 from cluster.resource import Resource
 from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_jobs import PREBUILT
+from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, metadata, texts
 from reconciler.jobs.step import JobSurroundings
 from reconciler.patches import JOB_MANAGER
 from scheduling.objects.workload import Workload
+
+STOPPING = f"{PREFIX}stopping"
+"""An annotation of a job that was suspended, but does not have its own pod templates back yet."""
+MARKED: Mapping[str, Any] = {"metadata": {"annotations": {STOPPING: "true"}}}
+UNMARKED: Mapping[str, Any] = {"metadata": {"annotations": {STOPPING: None}}}
 
 
 class Ending(NamedTuple):
@@ -52,7 +58,7 @@ class JobKind(Protocol):
 
     def suspended(self, job: Manifest) -> bool: ...
 
-    def halfway(self, job: Manifest, /) -> bool:
+    def halfway(self, job: Manifest) -> bool:
         """It was suspended, but does not have the pod templates back that it was submitted with."""
 
     def quiet(self, job: Manifest) -> bool:
@@ -71,7 +77,7 @@ class JobKind(Protocol):
         """The next write until it is suspended with the templates that its Workload has kept; None where it is so, or
         waits for its pods to go. Without a Workload it is suspended as it is."""
 
-    def unmarked(self, job: Manifest, /) -> Patch | None:
+    def unmarked(self, job: Manifest) -> Patch | None:
         """What ends a stop that cannot be completed, since the Workload is gone."""
 
     def runs_as_admitted(self, job: Manifest, read: Workload, around: JobSurroundings) -> bool:

@@ -48,6 +48,7 @@ TRAIN: dict[str, Any] = {
     ],
     "finished": {"succeeded": {"fields": {"status.phase": "Arrived"}, "message": "status.story"}},
     "active": {"idle": {"status.phase": ["", "Halted", "Arrived"]}},
+    "restoreWhenQuiet": True,
 }
 
 
@@ -299,10 +300,10 @@ def test_a_job_of_any_kind_starts_gives_way_comes_back_and_ends(server: ControlP
 
     stage.submit("high", priority_class="high", suspended=True)
     eventually(lambda: stage.halted("low"))
-    assert stage.selectors("low") == [{"disk": "ssd"}] * 2
-    assert found(stage.job("low"), kind.templates[1]) == template()
     assert not stage.runs("high")
     stage.tell("low", kind.idle)
+    eventually(lambda: stage.selectors("low") == [{"disk": "ssd"}] * 2)
+    assert found(stage.job("low"), kind.templates[1]) == template()
     eventually(lambda: stage.runs("high"))
     stage.tell("high", kind.running)
 

@@ -121,6 +121,26 @@ def test_a_start_sets_the_switch_and_places_each_template_and_a_stop_takes_both_
 
 
 @pytest.mark.parametrize("name", SPECS)
+def test_where_templates_may_not_change_with_the_switch_they_are_restored_when_its_pods_are_gone(name: str) -> None:
+    late = Described(replace(kind(name).shape, late=True, active=Active(("status.pods",))))
+    running, workload, read = started(name)
+    evicted = preempt(read, "InClusterQueue", "away", NOW)
+
+    (stop,) = steps(late, merged(running, {"status": {"pods": 1}}), workload, evicted, AROUND, NOW)
+    halted = after(running, stop)
+    assert late.suspended(halted)
+    assert late.halfway(halted)
+    assert [each.template for each in late.pods(halted)] == [each.template for each in late.pods(running)]
+    assert steps(late, merged(halted, {"status": {"pods": 1}}), workload, evicted, AROUND, NOW) == []
+
+    (rest,) = steps(late, halted, workload, evicted, AROUND, NOW)
+    assert rest.reason == ""
+    assert after(halted, rest) == {**job(name), "metadata": {**job(name)["metadata"], "annotations": {}}}
+    (gone,) = steps(late, halted, None, None, AROUND, NOW)
+    assert not late.halfway(after(halted, gone))
+
+
+@pytest.mark.parametrize("name", SPECS)
 def test_a_job_that_runs_without_a_workload_is_suspended_and_queued_when_its_pods_are_gone(name: str) -> None:
     switch = kind(name).shape.suspend.steps
     running = merged(job(name), _nested(switch, False))

@@ -181,6 +181,7 @@ class World:
                 "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "main"}},
                 "spec": {
                     "suspend": True,
+                    "backoffLimit": 0,
                     **({"managedBy": "kueue.x-k8s.io/multikueue"} if managed else {}),
                     "template": {"spec": {"containers": [container], "restartPolicy": "Never"}},
                 },
@@ -247,9 +248,31 @@ class World:
         wanted = names or tuple(self.workers)
         return all(self.manager.active("MultiKueueCluster", name)[0] == "True" for name in wanted)
 
+    def pod(self, worker: str, job: str) -> str:
+        """The pod that the worker made for the job, as soon as it is there."""
+        at = f"{path('Pod', 'default')}?labelSelector=batch.kubernetes.io/job-name={job}"
+
+        def made() -> str:
+            items = self.workers[worker].server.request("GET", at)["items"]
+            return next((str(each["metadata"]["name"]) for each in items), "")
+
+        return str(eventually(made, self.logs))
+
+    def end(self, worker: str, job: str, phase: str) -> None:
+        """The pod of the job is over: Succeeded or Failed."""
+        self.workers[worker].patch("Pod", self.pod(worker, job), {"status": {"phase": phase}}, sub="/status")
+
+    def remove(self, job: str, namespace: str = "default") -> None:
+        """A job and what is left of it here."""
+        workload = self.workload(job, namespace)
+        self.manager.delete("Job", job, namespace)
+        if workload is not None:
+            self.manager.delete("Workload", workload["metadata"]["name"], namespace)
+
     def clean(self) -> None:
         """No jobs anywhere, everything connected, the quota that it was in the beginning."""
         for cluster in self.workers.values():
+            cluster.thaw()
             cluster.partition.turn("open")
         for job in self.manager.names("Job"):
             self.manager.delete("Job", job)
@@ -259,10 +282,9 @@ class World:
         eventually(self._empty, lambda: f"{self._left()}\n{self.logs()}", 60)
 
     def _empty(self) -> bool:
+        """Without a controller manager nobody takes the workloads of deleted jobs away."""
         for workload in self.manager.names("Workload"):
-            found = self.manager.get("Workload", workload)
-            if found is not None and not found["metadata"].get("ownerReferences"):
-                self.manager.delete("Workload", workload)
+            self.manager.delete("Workload", workload)
         return not any(self._left().values())
 
     def _left(self) -> dict[str, list[str]]:
@@ -270,10 +292,12 @@ class World:
 
 
 @contextmanager
-def three_clusters(folder: Path, *, controller_manager: bool = False) -> Iterator[World]:
-    """Started side by side, connected, and ready to place work."""
+def three_clusters(folder: Path, *, controller_manager: bool = True) -> Iterator[World]:
+    """Started side by side, connected, and ready to place work. `controller_manager`: workers make pods of jobs, and
+    nobody but a test runs those.
+    """
     with ExitStack() as opened:
-        servers = [ControlPlane(name="manager", controller_manager=controller_manager)]
+        servers = [ControlPlane(name="manager")]
         servers += [ControlPlane(name=name, controller_manager=controller_manager) for name in ("one", "two")]
         with ThreadPoolExecutor(3) as pool:
             list(pool.map(lambda server: opened.enter_context(server), servers))

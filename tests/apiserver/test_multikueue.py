@@ -1,0 +1,216 @@
+"""MultiKueue over three real control planes: one manages, two work, each with a reconciler of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.apiserver.kueue_world import kueue
+from tests.apiserver.multikueue_world import LOST_TIMEOUT, World, conditions, three_clusters, wait_out
+from tests.waiting import eventually
+
+
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory: pytest.TempPathFactory, programs: object) -> Iterator[World]:
+    with three_clusters(tmp_path_factory.mktemp("multikueue")) as world:
+        yield world
+
+
+@pytest.fixture
+def world(clusters: World) -> Iterator[World]:
+    yield clusters
+    clusters.clean()
+
+
+def check(world: World, job: str, namespace: str = "default") -> tuple[str, str]:
+    """The state and message of the check of a job's workload."""
+    for each in ((world.workload(job, namespace) or {}).get("status") or {}).get("admissionChecks", []):
+        return each["state"], each["message"]
+    return "", ""
+
+
+def finished(world: World, job: str) -> tuple[str, str] | None:
+    return conditions(world.workload(job)).get("Finished")
+
+
+def told(world: World, job: str, namespace: str = "default") -> str:
+    return f"{world.workload(job, namespace)}\n{world.logs()}"
+
+
+def alone(world: World, job: str) -> bool:
+    return len(world.copies(job)) == 1
+
+
+def local_queue(cluster_queue: str = "team") -> dict[str, Any]:
+    return kueue("LocalQueue", "main", {"clusterQueue": cluster_queue})
+
+
+def test_a_job_is_created_on_several_clusters_and_runs_where_it_is_admitted(world: World) -> None:
+    world.quota("one", "0")
+    world.submit("alone")
+    assert world.runs("alone") == "two"
+    eventually(lambda: world.copies("alone") == ["two"], lambda: told(world, "alone"))
+    assert check(world, "alone")[0] == "Ready"
+    assert world.manager.get("Job", "alone")["spec"]["suspend"] is False  # type: ignore[index]
+
+
+def test_a_job_that_two_clusters_admit_at_the_same_moment_runs_on_one(world: World) -> None:
+    for number in range(5):
+        world.submit(f"both-{number}")
+    for job in (f"both-{number}" for number in range(5)):
+        world.runs(job)
+        eventually(partial(alone, world, job), world.logs)
+
+
+def test_a_job_that_a_cluster_rejects_runs_on_another_or_waits_and_says_why(world: World) -> None:
+    for worker in world.workers:
+        world.quota(worker, "0")
+    world.submit("refused")
+    eventually(lambda: world.copies("refused") == ["one", "two"], lambda: told(world, "refused"))
+    eventually(lambda: "one" in check(world, "refused")[1] and "two" in check(world, "refused")[1], world.logs)
+    assert check(world, "refused")[0] == "Pending"
+    world.quota("two", "4")
+    assert world.runs("refused") == "two"
+
+
+def test_a_cluster_without_the_namespace_is_told_and_another_runs_the_job(world: World) -> None:
+    for cluster in (world.manager, world.workers["two"]):
+        cluster.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-b"}})
+        cluster.put(local_queue(), "team-b")
+    world.quota("two", "0")
+    world.submit("elsewhere", namespace="team-b")
+    said = "one has no namespace team-b"
+    eventually(lambda: said in check(world, "elsewhere", "team-b")[1], lambda: told(world, "elsewhere", "team-b"))
+    world.quota("two", "4")
+    assert world.runs("elsewhere", "team-b") == "two"
+    world.remove("elsewhere", "team-b")
+
+
+def test_a_cluster_without_the_local_queue_or_its_cluster_queue_is_told_and_another_runs_the_job(world: World) -> None:
+    for cluster in world.clusters:
+        cluster.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-c"}})
+    for cluster in (world.manager, world.workers["two"]):
+        cluster.put(local_queue(), "team-c")
+    world.quota("two", "0")
+    world.submit("queueless", namespace="team-c")
+    eventually(
+        lambda: "LocalQueue" in check(world, "queueless", "team-c")[1], lambda: told(world, "queueless", "team-c")
+    )
+    world.workers["one"].put(local_queue("nothing"), "team-c")
+    eventually(lambda: "nothing" in check(world, "queueless", "team-c")[1], lambda: told(world, "queueless", "team-c"))
+    world.quota("two", "4")
+    assert world.runs("queueless", "team-c") == "two"
+    world.remove("queueless", "team-c")
+
+
+@pytest.mark.parametrize("how", ["frozen", "refused", "silent"])
+def test_work_of_a_cluster_that_does_not_respond_goes_elsewhere_after_its_time_and_is_removed_there(
+    world: World, how: Any
+) -> None:
+    world.quota("two", "0")
+    world.submit("lost")
+    assert world.runs("lost") == "one"
+    world.quota("two", "4")
+    lose(world, "one", how)
+    eventually(lambda: not world.connected("one"), world.logs)
+    wait_out(LOST_TIMEOUT / 2)
+    assert (world.placed("lost"), check(world, "lost")[0]) == ("one", "Ready")
+    eventually(lambda: world.placed("lost") == "two", lambda: told(world, "lost"), 60)
+    find(world, "one", how)
+    eventually(lambda: world.connected("one"), world.logs, 60)
+    eventually(lambda: world.copies("lost") == ["two"], lambda: told(world, "lost"), 60)
+    assert world.running("lost") == ["two"]
+
+
+def test_a_brief_loss_moves_nothing(world: World) -> None:
+    world.quota("two", "0")
+    world.submit("brief")
+    assert world.runs("brief") == "one"
+    world.quota("two", "4")
+    world.workers["one"].partition.turn("refused")
+    eventually(lambda: not world.connected("one"), world.logs)
+    world.workers["one"].partition.turn("open")
+    eventually(lambda: world.connected("one"), world.logs)
+    wait_out(LOST_TIMEOUT)
+    assert (world.running("brief"), world.placed("brief")) == (["one"], "one")
+
+
+def test_a_job_that_is_deleted_on_the_worker_is_queued_anew(world: World) -> None:
+    world.submit("deleted")
+    where = world.runs("deleted")
+    uid = world.workers[where].get("Job", "deleted")["metadata"]["uid"]  # type: ignore[index]
+    world.workers[where].delete("Job", "deleted")
+    world.workers[where].delete("Workload", world.workload("deleted")["metadata"]["name"])  # type: ignore[index]
+
+    def again() -> bool:
+        found = [world.workers[name].get("Job", "deleted") for name in world.running("deleted")]
+        return len(found) == 1 and found[0] is not None and found[0]["metadata"]["uid"] != uid
+
+    eventually(again, lambda: told(world, "deleted"), 60)
+
+
+@pytest.mark.parametrize(("phase", "kind"), [("Succeeded", "Complete"), ("Failed", "Failed")])
+def test_a_job_that_is_over_there_is_over_here_and_nothing_is_left_there(world: World, phase: str, kind: str) -> None:
+    world.submit("over")
+    world.end(world.runs("over"), "over", phase)
+    eventually(lambda: finished(world, "over") == ("True", phase), lambda: told(world, "over"))
+    eventually(lambda: world.copies("over") == [], lambda: told(world, "over"))
+    status = world.manager.get("Job", "over")["status"]  # type: ignore[index]
+    assert kind in [each["type"] for each in status["conditions"]]
+
+
+def test_statuses_that_change_in_quick_succession_arrive_in_the_end(world: World) -> None:
+    world.submit("busy")
+    where = world.workers[world.runs("busy")]
+    pod = world.pod(where.name, "busy")
+    for count in range(31):
+        ready = {"type": "Ready", "status": "False" if count % 2 else "True"}
+        where.patch("Pod", pod, {"status": {"phase": "Running", "conditions": [ready]}}, sub="/status")
+
+    def arrived() -> bool:
+        status = (world.manager.get("Job", "busy") or {}).get("status", {})
+        return (status.get("active"), status.get("ready")) == (1, 1)
+
+    eventually(arrived, lambda: told(world, "busy"))
+
+
+def test_a_kubeconfig_that_is_rotated_while_work_runs_disturbs_nothing(world: World) -> None:
+    world.submit("running")
+    where = world.runs("running")
+    for worker in world.workers:
+        world.put_login(worker, world.login(worker))
+    world.submit("next")
+    world.runs("next")
+    world.end(where, "running", "Succeeded")
+    eventually(lambda: finished(world, "running") == ("True", "Succeeded"), lambda: told(world, "running"))
+    assert world.connected()
+
+
+def test_a_job_that_is_deleted_or_suspended_here_is_removed_there(world: World) -> None:
+    world.submit("gone")
+    world.submit("paused")
+    world.runs("gone")
+    world.runs("paused")
+    name = world.workload("gone")["metadata"]["name"]  # type: ignore[index]
+    world.manager.delete("Job", "gone")
+    world.manager.delete("Workload", name)
+    world.manager.patch("Workload", world.workload("paused")["metadata"]["name"], {"spec": {"active": False}})  # type: ignore[index]
+    eventually(lambda: not any(worker.names("Job") for worker in world.workers.values()), world.logs)
+    eventually(lambda: not any(worker.names("Workload") for worker in world.workers.values()), world.logs)
+
+
+def lose(world: World, worker: str, how: Any) -> None:
+    if how == "frozen":
+        world.workers[worker].freeze()
+    else:
+        world.workers[worker].partition.turn(how)
+
+
+def find(world: World, worker: str, how: Any) -> None:
+    if how == "frozen":
+        world.workers[worker].thaw()
+    else:
+        world.workers[worker].partition.turn("open")

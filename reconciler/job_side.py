@@ -91,6 +91,8 @@ class JobSide:
             whole, read = self._whole(workload)
             kind = self._kinds[key[0]]
             for step in steps(kind, packed.manifest(), whole, read, self.around, now):
+                if step.action is not None:
+                    self._dirty[key] = None  # what came of it is looked at, even where it was refused
                 yield _turn(kind, key, workload, step)
         yield from self._due_loose(busy)
 

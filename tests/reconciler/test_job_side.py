@@ -45,7 +45,8 @@ class Stage:
         return name
 
     def due(self, *busy: str) -> list[Any]:
-        return list(self.side.due(lambda kind, _: kind in busy, NOW))
+        """`busy` are kinds, or names of objects that are being written."""
+        return list(self.side.due(lambda kind, name: kind in busy or name in busy, NOW))
 
 
 def test_jobs_of_one_name_and_of_two_kinds_have_a_workload_each() -> None:
@@ -67,8 +68,8 @@ def test_while_one_of_them_is_written_the_other_goes_on() -> None:
     stage.see("JobSet", "j")
 
     assert [turn.about.kind for turn in stage.due("Job")] == ["JobSet"]
-    assert [turn.about.kind for turn in stage.due()] == ["Job"]
-    assert stage.due() == []
+    assert [turn.about.kind for turn in stage.due(JOB_SET.name)] == ["Job"]
+    assert stage.due("Workload") == []
 
 
 def test_news_of_a_workload_wakes_its_job() -> None:
@@ -95,3 +96,14 @@ def test_a_workload_is_let_go_when_its_job_is_gone_but_not_one_of_pods() -> None
     stage.keep(dict(made.action.body), **going, name="of-pods", ownerReferences=[pod])
 
     assert [turn.key for turn in stage.due()] == [("Workload", name)]
+
+
+def test_a_write_that_was_refused_is_asked_for_again_when_its_rest_is_over() -> None:
+    stage = Stage()
+    stage.see("Job", "j")
+    (first,) = stage.due()
+    assert stage.due("Workload") == []
+
+    (again,) = stage.due()
+
+    assert (again.key, type(again.action)) == (first.key, Create)

@@ -18,6 +18,7 @@ import pytest
 from tests.apiserver.guard import QUOTREE
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.kueue_world import KUEUE, conditions, kueue, queue, workload
+from tests.apiserver.test_reconciler_jobs import job
 from tests.apiserver.test_serve_reconciler import SYSTEM, Replica, shipped
 from tests.waiting import eventually
 
@@ -243,3 +244,7 @@ def test_a_standby_and_the_command_line_say_what_the_leader_says(
     nodes = {each["name"]: each for each in ask(leader, server, "/v1/tree", boss)[1]["nodes"]}
     for each in drawn:
         assert nodes[each["name"]] == each
+
+    server.request("POST", "/apis/batch/v1/namespaces/team/jobs", job("train", "8"))
+    eventually(lambda: "Job team/train, priority 0" in quotree(server, "pending", "small"), leader.log)
+    assert quotree(server, "why", "team/train").startswith("Job team/train in small, number 3: ExceedsMaxQuota")

@@ -71,6 +71,13 @@ class Company:
             if (each["involvedObject"]["kind"], each["involvedObject"]["name"]) == (kind, name)
         }
 
+    def shows(self, kind: str, name: str, expected: tuple[str, str]) -> None:
+        """It comes to have the condition, and an Event tells it."""
+        path = f"cohorts/{name}" if kind == "Cohort" else f"clusterqueues/{name}"
+        condition = "CohortActive" if kind == "Cohort" else "Active"
+        eventually(lambda: self.condition(path, condition) == expected, lambda: f"{path} does not show {expected}")
+        eventually(lambda: expected[1] in self.told(kind, name), lambda: f"no Event tells {expected} of {path}")
+
     def stop_job(self, name: str) -> None:
         """As its job does after the eviction."""
         path = f"{KUEUE}/namespaces/{self.namespace}/workloads/{name}"
@@ -168,12 +175,9 @@ def test_a_cycle_is_told_at_every_node_stops_what_is_new_and_is_recovered_from(c
 
     company.put_under("ring-a", "ring-c")
     for name in queues:
-        eventually(lambda name=name: company.condition(f"clusterqueues/{name}", "Active") == CYCLE)
+        company.shows("ClusterQueue", name, CYCLE)
     for name in cohorts:
-        eventually(lambda name=name: company.condition(f"cohorts/{name}", "CohortActive") == CYCLE)
-    for kind, names in (("ClusterQueue", queues), ("Cohort", cohorts)):
-        for name in names:
-            eventually(lambda kind=kind, name=name: CYCLE[1] in company.told(kind, name))
+        company.shows("Cohort", name, CYCLE)
     company.submit("new", "1", "ring-q")
     company.submit("elsewhere", "1", "apart-q")
     eventually(lambda: company.admitted("elsewhere"))
@@ -184,11 +188,9 @@ def test_a_cycle_is_told_at_every_node_stops_what_is_new_and_is_recovered_from(c
     company.put_under("ring-a", None)
     eventually(lambda: company.admitted("new"))
     for name in queues:
-        eventually(lambda name=name: company.condition(f"clusterqueues/{name}", "Active") == ("True", "Ready"))
-        eventually(lambda name=name: "Ready" in company.told("ClusterQueue", name))
+        company.shows("ClusterQueue", name, ("True", "Ready"))
     for name in cohorts:
-        eventually(lambda name=name: company.condition(f"cohorts/{name}", "CohortActive") == ("True", "Ready"))
-        eventually(lambda name=name: "Ready" in company.told("Cohort", name))
+        company.shows("Cohort", name, ("True", "Ready"))
 
 
 def test_with_kueues_own_definition_of_cohorts_events_tell_what_its_status_cannot(

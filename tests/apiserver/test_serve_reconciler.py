@@ -209,6 +209,7 @@ def test_observing_it_writes_nothing(server: ControlPlane, replica: Callable[...
 
     assert not running.writes
     assert "kueue_" not in running.get("/metrics")[1]
+    assert 'quotree_observe_decisions_total{result="same"} 0.0' in running.get("/metrics")[1]
     assert conditions(server, "default", "one") == {}
     assert running.end() == 0
     leases = server.request("GET", f"{LEASES}/{SYSTEM}/leases")["items"]

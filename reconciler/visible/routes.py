@@ -33,6 +33,8 @@ T = TypeVar("T")
 
 VISIBILITY = "visibility.kueue.x-k8s.io"
 DEFAULT_LIMIT, MOST = 1000, 100_000
+_MOST_FIELDS = 20
+"""Parts of a query."""
 _PIECE = 1000
 """Entries of a list, or nodes, that are read at once; between two pieces the world may move on."""
 _PATIENCE = 5.0
@@ -60,7 +62,10 @@ class Api:
 
     def answer(self, target: str, authorization: str | None) -> dict[str, Any]:
         """The JSON for a path with its query. Raises Refusal."""
-        parts = urlsplit(target)
+        try:
+            parts = urlsplit(target)
+        except ValueError as error:
+            raise Refusal(400, f"this is no path: {error}") from error
         for pattern, view in ROUTES:
             if found := re.fullmatch(pattern, parts.path):
                 return self._seen(view, authorization, [unquote(name) for name in found.groups()], parts.query)
@@ -170,7 +175,10 @@ ROUTES: tuple[tuple[str, View], ...] = (
 
 
 def _number(query: str, name: str, default: int, most: int | None) -> int:
-    values = parse_qs(query, keep_blank_values=True, max_num_fields=20).get(name)
+    try:
+        values = parse_qs(query, keep_blank_values=True, max_num_fields=_MOST_FIELDS).get(name)
+    except ValueError as error:
+        raise Refusal(400, "the query has too many parts; offset and limit are all there is") from error
     if values is None:
         return default
     text = values[-1]

@@ -216,6 +216,14 @@ def test_what_is_not_there_is_not_found() -> None:
         assert refused(known, path, "Bearer admin") == (404, message)
 
 
+def test_requests_that_are_none_are_refused_as_such() -> None:
+    known = loop(*organisation())
+
+    assert refused(known, "//[", None)[0] == 400
+    assert refused(known, f"{PENDING}?{'&'.join(['x=1'] * 50)}", "Bearer admin")[0] == 400
+    assert refused(known, "", None)[0] == 404
+
+
 def test_before_everything_is_known_nobody_is_answered() -> None:
     known = loop(*organisation())
     known.known.listed.discard("Workload")

@@ -49,6 +49,7 @@ from scheduling.placement.group import Group, OwnerJob, RemoteJob, Worker
 from scheduling.placement.objects import config_of, multikueue_state
 from scheduling.placement.place import place
 from scheduling.placement.settings import AS_LISTED, Placing
+from scheduling.status.reservation import sync_admitted
 
 _WORKLOAD = by_kind()["Workload"]
 _WAITING_EVERY = 2 * SECOND
@@ -273,6 +274,8 @@ class PlacementSide:
         after = local
         for step in steps:
             after = applied(after, check, step, now)
+        if after.checks_ready and not local.checks_ready:
+            after = sync_admitted(after, now)  # which the loop would write by itself soon after
         patch = status_patch(local, after, MANAGER)
         if patch is None:
             return

@@ -222,8 +222,12 @@ class Links:
 
     def lose(self, name: str) -> None:
         self.cut.add(name)
+        self.tell_lost(name, self.clock())
+
+    def tell_lost(self, name: str, since: int) -> None:
+        """As the condition of its MultiKueueCluster has it."""
         assert self.news is not None
-        self.news.connection(name, Connection("lost", "ClientConnectionFailed", "no answer", self.clock()))
+        self.news.connection(name, Connection("lost", "ClientConnectionFailed", "no answer", since))
 
     def flow(self) -> bool:
         told, self.told = self.told, []

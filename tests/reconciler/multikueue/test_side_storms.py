@@ -1,0 +1,170 @@
+"""Three loops in memory through partitions, lost answers, restarts of the manager and people: no job runs twice."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from scheduling.objects.times import SECOND
+from scheduling.placement.settings import INCREMENTAL, Placing
+from tests.reconciler.multikueue.three_clusters import START, World3
+
+LOST = 120
+NAMES = ("a", "b", "c")
+
+
+class Storm:
+    """`away` says since when a worker is cut off; `given_up` what runs on one for which it is not counted any more."""
+
+    def __init__(self, seed: int, dispatcher: str) -> None:
+        self.chance = random.Random(seed)
+        placing = Placing(worker_lost=LOST * SECOND, **({"dispatcher": dispatcher, "step": 1} if dispatcher else {}))  # type: ignore[arg-type]
+        self.world = World3(placing)
+        self.away: dict[str, int] = {}
+        self.given_up: set[tuple[str, str]] = set()
+        self.ran: dict[str, set[str]] = {name: set() for name in NAMES}
+        for name in NAMES:
+            unmanaged = self.chance.random() < 0.3
+            self.world.submit(name, **({"managedBy": None} if unmanaged else {}))
+            self.look()
+
+    def look(self) -> None:
+        """Whoever starts while the job runs elsewhere must have waited for that one to be lost."""
+        for name in NAMES:
+            runs = set(self.world.runs_on(name))
+            for cluster in list(self.given_up):
+                if cluster[0] == name and cluster[1] not in runs:
+                    self.given_up.discard(cluster)
+            for _ in runs - self.ran[name]:
+                for other in self.ran[name] & runs:
+                    if (name, other) in self.given_up:
+                        continue
+                    gone = (self.world.now - self.away.get(other, self.world.now)) // SECOND
+                    assert gone >= LOST, f"{name} runs on {sorted(runs)}"
+                    self.given_up.add((name, other))
+            self.ran[name] = runs
+
+    def step(self) -> None:
+        act = self.chance.choice(
+            (
+                "wait",
+                "wait",
+                "cut",
+                "back",
+                "silent",
+                "restart",
+                "delete",
+                "stop",
+                "end",
+                "report",
+                "kick",
+                "partial",
+                "bounce",
+            )
+        )
+        getattr(self, act)(self.chance.choice(NAMES), self.chance.choice(("east", "west")))
+        self.world.settle()
+        self.look()
+
+    def wait(self, *_: str) -> None:
+        self.world.settle(seconds=self.chance.choice((1, 20, 70, LOST + 1)))
+
+    def cut(self, _: str, cluster: str) -> None:
+        if cluster not in self.away:
+            self.away[cluster] = self.world.now
+            self.world.links.lose(cluster)
+
+    def back(self, _: str, cluster: str) -> None:
+        if self.away.pop(cluster, None) is not None:
+            self.world.links.connect(cluster)
+
+    def silent(self, _: str, cluster: str) -> None:
+        entry = (cluster, self.chance.choice(("Job", "Workload")))
+        self.world.links.silent ^= {entry}
+
+    def partial(self, *_: str) -> None:
+        """The manager is killed in the midst of things."""
+        for _ in range(self.chance.randrange(4)):
+            self.world.manager.loop.round(0)
+            if self.chance.random() < 0.5:
+                self.world.links.flow()
+        self.restart()
+
+    def restart(self, *_: str) -> None:
+        self.world.manager.start(self.world.clock)
+        for cluster, since in self.away.items():
+            self.world.links.tell_lost(cluster, since)
+
+    def delete(self, name: str, cluster: str) -> None:
+        if self.chance.random() < 0.5:
+            self.world.workers[cluster].server.delete(("Job", f"ns/{name}"))
+
+    def stop(self, name: str, _: str) -> None:
+        server = self.world.manager.server
+        for (kind, _key), found in list(server.objects.items()):
+            if kind == "Workload" and found["metadata"]["name"].startswith(f"job-{name}-"):
+                active = not found["spec"].get("active", True)
+                server.put("Workload", {**found, "spec": {**found["spec"], "active": active}})
+
+    def bounce(self, name: str, cluster: str) -> None:
+        """It is sent away here and comes back soon, while a worker may be out of reach."""
+        if self.chance.random() < 0.7:
+            self.cut(name, cluster)
+        for _ in range(2):
+            self.stop(name, cluster)
+            self.world.settle(seconds=1)
+
+    def report(self, name: str, cluster: str) -> None:
+        found = self.world.job(cluster, name)
+        if found is not None:
+            pods = {} if found["spec"]["suspend"] else {"active": 1}
+            self.world.report(cluster, pods, name)
+
+    def end(self, name: str, cluster: str) -> None:
+        if cluster in self.world.runs_on(name) and self.chance.random() < 0.2:
+            ended = {"type": "Complete", "status": "True", "message": "done"}
+            self.world.report(cluster, {"conditions": [ended]}, name)
+
+    def kick(self, name: str, cluster: str) -> None:
+        """The worker sends it away."""
+        server = self.world.workers[cluster].server
+        for (kind, _key), found in list(server.objects.items()):
+            if kind == "Workload" and found["metadata"]["name"].startswith(f"job-{name}-"):
+                server.put("Workload", {**found, "spec": {**found["spec"], "active": False}})
+
+    def rest(self) -> None:
+        self.world.links.silent.clear()
+        for cluster in list(self.away):
+            self.back("", cluster)
+        for _ in range(12):
+            for name in NAMES:
+                for cluster in ("east", "west"):
+                    self.report(name, cluster)
+            self.world.settle(seconds=70)
+            self.look()
+        for name in NAMES:
+            self._rests(name)
+
+    def _rests(self, name: str) -> None:
+        workloads = self.world.manager.server.objects
+        local = next(
+            (found for (kind, key), found in workloads.items() if f"job-{name}-" in key and kind == "Workload")
+        )
+        held = [cluster for cluster in ("east", "west") if self.world.job(cluster, name) is not None]
+        over = any(each["type"] == "Finished" for each in local["status"]["conditions"])
+        if over or not local["spec"].get("active", True):
+            assert held == [], f"{name} is over, but on {held}"
+        else:
+            assert self.world.runs_on(name) == held
+            assert len(held) == 1, f"{name} is on {held}: {local['status']}"
+
+
+@pytest.mark.parametrize("dispatcher", ["", INCREMENTAL])
+@pytest.mark.parametrize("seed", range(7))
+def test_no_job_runs_twice_and_none_is_lost(seed: int, dispatcher: str) -> None:
+    storm = Storm(seed, dispatcher)
+    assert storm.world.now == START
+    for _ in range(40):
+        storm.step()
+    storm.rest()

@@ -56,9 +56,16 @@ class Replica:
         (folder / "configuration.yaml").write_text(yaml.safe_dump(CONFIGURATION))
         self._command = [str(QUOTREE), "serve", "reconciler", "--port=0", f"--lease=default/{LEASE}"]
         self._command += [f"--kubeconfig={kubeconfig}", f"--config={folder}/configuration.yaml"]
+        self._starts = 0
         self.start()
 
+    @property
+    def up(self) -> bool:
+        """Whether it has come so far, since it was started last, that it competes for the Lease."""
+        return (self._folder / "log").read_text().count('"serving"') >= self._starts
+
     def start(self) -> None:
+        self._starts += 1
         with (self._folder / "log").open("ab") as log:
             environment = {"PATH": os.environ["PATH"], "HOME": str(self._folder)}
             self.process = subprocess.Popen(self._command, stdout=log, stderr=log, env=environment)
@@ -161,6 +168,7 @@ def test_there_is_one_writer_whoever_is_killed_or_stopped(
     took: list[float] = []
     try:
         for how in (signal.SIGKILL, signal.SIGSTOP, signal.SIGKILL):
+            eventually(lambda: all(each.up for each in replicas.values()))
             _work(load, 2.0)
             writer = holder(folder)
             began = time.time()

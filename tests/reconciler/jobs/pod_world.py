@@ -277,3 +277,27 @@ def _occupies(each: Manifest) -> bool:
 
 def _moment(number: int) -> str:
     return f"2025-01-01T00:{number // 60:02}:{number % 60:02}Z"
+
+
+def group(size: int = 3, **parts: Any) -> list[Manifest]:
+    return [pod(name, "g", size, **parts) for name in "abcdefgh"[:size]]
+
+
+def admitted(*pods: Manifest) -> PodWorld:
+    world = PodWorld(*pods)
+    world.settle()
+    world.admit()
+    world.settle()
+    return world
+
+
+def running(*pods: Manifest) -> PodWorld:
+    world = admitted(*pods)
+    world.bind(*world.running())
+    world.settle()
+    return world
+
+
+def condition(world: PodWorld, kind: str) -> tuple[str, str]:
+    found = world.read.conditions[kind]
+    return found.status, found.reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -140,3 +141,4 @@ class PodRuns(RuleBasedStateMachine):
 
 
 TestPodRuns = PodRuns.TestCase
+TestPodRuns.settings = settings(max_examples=settings().max_examples // 3, stateful_step_count=40)

@@ -1,0 +1,347 @@
+"""Whole lives of groups of Pods: complete, admitted together, deleted to make room, replaced, finished."""
+
+from __future__ import annotations
+
+import pytest
+
+from cluster.actions import Create, Patch
+from reconciler.jobs.step import JobSurroundings
+from scheduling.objects.workload import (
+    ADMITTED,
+    EVICTED,
+    FINISHED,
+    PODS_READY,
+    QUOTA_RESERVED,
+    WAITING_FOR_REPLACEMENT,
+)
+from tests.reconciler.jobs.pod_world import Manifest, PodWorld, admitted, condition, group, pod, running
+from tests.reconciler.jobs.world import K
+
+
+def test_the_workload_of_a_group_has_a_pod_set_for_each_role_and_all_pods_as_owners() -> None:
+    world = PodWorld(pod("a", "g", 3), pod("b", "g", 3), pod("c", "g", 3, cpu="2"))
+
+    assert world.settle() == ["CreatedWorkload"]
+    meta = world.stored["metadata"]
+    assert (meta["name"], meta["annotations"][f"{K}is-group-workload"]) == ("g", "true")
+    assert [owner["name"] for owner in meta["ownerReferences"]] == ["a", "b", "c"]
+    assert not any("controller" in owner for owner in meta["ownerReferences"])
+    assert sorted(pod_set.count for pod_set in world.read.pod_sets) == [1, 2]
+
+
+def test_a_group_waits_for_all_its_pods_and_says_so() -> None:
+    world = PodWorld(pod("a", "g", 3), pod("b", "g", 3))
+
+    assert world.settle() == ["ErrWorkloadCompose"]
+    assert world.messages == ["Pod group g has 2 of 3 Pods; create the others"]
+    world.create(pod("c", "g", 3))
+    assert world.settle() == ["CreatedWorkload"]
+
+
+def test_a_group_that_is_admitted_fast_takes_its_pods_when_they_come() -> None:
+    fast = {"pod-group-fast-admission": "true"}
+    world = admitted(pod("a", "g", 2, notes=fast))
+    assert world.running() == ["a"]
+    assert WAITING_FOR_REPLACEMENT not in world.read.conditions
+
+    world.create(pod("b", "g", 2, notes=fast))
+    assert world.settle() == ["OwnerReferencesAdded", "Started"]
+    assert world.running() == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (pod("b", "g", 3), "Pods of group g name different total counts: a says 2, b 3"),
+        (pod("b", "g", 2, queue_name="r"), "Pods of group g name different queues: a names queue q, b r"),
+    ],
+)
+def test_pods_of_a_group_that_contradict_each_other_are_told(other: Manifest, message: str) -> None:
+    world = PodWorld(pod("a", "g", 2), other)
+
+    assert world.settle() == ["ErrWorkloadCompose"]
+    assert world.messages == [message]
+
+
+def test_labels_to_copy_must_agree() -> None:
+    around = JobSurroundings(copied_labels=(f"{K}team",))
+    world = PodWorld(*(pod(name, "g", 2, team="x") for name in "ab"), around=around)
+    world.settle()
+    assert world.stored["metadata"]["labels"] == {f"{K}team": "x"}
+
+    other = PodWorld(pod("a", "g", 2, team="x"), pod("b", "g", 2, team="y"), around=around)
+    assert other.settle() == ["ErrWorkloadCompose"]
+
+
+def test_all_pods_of_a_group_start_together() -> None:
+    world = PodWorld(*group(3))
+    world.settle()
+    assert len(world.gated()) == 3
+    world.admit()
+
+    assert world.step() == 3
+    assert world.running() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("workload_there", [False, True])
+def test_pods_beyond_the_size_of_a_group_are_deleted_the_newest_first(workload_there: bool) -> None:
+    world = PodWorld(*group(2))
+    if workload_there:
+        world.settle()
+    world.create(pod("x", "g", 2))
+
+    assert "ExcessPodDeleted" in world.settle()
+    assert ("ExcessPodDeleted", "x") in world.events
+    assert list(world.pods()) == ["a", "b"]
+
+
+def test_a_group_is_ready_when_all_its_pods_are() -> None:
+    world = admitted(*group(2))
+    world.bind("a")
+    world.settle()
+    assert PODS_READY not in world.read.conditions
+
+    world.bind("b")
+    world.settle()
+
+    assert condition(world, PODS_READY) == ("True", "Started")
+
+
+def test_pods_that_are_done_give_their_quota_back_and_the_last_one_ends_the_group() -> None:
+    world = running(*group(2))
+    world.end("a")
+    world.settle()
+    (role,) = world.read.reclaimable
+    assert world.read.reclaimable == {role: 1}
+    assert not world.read.finished
+
+    world.end("b")
+
+    assert world.settle() == ["FinishedWorkload"]
+    assert world.read.conditions[FINISHED].message == "Pods succeeded: 2/2."
+    assert not any(each["metadata"].get("finalizers") for each in world.pods().values())
+
+
+def test_a_pod_that_failed_waits_for_one_in_its_place() -> None:
+    world = running(*group(3))
+    world.end("b", "Failed")
+
+    world.settle()
+    assert condition(world, WAITING_FOR_REPLACEMENT) == ("True", "PodsFailed")
+    assert condition(world, PODS_READY) == ("False", "WaitForRecovery")
+    assert world.pods()["b"]["metadata"]["finalizers"]
+    world.create(pod("d", "g", 3))
+    assert world.settle() == ["OwnerReferencesAdded", "Started"]
+    assert world.running() == ["a", "c", "d"]
+    assert condition(world, WAITING_FOR_REPLACEMENT) == ("False", "PodsReady")
+    assert not world.pods()["b"]["metadata"].get("finalizers")
+
+
+def test_a_pod_that_cannot_be_replaced_ends_the_group() -> None:
+    world = running(*group(2, notes={"retriable-in-group": "false"}))
+    world.end("a", "Failed")
+    world.settle()
+    assert not world.read.finished
+
+    world.end("b")
+
+    assert world.settle() == ["FinishedWorkload"]
+    assert world.read.conditions[FINISHED].message == "Pods succeeded: 1/2."
+
+
+def test_a_group_that_serves_is_never_done() -> None:
+    world = running(*group(1, notes={"pod-group-serving": "true"}))
+    world.end("a")
+
+    world.settle()
+
+    assert not world.read.finished
+    assert world.read.reclaimable == {}
+
+
+def test_a_replacement_does_not_start_before_the_other_has_left_its_node() -> None:
+    world = running(*group(2))
+    world.delete("b")
+    world.create(pod("c", "g", 2))
+
+    world.settle(nodes=False)
+    assert world.gated() == ["c"]
+    world.settle()
+    assert world.running() == ["a", "c"]
+
+
+def test_a_group_that_gives_way_keeps_its_place_until_its_pods_are_replaced() -> None:
+    world = running(*group(2))
+    world.preempt()
+
+    world.settle(nodes=False)
+    assert world.read.holds(QUOTA_RESERVED), "its nodes have not let it go yet"
+    world.settle()
+    assert not world.read.reserved
+    assert world.read.holds(EVICTED)
+    assert condition(world, WAITING_FOR_REPLACEMENT) == ("True", "Preempted")
+    assert not world.read.queueable
+    assert [each["metadata"].get("finalizers") for each in world.pods().values()] == [[f"{K}managed"]] * 2
+
+    for name in "xy":
+        world.create(pod(name, "g", 2))
+    world.settle()
+    assert world.read.queueable
+    assert list(world.pods()) == ["x", "y"]
+    world.admit()
+    world.settle()
+    assert world.running() == ["x", "y"]
+
+
+def test_a_group_of_which_all_is_deleted_leaves_nothing() -> None:
+    world = running(*group(3))
+    for name in "abc":
+        world.delete(name)
+
+    world.settle()
+
+    assert world.objects == {}
+
+
+def test_a_group_that_waits_and_is_deleted_leaves_nothing() -> None:
+    world = PodWorld(*group(3))
+    world.settle()
+    for name in "abc":
+        world.delete(name)
+
+    world.settle()
+
+    assert world.objects == {}
+
+
+def test_the_workload_of_a_group_takes_all_pods_with_it() -> None:
+    world = running(*group(3))
+    world.end("a")
+    world.settle()
+    world.take_away()
+
+    world.settle()
+
+    assert world.objects == {}
+
+
+def test_a_group_of_the_same_name_waits_until_the_workload_of_the_one_before_is_gone() -> None:
+    world = running(*group(1))
+    world.end("a")
+    world.settle()
+    world.edit("g", {"metadata": {"finalizers": ["example.com/slow"]}}, "Workload")
+    world.delete("a")
+    world.kubelet()
+    world.create(pod("b", "g", 1))
+    world.settle()
+    world.take_away()
+    assert world.settle() == []
+    assert world.gated() == ["b"]
+
+    world.edit("g", {"metadata": {"finalizers": []}}, "Workload")
+
+    assert world.settle() == ["CreatedWorkload"]
+    assert list(world.pods()) == ["b"]
+
+
+def test_while_it_waits_a_group_may_change_its_roles() -> None:
+    world = PodWorld(*group(2))
+    world.settle()
+    world.delete("b")
+    world.create(pod("c", "g", 2, cpu="2"))
+
+    assert "UpdatedWorkload" in world.settle()
+    assert [pod_set.count for pod_set in world.read.pod_sets] == [1, 1]
+    assert list(world.pods()) == ["a", "c"]
+
+
+def test_a_pod_of_another_role_is_told_that_there_is_no_room_for_it() -> None:
+    world = running(*group(2))
+    world.create(pod("x", "g", 2, cpu="7"))
+
+    assert "ErrWorkloadCompose" in world.settle()
+    assert "has no role like this Pod's" in world.messages[-1]
+    assert world.gated() == ["x"]
+
+
+@pytest.mark.parametrize("started", [0, 1, 2])
+def test_a_start_that_is_cut_off_halfway_goes_on(started: int) -> None:
+    world = PodWorld(*group(3))
+    world.settle()
+    world.admit()
+    world.step(most=started)
+    assert len(world.running()) == started
+
+    world.restarted()
+    world.settle()
+
+    assert world.running() == ["a", "b", "c"]
+    assert sum(isinstance(write, Create) for write in world.writes) == 1
+    starts = [write for write in world.writes if isinstance(write, Patch) and "schedulingGates" in str(write.body)]
+    assert len(starts) == 3
+
+
+@pytest.mark.parametrize("started", [0, 1, 2])
+def test_a_group_that_gives_way_while_it_starts_gives_everything_back(started: int) -> None:
+    world = PodWorld(*group(3))
+    world.settle()
+    world.admit()
+    world.step(most=started)
+    world.restarted()
+    world.preempt()
+
+    world.settle()
+
+    assert world.running() == []
+    assert not world.read.reserved
+    assert world.read.conditions[ADMITTED].status == "False"
+    assert len(world.gated()) == 3 - started
+
+
+def test_nobody_takes_the_place_of_a_pod_that_was_done_and_is_gone() -> None:
+    world = running(*group(2))
+    world.end("a")
+    world.settle()
+    world.edit("a", {"metadata": {"finalizers": None}})
+    world.delete("a")
+    world.kubelet()
+    assert list(world.pods()) == ["b"]
+
+    world.create(pod("c", "g", 2))
+
+    assert "ExcessPodDeleted" in world.settle()
+    assert list(world.pods()) == ["b"]
+
+
+def test_no_workload_is_made_before_the_pods_of_the_one_before_have_left_their_nodes() -> None:
+    world = running(*group(2))
+    world.edit("g", {"metadata": {"finalizers": []}}, "Workload")
+    world.take_away()
+    assert world.workloads() == {}
+    for name in "xy":
+        world.create(pod(name, "g", 2))
+
+    world.settle(nodes=False)
+    assert world.workloads() == {}
+    world.settle()
+    assert list(world.workloads()) == ["g"]
+    assert world.gated() == ["x", "y"]
+
+
+@pytest.mark.parametrize(("old_pods", "left"), [(True, ["a"]), (False, ["x", "y"])])
+def test_pods_that_come_to_a_group_that_is_done_go_unless_it_is_another_of_its_name(
+    old_pods: bool, left: list[str]
+) -> None:
+    world = running(*group(1))
+    world.end("a")
+    world.settle()
+    world.edit("g", {"metadata": {"finalizers": ["example.com/slow"]}}, "Workload")
+    if not old_pods:
+        world.delete("a")
+        world.kubelet()
+    for name in "xy":
+        world.create(pod(name, "g", 2))
+
+    world.settle(nodes=False)
+
+    assert list(world.pods()) == left

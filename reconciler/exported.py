@@ -14,10 +14,12 @@ from prometheus_client.registry import Collector
 
 from reconciler.loop import Loop
 from reconciler.metrics import FOLLOWER, LEADER, Ask, WorldCollector
+from reconciler.multikueue.exported import WorkersCollector
 from reconciler.observed import PATIENCE as PATIENCE_OF_OTHERS
 from reconciler.observed import Difference, Kind, Observer, Result
 from reconciler.process import Reconciler
 from reconciler.tally import Tally
+from reconciler.visible.clusters import clusters
 from reconciler.witness import Witness
 from scheduling.world.world import World
 
@@ -69,6 +71,8 @@ def compared(registry: CollectorRegistry, loop: Loop, patience: int = PATIENCE_O
 def export(registry: CollectorRegistry, reconciler: Reconciler, held: Held, *, kueue: bool) -> None:
     """`held`: whether this process may write. `kueue`: nobody else shows metrics of that name for this cluster."""
     registry.register(Vitals(reconciler, held))
+    if reconciler.away is not None:
+        registry.register(WorkersCollector(lambda: reconciler.ask(clusters, timeout=PATIENCE)))
     if kueue:
         build = Gauge("kueue_build_info", "1; what runs in the place of Kueue.", _BUILD, registry=registry)
         build.labels(f"quotree-{_version()}", "", "", platform.python_version(), platform.python_implementation(),

@@ -3,7 +3,7 @@ come from, and the condition Active of both."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol, TypeVar
 
 from cluster.expiry import Expiry
@@ -20,7 +20,7 @@ from reconciler.multikueue.conditions import (
     news,
     same,
 )
-from reconciler.multikueue.connections import Connections
+from reconciler.multikueue.connections import Connections, Worker
 from reconciler.multikueue.kubeconfigs import Login
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS, MULTIKUEUE, MultiKueueCluster, MultiKueueConfig, Source
 from reconciler.side import Busy, Turn
@@ -53,6 +53,11 @@ class ClustersSide:
         self._dirty: dict[tuple[str, str], None] = {}
         self._warned: dict[str, Expiry] = {}
         connections.changed = self._changed
+
+    @property
+    def workers(self) -> Mapping[str, Worker]:
+        """As they are connected, by name."""
+        return self._connections.workers
 
     # --- what is seen
 

@@ -12,6 +12,7 @@ from reconciler.feed import Key, Listed, Seen
 from reconciler.known import Known
 from reconciler.multikueue.remote import Connection
 from reconciler.multikueue.remote_objects import RemoteClusterQueue, RemoteLocalQueue
+from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.workload import Workload
 from scheduling.placement.group import QueueState
 from scheduling.quota.tree import QuotaTree
@@ -141,6 +142,14 @@ class View:
             return None
         shares = [self._share(queue, resource, amount) for resource, amount in _asked(workload).items()]
         return min(shares, default=None)
+
+    def left(self) -> Iterator[tuple[str, FlavorResource, int]]:
+        """What each ClusterQueue could take more of, in base units and not below 0, by flavor and resource."""
+        tree = self._quota()
+        for seen in self._all("ClusterQueue"):
+            node = tree.queues[seen.value.settings.name]
+            for pair in sorted(seen.value.settings.terms):
+                yield node.name, pair, 0 if tree.broken(node) else max(0, node.available(pair))
 
     def _share(self, queue: RemoteClusterQueue, resource: str, amount: int) -> Fraction:
         tree = self._quota()

@@ -20,6 +20,7 @@ from cluster.reviews import Access, Caller
 from policies.dialects.kueue_kinds import GROUP
 from reconciler.loop import Loop
 from reconciler.visible.access import Remembered, Reviews
+from reconciler.visible.clusters import clusters
 from reconciler.visible.explained import explanation_json
 from reconciler.visible.pending import local_rows, rows, summary
 from reconciler.visible.status import Refusal
@@ -151,6 +152,10 @@ class Api:
             if len(piece) < size or at >= end:
                 return summary(found.values())
 
+    def clusters(self, caller: Caller, _query: str) -> dict[str, Any]:
+        self._demand(caller, Access("list", GROUP, "multikueueclusters"))
+        return self._ask(clusters)
+
     def tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._demand(caller, *_TREES)
         return self._trees.get("tree", self._drawn)
@@ -171,6 +176,7 @@ ROUTES: tuple[tuple[str, View], ...] = (
     (rf"/v1/clusterqueues/{_NAME}/pendingworkloads", Api.pending_of_queue),
     (rf"/v1/namespaces/{_NAME}/localqueues/{_NAME}/pendingworkloads", Api.pending_of_local_queue),
     (r"/v1/tree", Api.tree),
+    (r"/v1/clusters", Api.clusters),
 )
 
 

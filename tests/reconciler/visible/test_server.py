@@ -65,7 +65,7 @@ def test_what_is_refused_is_a_status_as_kubernetes_has_it() -> None:
         url = f"http://127.0.0.1:{server.server_port}"
         nobody, headers = get(url + PENDING, None)[1:]
         forbidden = get(url + PENDING, "nobody")
-        missing = get(url + "/v1/clusters", "admin")
+        missing = get(url + "/v1/nothing", "admin")
         posted = get(url + PENDING, "admin", method="POST")
 
     assert (nobody["kind"], nobody["status"], nobody["reason"], nobody["code"]) == (

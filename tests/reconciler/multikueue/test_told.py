@@ -1,0 +1,81 @@
+"""What /v1/clusters and metrics tell of workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from cluster.expiry import Expiry
+from reconciler.feed import Listed, Seen
+from reconciler.multikueue.exported import WorkersCollector
+from reconciler.multikueue.kubeconfigs import Login
+from reconciler.multikueue.line import Broke, Made
+from reconciler.multikueue.objects import Activity
+from reconciler.multikueue.remote import remote_followed
+from reconciler.multikueue.told import clusters_json
+from reconciler.multikueue.view import View
+from scheduling.objects import times
+from scheduling.objects.reading import read_workload
+from scheduling.objects.times import SECOND
+from scheduling.world.world import World as Engine
+from tests.reconciler.multikueue.test_connections import World
+
+SINCE = times.parse("2026-01-01T00:00:00Z")
+
+
+@pytest.fixture
+def told() -> dict[str, Any]:
+    workers, engine = World(), Engine()
+    workers.connections.offer("one", Login("one", {}, Expiry(SINCE // SECOND, "token")))
+    workers.lines[0].heard_at = SINCE / SECOND
+    workers.tell(Made(("cohorts: forbidden",)))
+    workers.connections.offer("two", Login("two", {}))
+    workers.tell(Broke("no answer"))
+    workers.connections.stored("two", Activity("False", "ClientConnectionFailed", "no answer", SINCE))
+    placed = {"metadata": {"namespace": "ns", "name": "a"}, "spec": {}, "status": {"clusterName": "one"}}
+    engine.put_workload(read_workload(placed), SINCE)
+    return clusters_json(workers.connections.workers, {"one": view()}, engine)
+
+
+def view() -> View:
+    flavor = {"name": "plain", "resources": [{"name": "cpu", "nominalQuota": "4"}]}
+    spec = {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]}
+    used = [{"name": "plain", "resources": [{"name": "cpu", "total": "1500m"}]}]
+    manifest = {"metadata": {"name": "team"}, "spec": spec, "status": {"flavorsReservation": used}}
+    found = View()
+    for followed in remote_followed("o", ()).queues:
+        objects: tuple[Seen, ...] = (followed.seen(manifest),) if followed.kind == "ClusterQueue" else ()
+        found.replaced(Listed(followed.kind, objects, "1"))
+    return found
+
+
+def test_each_worker_is_told_with_its_connection_its_room_and_its_work(told: dict[str, Any]) -> None:
+    one, two = told["items"]
+
+    assert (one["name"], one["connection"], one["error"]) == ("one", "connected", "")
+    assert one["lastSeen"] == one["credentialsEnd"] == "2026-01-01T00:00:00Z"
+    assert one["free"] == [{"clusterQueue": "team", "flavor": "plain", "resource": "cpu", "free": "2500m"}]
+    assert (one["placed"], one["workloads"], one["unread"]) == (1, ["ns/a"], ["cohorts: forbidden"])
+    assert (two["connection"], two["error"], two["attempts"]) == ("lost", "no answer", 1)
+    assert (two["since"], two["lastSeen"], two["free"]) == ("2026-01-01T00:00:00Z", None, [])
+    assert two["nextAttempt"] is not None
+
+
+def test_metrics_tell_the_same(told: dict[str, Any]) -> None:
+    registry = CollectorRegistry()
+    registry.register(WorkersCollector(lambda: told))
+    text = generate_latest(registry).decode()
+
+    assert 'quotree_multikueue_connection{cluster="one",state="connected"} 1.0' in text
+    assert 'quotree_multikueue_connection{cluster="two",state="lost"} 1.0' in text
+    assert 'quotree_multikueue_placed_workloads{cluster="one"} 1.0' in text
+    assert "two" not in text.split("last_seen_timestamp_seconds{")[1].split("\n")[0]
+
+
+def test_a_loop_without_time_shows_no_workers() -> None:
+    def busy() -> dict[str, Any]:
+        raise TimeoutError
+
+    assert list(WorkersCollector(busy).collect()) == []

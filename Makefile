@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
+BY_FILE := --numprocesses=auto --maxprocesses=4 --dist=loadfile
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
 .PHONY: help venv lock run test unit thorough check format generate conformance bench soak controlplane clean
@@ -27,7 +28,8 @@ run: venv ## judge examples/, then serve the webhook on loopback (ONCE=1: and en
 	$(BIN)/python -m cli.demo $(if $(ONCE),--once)
 
 test: unit ## every test; builds the control plane on first use
-	$(BIN)/python -m pytest -m apiserver
+	-$(BIN)/python -m tests.apiserver.build
+	$(BIN)/python -m pytest -m apiserver $(BY_FILE)
 
 unit: venv ## the tests that need no API server, on all processors
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL)

@@ -7,7 +7,7 @@ PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
 BY_FILE := --numprocesses=auto --maxprocesses=4 --dist=loadfile
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock run test unit thorough check format generate conformance bench soak controlplane clean
+.PHONY: help venv lock run test unit thorough check format generate conformance bench soak soak-multikueue controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -59,6 +59,9 @@ bench: venv ## the figures that docs/performance.md quotes
 
 soak: venv ## random load on a reconciler that is killed behind a failing line; SOAK_SECONDS, 1800 of itself
 	SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s tests/apiserver/test_reconciler_faults.py
+
+soak-multikueue: venv ## random faults over three clusters; SOAK_PLACEMENTS, 500 of itself, and SOAK_SEED
+	SOAK_PLACEMENTS=$(or $(SOAK_PLACEMENTS),500) $(BIN)/python -m pytest -s -o timeout=7200 tests/apiserver/test_multikueue.py
 
 controlplane: venv ## build the real API server that the tests use
 	$(BIN)/python -m tests.apiserver.build

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from tests.apiserver.partition import Partition
 from tests.waiting import eventually
 
 SYSTEM = "quotree-system"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces"
 MERGE = "application/merge-patch+json"
 JOBS = "/apis/batch/v1/namespaces/{}/jobs"
 WORKER = ROOT / "manifests" / "multikueue-worker"
@@ -55,15 +57,25 @@ class Process:
         }
         (folder / "settings.yaml").write_text(yaml.safe_dump(settings))
 
-    def start(self) -> None:
+    def start(self, die_at: int = 0) -> None:
+        """`die_at`: it kills itself behind that many writes."""
         (self._folder / "address.json").unlink(missing_ok=True)
-        command = [str(QUOTREE), "serve", "reconciler", "--port=0", f"--kubeconfig={self._login}"]
+        program = [sys.executable, "-m", "tests.apiserver.dying"] if die_at else [str(QUOTREE)]
+        command = [*program, "serve", "reconciler", "--port=0", f"--kubeconfig={self._login}"]
         command += [f"--config={self._folder}/configuration.yaml", f"--address-file={self._folder}/address.json"]
         command += [f"--settings={self._folder}/settings.yaml"]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, env={"PATH": os.environ["PATH"], "HOME": str(self._folder)}
+                command,
+                stdout=log,
+                stderr=log,
+                env={"PATH": os.environ["PATH"], "HOME": str(self._folder), "DIE_AT": str(die_at)},
+                cwd=ROOT,
             )
+
+    @property
+    def dead(self) -> bool:
+        return self._process is None or self._process.poll() is not None
 
     def end(self, how: signal.Signals = signal.SIGKILL) -> None:
         if self._process is not None:
@@ -147,6 +159,8 @@ def path(kind: str, namespace: str) -> str:
         return JOBS.format(namespace)
     if kind in ("Namespace", "Secret", "Event", "Pod"):
         return "/api/v1/namespaces" if kind == "Namespace" else f"/api/v1/namespaces/{namespace}/{kind.lower()}s"
+    if kind == "Lease":
+        return f"{LEASES}/{namespace}/leases"
     if kind in ("Workload", "LocalQueue"):
         return f"{KUEUE}/namespaces/{namespace}/{kind.lower()}s"
     return f"{KUEUE}/{kind.lower()}s"
@@ -243,6 +257,10 @@ class World:
         else:
             secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": worker}, **data}
             self.manager.put(secret, SYSTEM)
+
+    def release(self) -> None:
+        """The manager's Lease, which one that was killed would hold for some seconds more."""
+        self.manager.delete("Lease", "quotree-reconciler", SYSTEM)
 
     def connected(self, *names: str) -> bool:
         wanted = names or tuple(self.workers)

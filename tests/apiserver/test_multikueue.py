@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -9,8 +11,13 @@ from typing import Any
 import pytest
 
 from tests.apiserver.kueue_world import kueue
+from tests.apiserver.multikueue_observer import Observer
+from tests.apiserver.multikueue_storm import Storm
 from tests.apiserver.multikueue_world import LOST_TIMEOUT, World, conditions, three_clusters, wait_out
 from tests.waiting import eventually
+
+PLACEMENTS = int(os.environ.get("SOAK_PLACEMENTS", "0"))
+"""How many the random faults go on for (`make soak-multikueue`); 0: a few, as in CI, and kills at every second step."""
 
 
 @pytest.fixture(scope="module")
@@ -214,3 +221,43 @@ def find(world: World, worker: str, how: Any) -> None:
         world.workers[worker].thaw()
     else:
         world.workers[worker].partition.turn("open")
+
+
+@pytest.fixture
+def observer(world: World) -> Iterator[Observer]:
+    watching = Observer(world.manager.server, {name: each.server for name, each in world.workers.items()})
+    watching.start()
+    yield watching
+    watching.stop()
+
+
+def test_a_manager_that_is_killed_behind_any_write_leaves_no_job_twice_and_none_behind(
+    world: World, observer: Observer
+) -> None:
+    for worker in world.workers:
+        world.quota(worker, "20")
+    world.manager.process.end()
+    steps = range(1, 13, 1 if PLACEMENTS else 2)
+    for step in steps:
+        world.submit(f"killed-{step}")
+        world.release()
+        world.manager.process.start(die_at=step)
+        eventually(lambda: world.manager.process.dead, world.logs, 60)
+        world.manager.process.end()
+    world.release()
+    world.manager.process.start()
+    for job in (f"killed-{step}" for step in steps):
+        where = world.runs(job, seconds=60)
+        eventually(partial(alone, world, job), world.logs, 60)
+        assert [where] == [run.worker for run in observer.times_run(job)], told(world, job)
+    assert list(observer.two_winners()) == []
+
+
+def test_random_faults_make_no_job_run_twice_and_none_be_forgotten(world: World, observer: Observer) -> None:
+    seed = int(os.environ.get("SOAK_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
+    storm = Storm(world, observer, PLACEMENTS or 25, random.Random(seed))
+    print(f"SOAK_SEED={seed}")
+    storm.run(60 + 6.0 * storm.placements)
+    print(f"{len(observer.runs)} placements, faults: {storm.faults}")
+    assert list(observer.double_runs(LOST_TIMEOUT, 60)) == []
+    assert list(observer.two_winners()) == []

@@ -135,6 +135,11 @@ class ControlPlane:
         """The process id of each running program by name."""
         return self._running.pids()
 
+    @property
+    def etcd_url(self) -> str:
+        """Where everything is stored, for who puts very many objects there."""
+        return self._etcd_url
+
     def log(self, program: str) -> str:
         """What a program, such as `kube-apiserver`, has printed so far."""
         return self._running.log(program)

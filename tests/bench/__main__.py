@@ -1,4 +1,4 @@
-"""Print the figures: `make bench`. Takes about four minutes on two cores."""
+"""Print the figures: `make bench`. Takes about ten minutes on two cores."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from statistics import median
 from typing import Any
 
 from tests.bench import engine, load, organisation
+from tests.bench.admission import rows as admission
 
 QUOTREE = str(Path(sys.executable).with_name("quotree"))
 MIB = 1024
@@ -27,7 +28,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--requests", type=int, default=4000, help="webhook requests in each run")
     parser.add_argument("--runs", type=int, default=5, help="runs of each command; the median is printed")
-    parser.add_argument("--only", choices=("commands", "webhook", "engine"), help="leave out the rest")
+    parser.add_argument("--only", choices=("commands", "webhook", "engine", "admission"), help="leave out the rest")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -35,6 +36,7 @@ def main() -> int:
             "commands": lambda: commands(folder, options.runs),
             "webhook": lambda: webhook(folder, options.requests),
             "engine": lambda: engine.rows(folder),
+            "admission": lambda: admission.rows(folder),
         }
         for part in [options.only] if options.only else parts:
             parts[part]()

@@ -29,11 +29,12 @@ _SHAPES = 20
 def write(path: Path, queues: int, workloads: int) -> None:
     """So many ClusterQueues in Cohorts of 10, a LocalQueue for each, and workloads of 20 shapes: half of them run."""
     with path.open("w") as file:
-        for manifest in _manifests(queues, workloads):
+        for manifest in manifests(queues, workloads):
             file.write(json.dumps(manifest) + "\n")
 
 
-def _manifests(queues: int, workloads: int) -> Iterator[Manifest]:
+def manifests(queues: int, workloads: int) -> Iterator[Manifest]:
+    """In the order in which `main` puts them; without apiVersion."""
     names = []
     for manifest in cluster_queues(queues, 10):
         yield manifest

@@ -262,7 +262,8 @@ def test_a_path_in_the_address_is_kept(api: FakeApi) -> None:
     assert api.seen[0].path == "/k8s/clusters/c-1/version"
 
 
-def test_the_token_is_not_asked_for_with_each_request(api: FakeApi) -> None:
+def test_the_token_is_not_asked_for_with_each_request(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cluster.wire._TOKEN_LASTS", float("inf"))
     tokens = iter(("one", "two"))
     api.others += [ok({})] * 3
     with Cluster(Endpoint(api.url, authorization=lambda: next(tokens))) as cluster:

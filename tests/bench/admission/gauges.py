@@ -1,0 +1,36 @@
+"""What is measured from outside: requests that the API server counted, processor time and memory of a process."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+from tests.bench.admission.lines import Group, Line
+
+_SAMPLE = re.compile(r"^apiserver_request_total\{([^}]*)\} (\S+)$", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+_VERBS = {"APPLY": "PATCH"}
+
+
+def requests(line: Line) -> Counter[Group]:
+    """All that the API server has answered so far; open watches are not in it."""
+    _, text = line.send("GET", "/metrics")
+    found: Counter[Group] = Counter()
+    for labels, value in _SAMPLE.findall(text.decode()):
+        of: dict[str, str] = dict(_LABEL.findall(labels))
+        kind = of["resource"] + (f"/{of['subresource']}" if of["subresource"] else "")
+        found[_VERBS.get(of["verb"], of["verb"]), kind] += int(float(value))
+    return found
+
+
+def cpu_seconds(pid: int) -> float:
+    """Of all its threads, in user and kernel mode."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_mib(pid: int) -> float:
+    found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) / 1024 if found else 0.0

@@ -1,0 +1,58 @@
+"""Kept-alive requests to the API server as the played people and jobs send them, each of them counted."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections import Counter
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from cluster.endpoint import from_kubeconfig
+
+Group = tuple[str, str]
+"""Verb and resource with its subresource, as the API server's metrics name them."""
+MERGE = "application/merge-patch+json"
+
+
+class Line:
+    """One connection, for one thread. `sent` counts the requests by group."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.sent: Counter[Group] = Counter()
+        endpoint = from_kubeconfig(None, str(kubeconfig))
+        where = urlsplit(endpoint.url)
+        self._connection = http.client.HTTPSConnection(where.hostname or "", where.port, context=endpoint.tls)
+        self._headers = {"Authorization": endpoint.authorization() or ""}
+
+    def __enter__(self) -> Self:
+        self._connection.connect()
+        self._connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def send(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> tuple[int, bytes]:
+        """Status and body."""
+        self.sent[method, resource_of(path)] += 1
+        content = None if body is None else json.dumps(body)
+        self._connection.request(method, path, content, {**self._headers, "Content-Type": kind})
+        answer = self._connection.getresponse()
+        return answer.status, answer.read()
+
+    def create(self, path: str, body: Any) -> None:
+        """Raises RuntimeError where it is not taken."""
+        status, answer = self.send("POST", path, body)
+        if status != 201:
+            raise RuntimeError(f"POST {path}: {status}: {answer[:300]!r}")
+
+
+def resource_of(path: str) -> str:
+    """Such as `workloads/status`, of /apis/GROUP/VERSION/namespaces/NAMESPACE/workloads/NAME/status."""
+    parts = path.split("/")[4 if path.startswith("/apis/") else 3 :] or [path]
+    if parts[0] == "namespaces" and len(parts) > 2:
+        parts = parts[2:]
+    return "/".join([parts[0], *parts[2:3]])

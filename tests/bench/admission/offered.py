@@ -1,0 +1,103 @@
+"""What is offered in each row: queues, and Workloads with the time at which each comes and how long it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.apiserver.kueue_world import kueue, workload
+
+Manifest = dict[str, Any]
+NAMESPACE = "default"
+_SIZES = (
+    ("small", 350, 1, 50, 0.2, 0.1),
+    ("medium", 100, 5, 100, 0.5, 0.5),
+    ("large", 50, 20, 200, 1.0, 1.2),
+)
+"""Name, how many for each ClusterQueue, cpus, priority, seconds that it runs and between two of them.
+
+Source: Kueue v0.19, test/performance/scheduler/configs/baseline/generator.yaml.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """`comes`: seconds after the first; `runs`: seconds from its admission on, None for ever."""
+
+    manifest: Manifest
+    comes: float = 0.0
+    runs: float | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.manifest["metadata"]["name"])
+
+
+@dataclass(frozen=True)
+class Offer:
+    """`waiting`: the Workloads are there before the reconciler starts."""
+
+    title: str
+    nodes: list[Manifest]
+    jobs: list[Job]
+    waiting: bool = False
+    creators: int = 2
+    finishing: bool = field(default=False)
+
+
+def that_fit(queues: int, count: int, *, waiting: bool, rate: float = 0.0) -> Offer:
+    """One cpu each, for ever; cohorts of 6. `rate`: so many a second, 0 for as fast as can be."""
+    nodes = [*_flat(queues, 6, cpu=count // queues + 1)]
+    jobs = [_job(f"w{turn}", 1, 0, f"q{turn % queues}", turn / rate if rate else 0.0) for turn in range(count)]
+    how = "all waiting" if waiting else f"{rate:.0f}/s" if rate else "at once"
+    return Offer(f"{count} that fit, {queues} queues, {how}", nodes, jobs, waiting)
+
+
+def mixed(share: int = 5) -> Offer:
+    """5 Cohorts of 6 ClusterQueues under one; one job in `share` of Kueue's own test, in the same rhythm."""
+    jobs = [
+        _job(f"{name}-{queue}-{turn}", cpu, priority, f"q{queue}", turn * between, runs)
+        for name, count, cpu, priority, runs, between in _SIZES
+        for queue in range(30)
+        for turn in range(count // share)
+    ]
+    jobs.sort(key=lambda job: job.comes)
+    return Offer(f"{len(jobs)} mixed, 30 queues, 3 levels", [*_deep(cpu=20, borrow=100)], jobs, finishing=True)
+
+
+def half_fit(count: int) -> Offer:
+    """The same tree; half of those that wait fit at a time, and each runs for 100 ms."""
+    jobs = [_job(f"w{turn}", 1, 0, f"q{turn % 30}", runs=0.1) for turn in range(count)]
+    nodes = [*_deep(cpu=count // 60 + 1, borrow=100)]
+    return Offer(f"{count}, half fit, 3 levels, 100 ms each", nodes, jobs, waiting=True, finishing=True)
+
+
+def _flat(queues: int, together: int, cpu: int) -> Iterator[Manifest]:
+    yield kueue("ResourceFlavor", "plain", {})
+    for place in range(queues):
+        yield from _queue(f"q{place}", f"c{place // together}", cpu)
+
+
+def _deep(cpu: int, borrow: int) -> Iterator[Manifest]:
+    yield kueue("ResourceFlavor", "plain", {})
+    for place in range(5):
+        yield kueue("Cohort", f"c{place}", {"parentName": "company"})
+    for place in range(30):
+        yield from _queue(f"q{place}", f"c{place // 6}", cpu, borrow)
+
+
+def _queue(name: str, cohort: str, cpu: int, borrow: int | None = None) -> Iterator[Manifest]:
+    quota = {"name": "cpu", "nominalQuota": str(cpu), **({"borrowingLimit": str(borrow)} if borrow else {})}
+    spec = {
+        "cohortName": cohort,
+        "namespaceSelector": {},
+        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [{"name": "plain", "resources": [quota]}]}],
+        "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
+    }
+    yield kueue("ClusterQueue", name, spec)
+    yield kueue("LocalQueue", name, {"clusterQueue": name}, namespace=NAMESPACE)
+
+
+def _job(name: str, cpu: int, priority: int, queue: str, comes: float = 0.0, runs: float | None = None) -> Job:
+    return Job(workload(name, str(cpu), priority, queue), comes, runs)

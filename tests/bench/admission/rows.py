@@ -1,0 +1,187 @@
+"""`python -m tests.bench --only admission`: admission end to end on a real API server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import mean
+
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.kueue_world import KUEUE, install
+from tests.bench import starting
+from tests.bench.admission import filled, gauges, offered
+from tests.bench.admission.lines import Group, Line
+from tests.bench.admission.offered import Manifest, Offer
+from tests.bench.admission.player import Creators, Player
+
+QUOTREE = str(Path(sys.executable).with_name("quotree"))
+_LONG = 180.0
+"""Seconds after which a row is given up."""
+_SETTLE = 3.0
+"""Seconds that statuses and Events may take after the last admission, to be counted as well."""
+_WORK = 10.0
+"""Seconds for which it is watched after a start."""
+_OURS = ("workloads", "events", "clusterqueues", "localqueues", "cohorts", "leases")
+
+
+class Process:
+    """`quotree serve reconciler`, as users run it."""
+
+    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+        self._address = folder / "address.json"
+        self._address.unlink(missing_ok=True)
+        self._log = folder / "reconciler.log"
+        command = [QUOTREE, "serve", "reconciler", "--port=0", "--lease=default/bench"]
+        command += [f"--kubeconfig={kubeconfig}", f"--address-file={self._address}"]
+        environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+        self.pid = self.process.pid
+
+    def working(self) -> bool:
+        """Whether it knows everything and holds the Lease."""
+        return self._get("/readyz") is not None and "\nquotree_reconciler_writes 1" in (self._get("/metrics") or "")
+
+    def ready(self) -> bool:
+        return self._get("/readyz") is not None
+
+    def until(self, holds: Callable[[], bool], what: Callable[[], str]) -> None:
+        """Raises RuntimeError where that does not come about in time, or the process ends."""
+        ends = time.monotonic() + _LONG
+        while not holds():
+            if self.process.poll() is not None or time.monotonic() > ends:
+                raise RuntimeError(f"waited for {what()}; the log ends: {self._log.read_text()[-3000:]}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.wait(30)
+
+    def _get(self, path: str) -> str | None:
+        if not self._address.exists():
+            return None
+        try:
+            with urllib.request.urlopen(json.loads(self._address.read_text())["url"] + path, timeout=5) as answer:
+                return str(answer.read().decode())
+        except (urllib.error.URLError, ConnectionError):
+            return None
+
+
+def rows(folder: Path) -> None:
+    """Print all. Files go to `folder`."""
+    print(f"\n{'admission, end to end':44} {'to admit, s':>23} {'':>14} {'requests':>9} {'reconciler':>20}")
+    print(
+        f"{'':44} {'mean':>7} {'p50':>7} {'p99':>7} {'admissions':>14} {'/s':>5} {'each':>9} {'ms each':>9}"
+        f" {'cpu s':>6} {'MiB':>6}"
+    )
+    for offer in (  # x
+        offered.that_fit(30, 2_000, waiting=True),
+        offered.that_fit(30, 2_000, waiting=False),
+        offered.that_fit(30, 2_000, waiting=False, rate=100),
+        offered.half_fit(2_000),
+        offered.mixed(),
+        offered.that_fit(1_000, 2_000, waiting=True),
+    ):
+        with ControlPlane() as server:
+            _row(server, offer, folder)
+    _start(folder, 10_000, 50_000)
+
+
+def _start(folder: Path, queues: int, workloads: int) -> None:
+    """From the start of the process on: when it knows all, and what an admission costs among so many."""
+    with ControlPlane() as server:
+        install(server)
+        server.kubectl("create", "namespace", "team")
+        filled.fill(server.etcd_url, starting.manifests(queues, workloads))
+        _until_calm(server)
+        began = time.monotonic()
+        with reconciling(server.kubeconfig, folder) as running:
+            running.until(running.ready, lambda: "it to know all")
+            ready, cpu = time.monotonic() - began, gauges.cpu_seconds(running.pid)
+            peak = gauges.peak_mib(running.pid)
+            with Line(server.kubeconfig) as line:
+                before = gauges.requests(line)["PATCH", "workloads/status"]
+                time.sleep(_WORK)
+                count = gauges.requests(line)["PATCH", "workloads/status"] - before
+            spent, most = gauges.cpu_seconds(running.pid) - cpu, gauges.peak_mib(running.pid)
+    print(f"\n{'start of the process':44} {'ready s':>8} {'cpu s':>6} {'MiB':>6}   {f'and {_WORK:.0f} s later':>24}")
+    name, told = f"{queues} queues, {workloads} Workloads", f"{1000 * spent / max(1, count):.2f} ms each"
+    print(f"{name:44} {ready:8.1f} {cpu:6.1f} {peak:6.0f}   {count:5} admitted, {told}, {most:.0f} MiB", flush=True)
+
+
+def _until_calm(server: ControlPlane) -> None:
+    """The API server takes in by and by what was put into etcd; waits until it has little left to do."""
+    pid, ends = server.pids()["kube-apiserver"], time.monotonic() + _LONG
+    while time.monotonic() < ends:
+        before = gauges.cpu_seconds(pid)
+        time.sleep(1)
+        if gauges.cpu_seconds(pid) - before < 0.2:
+            return
+
+
+def _row(server: ControlPlane, offer: Offer, folder: Path) -> None:
+    install(server)
+    _make(server.kubeconfig, offer.nodes)
+    created, sent = _created(server, offer) if offer.waiting else ({}, Counter[Group]())
+    with Line(server.kubeconfig) as line, Player(server.kubeconfig, offer.jobs) as player:
+        before = gauges.requests(line)
+        with reconciling(server.kubeconfig, folder) as running:
+            if not offer.waiting:
+                running.until(running.working, lambda: "it to begin")
+                created, sent = _created(server, offer)
+            done = player.finished if offer.finishing else player.admitted
+            running.until(lambda: len(done) == len(offer.jobs), lambda: f"{len(done)} of {offer.title}")
+            time.sleep(_SETTLE)
+            cpu, memory = gauges.cpu_seconds(running.pid), gauges.peak_mib(running.pid)
+            requests = gauges.requests(line) - before - player.sent()
+    _print(offer, player, created, requests if offer.waiting else requests - sent, cpu, memory)
+
+
+def _created(server: ControlPlane, offer: Offer) -> tuple[dict[str, float], Counter[Group]]:
+    return Creators(server.kubeconfig, offer.jobs, time.time() + 1.0).done()
+
+
+def _print(
+    offer: Offer, player: Player, created: dict[str, float], requests: Counter[Group], cpu: float, memory: float
+) -> None:
+    first = min(player.admitted.values())
+    begin = first if offer.waiting else min(created.values())
+    waits = sorted(player.admitted[name] - (begin if offer.waiting else created[name]) for name in created)
+    ours = {
+        group: count for group, count in requests.items() if group[1].split("/")[0] in _OURS and group[0] != "WATCH"
+    }
+    rate = player.admissions / (player.last_admission - begin)
+    print(
+        f"{offer.title:44} {mean(waits):7.2f} {waits[len(waits) // 2]:7.2f} {waits[int(len(waits) * 0.99)]:7.2f}"
+        f" {player.admissions:14} {rate:5.0f} {sum(ours.values()) / player.admissions:9.2f}"
+        f" {1000 * cpu / player.admissions:9.2f} {cpu:6.1f} {memory:6.0f}",
+        flush=True,
+    )
+    told = ", ".join(f"{verb} {kind} {count}" for (verb, kind), count in sorted(ours.items(), key=lambda x: -x[1]))
+    print(f"    {told}; evictions {player.evictions}", flush=True)
+
+
+@contextmanager
+def reconciling(kubeconfig: Path, folder: Path) -> Iterator[Process]:
+    process = Process(kubeconfig, folder)
+    try:
+        yield process
+    finally:
+        process.stop()
+
+
+def _make(kubeconfig: Path, manifests: list[Manifest]) -> None:
+    with Line(kubeconfig) as line:
+        for manifest in manifests:
+            plural = f"{manifest['kind'].lower()}s"
+            namespace = manifest["metadata"].get("namespace")
+            line.create(f"{KUEUE}/{f'namespaces/{namespace}/' if namespace else ''}{plural}", manifest)

@@ -70,7 +70,7 @@ class JobSide:
         job = self._job_of.get(workload)
         if job is not None:
             self._dirty[job] = None
-        else:
+        elif (found := self._stored(workload)) is not None and found.value.deleting:
             self._loose[workload] = None
 
     def renew(self, around: JobSurroundings) -> None:

@@ -6,7 +6,6 @@ hold, but for writes that are under way. After a crash at any line the next roun
 
 from __future__ import annotations
 
-import heapq
 import logging
 import queue
 import time
@@ -16,6 +15,7 @@ from typing import TypeAlias
 
 from cluster.actions import Action, Delete, Patch
 from cluster.errors import Conflict, NotFound
+from reconciler.alarms import Alarms
 from reconciler.call import Call
 from reconciler.feed import FOLLOWED, Followed, Key, Listed, Seen, Surroundings, by_kind, ignore
 from reconciler.job_side import JobSide
@@ -84,7 +84,7 @@ class Loop:
         self.sent: dict[str, Workload] = {}
         self.wanted: dict[str, Workload] = {}
         self.dirty: dict[str, None] = {}
-        self.alarms: list[tuple[int, str]] = []
+        self.alarms = Alarms()
         self.surroundings = Surroundings()
         self.selected = Selection(self.managed, self.world)
         self.retries = Retries(self.clock)
@@ -104,6 +104,7 @@ class Loop:
         """Wait up to `patience` seconds for something to be seen, take in all there is, and act on it."""
         self.pace.listen(self.inbox, self._take, self._patience(patience), patience)
         self.succession.lead(self.may_write())
+        self._ring()
         with self.pace:
             if self._may_act():
                 self.retries.again()
@@ -136,7 +137,8 @@ class Loop:
             return most
         if self.unfinished:
             return 0.0
-        return max(0.0, min(most, (self.alarms[0][0] - self.clock()) / SECOND)) if self.alarms else most
+        alarm = self.alarms.next
+        return most if alarm is None else max(0.0, min(most, (alarm - self.clock()) / SECOND))
 
     # --- what is seen
 
@@ -169,7 +171,7 @@ class Loop:
             return False
         if before is None or before.version != seen.version:
             self.witness.changing(before, seen, self._now())
-            self.retries.forget(seen.key[1])
+            self.retries.forget(seen.key)
             if seen.key[0] == WORKLOAD and before is not None and seen.value is not None and self.succession.led:
                 self.teller.changed(before.value, seen.value, self._now())
         return True
@@ -227,14 +229,15 @@ class Loop:
         self.wanted.pop(name, None)
         seen = self._stored(name)
         if seen is None:
+            self.dirty.pop(name)
             self.world.drop_workload(name)
             return
         workload: Workload = seen.value
         self.world.put_workload(workload, self._now())
-        if self.retries.resting(name):
+        if self.retries.resting((WORKLOAD, name)):
             self.world.queues.drop(name)
         if alarm := next_moment(workload, self.waiting):
-            heapq.heappush(self.alarms, (alarm, name))
+            self.alarms.set(alarm, (WORKLOAD, name))
 
     # --- what came of writes
 
@@ -243,7 +246,7 @@ class Loop:
         kind, name = outcome.key
         if kind == EVENT:
             return
-        self.retries.succeeded(name)
+        self.retries.succeeded(outcome.key)
         if isinstance(outcome.action, Delete):
             self._finish(outcome.key)  # the watch tells when it is gone
             return
@@ -275,7 +278,7 @@ class Loop:
             self._not_found(key, action)
         elif refused(error):
             log.warning("%s %s: %s", *key, error)
-            heapq.heappush(self.alarms, (self.retries.rest(key[1]), key[1]))
+            self.alarms.set(self.retries.rest(key), key)
             self._finish(key)
         elif action is None:
             self.retries.pause(error, lambda: self._look(key))
@@ -298,8 +301,6 @@ class Loop:
     # --- what is decided
 
     def _act(self, now: int) -> None:
-        while self.alarms and self.alarms[0][0] <= self.clock():
-            self._ring(heapq.heappop(self.alarms)[1])
         names, self.dirty = self.dirty, {}
         for name in names:
             self._step(name, now)
@@ -329,17 +330,19 @@ class Loop:
         self.flying.add(key)
         self.write(key, action)
 
-    def _ring(self, name: str) -> None:
-        """Its time has come: for a step, or after a rest for its queue."""
-        self.dirty[name] = None
-        seen = self._stored(name)
-        if seen is not None and name not in self.sent and not self.retries.resting(name):
-            self.world.put_workload(seen.value, self._now())
+    def _ring(self) -> None:
+        """Those whose time has come: for a step, or after a rest for their queue. Also while others write."""
+        for kind, name in self.alarms.due(self.clock()):
+            seen = self._stored(name) if kind == WORKLOAD else None
+            if seen is not None:
+                self.dirty[name] = None
+                if name not in self.sent and not self.retries.resting((kind, name)):
+                    self.world.put_workload(seen.value, self._now())
 
     def _step(self, name: str, now: int) -> None:
         """What the workload's own surroundings ask for."""
         workload = self.world.workloads.get(name)
-        if workload is None or self._busy(WORKLOAD, name) or self.retries.resting(name):
+        if workload is None or self._busy(WORKLOAD, name):
             return
         after = lifecycle_of(self.world, workload, now, self.waiting).next(workload)
         if after != workload:
@@ -356,7 +359,8 @@ class Loop:
 
     def _busy(self, kind: str, name: str) -> bool:
         """Whether a write of the object is under way, or has to wait."""
-        return (kind, name) in self.flying or (kind == WORKLOAD and name in self.sent) or self.retries.resting(name)
+        key = (kind, name)
+        return key in self.flying or (kind == WORKLOAD and name in self.sent) or self.retries.resting(key)
 
     def _carry_out(self, decision: Decision, now: int) -> None:
         world = self.world

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from cluster.errors import ApiError
 from cluster.retry import Backoff, asked_wait
+from reconciler.feed import Key
 from scheduling.objects.times import SECOND
 
 _FIRST, _LONGEST = 0.2, 30.0
@@ -28,7 +29,7 @@ class Retries:
         self._clock = clock
         self._backoff = Backoff(_FIRST, _LONGEST)
         self._asks: list[Callable[[], None]] = []
-        self._rests: dict[str, tuple[int, Backoff]] = {}
+        self._rests: dict[Key, tuple[int, Backoff]] = {}
         self.paused_until = 0
 
     @property
@@ -48,20 +49,20 @@ class Retries:
         for ask in asks:
             ask()
 
-    def succeeded(self, name: str) -> None:
+    def succeeded(self, key: Key) -> None:
         self._backoff.reset()
-        self._rests.pop(name, None)
+        self._rests.pop(key, None)
 
-    def rest(self, name: str) -> int:
+    def rest(self, key: Key) -> int:
         """Nothing is written of it for a while; the moment of its end."""
-        _, backoff = self._rests.get(name, (0, Backoff(_FIRST, _LONGEST)))
+        _, backoff = self._rests.get(key, (0, Backoff(_FIRST, _LONGEST)))
         until = self._clock() + int(backoff.next() * SECOND)
-        self._rests[name] = (until, backoff)
+        self._rests[key] = (until, backoff)
         return until
 
-    def resting(self, name: str) -> bool:
-        until, _ = self._rests.get(name, (0, None))
+    def resting(self, key: Key) -> bool:
+        until, _ = self._rests.get(key, (0, None))
         return self._clock() < until
 
-    def forget(self, name: str) -> None:
-        self._rests.pop(name, None)
+    def forget(self, key: Key) -> None:
+        self._rests.pop(key, None)

@@ -363,7 +363,22 @@ def test_an_unanswered_write_keeps_its_quota_until_it_is_known_what_came_of_it()
 
 def test_a_standby_does_not_spin_while_time_goes_on() -> None:
     storm = Storm(0, faults=0.0)
-    storm.loop.alarms = [(START, "ns/due")]
+    storm.loop.alarms.set(START, ("Workload", "ns/due"))
     storm.leads = False
 
     assert storm.loop._patience(0.5) == 0.5
+
+
+def test_a_standby_keeps_nothing_of_workloads_that_are_gone() -> None:
+    storm = Storm(0, faults=0.0)
+    storm.leads = False
+    for number in range(50):
+        key = ("Workload", f"ns/w{number}")
+        storm.api.put(key, workload(f"w{number}", number, "q0", 1, 10))
+        storm.api.delete(key)
+    while storm.api.events["Workload"]:
+        storm.api.event("Workload")
+    storm.loop.round(0)
+
+    assert not storm.loop.dirty
+    assert storm.loop.alarms.next is None

@@ -18,20 +18,19 @@ from reconciler.feed import Followed, Key, Listed, Seen, by_kind
 from reconciler.jobs.kind import JobKind, job_patch
 from reconciler.jobs.step import JobSurroundings
 from reconciler.multikueue.clusters_side import CHECKS
-from reconciler.multikueue.copies import owner_job, remote_job, settled, status_for
-from reconciler.multikueue.objects import CLUSTERS, CONFIGS, MultiKueueCluster, MultiKueueConfig
+from reconciler.multikueue.copies import settled, status_for
+from reconciler.multikueue.objects import CLUSTERS, CONFIGS
+from reconciler.multikueue.picture import Picture
 from reconciler.multikueue.remote import Connection, Remotes
 from reconciler.multikueue.remote_actions import MANAGER, Case, remote_action
 from reconciler.multikueue.view import WORKLOAD, View
 from reconciler.multikueue.writes import Writes
-from reconciler.packed import Packed
 from reconciler.patches import differences, status_patch
 from reconciler.side import Busy, Look, Turn
 from reconciler.telling import about
 from reconciler.writer import Outcome, Written
-from scheduling.objects.queue_settings import CheckSettings
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import CheckState, Owner, Workload
+from scheduling.objects.workload import Owner, Workload
 from scheduling.placement.decisions import (
     Again,
     CopyStatus,
@@ -45,10 +44,10 @@ from scheduling.placement.decisions import (
     Unplace,
     applied,
 )
-from scheduling.placement.group import Group, OwnerJob, RemoteJob, Worker
-from scheduling.placement.objects import config_of, multikueue_state
+from scheduling.placement.group import Group, placed_on
 from scheduling.placement.place import place
-from scheduling.placement.settings import AS_LISTED, Placing
+from scheduling.placement.refusals import Refusal
+from scheduling.placement.settings import Placing
 from scheduling.status.reservation import sync_admitted
 
 _WORKLOAD = by_kind()["Workload"]
@@ -72,15 +71,11 @@ class PlacementSide:
         self.placing = placing or Placing()
         self.kinds = {kind.name: kind for kind, _ in pairs}
         self.followed: tuple[Followed, ...] = (CLUSTERS, CONFIGS, CHECKS, *(followed for _, followed in pairs))
-        self.views: dict[str, View] = {}
         self._stored = stored
         self._writes = Writes(remotes, clock)
+        self.picture = Picture(self.placing, self.kinds, self._writes)
         self._clock = clock
         self._by_group = {kind.shape.kind: kind for kind, _ in pairs}
-        self._configs: dict[str, MultiKueueConfig] = {}
-        self._clusters: dict[str, MultiKueueCluster] = {}
-        self._checks: dict[str, CheckSettings] = {}
-        self._jobs: dict[Key, Seen] = {}
         self._of_job: dict[Key, str] = {}
         self._here: dict[str, Key | None] = {}
         self._left: set[str] = set()
@@ -89,35 +84,45 @@ class PlacementSide:
         self._all_waiting_at = 0
         self._collect_at = 0
 
+    @property
+    def views(self) -> Mapping[str, View]:
+        """What is known of each worker."""
+        return self.picture.views
+
+    def refused(self, name: str) -> list[tuple[str, Refusal]]:
+        """Why each worker that was asked does not admit the workload `namespace/name`; in the loop's thread."""
+        seen = self._stored(name)
+        return self.picture.refused(name, seen, self._here.get(name), self._clock()) if seen is not None else []
+
     # --- what is seen here
 
     def see(self, seen: Seen) -> None:
         kind, name = seen.key
         if kind in self.kinds:
-            _keep(self._jobs, seen.key, seen if seen.value is not None else None)
+            _keep(self.picture.jobs, seen.key, seen if seen.value is not None else None)
             if seen.key in self._of_job:
                 self._dirty[self._of_job[seen.key]] = None
             return
         if kind == CONFIGS.kind:
-            _keep(self._configs, name, seen.value)
+            _keep(self.picture.configs, name, seen.value)
         elif kind == CLUSTERS.kind:
-            before = self._clusters.get(name)
-            _keep(self._clusters, name, seen.value)
+            before = self.picture.clusters.get(name)
+            _keep(self.picture.clusters, name, seen.value)
             if before is not None and seen.value is not None and before.labels == seen.value.labels:
                 return  # conditions are told by the connection
         elif kind == CHECKS.kind:
             mine = seen.value if seen.value is not None and seen.value.controller == MULTIKUEUE else None
-            if self._checks.get(name) == mine:
+            if self.picture.checks.get(name) == mine:
                 return
-            _keep(self._checks, name, mine)
+            _keep(self.picture.checks, name, mine)
         self._dirty.update(dict.fromkeys(self._here))
 
     def touch(self, workload: str) -> None:
         seen = self._stored(workload)
         local: Workload | None = seen.value if seen is not None else None
         before = self._here.get(workload)
-        if local is None or self._state(local) is None:
-            if workload not in self._here and not self._anywhere(workload):
+        if local is None or self.picture.state(local) is None:
+            if workload not in self._here and not self.picture.anywhere(workload):
                 return
             if local is None and self._here.pop(workload, before) is not None:
                 self._of_job.pop(before, None) if before is not None else None
@@ -134,12 +139,6 @@ class PlacementSide:
     def renew(self, around: JobSurroundings) -> None:
         """What jobs are started by is a matter of the cluster that they run on."""
 
-    def _anywhere(self, workload: str) -> bool:
-        return any(view.holds(workload) for view in self.views.values())
-
-    def _state(self, local: Workload) -> CheckState | None:
-        return multikueue_state(local.checks, self._checks)
-
     def _owner(self, local: Workload) -> Key | None:
         """The job that it stands for, if that is of a kind that can be taken elsewhere."""
         for owner in local.owners:
@@ -151,15 +150,15 @@ class PlacementSide:
     # --- what is seen on the workers
 
     def remote_seen(self, cluster: str, seen: Seen) -> None:
-        self._news(cluster, seen.key, self._view(cluster).take(seen))
+        self._news(cluster, seen.key, self.picture.view(cluster).take(seen))
 
     def remote_listed(self, cluster: str, listed: Listed) -> None:
         self._writes.listed(cluster, listed.kind)
-        for name in self._view(cluster).replaced(listed):
+        for name in self.picture.view(cluster).replaced(listed):
             self._look_again(name)
 
     def remote_outcome(self, cluster: str, outcome: Outcome) -> None:
-        view = self._view(cluster)
+        view = self.picture.view(cluster)
         self._writes.over(cluster, outcome)
         if isinstance(outcome, Written):
             seen = self._answer(outcome)
@@ -169,16 +168,18 @@ class PlacementSide:
 
     def connection(self, cluster: str, connection: Connection | None) -> None:
         if connection is None:
-            self.views.pop(cluster, None)
+            self.picture.views.pop(cluster, None)
             self._writes.drop(cluster)
         else:
-            self._view(cluster).connection = connection
-        self._dirty.update(dict.fromkeys(self._here))
+            self.picture.view(cluster).connection = connection
+        self._dirty.update(dict.fromkeys(name for name in self._here if self._concerns(cluster, name)))
         if connection is not None and connection.connected:
-            self._dirty.update(dict.fromkeys(self._view(cluster).names()))
+            self._dirty.update(dict.fromkeys(self.picture.view(cluster).names()))
 
-    def _view(self, cluster: str) -> View:
-        return self.views.setdefault(cluster, View())
+    def _concerns(self, cluster: str, name: str) -> bool:
+        """Whether it matters to the workload how that worker can be reached."""
+        seen = self._stored(name)
+        return seen is not None and (self._waits(name) or cluster in (seen.value.cluster, placed_on(seen.value)))
 
     def _news(self, cluster: str, key: Key, name: str | None) -> None:
         if name is None:
@@ -223,11 +224,11 @@ class PlacementSide:
             self._dirty.update(dict.fromkeys(name for name in self._here if self._waits(name)))
         if self.placing.collect_every and now >= self._collect_at:
             self._collect_at = now + self.placing.collect_every
-            for view in self.views.values():
+            for view in self.picture.views.values():
                 self._dirty.update(dict.fromkeys(name for name in view.names() if name not in self._here))
 
     def _connected(self, cluster: str) -> bool:
-        return cluster in self.views and self.views[cluster].connection.connected
+        return cluster in self.picture.views and self.picture.views[cluster].connection.connected
 
     def _waits(self, name: str) -> bool:
         seen = self._stored(name)
@@ -237,15 +238,21 @@ class PlacementSide:
         seen = self._stored(name)
         if seen is None and not self.placing.collect_every and name not in self._left:
             return
-        if seen is None and not self._anywhere(name):
+        if not self.picture.anywhere(name) and (
+            seen is None or seen.value.finished or self.picture.state(seen.value) is None
+        ):
             self._left.discard(name)
-            return
+            return  # nothing here, and nothing there
         owner = self._here.get(name)
         if (seen is not None and busy(WORKLOAD, name)) or (owner is not None and busy(*owner)):
             self._dirty[name] = None
             return
-        group, job = self._group(name, seen, owner, now)
+        group, job = self.picture.group(name, seen, owner, now)
         yield from self._carry_out(name, seen, owner, job, group, place(group))
+
+    def _is_ours(self, seen: Seen | None) -> bool:
+        """Whether there may be something to do for it though nothing of it is elsewhere."""
+        return seen is not None and not seen.value.finished and self.picture.state(seen.value) is not None
 
     def _carry_out(
         self, name: str, seen: Seen | None, owner: Key | None, job: Any, group: Group, steps: list[Decision]
@@ -261,7 +268,7 @@ class PlacementSide:
                     yield from self._told(step, name, owner, job)
                 case _:
                     kind = self.kinds.get(owner[0]) if owner is not None else None
-                    view = self._view(step.cluster)
+                    view = self.picture.view(step.cluster)
                     case_ = Case(name, seen, kind, owner, job, view, self.placing, group.now)
                     found = remote_action(step, case_, self.kinds)
                     if found is not None:
@@ -293,94 +300,10 @@ class PlacementSide:
         before = mapping(job.get("status"))
         after: Mapping[str, Any] | None = settled(kind, job)
         if isinstance(step, CopyStatus):
-            remote = self._remote_manifest(step.cluster, name)
+            remote = self.picture.remote_manifest(step.cluster, name)
             after = status_for(kind, job, remote) if remote is not None else None
         if after is not None and after != before:
             yield Turn(owner, job_patch(kind.resource, job, {"status": differences(before, after)}, "status"))
-
-    # --- what it is decided on
-
-    def _group(self, name: str, seen: Seen | None, owner: Key | None, now: int) -> tuple[Group, Any]:
-        local: Workload | None = seen.value if seen is not None else None
-        state = self._state(local) if local is not None else None
-        config = self._configs.get(config_of(self._checks.get(state.name))) if state is not None else None
-        stored = self._jobs.get(owner) if owner is not None else None
-        job = stored.value.manifest() if stored is not None else None
-        rules = self.placing.rules_of(config.name if config is not None else "")
-        group = Group(
-            local,
-            state,
-            self._owner_job(local, owner, job),
-            tuple(self._workers(name, local, owner, job, config)),
-            now,
-            self.placing,
-            rules,
-            owned=local is not None and bool(local.owners),
-        )
-        return group, job
-
-    def _owner_job(self, local: Workload | None, owner: Key | None, job: Any) -> OwnerJob | None:
-        if owner is not None:
-            return owner_job(self.kinds[owner[0]], job) if job is not None else None
-        if local is None or not local.owners:
-            return None
-        group, _, version = local.owners[0].api_version.rpartition("/")
-        return OwnerJob(f"{group}/{version}, Kind={local.owners[0].kind}", adapted=False)
-
-    def _workers(
-        self, name: str, local: Workload | None, owner: Key | None, job: Any, config: MultiKueueConfig | None
-    ) -> Iterator[Worker]:
-        """Those of the config, then others that have something of it, or may have."""
-        named = config.clusters if config is not None else ()
-        for cluster in (*named, *(each for each in self.views if each not in named)):
-            view = self.views.get(cluster)
-            if view is None:
-                if cluster in self._clusters:
-                    yield Worker(cluster, reachable=False, connecting=True, eligible=self._eligible(cluster, config))
-                continue
-            yield self._worker(cluster, view, name, local, owner, job, config)
-
-    def _worker(
-        self, cluster: str, view: View, name: str, local: Workload | None, owner: Key | None, job: Any, config: Any
-    ) -> Worker:
-        link, keys = view.connection, [(WORKLOAD, name), *([owner] if owner is not None else [])]
-        rules = self.placing.rules_of(config.name if config is not None else "")
-        queues = view.queues(local) if local is not None else ()
-        return Worker(
-            cluster,
-            reachable=link.connected,
-            configured=config is not None and cluster in config.clusters,
-            eligible=self._eligible(cluster, config),
-            lost_since=link.since if link.state in ("lost", "misconfigured") else 0,
-            connecting=link.state == "connecting",
-            credentials=link.message if link.state == "misconfigured" else "",
-            workload=view.workload(name),
-            job=self._remote_job(view, name, job),
-            uncertain=owner is not None and self._writes.unsure(cluster, owner),
-            taken=any(view.get(key) is None and self._writes.taken(cluster, key) for key in keys),
-            namespace=local is None or view.has_namespace(local.namespace),
-            **({"local_queue": queues[0], "cluster_queue": queues[1]} if queues else {}),
-            free=view.free(local) if local is not None and rules.score != AS_LISTED else None,
-        )
-
-    def _eligible(self, cluster: str, config: MultiKueueConfig | None) -> bool:
-        known = self._clusters.get(cluster)
-        rules = self.placing.rules_of(config.name if config is not None else "")
-        return known is not None and not known.deleting and rules.selector.matches(known.labels)
-
-    def _remote_job(self, view: View, name: str, job: Any) -> RemoteJob | None:
-        found = view.job(name)
-        seen = view.get(found.key) if found is not None else None
-        if found is None or seen is None:
-            return None
-        return remote_job(self.kinds[found.key[0]], job, seen.value.manifest())
-
-    def _remote_manifest(self, cluster: str, name: str) -> Any:
-        view = self._view(cluster)
-        found = view.job(name)
-        seen = view.get(found.key) if found is not None else None
-        packed: Packed | None = seen.value if seen is not None else None
-        return packed.manifest() if packed is not None else None
 
 
 def _group_kind(owner: Owner) -> GroupKind:

@@ -7,8 +7,10 @@ from typing import TypeAlias
 
 from scheduling.objects.workload import CheckState, Condition, Workload
 from scheduling.placement.group import NOMINATED, PLACED, PLACED_ON
-from scheduling.status.checks import set_check
+from scheduling.status.checks import RETRY, set_check
 from scheduling.status.progress import finish
+
+_FIRST_DELAY, _LONGEST_DELAY = 10, 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +137,14 @@ def applied(workload: Workload, check: str, decision: Local, now: int) -> Worklo
 
 def _checked(workload: Workload, name: str, decision: SetCheck, now: int) -> Workload:
     before = workload.check(name) or CheckState(name, "")
-    new = replace(before, state=decision.state, message=decision.message, since=now)
+    later = _delay(before.retries or 0) if decision.state == RETRY else None
+    new = replace(before, state=decision.state, message=decision.message, since=now, requeue_after=later)
     return replace(workload, checks=set_check(workload.checks, new, now))
+
+
+def _delay(retries: int) -> int | None:
+    """Seconds before it queues again: none the first time, then longer each time that no cluster keeps it."""
+    return min(_FIRST_DELAY << min(retries - 1, 10), _LONGEST_DELAY) if retries else None
 
 
 def _noted(workload: Workload, status: str, reason: str, message: str, now: int) -> Workload:

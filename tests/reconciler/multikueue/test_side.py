@@ -384,3 +384,15 @@ def test_the_incremental_dispatcher_takes_the_emptiest_first() -> None:
 
     assert world.runs_on("first") == ["east"], "both were empty"
     assert world.runs_on("second") == ["west"]
+
+
+def test_each_worker_says_why_not() -> None:
+    world = World3()
+    world.workers["east"].server.delete(("LocalQueue", "ns/main"))
+    world.links.lose("west")
+    world.submit("train")
+    local = world.workload()
+    assert local is not None
+    refused = world.manager.side.refused(f"ns/{local['metadata']['name']}")
+
+    assert [(name, each.reason) for name, each in refused] == [("east", "LocalQueueMissing"), ("west", "Unreachable")]

@@ -13,6 +13,7 @@ from scheduling.objects.workload import (
     QUOTA_RESERVED,
     CheckState,
     Condition,
+    Owner,
     Workload,
 )
 from scheduling.placement.decisions import (
@@ -316,3 +317,21 @@ def test_a_selector_leaves_workers_out_of_new_work_only() -> None:
 
     assert steps(placed(), east) == []
     assert steps(RESERVED, Worker("east", eligible=False), Worker("west"))[0] == Nominate(("west",), 1)
+
+
+def test_it_queues_later_each_time_that_no_cluster_keeps_it() -> None:
+    local, waits = placed(), []
+    for retries in (None, 1, 2, 20):
+        again = replace(local, checks=(replace(local.checks[0], retries=retries),))
+        (check,) = applied(again, "elsewhere", SetCheck("Retry", "lost"), NOW).checks
+        waits.append(check.requeue_after)
+
+    assert waits == [None, 10, 20, 600]
+    ready = applied(again, "elsewhere", SetCheck("Ready", "there"), NOW)
+    assert ready.checks[0].requeue_after is None
+
+
+def test_a_copy_whose_job_is_gone_is_no_copy_for_another() -> None:
+    owned = copy(ADMITTED, owners=(Owner("batch/v1", "Job", "work", "u7"),))
+
+    assert steps(RESERVED, Worker("east", workload=owned)) == [DeleteClone("east")]

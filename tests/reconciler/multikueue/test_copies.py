@@ -1,0 +1,114 @@
+"""What is made of a Workload and of a job on another cluster, and what comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.dialects.kueue_shapes import SHAPES
+from policies.objects import GroupKind
+from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.described import Described
+from reconciler.multikueue.copies import clone_change, clone_of, job_copy, owner_job, remote_job, settled, status_for
+from scheduling.placement.group import RemoteJob
+
+JOB_SET = Described(SHAPES[GroupKind("jobset.x-k8s.io", "JobSet")])
+MANAGED = "kueue.x-k8s.io/multikueue"
+
+
+def job(**spec: Any) -> dict[str, Any]:
+    labels = {"kueue.x-k8s.io/queue-name": "main", "team": "ml"}
+    meta = {"name": "train", "namespace": "ns", "uid": "u1", "labels": labels, "resourceVersion": "7"}
+    own = {"metadata": {"labels": {"controller-uid": "u1", "app": "x"}}, "spec": {"containers": []}}
+    made = {"suspend": True, "managedBy": MANAGED, "selector": {"matchLabels": {}}, "template": own, **spec}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": made, "status": {"active": 1}}
+
+
+def job_set(**status: Any) -> dict[str, Any]:
+    spec = {"suspend": True, "managedBy": MANAGED, "replicatedJobs": []}
+    meta = {"name": "train", "namespace": "ns", "uid": "u1", "annotations": {"kueue.x-k8s.io/stopping": "true"}}
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": meta,
+        "spec": spec,
+        "status": status,
+    }
+
+
+def test_a_workload_is_copied_without_what_ties_it_to_this_cluster() -> None:
+    labels = {"kueue.x-k8s.io/job-uid": "u1", "team": "ml"}
+    meta = {"name": "w", "namespace": "ns", "uid": "u2", "labels": labels, "ownerReferences": [{}], "finalizers": ["x"]}
+    found = clone_of({"metadata": meta, "spec": {"queueName": "main"}, "status": {"admission": {}}}, "here")
+
+    assert found["spec"] == {"queueName": "main"}
+    assert found["metadata"] == {
+        "name": "w",
+        "namespace": "ns",
+        "labels": {"team": "ml", "kueue.x-k8s.io/multikueue-origin": "here"},
+        "annotations": {"kueue.x-k8s.io/multikueue-origin-uid": "u2"},
+    }
+    gated = clone_of({"metadata": meta, "spec": {}}, "here", gated=True)
+    assert gated["spec"] == {"preemptionGates": [{"name": MANAGED}]}
+
+
+def test_a_copy_follows_what_changed_and_keeps_its_gates() -> None:
+    here = {"spec": {"priority": 5, "queueName": "main"}}
+    there = {
+        "spec": {"priority": 1, "queueName": "main", "active": False, "preemptionGates": [{"name": "x"}], "old": 1}
+    }
+
+    assert clone_change(here, there) == {"priority": 5, "old": None}
+
+
+def test_a_job_is_made_suspended_for_its_workload_and_run_there() -> None:
+    found = job_copy(BATCH, job(suspend=False, ttlSecondsAfterFinished=5), "w", "here")
+
+    assert found["metadata"]["labels"]["kueue.x-k8s.io/prebuilt-workload-name"] == "w"
+    assert found["spec"] == {
+        "suspend": True,
+        "template": {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": []}},
+    }
+    assert "status" not in found
+    assert "resourceVersion" not in found["metadata"]
+
+
+def test_any_kind_that_is_described_is_taken_along() -> None:
+    found = job_copy(JOB_SET, job_set(), "w", "here")
+
+    assert found["spec"] == {"suspend": True, "replicatedJobs": []}
+    assert found["metadata"]["annotations"] == {"kueue.x-k8s.io/multikueue-origin-uid": "u1"}
+    assert owner_job(JOB_SET, job_set()).managed
+    assert owner_job(JOB_SET, job_set()).kind == "jobset.x-k8s.io/v1alpha2, Kind=JobSet"
+
+
+def test_status_comes_back_when_nobody_here_minds() -> None:
+    runs, stopped = job(suspend=False), job()
+    stopped["status"] = {}
+    there = job(suspend=False)
+    there["status"] = {"active": 2}
+    over = {**there, "status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+
+    assert status_for(BATCH, runs, there) == {"active": 2}
+    assert status_for(BATCH, stopped, there) is None, "it is still to be started here"
+    assert status_for(BATCH, job(suspend=False, managedBy=None), there) is None, "somebody here writes it"
+    for here in (runs, stopped, job(managedBy=None)):
+        assert status_for(BATCH, here, over) == over["status"]
+
+
+def test_what_is_news_is_told_once() -> None:
+    here, there = job(suspend=False), job(suspend=False)
+
+    assert remote_job(BATCH, here, there) == RemoteJob(news=False, running=True)
+    there["status"] = {"active": 3}
+    assert remote_job(BATCH, here, there).news
+    assert not remote_job(BATCH, None, there).news
+
+
+def test_a_job_that_nobody_tells_of_any_more_has_no_pods() -> None:
+    here = {**job(), "status": {"active": 2, "ready": 1, "startTime": "t", "failed": 1}}
+    after = {**here, "status": settled(BATCH, here)}
+
+    assert not BATCH.quiet(here)
+    assert BATCH.quiet(after)
+    assert after["status"]["failed"] == 1
+    assert [each["type"] for each in after["status"]["conditions"]] == ["Suspended"]

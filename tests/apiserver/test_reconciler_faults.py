@@ -39,6 +39,10 @@ CALM_SECONDS = 90.0
 LAG_SECONDS = 12.0
 """How long a quota that was taken back may still be given: the longest hang of a watch, and until it is resumed."""
 FAULTS = 0.12
+BEGINNING = 1.0
+"""Seconds within which a process is still beginning, as a rule."""
+LEADS = b"is held"
+"""What the log says then."""
 QUEUES = ("storm-a", "storm-b", "storm-c", "storm-d")
 COHORTS = {"storm-left": "storm-top", "storm-right": "storm-top", "storm-top": ""}
 MOST_WORKLOADS = 40
@@ -52,10 +56,12 @@ class Killed:
         self._kubeconfig = kubeconfig
         self.log = log
         self.starts = 0
+        self._read = 0
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         self.starts += 1
+        self._read = self.log.stat().st_size if self.log.exists() else 0
         command = [sys.executable, "-m", "tests.apiserver.running", str(self._kubeconfig), f"storm-{self.starts}"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
@@ -69,6 +75,10 @@ class Killed:
     def again(self) -> None:
         self.kill()
         self.start()
+
+    def leads(self) -> bool:
+        """Whether the one that was started last has got as far as to hold the Lease."""
+        return LEADS in self.log.read_bytes()[self._read :]
 
 
 class Load:
@@ -231,19 +241,23 @@ def test_quota_is_never_given_twice_and_nobody_is_forgotten(
     assert not history.over_admissions(LAG_SECONDS)
     assert not wrong, f"{wrong}; the log ends: {reconciler.log.read_text()[-3000:]}"
     assert history.admissions() > SOAK_SECONDS / 5, "next to nothing was admitted, so nothing was tried"
+    assert sum(proxy.injected.values()) > SOAK_SECONDS / 5, f"hardly a fault was injected: {proxy.injected}"
 
 
 def storm(load: Load, reconciler: Killed, seconds: float) -> None:
-    """Load, and a kill every few seconds."""
+    """Load, and a kill every few seconds: mostly of one that writes, sometimes of one that just begins."""
     reconciler.start()
-    ends = time.monotonic() + seconds
-    kill = time.monotonic() + 4
+    began, led, life = time.monotonic(), False, 3.0
+    ends = began + seconds
     while time.monotonic() < ends:
         load.act()
         time.sleep(0.03)
-        if time.monotonic() > kill:
+        if not led and reconciler.leads():
+            began, led = time.monotonic(), True
+        if time.monotonic() > began + life and (led or life < BEGINNING):
             reconciler.again()
-            kill = time.monotonic() + load.chance.uniform(1.0, 6.0)
+            began, led = time.monotonic(), False
+            life = load.chance.uniform(0.0, BEGINNING if load.chance.random() < 0.2 else 5.0)
 
 
 def rest(load: Load) -> list[str]:

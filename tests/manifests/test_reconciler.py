@@ -153,10 +153,11 @@ def test_each_binding_joins_a_role_and_the_account_of_the_pod() -> None:
     assert pod()["serviceAccountName"] == only("ServiceAccount")["metadata"]["name"]
 
 
-def test_a_user_of_batch_jobs_sees_queues_and_changes_only_jobs() -> None:
+def test_a_user_sees_queues_and_changes_only_jobs() -> None:
     user, admin = only("ClusterRole", "quotree-batch-user"), only("ClusterRole", "quotree-batch-admin")
 
-    assert allowed(user, "update") == {("batch", "jobs")}
+    jobs = {(kind.resource.group, kind.resource.plural) for kind in SHIPPED.values()}
+    assert allowed(user, "update") == {*jobs, ("", "pods")}
     assert {pair for pair in allowed(user, "get") if pair[0] == GROUP} == {
         ("kueue.x-k8s.io", name) for name in ("localqueues", "workloads", "localqueues/status", "workloads/status")
     }

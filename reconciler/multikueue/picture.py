@@ -62,6 +62,7 @@ class Picture:
             self.placing,
             rules,
             owned=local is not None and bool(local.owners),
+            configured=config is not None,
         )
         return group, job
 

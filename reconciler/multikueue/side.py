@@ -78,7 +78,9 @@ class PlacementSide:
         self._by_group = {kind.shape.kind: kind for kind, _ in pairs}
         self._of_job: dict[Key, str] = {}
         self._here: dict[str, Key | None] = {}
+        self._all: dict[str, None] = {}
         self._left: set[str] = set()
+        self._waiting: dict[str, None] = {}
         self._dirty: dict[str, None] = {}
         self._alarms: list[tuple[int, str]] = []
         self._all_waiting_at = 0
@@ -115,26 +117,40 @@ class PlacementSide:
             if self.picture.checks.get(name) == mine:
                 return
             _keep(self.picture.checks, name, mine)
+            for workload in [*self._all]:
+                self.touch(workload)  # it may be ours by this check
         self._dirty.update(dict.fromkeys(self._here))
 
     def touch(self, workload: str) -> None:
         seen = self._stored(workload)
-        local: Workload | None = seen.value if seen is not None else None
-        before = self._here.get(workload)
-        if local is None or self.picture.state(local) is None:
-            if workload not in self._here and not self.picture.anywhere(workload):
-                return
-            if local is None and self._here.pop(workload, before) is not None:
-                self._of_job.pop(before, None) if before is not None else None
-            if local is None:
-                self._left.add(workload)
-            self._dirty[workload] = None
+        if seen is None:
+            self._forget(workload)
             return
-        owner = self._owner(local)
-        self._here[workload] = owner
-        if owner is not None:
-            self._of_job[owner] = workload
+        local: Workload = seen.value
+        self._all[workload] = None
+        ours = self.picture.state(local) is not None
+        if ours and local.reserved and not local.cluster and not local.finished:
+            self._waiting[workload] = None
+        else:
+            self._waiting.pop(workload, None)
+        if ours:
+            self._here[workload] = owner = self._owner(local)
+            if owner is not None:
+                self._of_job[owner] = workload
+        elif workload not in self._here and not self.picture.anywhere(workload):
+            return
         self._dirty[workload] = None
+
+    def _forget(self, workload: str) -> None:
+        """It is gone here, so that nothing of it may stay elsewhere."""
+        self._all.pop(workload, None)
+        self._waiting.pop(workload, None)
+        if workload in self._here or self.picture.anywhere(workload):
+            self._left.add(workload)
+            self._dirty[workload] = None
+        owner = self._here.pop(workload, None)
+        if owner is not None and self._of_job.get(owner) == workload:
+            del self._of_job[owner]
 
     def renew(self, around: JobSurroundings) -> None:
         """What jobs are started by is a matter of the cluster that they run on."""
@@ -179,7 +195,7 @@ class PlacementSide:
     def _concerns(self, cluster: str, name: str) -> bool:
         """Whether it matters to the workload how that worker can be reached."""
         seen = self._stored(name)
-        return seen is not None and (self._waits(name) or cluster in (seen.value.cluster, placed_on(seen.value)))
+        return name in self._waiting or (seen is not None and cluster in (seen.value.cluster, placed_on(seen.value)))
 
     def _news(self, cluster: str, key: Key, name: str | None) -> None:
         if name is None:
@@ -221,7 +237,7 @@ class PlacementSide:
             self._dirty[self._workload_of(key)] = None
         if self._all_waiting_at and self._clock() >= self._all_waiting_at:
             self._all_waiting_at = 0
-            self._dirty.update(dict.fromkeys(name for name in self._here if self._waits(name)))
+            self._dirty.update(self._waiting)
         if self.placing.collect_every and now >= self._collect_at:
             self._collect_at = now + self.placing.collect_every
             for view in self.picture.views.values():
@@ -229,10 +245,6 @@ class PlacementSide:
 
     def _connected(self, cluster: str) -> bool:
         return cluster in self.picture.views and self.picture.views[cluster].connection.connected
-
-    def _waits(self, name: str) -> bool:
-        seen = self._stored(name)
-        return seen is not None and seen.value.reserved and not seen.value.cluster and not seen.value.finished
 
     def _look_at(self, name: str, busy: Busy, now: int) -> Iterator[Turn]:
         seen = self._stored(name)

@@ -114,7 +114,8 @@ class Group:
     """`local` None: the workload is gone. `check` is the state of its check of MultiKueue, None where it has none.
 
     `job` None: it stands for no job, or for none that is known. `owned`: it says that it belongs to one.
-    `workers` are those of the MultiKueueConfig in its order, then others that hold something of it.
+    `workers` are those of the MultiKueueConfig in its order, then others that hold something of it. `configured`: there
+    is such a config.
     """
 
     local: Workload | None
@@ -125,6 +126,7 @@ class Group:
     placing: Placing = field(default_factory=Placing)
     rules: Rules = field(default_factory=Rules)
     owned: bool = True
+    configured: bool = True
 
     def worker(self, name: str) -> Worker | None:
         return next((worker for worker in self.workers if worker.name == name), None)

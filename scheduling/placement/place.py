@@ -15,7 +15,7 @@ Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue (order and messag
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from scheduling.objects.workload import EVICTED, FINISHED, Workload
@@ -72,6 +72,7 @@ class _Placement:
             self._foreign,
             self._finished,
             self._evicted,
+            self._unknown,
             self._evicted_there,
             self._unlike,
             self._won,
@@ -168,6 +169,10 @@ class _Placement:
 
     def _evicted(self) -> list[Decision] | None:
         return barred(self.group, self.local) if self.local.evicted else None
+
+    def _unknown(self) -> list[Decision] | None:
+        """Without its MultiKueueConfig nobody knows where it may be: what runs goes on."""
+        return None if self.group.configured else []
 
     def _evicted_there(self) -> list[Decision] | None:
         """Its worker has sent it away."""
@@ -292,13 +297,16 @@ class _Placement:
 
 
 def differs(local: Workload, remote: Workload) -> bool:
-    """Whether the copy asks for something else. That it was deactivated on the worker is its eviction there."""
+    """Whether the copy asks for something else.
+
+    That it was deactivated on the worker is its eviction there; a worker without partial admission drops minCount.
+    """
     return _asked(local) != _asked(remote)
 
 
 def _asked(workload: Workload) -> tuple[object, ...]:
-    asked = (workload.queue, workload.pod_sets, workload.maximum_seconds)
-    return (*asked, workload.base, workload.priority_class)
+    pods = tuple(replace(each, min_count=None) for each in workload.pod_sets)
+    return workload.queue, pods, workload.maximum_seconds, workload.base, workload.priority_class
 
 
 def shrunk(remote: Workload, local: Workload) -> bool:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from policies.dialects.kueue_shapes import SHAPES
+from policies.objects import GroupKind
+from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.described import Described
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import INCREMENTAL, SPREAD, Placing, Rules
 from tests.reconciler.multikueue.three_clusters import World3, job, queues
@@ -396,3 +400,43 @@ def test_each_worker_says_why_not() -> None:
     refused = world.manager.side.refused(f"ns/{local['metadata']['name']}")
 
     assert [(name, each.reason) for name, each in refused] == [("east", "LocalQueueMissing"), ("west", "Unreachable")]
+
+
+def test_any_kind_that_is_described_goes_there_and_comes_back() -> None:
+    kind = Described(SHAPES[GroupKind("jobset.x-k8s.io", "JobSet")])
+    world = World3(kinds=(BATCH, kind))
+    template = {"spec": {"parallelism": 1, "template": job("x")["spec"]["template"]}}
+    spec = {
+        "suspend": True,
+        "managedBy": "kueue.x-k8s.io/multikueue",
+        "replicatedJobs": [{"name": "w", "replicas": 2, "template": template}],
+    }
+    meta = {"name": "set", "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "main"}}
+    made = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": meta, "spec": spec}
+    world.manager.server.put(kind.name, made)
+    world.settle()
+
+    there = world.workers["east"].get(kind.name, "ns/set")
+    assert there is not None
+    assert not there["spec"]["suspend"]
+    ended = {"type": "Completed", "status": "True", "message": "all jobs completed"}
+    world.workers["east"].server.put(kind.name, {**there, "status": {"conditions": [ended]}})
+    world.settle()
+    here = world.manager.get(kind.name, "ns/set")
+    assert here is not None
+    assert here["status"] == {"conditions": [ended]}
+    assert world.workers["east"].get(kind.name, "ns/set") is None
+
+
+def test_a_check_that_becomes_known_after_its_workloads_is_looked_after() -> None:
+    world = World3()
+    server = world.manager.server
+    check = server.objects["AdmissionCheck", "multi"]
+    server.put("AdmissionCheck", {**check, "spec": {**check["spec"], "controllerName": "example.com/other"}})
+    world.settle()
+    world.submit("train")
+    assert world.runs_on() == []
+
+    server.put("AdmissionCheck", {**server.objects["AdmissionCheck", "multi"], "spec": check["spec"]})
+    world.settle()
+    assert len(world.runs_on()) == 1

@@ -165,13 +165,15 @@ class Links:
     """The connections of the manager. `refusing`: writes of these (cluster, kind) never arrive; `silent`: they arrive,
     but their answer does not."""
 
-    def __init__(self, workers: dict[str, Cluster], clock: Callable[[], int], origin: str) -> None:
+    def __init__(
+        self, workers: dict[str, Cluster], clock: Callable[[], int], origin: str, kinds: tuple[JobKind, ...]
+    ) -> None:
         self.workers = workers
         self.clock = clock
         self.cut: set[str] = set()
         self.silent: set[tuple[str, str]] = set()
-        self.followed = {each.kind: each for each in remote_followed(origin, JobSide(lambda _: None).followed).kinds}
-        self.label = f"{origin}"
+        jobs = JobSide(lambda _: None, kinds).followed
+        self.followed = {each.kind: each for each in remote_followed(origin, jobs).kinds}
         self.news: PlacementSide | None = None
         self.told: list[Callable[[], None]] = []
         for name, worker in workers.items():
@@ -237,15 +239,18 @@ class Links:
 
 
 class Manager(Cluster):
-    def __init__(self, server: Server, links: Links, clock: Callable[[], int], placing: Placing) -> None:
+    def __init__(
+        self, server: Server, links: Links, clock: Callable[[], int], placing: Placing, kinds: tuple[JobKind, ...]
+    ) -> None:
         self.links = links
+        self.kinds = kinds
         self.placing = placing
         self.server = server
         self.start(clock)
 
     def start(self, clock: Callable[[], int]) -> None:
         """A new process: it knows what is stored, and connects to whom it reaches."""
-        self.loop = self._loop(clock, (JobSide, self._placement))
+        self.loop = self._loop(clock, (lambda look: JobSide(look, self.kinds), self._placement))
         self.links.news = self.side
         self.links.told.clear()
         for name in self.links.workers:
@@ -253,20 +258,18 @@ class Manager(Cluster):
                 self.links.connect(name)
 
     def _placement(self, look: Look) -> PlacementSide:
-        followed = JobSide(lambda _: None).followed
-        self.side = PlacementSide(
-            look, self.links, zip((BATCH,), followed, strict=True), self.placing, self.links.clock
-        )
+        pairs = zip(self.kinds, JobSide(lambda _: None, self.kinds).followed, strict=True)
+        self.side = PlacementSide(look, self.links, pairs, self.placing, self.links.clock)
         return self.side
 
 
 class World3:
     """The three of them, and the time. `settle` lets everybody act until nothing happens."""
 
-    def __init__(self, placing: Placing | None = None) -> None:
+    def __init__(self, placing: Placing | None = None, kinds: tuple[JobKind, ...] = (BATCH,)) -> None:
         self.now = START
         placing = placing or Placing()
-        self.workers = {name: Cluster(Server(), self.clock) for name in ("east", "west")}
+        self.workers = {name: Cluster(Server(), self.clock, kinds) for name in ("east", "west")}
         for worker in self.workers.values():
             queues(worker.server)
         server = Server()
@@ -276,8 +279,8 @@ class World3:
         server.put("MultiKueueConfig", {"metadata": {"name": "all"}, "spec": {"clusters": ["east", "west"]}})
         parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "all"}
         server.put("AdmissionCheck", _check("multi", parameters))
-        self.links = Links(self.workers, self.clock, placing.origin)
-        self.manager = Manager(server, self.links, self.clock, placing)
+        self.links = Links(self.workers, self.clock, placing.origin, kinds)
+        self.manager = Manager(server, self.links, self.clock, placing, kinds)
 
     def clock(self) -> int:
         return self.now

@@ -335,3 +335,11 @@ def test_a_copy_whose_job_is_gone_is_no_copy_for_another() -> None:
     owned = copy(ADMITTED, owners=(Owner("batch/v1", "Job", "work", "u7"),))
 
     assert steps(RESERVED, Worker("east", workload=owned)) == [DeleteClone("east")]
+
+
+def test_what_runs_goes_on_while_its_config_is_missing() -> None:
+    away = Worker("east", configured=False, workload=copy(ADMITTED), job=RemoteJob())
+    group = Group(placed(), placed().check("elsewhere"), MANAGED, (away,), NOW, configured=False)
+
+    assert place(group) == []
+    assert steps(placed(), away) != [], "it is taken out of the config"

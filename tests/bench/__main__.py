@@ -36,7 +36,7 @@ def main() -> int:
             "commands": lambda: commands(folder, options.runs),
             "webhook": lambda: webhook(folder, options.requests),
             "engine": lambda: engine.rows(folder),
-            "admission": lambda: admission.rows(folder),
+            "admission": admission.rows,
         }
         for part in [options.only] if options.only else parts:
             parts[part]()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -17,6 +16,7 @@ from statistics import mean
 
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import KUEUE, install
+from tests.apiserver.processes import Processes
 from tests.bench import starting
 from tests.bench.admission import filled, gauges, offered
 from tests.bench.admission.lines import Group, Line
@@ -24,7 +24,8 @@ from tests.bench.admission.offered import Manifest, Offer
 from tests.bench.admission.player import Creators, Player
 
 QUOTREE = str(Path(sys.executable).with_name("quotree"))
-_LONG = 180.0
+_NAME = "reconciler"
+_LONG = 600.0
 """Seconds after which a row is given up."""
 _SETTLE = 3.0
 """Seconds that statuses and Events may take after the last admission, to be counted as well."""
@@ -34,18 +35,15 @@ _OURS = ("workloads", "events", "clusterqueues", "localqueues", "cohorts", "leas
 
 
 class Process:
-    """`quotree serve reconciler`, as users run it."""
+    """`quotree serve reconciler`, as users run it. It ends with this process, however that ends."""
 
-    def __init__(self, kubeconfig: Path, folder: Path) -> None:
+    def __init__(self, kubeconfig: Path) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="quotree-bench-"))
         self._address = folder / "address.json"
-        self._address.unlink(missing_ok=True)
-        self._log = folder / "reconciler.log"
+        self._running = Processes(folder)
         command = [QUOTREE, "serve", "reconciler", "--port=0", "--lease=default/bench"]
-        command += [f"--kubeconfig={kubeconfig}", f"--address-file={self._address}"]
-        environment = {"PATH": os.environ["PATH"], "HOME": str(folder)}
-        with self._log.open("wb") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
-        self.pid = self.process.pid
+        self._running.start(_NAME, [*command, f"--kubeconfig={kubeconfig}", f"--address-file={self._address}"])
+        self.pid = self._running.pids()[_NAME]
 
     def working(self) -> bool:
         """Whether it knows everything and holds the Lease."""
@@ -58,13 +56,12 @@ class Process:
         """Raises RuntimeError where that does not come about in time, or the process ends."""
         ends = time.monotonic() + _LONG
         while not holds():
-            if self.process.poll() is not None or time.monotonic() > ends:
-                raise RuntimeError(f"waited for {what()}; the log ends: {self._log.read_text()[-3000:]}")
+            if self._running.exit_code(_NAME) is not None or time.monotonic() > ends:
+                raise RuntimeError(f"waited for {what()}; the log ends:\n{self._running.log_tail(_NAME)}")
             time.sleep(0.05)
 
     def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait(30)
+        self._running.stop_all()
 
     def _get(self, path: str) -> str | None:
         if not self._address.exists():
@@ -76,14 +73,14 @@ class Process:
             return None
 
 
-def rows(folder: Path) -> None:
-    """Print all. Files go to `folder`."""
+def rows() -> None:
+    """Print all."""
     print(f"\n{'admission, end to end':44} {'to admit, s':>23} {'':>14} {'requests':>9} {'reconciler':>20}")
     print(
         f"{'':44} {'mean':>7} {'p50':>7} {'p99':>7} {'admissions':>14} {'/s':>5} {'each':>9} {'ms each':>9}"
         f" {'cpu s':>6} {'MiB':>6}"
     )
-    for offer in (  # x
+    for offer in (
         offered.that_fit(30, 2_000, waiting=True),
         offered.that_fit(30, 2_000, waiting=False),
         offered.that_fit(30, 2_000, waiting=False, rate=100),
@@ -92,11 +89,11 @@ def rows(folder: Path) -> None:
         offered.that_fit(1_000, 2_000, waiting=True),
     ):
         with ControlPlane() as server:
-            _row(server, offer, folder)
-    _start(folder, 10_000, 50_000)
+            _row(server, offer)
+    _start(10_000, 50_000)
 
 
-def _start(folder: Path, queues: int, workloads: int) -> None:
+def _start(queues: int, workloads: int) -> None:
     """From the start of the process on: when it knows all, and what an admission costs among so many."""
     with ControlPlane() as server:
         install(server)
@@ -104,7 +101,7 @@ def _start(folder: Path, queues: int, workloads: int) -> None:
         filled.fill(server.etcd_url, starting.manifests(queues, workloads))
         _until_calm(server)
         began = time.monotonic()
-        with reconciling(server.kubeconfig, folder) as running:
+        with reconciling(server.kubeconfig) as running:
             running.until(running.ready, lambda: "it to know all")
             ready, cpu = time.monotonic() - began, gauges.cpu_seconds(running.pid)
             peak = gauges.peak_mib(running.pid)
@@ -128,13 +125,13 @@ def _until_calm(server: ControlPlane) -> None:
             return
 
 
-def _row(server: ControlPlane, offer: Offer, folder: Path) -> None:
+def _row(server: ControlPlane, offer: Offer) -> None:
     install(server)
     _make(server.kubeconfig, offer.nodes)
     created, sent = _created(server, offer) if offer.waiting else ({}, Counter[Group]())
     with Line(server.kubeconfig) as line, Player(server.kubeconfig, offer.jobs) as player:
         before = gauges.requests(line)
-        with reconciling(server.kubeconfig, folder) as running:
+        with reconciling(server.kubeconfig) as running:
             if not offer.waiting:
                 running.until(running.working, lambda: "it to begin")
                 created, sent = _created(server, offer)
@@ -171,8 +168,8 @@ def _print(
 
 
 @contextmanager
-def reconciling(kubeconfig: Path, folder: Path) -> Iterator[Process]:
-    process = Process(kubeconfig, folder)
+def reconciling(kubeconfig: Path) -> Iterator[Process]:
+    process = Process(kubeconfig)
     try:
         yield process
     finally:

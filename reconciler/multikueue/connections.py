@@ -162,14 +162,14 @@ class Connections:
     def write(self, cluster: str, key: Key, action: Action) -> None:
         worker = self.workers.get(cluster)
         if worker is None or worker.line is None or worker.state != "connected":
-            self._fail_later(cluster, {key: action})
+            self._fail_later(cluster, {key: action}, sent=False)
         else:
             worker.pending[key] = action
             worker.line.write(key, action)
 
-    def _fail_later(self, cluster: str, pending: Mapping[Key, Action]) -> None:
-        """Outcomes are never told within the call that asked."""
-        error = Unreachable(cluster, "it is not connected", "it is tried again once it is", sent=False)
+    def _fail_later(self, cluster: str, pending: Mapping[Key, Action], *, sent: bool) -> None:
+        """Outcomes are never told within the call that asked. `sent`: it may have been carried out."""
+        error = Unreachable(cluster, "it is not connected", "it is tried again once it is", sent=sent)
         failures = [Failed(key, action, error) for key, action in pending.items()]
 
         def tell() -> None:
@@ -243,7 +243,7 @@ class Connections:
         if line is not None:
             worker.heard_at = max(worker.heard_at, line.heard_at)
             line.close()
-        self._fail_later(worker.name, pending)
+        self._fail_later(worker.name, pending, sent=True)
 
     def _set(self, worker: Worker, state: ConnectionState, reason: str, message: str) -> None:
         worker.state, worker.reason, worker.message = state, reason, message

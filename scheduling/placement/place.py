@@ -33,7 +33,7 @@ from scheduling.placement.decisions import (
 )
 from scheduling.placement.dispatch import dispatch
 from scheduling.placement.gates import open_gates
-from scheduling.placement.group import Group, Worker
+from scheduling.placement.group import Group, Worker, placed_on
 from scheduling.placement.leaving import barred, leaves_here, remove, remove_all
 from scheduling.status.checks import PENDING, READY, REJECTED, RETRY
 
@@ -256,6 +256,8 @@ class _Placement:
                 return self._retry(f'The job was deleted on worker cluster "{winner.name}"')
             return [*remove(winner), Unplace()] if winner.taken else [CreateJob(winner.name)]
         steps: list[Decision] = []
+        if placed_on(self.local) != winner.name:  # another manager has placed it
+            steps.append(Place(winner.name))
         message = admitted_on(winner.name)
         state = PENDING if self.stays_pending else READY
         check = self.group.check

@@ -185,6 +185,9 @@ def test_every_write_has_one_outcome_also_where_the_line_breaks_under_it(world: 
     world.tell(Written(other, DELETE, {}), line=0)
     outcomes = [each[2] for each in world.told if each[0] == "outcome"]
     assert [(type(each), each.key) for each in outcomes] == [(Written, KEY), (Failed, other)]
+    (lost,) = (each.error for each in outcomes if isinstance(each, Failed))
+    assert isinstance(lost, Unreachable)
+    assert lost.sent, "it may have been carried out"
     assert isinstance(outcomes[1].error, Unreachable)
 
 

@@ -343,3 +343,12 @@ def test_what_runs_goes_on_while_its_config_is_missing() -> None:
 
     assert place(group) == []
     assert steps(placed(), away) != [], "it is taken out of the config"
+
+
+def test_what_another_manager_has_placed_is_noted() -> None:
+    """Kueue keeps no such note."""
+    local = replace(placed(), conditions=RESERVED.conditions)
+    east = Worker("east", workload=copy(ADMITTED), job=RemoteJob())
+
+    assert steps(local, east) == [Place("east")]
+    assert steps(applied(local, "elsewhere", Place("east"), NOW), east) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any, Self
@@ -15,6 +16,8 @@ from cluster.endpoint import from_kubeconfig
 Group = tuple[str, str]
 """Verb and resource with its subresource, as the API server's metrics name them."""
 MERGE = "application/merge-patch+json"
+_STALE = 20.0
+"""Seconds after which a connection is not used again: the API server closes those that are idle for long."""
 
 
 class Line:
@@ -25,11 +28,11 @@ class Line:
         endpoint = from_kubeconfig(None, str(kubeconfig))
         where = urlsplit(endpoint.url)
         self._connection = http.client.HTTPSConnection(where.hostname or "", where.port, context=endpoint.tls)
+        self._used = 0.0
         self._headers = {"Authorization": endpoint.authorization() or ""}
 
     def __enter__(self) -> Self:
-        self._connection.connect()
-        self._connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._connect()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -37,11 +40,20 @@ class Line:
 
     def send(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> tuple[int, bytes]:
         """Status and body."""
+        if time.monotonic() > self._used + _STALE:
+            self._connect()
         self.sent[method, resource_of(path)] += 1
         content = None if body is None else json.dumps(body)
         self._connection.request(method, path, content, {**self._headers, "Content-Type": kind})
         answer = self._connection.getresponse()
+        self._used = time.monotonic()
         return answer.status, answer.read()
+
+    def _connect(self) -> None:
+        self._connection.close()
+        self._connection.connect()
+        self._connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._used = time.monotonic()
 
     def create(self, path: str, body: Any) -> None:
         """Raises RuntimeError where it is not taken."""

@@ -97,15 +97,16 @@ def _start(queues: int, workloads: int) -> None:
     """From the start of the process on: when it knows all, and what an admission costs among so many."""
     with ControlPlane() as server:
         install(server)
+        login = server.kubeconfig
         server.kubectl("create", "namespace", "team")
         filled.fill(server.etcd_url, starting.manifests(queues, workloads))
         _until_calm(server)
         began = time.monotonic()
-        with reconciling(server.kubeconfig) as running:
+        with reconciling(login) as running:
             running.until(running.ready, lambda: "it to know all")
             ready, cpu = time.monotonic() - began, gauges.cpu_seconds(running.pid)
             peak = gauges.peak_mib(running.pid)
-            with Line(server.kubeconfig) as line:
+            with Line(login) as line:
                 before = gauges.requests(line)["PATCH", "workloads/status"]
                 time.sleep(_WORK)
                 count = gauges.requests(line)["PATCH", "workloads/status"] - before
@@ -127,14 +128,15 @@ def _until_calm(server: ControlPlane) -> None:
 
 def _row(server: ControlPlane, offer: Offer) -> None:
     install(server)
-    _make(server.kubeconfig, offer.nodes)
-    created, sent = _created(server, offer) if offer.waiting else ({}, Counter[Group]())
-    with Line(server.kubeconfig) as line, Player(server.kubeconfig, offer.jobs) as player:
+    login = server.kubeconfig  # each look writes the file anew
+    _make(login, offer.nodes)
+    created, sent = _created(login, offer) if offer.waiting else ({}, Counter[Group]())
+    with Line(login) as line, Player(login, offer.jobs) as player:
         before = gauges.requests(line)
-        with reconciling(server.kubeconfig) as running:
+        with reconciling(login) as running:
             if not offer.waiting:
                 running.until(running.working, lambda: "it to begin")
-                created, sent = _created(server, offer)
+                created, sent = _created(login, offer)
             done = player.finished if offer.finishing else player.admitted
             running.until(lambda: len(done) == len(offer.jobs), lambda: f"{len(done)} of {offer.title}")
             time.sleep(_SETTLE)
@@ -143,8 +145,8 @@ def _row(server: ControlPlane, offer: Offer) -> None:
     _print(offer, player, created, requests if offer.waiting else requests - sent, cpu, memory)
 
 
-def _created(server: ControlPlane, offer: Offer) -> tuple[dict[str, float], Counter[Group]]:
-    return Creators(server.kubeconfig, offer.jobs, time.time() + 1.0).done()
+def _created(login: Path, offer: Offer) -> tuple[dict[str, float], Counter[Group]]:
+    return Creators(login, offer.jobs, time.time() + 1.0).done()
 
 
 def _print(

@@ -13,7 +13,7 @@ from cli.exits import OutOfReach
 from cli.given import Unreadable, gather
 from policies.configuration import YuniKornSettings
 from policies.dialects import core, kueue, volcano
-from policies.dialects.kueue_kinds import ADMISSION_CHECK
+from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
 from policies.dialects.reading import Manifest, identity
 from policies.forest import Forest
 from policies.objects import Ref
@@ -27,6 +27,8 @@ DECLARED = (
     kueue.LOCAL_QUEUE,
     kueue.RESOURCE_FLAVOR,
     ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
     volcano.QUEUE,
     core.NAMESPACE,
 )

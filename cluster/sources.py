@@ -10,7 +10,7 @@ from cluster.resource import CONFIG_MAPS, NAMESPACES, PODS, PRIORITY_CLASSES, Re
 from cluster.stream import Manifest
 from policies.configuration import YuniKornSettings
 from policies.dialects import core, kueue, read, volcano, yunikorn
-from policies.dialects.kueue_kinds import ADMISSION_CHECK
+from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.reading import identity, mapping, metadata
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, refs
@@ -29,6 +29,8 @@ FOLLOWED: Mapping[GroupKind, tuple[Resource, ...]] = {
     kueue.LOCAL_QUEUE: _kueue("localqueues", "v1beta2", "v1beta1", namespaced=True),
     kueue.RESOURCE_FLAVOR: _kueue("resourceflavors", "v1beta2", "v1beta1"),
     ADMISSION_CHECK: _kueue("admissionchecks", "v1beta2", "v1beta1"),
+    MULTIKUEUE_CONFIG: _kueue("multikueueconfigs", "v1beta2", "v1beta1"),
+    MULTIKUEUE_CLUSTER: _kueue("multikueueclusters", "v1beta2", "v1beta1"),
     volcano.QUEUE: (Resource(volcano.GROUP, "v1beta1", "queues", namespaced=False),),
     volcano.POD_GROUP: (Resource(volcano.GROUP, "v1beta1", "podgroups", namespaced=True),),
     volcano.JOB: (Resource(volcano.JOB.group, "v1alpha1", "jobs", namespaced=True),),

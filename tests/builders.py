@@ -16,7 +16,7 @@ from typing import Any
 
 from policies.configuration import Configuration
 from policies.dialects import core, kueue, read, volcano
-from policies.dialects.kueue_kinds import ADMISSION_CHECK
+from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
 from policies.forest import Forest
 from policies.objects import GroupKind, KubeObject, Ref
 from policies.proposal import Change, Proposal, propose
@@ -29,6 +29,8 @@ EVERYTHING: tuple[GroupKind, ...] = (
     kueue.WORKLOAD,
     kueue.RESOURCE_FLAVOR,
     ADMISSION_CHECK,
+    MULTIKUEUE_CONFIG,
+    MULTIKUEUE_CLUSTER,
     volcano.QUEUE,
     volcano.POD_GROUP,
     volcano.JOB,

@@ -1,10 +1,12 @@
 """Kueue's kinds that say how workloads are checked, placed and ordered.
 
-Of an AdmissionCheck it counts who runs it; of the others only the structure is judged.
+Of an AdmissionCheck it counts who runs it and which object it names for that, of MultiKueue's kinds who is named; of
+the others only the structure is judged.
 """
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -15,9 +17,10 @@ from policies.dialects.kueue_kinds import (
     PROVISIONING_REQUEST_CONFIG,
     TOPOLOGY,
     WORKLOAD_PRIORITY_CLASS,
+    multikueue_cluster_ref,
 )
-from policies.dialects.reading import Manifest, Reader, identity, mapping, text
-from policies.objects import GroupKind, KubeObject
+from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, text
+from policies.objects import GroupKind, KubeObject, Ref
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +35,38 @@ PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionCheck(KubeObject):
-    """`controller` runs it; empty where that cannot be read."""
+    """`controller` runs it; empty where that cannot be read. `parameters`: the object that it names for that."""
 
     controller: str = ""
+    parameters: Ref | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiKueueConfig(KubeObject):
+    """`clusters` are named in their order."""
+
+    clusters: tuple[str, ...] = ()
+
+    def uses(self) -> frozenset[Ref]:
+        return frozenset(map(multikueue_cluster_ref, self.clusters))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiKueueCluster(KubeObject):
+    """`kind` of its source: Secret, Path or ClusterProfile; empty where that cannot be read. `field` is the path of
+    `location`, the source's name or file."""
+
+    kind: str = ""
+    location: str = ""
+    field: str = ""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The same for any two that are reached in the same way, however their paths are written."""
+        return self.kind, posixpath.normpath(self.location) if self.kind == PATH else self.location
+
+
+PATH, SECRET, PROFILE = "Path", "Secret", "ClusterProfile"
 
 
 def _read_admission_check(manifest: Manifest) -> AdmissionCheck:
@@ -42,6 +74,44 @@ def _read_admission_check(manifest: Manifest) -> AdmissionCheck:
         ref=identity(manifest, ADMISSION_CHECK, namespaced=False),
         api_version=str(manifest.get("apiVersion")),
         controller=text(mapping(manifest.get("spec")).get("controllerName")) or "",
+        parameters=_parameters(mapping(mapping(manifest.get("spec")).get("parameters"))),
+        defects=Reader(manifest).defects(),
+    )
+
+
+def _parameters(named: Mapping[str, object]) -> Ref | None:
+    group, kind, name = (text(named.get(key)) or "" for key in ("apiGroup", "kind", "name"))
+    return Ref(group, kind, "", name) if name else None
+
+
+def _read_config(manifest: Manifest) -> MultiKueueConfig:
+    clusters = listing(mapping(manifest.get("spec")).get("clusters"))
+    return MultiKueueConfig(
+        ref=identity(manifest, MULTIKUEUE_CONFIG, namespaced=False),
+        api_version=str(manifest.get("apiVersion")),
+        clusters=tuple(text(name) or "" for name in clusters),
+        defects=Reader(manifest).defects(),
+    )
+
+
+def _read_cluster(manifest: Manifest) -> MultiKueueCluster:
+    """v1beta1 has the source in spec itself."""
+    spec, at = mapping(manifest.get("spec")), "spec"
+    if "clusterSource" in spec:
+        spec, at = mapping(spec.get("clusterSource")), "spec.clusterSource"
+    config, profile = mapping(spec.get("kubeConfig")), mapping(spec.get("clusterProfileRef"))
+    kind, location, field = "", "", at
+    if config:
+        kind = PATH if config.get("locationType") == PATH else SECRET
+        location, field = text(config.get("location")) or "", f"{at}.kubeConfig.location"
+    elif profile:
+        kind, location, field = PROFILE, text(profile.get("name")) or "", f"{at}.clusterProfileRef.name"
+    return MultiKueueCluster(
+        ref=identity(manifest, MULTIKUEUE_CLUSTER, namespaced=False),
+        api_version=str(manifest.get("apiVersion")),
+        kind=kind,
+        location=location,
+        field=field,
         defects=Reader(manifest).defects(),
     )
 
@@ -59,11 +129,11 @@ def _reader(kind: GroupKind) -> Callable[[Manifest], Setting]:
 
 READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject]] = {
     ADMISSION_CHECK: _read_admission_check,
+    MULTIKUEUE_CONFIG: _read_config,
+    MULTIKUEUE_CLUSTER: _read_cluster,
     **{
         kind: _reader(kind)
         for kind in (
-            MULTIKUEUE_CLUSTER,
-            MULTIKUEUE_CONFIG,
             PROVISIONING_REQUEST_CONFIG,
             TOPOLOGY,
             WORKLOAD_PRIORITY_CLASS,

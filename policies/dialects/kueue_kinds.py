@@ -27,6 +27,14 @@ def admission_check_ref(name: str) -> Ref:
     return Ref(*ADMISSION_CHECK, "", name)
 
 
+def multikueue_config_ref(name: str) -> Ref:
+    return Ref(*MULTIKUEUE_CONFIG, "", name)
+
+
+def multikueue_cluster_ref(name: str) -> Ref:
+    return Ref(*MULTIKUEUE_CLUSTER, "", name)
+
+
 def resource_flavor_ref(name: str) -> Ref:
     return Ref(*RESOURCE_FLAVOR, "", name)
 

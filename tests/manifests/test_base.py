@@ -34,6 +34,8 @@ TREES = {
     "clusterqueues",
     "resourceflavors",
     "admissionchecks",
+    "multikueueconfigs",
+    "multikueueclusters",
     "localqueues",
     "queues",
     "namespaces",

@@ -45,7 +45,7 @@ LEADS = b"is held"
 """What the log says then."""
 QUEUES = ("storm-a", "storm-b", "storm-c", "storm-d")
 COHORTS = {"storm-left": "storm-top", "storm-right": "storm-top", "storm-top": ""}
-MOST_WORKLOADS = 40
+MOST_WAITING = 20
 ROOT = Path(__file__).parents[2]
 
 
@@ -160,11 +160,15 @@ class Load:
         return found
 
     def _submit(self) -> None:
-        waiting = [each for each in self.workloads() if not holds(each, "Finished")]
-        for manifest in self.workloads():
+        """Some more; of those that are too many some are given up, since not all of them ever fit."""
+        there = self.workloads()
+        for manifest in there:
             if holds(manifest, "Finished"):
                 self._delete(manifest)
-        for _ in range(self.chance.randint(1, 3) if len(waiting) < MOST_WORKLOADS else 0):
+        waiting = [each for each in there if not holds(each, "Finished") and not holds_quota(each)]
+        for manifest in self.chance.sample(waiting, max(0, len(waiting) - MOST_WAITING)):
+            self._delete(manifest)
+        for _ in range(self.chance.randint(1, 3)):
             self.made += 1
             cpus, priority = str(self.chance.randint(1, 5)), self.chance.choice((0, 0, 0, 100))
             made = workload(f"w{self.made}", cpus, priority, self.chance.choice(QUEUES))
@@ -257,7 +261,7 @@ def storm(load: Load, reconciler: Killed, seconds: float) -> None:
         if time.monotonic() > began + life and (led or life < BEGINNING):
             reconciler.again()
             began, led = time.monotonic(), False
-            life = load.chance.uniform(0.0, BEGINNING if load.chance.random() < 0.2 else 5.0)
+            life = load.chance.uniform(0.0, BEGINNING if load.chance.random() < 0.2 else 8.0)
 
 
 def rest(load: Load) -> list[str]:

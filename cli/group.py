@@ -18,6 +18,7 @@ _COMMANDS = {
     "simulate": "Play queues and work from files: who is admitted, who gives way, who waits and why.",
     "why": "Explain why a workload waits.",
     "pending": "List who waits at a queue, in which place, and why.",
+    "clusters": "List the clusters that work is sent to: connection, and what runs there.",
     "tree": "Draw the quota trees of manifests or of a cluster.",
     "explain": "Print the page of a rule.",
     "rules": "List the rules.",

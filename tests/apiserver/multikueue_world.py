@@ -22,6 +22,7 @@ from tests.apiserver.guard import QUOTREE, ROOT
 from tests.apiserver.harness import ApiError, ControlPlane
 from tests.apiserver.kueue_world import KUEUE, install, kueue, queue, served
 from tests.apiserver.partition import Partition
+from tests.apiserver.test_job_kinds import JOB_SET, definition
 from tests.waiting import eventually
 
 SYSTEM = "quotree-system"
@@ -35,6 +36,7 @@ LOST_TIMEOUT = 8
 CONFIGURATION: dict[str, Any] = {
     "apiVersion": "config.kueue.x-k8s.io/v1beta2",
     "kind": "Configuration",
+    "integrations": {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset"]},
     "leaderElection": {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "300ms"},
 }
 MANAGING = {"multiKueue": {"workerLostTimeout": f"{LOST_TIMEOUT}s", "gcInterval": "2s"}}
@@ -157,6 +159,8 @@ class Cluster:
 def path(kind: str, namespace: str) -> str:
     if kind == "Job":
         return JOBS.format(namespace)
+    if kind == "JobSet":
+        return f"/apis/{JOB_SET.version}/namespaces/{namespace}/jobsets"
     if kind in ("Namespace", "Secret", "Event", "Pod"):
         return "/api/v1/namespaces" if kind == "Namespace" else f"/api/v1/namespaces/{namespace}/{kind.lower()}s"
     if kind == "Lease":
@@ -292,8 +296,9 @@ class World:
         for cluster in self.workers.values():
             cluster.thaw()
             cluster.partition.turn("open")
-        for job in self.manager.names("Job"):
-            self.manager.delete("Job", job)
+        for kind in ("Job", "JobSet"):
+            for job in self.manager.names(kind):
+                self.manager.delete(kind, job)
         for worker in self.workers:
             self.quota(worker, "4")
         eventually(self.connected, self.logs, 60)
@@ -306,7 +311,7 @@ class World:
         return not any(self._left().values())
 
     def _left(self) -> dict[str, list[str]]:
-        return {each.name: each.names("Job") + each.names("Workload") for each in self.clusters}
+        return {each.name: each.names("Job") + each.names("JobSet") + each.names("Workload") for each in self.clusters}
 
 
 @contextmanager
@@ -341,6 +346,7 @@ def three_clusters(folder: Path, *, controller_manager: bool = True) -> Iterator
 
 def _install(server: ControlPlane) -> None:
     install(server)
+    server.kubectl("apply", "-f", "-", input=yaml.safe_dump(definition(JOB_SET)))
     everything = server.kubectl("kustomize", str(ROOT / "manifests" / "with-reconciler")).stdout
     kinds = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
     things = [thing for thing in yaml.safe_load_all(everything) if thing["kind"] in kinds]

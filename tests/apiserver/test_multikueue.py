@@ -14,8 +14,10 @@ from tests.apiserver.kueue_world import kueue
 from tests.apiserver.multikueue_observer import Observer
 from tests.apiserver.multikueue_storm import Storm
 from tests.apiserver.multikueue_world import LOST_TIMEOUT, World, conditions, three_clusters, wait_out
+from tests.apiserver.test_job_kinds import JOB_SET
 from tests.waiting import eventually
 
+NOW = "2026-01-01T00:00:00Z"
 PLACEMENTS = int(os.environ.get("SOAK_PLACEMENTS", "0"))
 """How many the random faults go on for (`make soak-multikueue`); 0: a few, as in CI, and kills at every second step."""
 
@@ -221,6 +223,45 @@ def find(world: World, worker: str, how: Any) -> None:
         world.workers[worker].thaw()
     else:
         world.workers[worker].partition.turn("open")
+
+
+def test_a_job_set_goes_the_whole_way(world: World) -> None:
+    meta = {"name": "set", "labels": {"kueue.x-k8s.io/queue-name": "main"}}
+    spec = {**JOB_SET.spec, "suspend": True, "managedBy": "kueue.x-k8s.io/multikueue"}
+    world.manager.put({"apiVersion": JOB_SET.version, "kind": "JobSet", "metadata": meta, "spec": spec})
+    where = world.workers[str(eventually(lambda: world.placed("set"), lambda: told(world, "set")))]
+    eventually(lambda: not (where.get("JobSet", "set") or {"spec": {"suspend": True}})["spec"]["suspend"], world.logs)
+    where.patch("JobSet", "set", {"status": JOB_SET.running}, sub="/status")
+
+    def arrived() -> bool:
+        return bool((world.manager.get("JobSet", "set") or {}).get("status") == JOB_SET.running)
+
+    eventually(arrived, lambda: told(world, "set"))
+    where.patch("JobSet", "set", {"status": JOB_SET.done}, sub="/status")
+    eventually(lambda: finished(world, "set") == ("True", "Succeeded"), lambda: told(world, "set"))
+    eventually(lambda: not where.names("JobSet") and not where.names("Workload"), world.logs)
+
+
+def test_a_worker_whose_queue_asks_for_new_nodes_admits_when_it_has_them(world: World) -> None:
+    world.quota("one", "0")
+    two = world.workers["two"]
+    two.put(kueue("AdmissionCheck", "new-nodes", {"controllerName": "kueue.x-k8s.io/provisioning-request"}))
+    active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": NOW}
+    two.patch("AdmissionCheck", "new-nodes", {"status": {"conditions": [active]}}, sub="/status")
+    asked = {"admissionChecks": [{"name": "new-nodes"}]}
+    two.patch("ClusterQueue", "team", {"spec": {"admissionChecksStrategy": asked}})
+    try:
+        world.submit("patient")
+        name = str(eventually(lambda: (world.workload("patient") or {}).get("metadata", {}).get("name")))
+        eventually(lambda: "QuotaReserved" in conditions(two.get("Workload", name)), lambda: told(world, "patient"))
+        wait_out(2)
+        assert (world.placed("patient"), check(world, "patient")[0]) == ("", "Pending")
+        ready = {"name": "new-nodes", "state": "Ready", "message": "", "lastTransitionTime": NOW}
+        two.patch("Workload", name, {"status": {"admissionChecks": [ready]}}, sub="/status")
+        assert world.runs("patient") == "two"
+    finally:
+        two.patch("ClusterQueue", "team", {"spec": {"admissionChecksStrategy": None}})
+        two.delete("AdmissionCheck", "new-nodes")
 
 
 @pytest.fixture

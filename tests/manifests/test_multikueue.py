@@ -7,24 +7,25 @@ from typing import Any
 
 import yaml
 
+from reconciler.jobs.kinds import SHIPPED
 from reconciler.multikueue.clusters_side import CHECKS
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
 from reconciler.multikueue.remote import remote_followed
 from tests.manifests.test_reconciler import OBJECTS, allowed, only
 
 NAME = "quotree-reconciler-multikueue"
+JOBS = tuple(kind.resource for kind in SHIPPED.values())
 WORKER: list[dict[str, Any]] = list(
     yaml.safe_load_all((Path(__file__).parents[2] / "manifests" / "multikueue-worker" / "rbac.yaml").read_text())
 )
 
 
-def test_at_home_it_may_follow_what_it_follows_and_write_conditions_alone() -> None:
+def test_at_home_it_may_follow_what_it_follows_and_write_statuses_alone() -> None:
     role = only("ClusterRole", NAME)
 
     assert allowed(role, "list") == {(each.resource.group, each.resource.plural) for each in (CLUSTERS, CONFIGS)}
-    assert allowed(role, "patch") == {
-        (each.resource.group, f"{each.resource.plural}/status") for each in (CLUSTERS, CHECKS)
-    }
+    written = (*(each.resource for each in (CLUSTERS, CHECKS)), *JOBS)
+    assert allowed(role, "patch") == {(each.group, f"{each.plural}/status") for each in written}
 
 
 def test_it_reads_secrets_of_its_own_namespace_alone_and_writes_none() -> None:
@@ -40,14 +41,10 @@ def test_on_a_worker_it_may_follow_what_it_follows_there_and_nothing_else() -> N
     (role,) = [thing for thing in WORKER if thing["kind"] == "ClusterRole"]
     kinds = {(each.resource.group, each.resource.plural) for each in remote_followed("o", ()).kinds}
 
-    assert allowed(role, "list") == {*kinds, ("batch", "jobs")}
-    assert (
-        allowed(role, "create")
-        == allowed(role, "delete")
-        == {
-            ("batch", "jobs"),
-            ("kueue.x-k8s.io", "workloads"),
-        }
-    )
+    jobs = {(each.group, each.plural) for each in JOBS}
+    made = {("kueue.x-k8s.io", "workloads"), *jobs}
+
+    assert allowed(role, "list") == kinds | jobs
+    assert (allowed(role, "create"), allowed(role, "delete")) == (made, made)
     assert "secrets" not in str(role)
     assert "*" not in str(role)

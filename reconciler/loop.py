@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from cluster.actions import Action, Delete, Patch
-from cluster.errors import Conflict, NotFound
+from cluster.actions import Action
 from reconciler.alarms import Alarms
 from reconciler.call import Call
 from reconciler.feed import FOLLOWED, Followed, Key, Listed, Seen, Surroundings, by_kind, ignore
@@ -23,13 +22,12 @@ from reconciler.known import Known
 from reconciler.managed_jobs import ManagedJobs, Selection
 from reconciler.neighbourhood import concerned, lifecycle_of
 from reconciler.pace import Pace
-from reconciler.patches import ADMISSION_MANAGER, alike, spec_patch, status_patch
-from reconciler.retries import Retries, refused
+from reconciler.retries import Retries
 from reconciler.side import MakeSide, Side
 from reconciler.status_side import StatusSide
 from reconciler.succession import Succession
 from reconciler.teller import Teller
-from reconciler.versions import older
+from reconciler.under_way import EVENT, WORKLOAD, UnderWay
 from reconciler.witness import Nobody, Witness
 from reconciler.writer import Failed, Outcome, Read, Round, Written
 from scheduling.cycle.engine import Engine
@@ -44,7 +42,6 @@ from scheduling.world.world import World
 log = logging.getLogger(__name__)
 
 _CYCLES = 100  # in one round; then the inbox is looked at again
-WORKLOAD, EVENT = "Workload", "Event"
 Message: TypeAlias = Seen | Listed | Outcome | Call
 
 
@@ -80,9 +77,6 @@ class Loop:
         self.followed: dict[str, Followed] = {**by_kind(self._all()), **by_kind()}
         self.teller = Teller()
         self.statuses = StatusSide(self.world, self.known.aside, self.teller)
-        self.flying: set[Key] = set()
-        self.sent: dict[str, Workload] = {}
-        self.wanted: dict[str, Workload] = {}
         self.dirty: dict[str, None] = {}
         self.alarms = Alarms()
         self.surroundings = Surroundings()
@@ -90,8 +84,24 @@ class Loop:
         self.retries = Retries(self.clock)
         self.pace = Pace()
         self.unfinished = False
+        self.under_way = self._under_way()
         self.succession = Succession(
-            self.world, self._read_anew if self.relist else None, self.inherits, self._stored, self._fly
+            self.world, self._read_anew if self.relist else None, self.inherits, self._stored, self.under_way.fly
+        )
+
+    def _under_way(self) -> UnderWay:
+        return UnderWay(
+            self.write,
+            self.read,
+            self._keep,
+            self._see,
+            self._over,
+            self.known,
+            self.followed,
+            self.alarms,
+            self.retries,
+            self.statuses,
+            self.stats,
         )
 
     def _all(self) -> tuple[Followed, ...]:
@@ -108,7 +118,7 @@ class Loop:
         with self.pace:
             if self._may_act():
                 self.retries.again()
-                if self.succession.over(self.flying):
+                if self.succession.over(self.under_way.flying):
                     self._act(self._now())
         self.witness.passed(self._now(), self.pace.took)
 
@@ -151,11 +161,11 @@ class Loop:
                 for seen in self.known.replaced(message):
                     self._see(seen)
             case Written():
-                self._written(message)
+                self.under_way.written(message)
             case Read():
-                self._answered(self.followed[message.key[0]].seen(message.manifest, self.known.get))
+                self.under_way.answered(self.followed[message.key[0]].seen(message.manifest, self.known.get))
             case Failed():
-                self._failed(message)
+                self.under_way.failed(message)
             case Call():
                 message.run()
 
@@ -190,17 +200,9 @@ class Loop:
             side.see(seen)
         self.witness.changed(self._now())
 
-    def _answered(self, seen: Seen) -> None:
-        """What a request of ours brought."""
-        if self.known.tells_news(seen):
-            self._see(seen)
-        self._finish(seen.key)
-
-    def _finish(self, key: Key) -> None:
+    def _over(self, key: Key) -> None:
         """The write that was under way is over; the world goes by the stored object again."""
-        self.flying.discard(key)
         if key[0] == WORKLOAD:
-            self.sent.pop(key[1], None)
             self._enter(key[1])
 
     def _renew_jobs(self) -> None:
@@ -224,9 +226,9 @@ class Loop:
         self.dirty[name] = None
         for side in self.beside:
             side.touch(name)
-        if name in self.sent:
+        if name in self.under_way.sent:
             return
-        self.wanted.pop(name, None)
+        self.under_way.wanted.pop(name, None)
         seen = self._stored(name)
         if seen is None:
             self.dirty.pop(name)
@@ -238,65 +240,6 @@ class Loop:
             self.world.queues.drop(name)
         if alarm := next_moment(workload, self.waiting):
             self.alarms.set(alarm, (WORKLOAD, name))
-
-    # --- what came of writes
-
-    def _written(self, outcome: Written) -> None:
-        self.stats.written += 1
-        kind, name = outcome.key
-        if kind == EVENT:
-            return
-        self.retries.succeeded(outcome.key)
-        if isinstance(outcome.action, Delete):
-            self._finish(outcome.key)  # the watch tells when it is gone
-            return
-        seen = self.followed[kind].seen(outcome.manifest, self.known.get)
-        self.statuses.written(outcome.action, seen)
-        before = self.known.get(seen.key)
-        if kind == WORKLOAD and before is not None and not older(seen.version, before.version):
-            expected, wanted = self.sent.get(name), self.wanted.get(name)
-            if wanted is not None and expected is not None and alike(seen.value, expected):
-                self._keep(seen)
-                del self.sent[name], self.wanted[name]
-                if self._submit(wanted):
-                    return
-        self._answered(seen)
-
-    def _failed(self, outcome: Failed) -> None:
-        """Nothing is lost: what may have been carried out is asked again until the API server says what is.
-
-        Meanwhile quota that was given stays given. Since each write is bound to a version, asking twice writes once,
-        and after a conflict no copy of it that is still on its way can come through.
-        """
-        self.stats.failed += 1
-        key, action, error = outcome.key, outcome.action, outcome.error
-        if key[0] == EVENT:
-            return  # conditions say the same
-        if isinstance(error, Conflict):
-            self._look(key)
-        elif isinstance(error, NotFound):
-            self._not_found(key, action)
-        elif refused(error):
-            log.warning("%s %s: %s", *key, error)
-            self.alarms.set(self.retries.rest(key), key)
-            self._finish(key)
-        elif action is None:
-            self.retries.pause(error, lambda: self._look(key))
-        else:
-            log.warning("%s %s: %s", *key, error)
-            self.retries.pause(error, lambda: self.write(key, action))
-
-    def _look(self, key: Key) -> None:
-        """Have it read anew."""
-        namespace, _, bare = key[1].rpartition("/")
-        self.read(key, self.followed[key[0]].resource.item(bare, namespace or None))
-
-    def _not_found(self, key: Key, action: Action | None) -> None:
-        """It is gone, unless it is known by now to have come back."""
-        seen = self.known.get(key)
-        if seen is not None and isinstance(action, Patch) and action.resource_version == seen.version:
-            self.known.forget(key)
-        self._finish(key)
 
     # --- what is decided
 
@@ -320,15 +263,10 @@ class Loop:
             self._tell(now)
 
     def _tell(self, now: int) -> None:
-        for key, patch in self.statuses.due(self._busy, now):
-            self._fly(key, patch)
+        for key, patch in self.statuses.due(self.under_way.busy, now):
+            self.under_way.fly(key, patch)
         for event in self.teller.due(now):
             self.write((EVENT, event.name), event)
-
-    def _fly(self, key: Key, action: Action) -> None:
-        """Have it written; until that is over nothing else is written of the object."""
-        self.flying.add(key)
-        self.write(key, action)
 
     def _ring(self) -> None:
         """Those whose time has come: for a step, or after a rest for their queue. Also while others write."""
@@ -336,31 +274,26 @@ class Loop:
             seen = self._stored(name) if kind == WORKLOAD else None
             if seen is not None:
                 self.dirty[name] = None
-                if name not in self.sent and not self.retries.resting((kind, name)):
+                if name not in self.under_way.sent and not self.retries.resting((kind, name)):
                     self.world.put_workload(seen.value, self._now())
 
     def _step(self, name: str, now: int) -> None:
         """What the workload's own surroundings ask for."""
         workload = self.world.workloads.get(name)
-        if workload is None or self._busy(WORKLOAD, name):
+        if workload is None or self.under_way.busy(WORKLOAD, name):
             return
         after = lifecycle_of(self.world, workload, now, self.waiting).next(workload)
         if after != workload:
             self.world.put_workload(after, now)
-            self._submit(after)
+            self.under_way.submit(after)
 
     def _turn(self, now: int) -> None:
         """What each side asks for."""
         for side in self.beside:
-            for turn in side.due(self._busy, now):
+            for turn in side.due(self.under_way.busy, now):
                 self.teller.turned(turn, now)
                 if turn.action is not None:
-                    self._fly(turn.key, turn.action)
-
-    def _busy(self, kind: str, name: str) -> bool:
-        """Whether a write of the object is under way, or has to wait."""
-        key = (kind, name)
-        return key in self.flying or (kind == WORKLOAD and name in self.sent) or self.retries.resting(key)
+                    self.under_way.fly(turn.key, turn.action)
 
     def _carry_out(self, decision: Decision, now: int) -> None:
         world = self.world
@@ -368,30 +301,13 @@ class Loop:
             queue = world.state.queues[decision.queue].settings
             given = reserved(world.workloads[decision.workload.key], decision, queue, now)
             world.put_workload(given, now)
-            self._submit(given)
+            self.under_way.submit(given)
         elif isinstance(decision, Preempt):
             self.teller.preempted(decision, now)
-            self._submit(world.workloads[decision.target.key])
+            self.under_way.submit(world.workloads[decision.target.key])
         else:
             before = world.workloads[decision.workload.key]
             after = waiting(before, decision, now, world.counting)
             if after != before:
                 world.put_workload(after, now)
-                self._submit(after)
-
-    def _submit(self, after: Workload) -> bool:
-        """Have the workload written as it should be; behind a write of the same one that is under way.
-
-        Whether there is anything to write.
-        """
-        if after.key in self.sent:
-            self.wanted[after.key] = after
-            return True
-        seen = self._stored(after.key)
-        if seen is None or self._busy(WORKLOAD, after.key):
-            return False  # gone, at rest, or its Job writes: what comes of that is decided on anew
-        patch = spec_patch(seen.value, after) or status_patch(seen.value, after, ADMISSION_MANAGER)
-        if patch is not None:
-            self.sent[after.key] = after
-            self.write((WORKLOAD, after.key), patch)
-        return patch is not None
+                self.under_way.submit(after)

@@ -163,7 +163,9 @@ class Storm:
         manifest = self.api.objects["ClusterQueue", name]
         nominal = self.chance.randint(1, 5)
         quota = manifest["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]
-        if nominal < int(quota["nominalQuota"]) and (self.api.arriving or self.loop.sent or self.loop.wanted):
+        if nominal < int(quota["nominalQuota"]) and (
+            self.api.arriving or self.loop.under_way.sent or self.loop.under_way.wanted
+        ):
             return
         lowered = nominal < int(quota["nominalQuota"])
         quota["nominalQuota"] = str(nominal)
@@ -204,7 +206,7 @@ class Storm:
                     self.rewrite(manifest, lambda each: release(each, self.whole))
             self.now += SECOND
             quiet = not (self.api.arriving or any(self.api.events.values()))
-            if quiet and version == self.api.version and not (self.loop.sent or self.loop.dirty):
+            if quiet and version == self.api.version and not (self.loop.under_way.sent or self.loop.dirty):
                 self.now += LONG
                 self.loop.round(0)
                 if not self.api.arriving:
@@ -236,7 +238,7 @@ class Storm:
 
     def check_rest(self) -> None:
         loop = self.loop
-        assert (loop.sent, loop.wanted) == ({}, {})
+        assert (loop.under_way.sent, loop.under_way.wanted) == ({}, {})
         stored = {f"ns/{each['metadata']['name']}": each for each in self.api.workloads()}
         assert loop.world.workloads.keys() == stored.keys()
         for key, manifest in stored.items():

@@ -174,9 +174,7 @@ class _Life:
         if read.reserved or roles is None:
             return None
         sizes = {pod_set.name: pod_set.count for pod_set in read.pod_sets}
-        seconds = self.unit.first.max_seconds
-        asked = int(seconds) if seconds.isascii() and seconds.isdecimal() else 0
-        if sizes == roles and (read.maximum_seconds or 0) == asked:
+        if sizes == roles and read.maximum_seconds == self.unit.speaker.max_seconds:
             return None
         message = f"Updated not matching Workload for suspended job: {read.key}"
         return self._composed(lambda made: self._write(spec_update(made), "UpdatedWorkload", message))
@@ -217,7 +215,7 @@ class _Life:
 
     def _reprioritized(self) -> list[Turn] | None:
         """They name another WorkloadPriorityClass. A class may not come or go while quota is reserved."""
-        named, reference = self.unit.first.priority_class, self.read.priority_class
+        named, reference = self.unit.speaker.priority_class, self.read.priority_class
         if not named or (reference is not None and reference.name == named):
             return None
         if reference.kind != WORKLOAD_PRIORITY_CLASS.kind if reference is not None else self.read.reserved:
@@ -225,7 +223,7 @@ class _Life:
         message = f"Updated workload priority class: {self.read.key}"
 
         def write(made: Manifest) -> list[Turn]:
-            body = {"spec": {key: made["spec"][key] for key in ("priorityClassRef", "priority")}}
+            body = {"spec": {key: made["spec"].get(key) for key in ("priorityClassRef", "priority")}}
             return self._write(body, "UpdatedWorkload", message)
 
         return self._composed(write)
@@ -233,7 +231,7 @@ class _Life:
     def _moved(self) -> list[Turn] | None:
         """They name another LocalQueue. What holds quota may not change its queue, so that is given back first."""
         queues = {member.queue for member in self.unit.counting}
-        queue = self.unit.first.queue
+        queue = self.unit.speaker.queue
         if self.read.admitted or queue == self.read.queue or queues != {queue}:
             return None
         if not self.read.reserved:

@@ -14,7 +14,6 @@ from cluster.stream import Manifest
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import (
     MANAGED,
-    MAX_SECONDS,
     POD_GROUP_SIZE,
     PREBUILT,
     PRIORITY_CLASS,
@@ -26,7 +25,7 @@ from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import listing, mapping, metadata, text, texts
 from policies.kueue_pod_defaults import GATE
 from reconciler.packed import Packed
-from scheduling.objects.submission import FAST_ADMISSION, ROLE, group_of, queue_of, workload_name
+from scheduling.objects.submission import FAST_ADMISSION, ROLE, group_of, maximum_seconds, queue_of, workload_name
 from scheduling.objects.template import template
 
 SERVING = f"{PREFIX}pod-group-serving"
@@ -56,7 +55,7 @@ class Member:
     queue: str
     role: str
     priority_class: str
-    max_seconds: str
+    max_seconds: int | None
     retriable: bool
     serving: bool
     fast: bool
@@ -115,7 +114,7 @@ def read_member(pod: Manifest) -> Member | None:
         queue=intern(queue_of(pod)),
         role=intern(notes.get(ROLE) or template(spec).digest[:8]) if group else "main",
         priority_class=intern(labels.get(PRIORITY_CLASS, "")),
-        max_seconds=labels.get(MAX_SECONDS, ""),
+        max_seconds=maximum_seconds(labels),
         retriable=notes.get(RETRIABLE) != "false",
         serving=bool(group) and notes.get(SERVING) == "true",
         fast=notes.get(FAST_ADMISSION) == "true",

@@ -41,13 +41,18 @@ class Unit:
         return self.members[0]
 
     @property
+    def speaker(self) -> Member:
+        """The one whose labels the Workload is made after: the oldest of those that count, while any does."""
+        return next((member for member in self.members if member.counts), self.first)
+
+    @property
     def is_group(self) -> bool:
         return bool(self.first.group)
 
     @property
     def size(self) -> int | None:
         """How many Pods there are to be; None where the group does not tell."""
-        return self.first.size if self.is_group else 1
+        return self.speaker.size if self.is_group else 1
 
     @property
     def counting(self) -> tuple[Member, ...]:

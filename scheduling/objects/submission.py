@@ -37,6 +37,8 @@ OF_GROUP = f"{PREFIX}is-group-workload"
 _COPIED = (ELASTIC, GATED_BY)
 _PROVISIONING = "provreq.kueue.x-k8s.io/"
 _HASH = 5
+_LONGEST_LABEL = 63
+_MOST_SECONDS = 2**31 - 1
 _LONGEST_PREFIX = 253 - 1 - _HASH
 
 
@@ -128,6 +130,13 @@ def kind_of(manifest: Manifest) -> GroupKind:
     return GroupKind(group if slash else "", text(manifest.get("kind")) or "")
 
 
+def maximum_seconds(labels: Mapping[str, str]) -> int | None:
+    """How long what has these labels may run; None where they do not say, or nothing that can be."""
+    value = labels.get(MAX_SECONDS, "")
+    seconds = int(value) if value.isascii() and value.isdecimal() and len(value) <= _LONGEST_LABEL else 0
+    return seconds if 0 < seconds <= _MOST_SECONDS else None
+
+
 def workload_name(kind: GroupKind, name: str, uid: str) -> str:
     """As Kueue names it, so that both find each other's: kind, name, and a hash of these and the owner's uid."""
     prefix = f"{kind.kind.lower()}-{name}"[:_LONGEST_PREFIX]
@@ -164,7 +173,7 @@ def _workload(
     spec: dict[str, Any] = {**queue, "podSets": made, "priority": priority.value}
     if priority.reference is not None:
         spec["priorityClassRef"] = priority.reference._asdict()
-    if seconds := _number(labels.get(MAX_SECONDS)):
+    if seconds := maximum_seconds(labels):
         spec["maximumExecutionTimeSeconds"] = seconds
     return {
         "apiVersion": f"{GROUP}/v1beta2",

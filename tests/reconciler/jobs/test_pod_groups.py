@@ -345,3 +345,16 @@ def test_pods_that_come_to_a_group_that_is_done_go_unless_it_is_another_of_its_n
     world.settle(nodes=False)
 
     assert list(world.pods()) == left
+
+
+def test_what_a_pod_on_its_way_out_is_labelled_with_does_not_count_for_its_group() -> None:
+    world = PodWorld(*group(2))
+    world.settle()
+    before = world.stored["spec"]
+    labels = {f"{K}priority-class": "high", f"{K}max-exec-time-seconds": "60"}
+    held = {"finalizers": [f"{K}managed", "example.com/mine"], "deletionTimestamp": "2025-01-01T00:00:00Z"}
+    world.edit("a", {"metadata": {"labels": labels, **held}})
+    world.create(pod("c", "g", 2))
+
+    assert "UpdatedWorkload" not in world.settle()
+    assert world.stored["spec"] == before

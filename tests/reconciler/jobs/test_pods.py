@@ -213,3 +213,11 @@ def test_pods_of_a_stateful_set_are_queued_themselves() -> None:
     ]
 
     assert PodWorld(held).settle() == ["CreatedWorkload"]
+
+
+@pytest.mark.parametrize(("label", "seconds"), [("1000000000", 10**9), ("2147483647", 2**31 - 1), ("2147483648", None)])
+def test_a_time_is_read_in_one_way_wherever_it_is_asked_for(label: str, seconds: int | None) -> None:
+    world = PodWorld(pod("p", max_exec_time_seconds=label))
+
+    assert world.settle() == ["CreatedWorkload"]
+    assert world.read.maximum_seconds == seconds

@@ -116,11 +116,7 @@ class Vitals(Collector):
         yield gauge("synced", "1 when every kind was listed.", self._reconciler.ready)
         yield gauge("paused", "1 while the API server fails and is left alone.", loop.retries.paused)
         yield gauge("inbox", "What was seen and not taken in yet.", loop.inbox.qsize())
-        yield gauge(
-            "under_way",
-            "Writes that were asked for and not answered yet.",
-            len(loop.under_way.flying) + len(loop.under_way.sent),
-        )
+        yield gauge("under_way", "Writes that were asked for and not answered yet.", loop.under_way.count)
         yield counter("written", "Writes that were carried out.", stats.written)
         yield counter("failed", "Writes that failed, or of which nobody knows.", stats.failed)
         yield counter("cycles", "Cycles of the engine.", stats.cycles)

@@ -53,11 +53,12 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """All objects of a kind, as they are at a resource version."""
+    """All objects of a kind, as they are at a resource version. `asked`: see `Known.ask`; 0: nobody asked for it."""
 
     kind: str
     objects: tuple[Seen, ...]
     version: str = ""
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ class Known:
         self.listed: set[str] = set()
         self._objects: dict[Key, Seen] = {}
         self._passed: dict[str, str] = {}
+        self._asked: dict[str, int] = {}
+        self._times = 0
 
     def get(self, key: Key) -> Seen | None:
         return self._objects.get(key)
@@ -53,15 +55,30 @@ class Known:
         if not older(version, self._passed.get(kind, "")):
             self._passed[kind] = version
 
+    def ask(self, kind: str) -> int:
+        """From now on all of the kind is known only when the list that bears this number has come.
+
+        One that a reflector began to read before may come later, and lack what was written in between.
+        """
+        self._times += 1
+        self._asked[kind] = self._times
+        self.listed.discard(kind)
+        return self._times
+
     def replaced(self, listed: Listed) -> list[Seen]:
         """These are all: what is to be taken in so that there is nothing else of the kind.
 
-        A list that is overtaken tells nothing.
+        A list that is overtaken tells nothing, but that as much is known.
         """
+        awaited = self._asked.get(listed.kind, 0)
+        if awaited and listed.asked == awaited:
+            del self._asked[listed.kind]
+            self.listed.add(listed.kind)
         if older(listed.version, self._passed.get(listed.kind, "")):
             return []
         self.advance(listed.kind, listed.version)
-        self.listed.add(listed.kind)
+        if not awaited:
+            self.listed.add(listed.kind)
         there = {seen.key for seen in listed.objects}
         gone = [key for key in self._objects if key[0] == listed.kind and key not in there]
         return [*(Seen(key, listed.version, None) for key in gone), *listed.objects]

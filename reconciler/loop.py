@@ -58,7 +58,7 @@ class Loop:
     write: Callable[[Key, Action], None]
     read: Callable[[Key, str], None]
     may_write: Callable[[], bool]
-    relist: Callable[[Followed], None] | None = None
+    relist: Callable[[Followed, int], None] | None = None
     sides: Sequence[MakeSide] = (JobSide,)
     waiting: WaitForPodsReady | None = None
     managed: ManagedJobs = field(default_factory=ManagedJobs)
@@ -124,8 +124,7 @@ class Loop:
 
     def _read_anew(self) -> None:
         for each in filter(lambda followed: followed.anew, self.followed.values()):
-            self.known.listed.discard(each.kind)
-            (self.relist or ignore)(each)
+            (self.relist or ignore)(each, self.known.ask(each.kind))
 
     def _may_act(self) -> bool:
         return self.complete and self.may_write() and not self.retries.paused

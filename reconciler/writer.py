@@ -99,9 +99,9 @@ class Writer:
         """Have the object read anew."""
         self._pool.submit(self._get, key, path)
 
-    def relist(self, followed: Followed) -> None:
-        """Have all objects of a kind read anew, as often as it takes."""
-        self._pool.submit(self._list, followed)
+    def relist(self, followed: Followed, asked: int) -> None:
+        """Have all objects of a kind read anew, as often as it takes. `asked`: see `Known.ask`."""
+        self._pool.submit(self._list, followed, asked)
 
     def close(self) -> None:
         """What was not begun is dropped; what was is waited for."""
@@ -120,7 +120,7 @@ class Writer:
             log.exception("%s: a write failed by a fault of ours", key)
             self._tell(Failed(key, action, error))
 
-    def _list(self, followed: Followed) -> None:
+    def _list(self, followed: Followed, asked: int) -> None:
         backoff = Backoff()
         while not self._closed.is_set():
             try:
@@ -134,7 +134,7 @@ class Writer:
                 log.warning("%s could not be listed: %s", followed.resource, error)
                 self._closed.wait(backoff.next())
             else:
-                self._tell(Listed(followed.kind, listing.items, listing.resource_version))
+                self._tell(Listed(followed.kind, listing.items, listing.resource_version, asked))
                 return
 
     def _get(self, key: Key, path: str) -> None:

@@ -66,11 +66,14 @@ class Api:
         if self.chance.random() < self.faults / 4:
             self.tell(seen)
 
-    def relist(self, kind: str) -> None:
+    def relist(self, kind: str, asked: int = 0) -> None:
         """The watch broke: what it had not told yet is in the new list."""
         self.events[kind].clear()
+        self.tell(self.listed(kind, asked))
+
+    def listed(self, kind: str, asked: int = 0) -> Listed:
         objects = tuple(self._seen(key) for key in self.objects if key[0] == kind)
-        self.tell(Listed(kind, objects, str(self.version)))
+        return Listed(kind, objects, str(self.version), asked)
 
     def _answer(self, key: Key, action: Patch) -> Outcome | None:
         if key[1] in self.refused:

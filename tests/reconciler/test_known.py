@@ -32,6 +32,28 @@ def test_a_list_that_a_watch_has_overtaken_tells_nothing() -> None:
     assert known.listed == set()
 
 
+def test_only_the_list_that_was_asked_for_tells_that_all_is_known_again() -> None:
+    known = Known()
+    known.replaced(Listed("Workload", (), "10"))
+    first, second = known.ask("Workload"), known.ask("Workload")
+    assert known.listed == set()
+
+    assert known.replaced(Listed("Workload", (Seen(KEY, "11", "a"),), "11")) != []
+    known.replaced(Listed("Workload", (Seen(KEY, "11", "a"),), "12", asked=first))
+    assert known.listed == set()
+
+    known.replaced(Listed("Workload", (Seen(KEY, "11", "a"),), "13", asked=second))
+    assert known.listed == {"Workload"}
+
+
+def test_a_list_that_was_asked_for_counts_though_the_watch_is_past_it() -> None:
+    known = Known()
+    asked = known.ask("Workload")
+    known.advance("Workload", "20")
+    assert known.replaced(Listed("Workload", (Seen(KEY, "10", "a"),), "19", asked)) == []
+    assert known.listed == {"Workload"}
+
+
 def test_an_answer_does_not_bring_back_what_a_watch_has_seen_go() -> None:
     known = Known()
     known.advance("Workload", "20")

@@ -163,9 +163,7 @@ class Storm:
         manifest = self.api.objects["ClusterQueue", name]
         nominal = self.chance.randint(1, 5)
         quota = manifest["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]
-        if nominal < int(quota["nominalQuota"]) and (
-            self.api.arriving or self.loop.under_way.sent or self.loop.under_way.wanted
-        ):
+        if nominal < int(quota["nominalQuota"]) and (self.api.arriving or self.loop.under_way.count):
             return
         lowered = nominal < int(quota["nominalQuota"])
         quota["nominalQuota"] = str(nominal)

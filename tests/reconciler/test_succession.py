@@ -14,7 +14,9 @@ from reconciler.loop import Loop
 from reconciler.pod_side import PodSide
 from reconciler.writer import Outcome
 from scheduling.objects.reading import read_workload
+from scheduling.objects.workload import Admission, Assignment
 from scheduling.status.progress import finish
+from scheduling.status.reservation import reserve, sync_admitted
 from scheduling.status.writing import written_status
 from scheduling.world.world import World
 from tests.reconciler.api import Api
@@ -28,6 +30,9 @@ class Succession:
     def __init__(self) -> None:
         self.now = START
         self.told: Loop | None = None
+        self.leads = True
+        self.answers = True
+        self.asked: dict[str, int] = {}
         self.api = Api(random.Random(1), self._tell)
         self.api.put(("Namespace", "ns"), {"metadata": {"name": "ns"}})
         self.api.put(("ResourceFlavor", "plain"), {"metadata": {"name": "plain"}, "spec": {}})
@@ -44,7 +49,7 @@ class Succession:
             World(),
             self.api.write,
             self.api.read,
-            lambda: True,
+            lambda: self.leads,
             self._relist,
             inherits=lambda: inherits,
             sides=(),
@@ -56,8 +61,10 @@ class Succession:
             self.api.relist(each.kind)
         return made
 
-    def _relist(self, followed: Followed) -> None:
-        self.api.relist(followed.kind)
+    def _relist(self, followed: Followed, asked: int) -> None:
+        self.asked[followed.kind] = asked
+        if self.answers:
+            self.api.relist(followed.kind, asked)
 
     def submit(self, number: int, cpus: int, priority: int = 0) -> None:
         name = f"w{number}"
@@ -163,12 +170,41 @@ def test_nothing_is_decided_before_late_writes_are_shut_out() -> None:
     assert world.admitted() == {"w1"}
 
 
+def test_a_list_that_was_read_before_the_one_before_ended_does_not_count_as_read_anew() -> None:
+    world = Succession()
+    for number in (1, 2):
+        world.submit(number, 3)
+    world.leads = False
+    second = world.start(inherits=False)
+    second.round(0)
+    stale = world.api.listed("Workload")
+    key = ("Workload", "ns/w1")
+    given = reserved_by_another(world.api.objects[key])
+    world.api.put(key, given)
+    world.api.events["Workload"].clear()  # the watch is behind
+    world.leads, world.answers = True, False
+    second.round(0)
+    second.inbox.put(stale)
+    second.round(0)
+    assert second.stats.cycles == 0
+
+    world.api.relist("Workload", world.asked["Workload"])
+    world.settle(second)
+    assert world.admitted() == {"w1"}
+
+
+def reserved_by_another(manifest: dict[str, Any]) -> dict[str, Any]:
+    admission = Admission("q0", (Assignment("main", {"cpu": "plain"}, {"cpu": 3000}, 1),))
+    after = sync_admitted(reserve(read_workload(manifest), admission, START), START)
+    return {**manifest, "status": written_status(after)}
+
+
 def test_whoever_begins_to_write_first_reads_anew_what_the_one_before_may_have_started() -> None:
-    asked: list[str] = []
+    asked: dict[str, int] = {}
     leads = False
 
-    def relist(followed: Followed) -> None:
-        asked.append(followed.kind)
+    def relist(followed: Followed, number: int) -> None:
+        asked[followed.kind] = number
 
     loop = Loop(
         World(),
@@ -182,14 +218,14 @@ def test_whoever_begins_to_write_first_reads_anew_what_the_one_before_may_have_s
     for kind in loop.followed:
         loop.inbox.put(Listed(kind, (), "1"))
     loop.round(0)
-    assert (asked, loop.complete) == ([], True)
+    assert (asked, loop.complete) == ({}, True)
 
     leads = True
     loop.round(0)
 
     assert sorted(asked) == ["Job", "Pod", "Workload"]
     assert not loop.complete
-    for kind in asked:
-        loop.inbox.put(Listed(kind, (), "2"))
+    for kind, number in asked.items():
+        loop.inbox.put(Listed(kind, (), "2", number))
     loop.round(0)
     assert loop.complete

@@ -29,6 +29,7 @@ class Retries:
         self._clock = clock
         self._backoff = Backoff(_FIRST, _LONGEST)
         self._asks: list[Callable[[], None]] = []
+        self._later: list[tuple[int, Callable[[], None]]] = []
         self._rests: dict[Key, tuple[int, Backoff]] = {}
         self.paused_until = 0
 
@@ -44,8 +45,10 @@ class Retries:
             self.paused_until = self._clock() + int(self._backoff.next(asked) * SECOND)
 
     def again(self) -> None:
-        """Ask what is to be asked again."""
-        asks, self._asks = self._asks, []
+        """Ask what is to be asked again by now."""
+        now = self._clock()
+        asks, self._asks = [*self._asks, *(ask for at, ask in self._later if at <= now)], []
+        self._later = [(at, ask) for at, ask in self._later if at > now]
         for ask in asks:
             ask()
 
@@ -53,11 +56,13 @@ class Retries:
         self._backoff.reset()
         self._rests.pop(key, None)
 
-    def rest(self, key: Key) -> int:
-        """Nothing is written of it for a while; the moment of its end."""
+    def rest(self, key: Key, ask: Callable[[], None] | None = None) -> int:
+        """Nothing is written of it for a while; the moment of its end, when `ask` is asked."""
         _, backoff = self._rests.get(key, (0, Backoff(_FIRST, _LONGEST)))
         until = self._clock() + int(backoff.next() * SECOND)
         self._rests[key] = (until, backoff)
+        if ask is not None:
+            self._later.append((until, ask))
         return until
 
     def resting(self, key: Key) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from cluster.actions import Action, Delete, Patch
-from cluster.errors import Conflict, NotFound
+from cluster.errors import ClusterError, Conflict, NotFound
 from reconciler.alarms import Alarms
 from reconciler.feed import Followed, Key, Seen
 from reconciler.known import Known
@@ -127,11 +127,18 @@ class UnderWay:
             log.warning("%s %s: %s", *key, error)
             self.alarms.set(self.retries.rest(key), key)
             self._finish(key)
+        elif not isinstance(error, ClusterError):
+            self._fault(key, error)
         elif action is None:
             self.retries.pause(error, lambda: self._look(key))
         else:
             log.warning("%s %s: %s", *key, error)
             self.retries.pause(error, lambda: self.write(key, action))
+
+    def _fault(self, key: Key, error: Exception) -> None:
+        """A fault of ours, with this object: nobody else waits for it. What came of it is read after a rest."""
+        log.warning("%s %s: %s: %s; it is looked at again later", *key, type(error).__name__, error)
+        self.alarms.set(self.retries.rest(key, lambda: self._look(key)), key)
 
     def _look(self, key: Key) -> None:
         """Have it read anew."""

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from cluster.actions import Action
 from cluster.apply import perform
 from cluster.client import Cluster
-from cluster.errors import ClusterError
+from cluster.errors import ClusterError, NotFound
 from cluster.retry import Backoff
 from cluster.stream import Manifest
 from reconciler.feed import Followed, Key, Listed, Seen
@@ -130,8 +130,14 @@ class Writer:
                     label_selector=followed.labelled,
                     attempts=1,
                 )
+            except NotFound:
+                self._tell(Listed(followed.kind, (), asked=asked))  # not installed, or no longer
+                return
             except ClusterError as error:
                 log.warning("%s could not be listed: %s", followed.resource, error)
+                self._closed.wait(backoff.next())
+            except Exception:
+                log.exception("%s could not be listed by a fault of ours; it is tried again", followed.resource)
                 self._closed.wait(backoff.next())
             else:
                 self._tell(Listed(followed.kind, listing.items, listing.resource_version, asked))
@@ -141,4 +147,7 @@ class Writer:
         try:
             self._tell(Read(key, self._cluster.get(path)))
         except ClusterError as error:
+            self._tell(Failed(key, None, error))
+        except Exception as error:
+            log.exception("%s: a read failed by a fault of ours", key)
             self._tell(Failed(key, None, error))

@@ -12,7 +12,7 @@ import pytest
 from cluster.errors import Unreachable
 from reconciler.feed import FOLLOWED
 from reconciler.loop import Loop
-from reconciler.writer import Failed, Written
+from reconciler.writer import Failed, Outcome, Written
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
@@ -223,6 +223,12 @@ class Storm:
         while self.api.arriving:
             self.api.arrive()
 
+    def answers(self) -> list[Outcome]:
+        """What comes of all that is under way; the loop is not told."""
+        self._arrive_all()
+        found, self.api.answers = self.api.answers, []
+        return found
+
     def _event_all(self) -> None:
         while any(self.api.events.values()):
             self._event()
@@ -289,6 +295,29 @@ def test_a_refused_write_holds_nobody_else_up() -> None:
         storm.settle()
 
     assert holds(storm.api.objects["Workload", "ns/other"], "QuotaReserved")
+
+
+def test_a_fault_of_ours_with_one_object_holds_nobody_else_up() -> None:
+    storm = Storm(0, faults=0.0)
+    storm.api.put(("Workload", "ns/odd"), workload("odd", 1, "q0", 3, 10))
+    storm._event_all()
+    storm.loop.round(0)
+    (answer,) = storm.answers()
+    assert isinstance(answer, Written)
+
+    storm._tell(Failed(answer.key, answer.action, RecursionError("too deep for us")))
+    storm.api.put(("Workload", "ns/other"), workload("other", 2, "q1", 3, 0))
+    storm._event_all()
+    storm.loop.round(0)
+    (other,) = storm.answers()
+    assert other.key == ("Workload", "ns/other")
+
+    storm._tell(other)
+    storm._tell(Failed(answer.key, None, RecursionError("too deep for us")))
+    for _ in range(3):
+        storm.now += LONG
+        storm.settle()
+    storm.check_rest()
 
 
 def test_a_victim_that_could_not_be_evicted_is_tried_again() -> None:

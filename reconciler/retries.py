@@ -11,6 +11,8 @@ from scheduling.objects.times import SECOND
 
 _FIRST, _LONGEST = 0.2, 30.0
 """Seconds between two attempts."""
+_REMEMBERED = 600 * SECOND
+"""After a rest, in nanoseconds: an object that nobody asks for again by then is not there any more, or is well."""
 _WORTH_ANOTHER_TRY = (401, 408, 429)
 
 
@@ -58,12 +60,18 @@ class Retries:
 
     def rest(self, key: Key, ask: Callable[[], None] | None = None) -> int:
         """Nothing is written of it for a while; the moment of its end, when `ask` is asked."""
-        _, backoff = self._rests.get(key, (0, Backoff(_FIRST, _LONGEST)))
+        _, backoff = self._rests.pop(key, (0, Backoff(_FIRST, _LONGEST)))
         until = self._clock() + int(backoff.next() * SECOND)
+        self._forget_old()
         self._rests[key] = (until, backoff)
         if ask is not None:
             self._later.append((until, ask))
         return until
+
+    def _forget_old(self) -> None:
+        """The one that was laid to rest last is the last."""
+        while self._rests and next(iter(self._rests.values()))[0] < self._clock() - _REMEMBERED:
+            del self._rests[next(iter(self._rests))]
 
     def resting(self, key: Key) -> bool:
         until, _ = self._rests.get(key, (0, None))

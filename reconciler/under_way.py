@@ -125,7 +125,7 @@ class UnderWay:
             self._not_found(key, action)
         elif refused(error):
             log.warning("%s %s: %s", *key, error)
-            self.alarms.set(self.retries.rest(key), key)
+            self._rest(key)
             self._finish(key)
         elif not isinstance(error, ClusterError):
             self._fault(key, error)
@@ -146,11 +146,18 @@ class UnderWay:
         self.read(key, self.followed[key[0]].resource.item(bare, namespace or None))
 
     def _not_found(self, key: Key, action: Action | None) -> None:
-        """It is gone, unless it is known by now to have come back."""
+        """It is gone, unless it is known by now to have come back; a watch that hangs may not tell for long."""
         seen = self.known.get(key)
-        if seen is not None and isinstance(action, Patch) and action.resource_version == seen.version:
+        newer = seen is not None and isinstance(action, Patch) and action.resource_version != seen.version
+        if isinstance(action, Patch) and not newer:
             self.known.forget(key)
+        if not newer:
+            self._rest(key)
         self._finish(key)
+
+    def _rest(self, key: Key) -> None:
+        """The same would come to the same: it is asked for after a while, or when there is news of the object."""
+        self.alarms.set(self.retries.rest(key), key)
 
     def _finish(self, key: Key) -> None:
         self.flying.discard(key)

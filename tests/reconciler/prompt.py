@@ -1,0 +1,131 @@
+"""An API server in memory that answers at once, and a loop with sides on it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cluster.actions import Action, Create, Delete, Patch
+from cluster.errors import ApiError, Conflict, NotFound
+from reconciler.feed import Key, Listed, Seen
+from reconciler.loop import Loop
+from reconciler.side import MakeSide
+from reconciler.writer import Failed, Outcome, Read, Written
+from scheduling.world.world import World
+from tests.merging import merged
+from tests.reconciler.test_loop_faults import START, cluster_queue
+
+Manifest = dict[str, Any]
+
+
+def as_it_is(_: Key, manifest: Manifest) -> Manifest:
+    return manifest
+
+
+class Prompt:
+    """`stored` makes of an object what the API server keeps of it. `refused`: kinds of which nothing is written.
+
+    `writes` are all but Events, which are in `events`.
+    """
+
+    def __init__(
+        self, sides: Sequence[MakeSide], stored: Callable[[Key, Manifest], Manifest] = as_it_is, quota: int = 3
+    ) -> None:
+        self.now = START
+        self.version = 0
+        self.stored = stored
+        self.refused: set[str] = set()
+        self.objects: dict[Key, Manifest] = {}
+        self.writes: list[tuple[Key, Action]] = []
+        self.events: list[tuple[str, str, str, str]] = []
+        self.loop = Loop(World(), self._write, self._read, lambda: True, sides=sides, clock=lambda: self.now)
+        self.put(("Namespace", "ns"), {"metadata": {"name": "ns"}})
+        self.put(("ResourceFlavor", "plain"), {"metadata": {"name": "plain"}, "spec": {}})
+        self.put(("ClusterQueue", "q0"), cluster_queue("q0", "", quota))
+        meta = {"name": "q0", "namespace": "ns"}
+        self.put(("LocalQueue", "ns/q0"), {"metadata": meta, "spec": {"clusterQueue": "q0"}})
+        for kind in self.loop.followed:
+            objects = tuple(self._seen(key) for key in self.objects if key[0] == kind)
+            self.loop.inbox.put(Listed(kind, objects, str(self.version)))
+
+    def rounds(self, number: int, apart: int = 10**6) -> None:
+        """`apart` in nanoseconds."""
+        for _ in range(number):
+            self.loop.round(0)
+            self.now += apart
+
+    def of(self, *kinds: str) -> list[Action]:
+        """What was asked to be written of these kinds."""
+        return [action for (kind, _), action in self.writes if kind in kinds]
+
+    def put(self, key: Key, manifest: Manifest) -> None:
+        """What is like it was is not stored anew."""
+        made, before = self.stored(key, copy.deepcopy(manifest)), self.objects.get(key)
+        if before is not None:
+            made["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"]
+            if made == before:
+                return
+        self.version += 1
+        made["metadata"]["resourceVersion"] = str(self.version)
+        self.objects[key] = made
+        self.loop.inbox.put(self._seen(key))
+
+    def delete(self, key: Key) -> None:
+        self.delete_unheard(key)
+        self.loop.inbox.put(Seen(key, str(self.version), None))
+
+    def delete_unheard(self, key: Key) -> None:
+        """The watch hangs."""
+        del self.objects[key]
+        self.version += 1
+
+    def _seen(self, key: Key) -> Seen:
+        return self.loop.followed[key[0]].seen(copy.deepcopy(self.objects[key]))
+
+    def _write(self, key: Key, action: Action) -> None:
+        if key[0] == "Event":
+            assert isinstance(action, Create)
+            told = action.body["involvedObject"]
+            self.events.append((action.body["type"], action.body["reason"], told["kind"], action.body["message"]))
+            return
+        self.writes.append((key, action))
+        self.loop.inbox.put(self._answer(key, action))
+
+    def _answer(self, key: Key, action: Action) -> Outcome:
+        before = self.objects.get(key)
+        if key[0] in self.refused:
+            return Failed(key, action, ApiError(422, "Invalid", "a policy says no"))
+        if isinstance(action, Create):
+            if before is not None:
+                return Failed(key, action, Conflict(409, "AlreadyExists", "it is there"))
+            meta = {"uid": f"uid-{key[1]}", "creationTimestamp": "2026-01-01T00:00:00Z", **action.body["metadata"]}
+            self.put(key, {**action.body, "metadata": meta})
+        elif before is None:
+            return Failed(key, action, NotFound(404, "NotFound", "it is not there"))
+        elif isinstance(action, Delete):
+            self.delete(key)
+            return Written(key, action, before)
+        elif isinstance(action, Patch):
+            if before["metadata"]["resourceVersion"] != action.resource_version:
+                return Failed(key, action, Conflict(409, "Conflict", "somebody was faster"))
+            self.put(key, merged(before, dict(action.body)))
+        return Written(key, action, copy.deepcopy(self.objects[key]))
+
+    def _read(self, key: Key, path: str) -> None:
+        if key in self.objects:
+            self.loop.inbox.put(Read(key, copy.deepcopy(self.objects[key])))
+        else:
+            self.loop.inbox.put(Failed(key, None, NotFound(404, "NotFound", "it is not there")))
+
+
+def job(name: str, suspend: bool = True, cpu: str = "1", **spec: Any) -> Manifest:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
+    labels = {"kueue.x-k8s.io/queue-name": "q0"}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "ns", "uid": f"uid-{name}", "labels": labels},
+        "spec": {"parallelism": 1, "completions": 1, "suspend": suspend, "template": template, **spec},
+    }

@@ -102,6 +102,8 @@ class Loop:
             self.retries,
             self.statuses,
             self.stats,
+            self.teller,
+            self._now,
         )
 
     def _all(self) -> tuple[Followed, ...]:
@@ -118,7 +120,7 @@ class Loop:
         with self.pace:
             if self._may_act():
                 self.retries.again()
-                if self.succession.over(self.under_way.flying):
+                if self.succession.over(self.under_way.flying.keys()):
                     self._act(self._now())
         self.witness.passed(self._now(), self.pace.took)
 
@@ -292,7 +294,7 @@ class Loop:
             for turn in side.due(self.under_way.busy, now):
                 self.teller.turned(turn, now)
                 if turn.action is not None:
-                    self.under_way.fly(turn.key, turn.action)
+                    self.under_way.fly(turn.key, turn.action, turn)
 
     def _carry_out(self, decision: Decision, now: int) -> None:
         world = self.world

@@ -59,6 +59,15 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str
     return changed
 
 
+def patched(body: Mapping[str, Any]) -> list[str]:
+    """What a merge patch changes, two steps deep, as `spec.suspend`."""
+    return [
+        f"{key}.{field}" if field else key
+        for key, value in body.items()
+        for field in (value if isinstance(value, Mapping) else [""])
+    ]
+
+
 def alike(a: Workload, b: Workload) -> bool:
     """Whether they differ in nothing but the version."""
     return replace(a, resource_version="", generation=0) == replace(b, resource_version="", generation=0)

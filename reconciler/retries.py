@@ -54,9 +54,9 @@ class Retries:
         for ask in asks:
             ask()
 
-    def succeeded(self, key: Key) -> None:
+    def answered(self) -> None:
+        """The API server does its work: the next pause is brief again."""
         self._backoff.reset()
-        self._rests.pop(key, None)
 
     def rest(self, key: Key, ask: Callable[[], None] | None = None) -> int:
         """Nothing is written of it for a while; the moment of its end, when `ask` is asked."""
@@ -78,4 +78,5 @@ class Retries:
         return self._clock() < until
 
     def forget(self, key: Key) -> None:
+        """It rests no more."""
         self._rests.pop(key, None)

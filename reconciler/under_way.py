@@ -11,12 +11,17 @@ from dataclasses import dataclass, field
 
 from cluster.actions import Action, Delete, Patch
 from cluster.errors import ClusterError, Conflict, NotFound
+from policies.dialects.reading import metadata
 from reconciler.alarms import Alarms
+from reconciler.events import About
 from reconciler.feed import Followed, Key, Seen
 from reconciler.known import Known
-from reconciler.patches import ADMISSION_MANAGER, alike, spec_patch, status_patch
+from reconciler.patches import ADMISSION_MANAGER, alike, patched, spec_patch, status_patch
 from reconciler.retries import Retries, refused
+from reconciler.side import Turn
 from reconciler.status_side import StatusSide
+from reconciler.teller import Teller
+from reconciler.telling import about
 from reconciler.versions import older
 from reconciler.writer import Failed, Round, Written
 from scheduling.objects.workload import Workload
@@ -28,7 +33,8 @@ WORKLOAD, EVENT = "Workload", "Event"
 @dataclass
 class UnderWay:
     """`write` carries out, `read` has an object read anew; both tell the inbox. `keep` takes what is stored to be
-    known, `see` takes it into the world as well. `over`: the world goes by the stored object again.
+    known, `see` takes it into the world as well. `over`: the world goes by the stored object again. `now` gives the
+    moment in nanoseconds.
     """
 
     write: Callable[[Key, Action], None]
@@ -42,7 +48,9 @@ class UnderWay:
     retries: Retries
     statuses: StatusSide
     stats: Round
-    flying: set[Key] = field(default_factory=set)
+    teller: Teller
+    now: Callable[[], int]
+    flying: dict[Key, Turn | None] = field(default_factory=dict)
     sent: dict[str, Workload] = field(default_factory=dict)
     wanted: dict[str, Workload] = field(default_factory=dict)
 
@@ -58,9 +66,9 @@ class UnderWay:
 
     # --- what is asked for
 
-    def fly(self, key: Key, action: Action) -> None:
-        """Have it written; until that is over nothing else is written of the object."""
-        self.flying.add(key)
+    def fly(self, key: Key, action: Action, turn: Turn | None = None) -> None:
+        """Have it written, on behalf of a side as the case may be; until that is over nothing else is written of it."""
+        self.flying[key] = turn
         self.write(key, action)
 
     def submit(self, after: Workload) -> bool:
@@ -87,12 +95,17 @@ class UnderWay:
         kind, name = outcome.key
         if kind == EVENT:
             return
-        self.retries.succeeded(outcome.key)
+        self.retries.answered()
         if isinstance(outcome.action, Delete):
+            self.retries.forget(outcome.key)
             self._finish(outcome.key)  # the watch tells when it is gone
             return
         seen = self.followed[kind].seen(outcome.manifest, self.known.get)
         self.statuses.written(outcome.action, seen)
+        if isinstance(outcome.action, Patch) and seen.version == outcome.action.resource_version and not gone(outcome):
+            self._without_effect(outcome.key, outcome.action)
+        else:
+            self.retries.forget(outcome.key)
         before = self.known.get(seen.key)
         if kind == WORKLOAD and before is not None and not older(seen.version, before.version):
             expected, wanted = self.sent.get(name), self.wanted.get(name)
@@ -102,6 +115,22 @@ class UnderWay:
                 if self.submit(wanted):
                     return
         self.answered(seen)
+
+    def _without_effect(self, key: Key, patch: Patch) -> None:
+        """Nothing of it was stored, since the definition of the kind lacks a field, say: nor will it be next time."""
+        fields = ", ".join(patched(patch.body)) or "no field"
+        log.warning("%s %s: a change of %s was taken and nothing of it stored", *key, fields)
+        about = self._about(key)
+        if about is not None:
+            self.teller.unheeded(about, f"{patch.resource.plural} {key[1]}", fields, self.now())
+        self._rest(key)
+
+    def _about(self, key: Key) -> About | None:
+        """Of what people are told that something is wrong with a write."""
+        turn, seen = self.flying.get(key), self.known.get(key)
+        if turn is not None and turn.about is not None:
+            return turn.about
+        return about(seen.value) if seen is not None and key[0] == WORKLOAD else None
 
     def answered(self, seen: Seen) -> None:
         """What a request of ours brought."""
@@ -160,7 +189,13 @@ class UnderWay:
         self.alarms.set(self.retries.rest(key), key)
 
     def _finish(self, key: Key) -> None:
-        self.flying.discard(key)
+        self.flying.pop(key, None)
         if key[0] == WORKLOAD:
             self.sent.pop(key[1], None)
         self.over(key)
+
+
+def gone(outcome: Written) -> bool:
+    """Whether the write was what the object waited for to go: then it is answered under the version it had before."""
+    meta = metadata(outcome.manifest)
+    return bool(meta.get("deletionTimestamp")) and not meta.get("finalizers")

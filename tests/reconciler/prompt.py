@@ -109,7 +109,11 @@ class Prompt:
         elif isinstance(action, Patch):
             if before["metadata"]["resourceVersion"] != action.resource_version:
                 return Failed(key, action, Conflict(409, "Conflict", "somebody was faster"))
-            self.put(key, merged(before, dict(action.body)))
+            after = merged(before, dict(action.body))
+            if after["metadata"].get("deletionTimestamp") and not after["metadata"].get("finalizers"):
+                self.delete(key)
+                return Written(key, action, after)  # under its old version, as an API server does
+            self.put(key, after)
         return Written(key, action, copy.deepcopy(self.objects[key]))
 
     def _read(self, key: Key, path: str) -> None:

@@ -165,7 +165,7 @@ def test_nothing_is_decided_before_late_writes_are_shut_out() -> None:
     for _ in range(3):
         second.round(0)
     assert second.stats.cycles == 0
-    assert second.under_way.flying == {("Workload", "ns/w1")}
+    assert second.under_way.flying.keys() == {("Workload", "ns/w1")}
     world.settle(second)
     assert world.admitted() == {"w1"}
 

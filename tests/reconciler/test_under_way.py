@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from reconciler.job_side import JobSide
+from typing import Any
+
+from policies.objects import GroupKind
+from reconciler.feed import Key
+from reconciler.job_side import JobSide, jobs_of
+from reconciler.jobs.kinds import SHIPPED
 from scheduling.objects.times import SECOND
-from tests.reconciler.prompt import Prompt, job
+from tests.reconciler.prompt import Manifest, Prompt, job
+from tests.reconciler.test_loop_faults import workload
 
 ROUNDS = 100
 FEW = ROUNDS // 3
@@ -30,3 +36,62 @@ def test_what_comes_back_under_the_name_of_one_that_was_gone_rests_no_more() -> 
     world.put(("Job", "ns/a"), job("a", suspend=False))
     world.rounds(3)
     assert world.objects["Job", "ns/a"]["spec"]["suspend"]
+
+
+# --- answers that bring nothing new
+
+PYTORCH = SHIPPED[GroupKind("kubeflow.org", "PyTorchJob")]
+
+
+def without_switch(key: Key, manifest: Manifest) -> Manifest:
+    """A definition that knows no runPolicy.suspend, and prunes it."""
+    if key[0] == PYTORCH.name:
+        manifest["spec"]["runPolicy"] = {}
+    return manifest
+
+
+def test_a_job_whose_definition_prunes_the_switch_rests_and_a_warning_says_so() -> None:
+    world = Prompt((jobs_of((PYTORCH,)),), stored=without_switch)
+    made: dict[str, Any] = job("a")
+    replicas = {"Master": {"replicas": 1, "template": made["spec"]["template"]}}
+    made |= {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "spec": {"pytorchReplicaSpecs": replicas}}
+    world.put((PYTORCH.name, "ns/a"), made)
+    world.rounds(ROUNDS)
+    assert len(world.of(PYTORCH.name)) == 1
+
+    world.rounds(ROUNDS, apart=SECOND)
+    assert 1 < len(world.of(PYTORCH.name)) < FEW
+    (told,) = [each for each in world.events if each[1] == "WriteWithoutEffect"]
+    assert told[::2] == ("Warning", "PyTorchJob")
+    assert "spec.runPolicy" in told[3]
+
+
+def test_a_workload_of_which_nothing_is_stored_rests_and_a_warning_says_so() -> None:
+    def without_status(key: Key, manifest: Manifest) -> Manifest:
+        if key[0] == "Workload":
+            manifest.pop("status", None)
+        return manifest
+
+    world = Prompt((), stored=without_status)
+    world.put(("Workload", "ns/w"), workload("w", 1, "q0", 1, 0))
+    world.rounds(ROUNDS)
+    assert len(world.of("Workload")) == 1
+
+    world.put(("Workload", "ns/w"), workload("w", 1, "q0", 2, 0))
+    world.rounds(3)
+    assert len(world.of("Workload")) == 2
+    assert [each[1:3] for each in world.events] == [("WriteWithoutEffect", "Workload")]
+
+
+def test_the_last_finalizer_taken_off_is_no_write_without_effect() -> None:
+    world = Prompt((JobSide,), quota=0)
+    world.put(("Job", "ns/a"), job("a"))
+    world.rounds(5)
+    (key,) = (key for key in world.objects if key[0] == "Workload")
+    world.delete(("Job", "ns/a"))
+    going = {**world.objects[key]["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    world.put(key, {**world.objects[key], "metadata": going})
+    world.rounds(5)
+
+    assert key not in world.objects
+    assert [each for each in world.events if each[1] == "WriteWithoutEffect"] == []

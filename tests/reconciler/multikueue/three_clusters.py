@@ -75,8 +75,9 @@ class Server:
         assert isinstance(action, Patch)
         if action.resource_version != meta["resourceVersion"]:
             return Failed(key, action, Conflict(409, "Conflict", "modified"))
-        self._store(key, merged(found, action.body))
-        return Written(key, action, copy.deepcopy(self.objects.get(key, found)))
+        changed = merged(found, action.body)
+        self._store(key, changed)
+        return Written(key, action, copy.deepcopy(self.objects.get(key, changed)))
 
     def _create(self, key: Key, action: Create) -> Outcome:
         if key in self.objects:

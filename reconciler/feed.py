@@ -178,8 +178,11 @@ class Surroundings:
         self._classes: dict[str, Manifest] = {}
         self._priorities: dict[Key, Manifest] = {}
 
-    def put(self, world: World, seen: Seen, now: int) -> None:
-        """Take one in, or away where its value is None, and let the world know."""
+    def put(self, world: World, seen: Seen, now: int) -> bool:
+        """Take one in, or away where its value is None, and let the world know.
+
+        Whether jobs are prioritized otherwise now.
+        """
         kind, key = seen.key
         if kind == "LimitRange":
             namespace, _, name = key.partition("/")
@@ -189,7 +192,10 @@ class Surroundings:
             _replace(self._classes, key, seen.value)
             world.put_overheads(self._overheads(), now)
         else:
+            before = self._priorities.get(seen.key)
             _replace(self._priorities, seen.key, seen.value)
+            return _priorities(before) != _priorities(seen.value)
+        return False
 
     def classes(self) -> PriorityClasses:
         """By which Jobs are prioritized."""
@@ -198,6 +204,10 @@ class Surroundings:
     def _overheads(self) -> dict[str, Amounts]:
         found = self._classes.items()
         return {name: readable(mapping(each.get("overhead")).get("podFixed")) for name, each in found}
+
+
+def _priorities(manifest: Manifest | None) -> PriorityClasses:
+    return read_priority_classes([manifest] if manifest is not None else [])
 
 
 def _replace(known: dict[K, Manifest], key: K, value: Manifest | None) -> None:

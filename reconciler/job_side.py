@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from cluster.resource import JOBS
 from cluster.stream import Manifest
@@ -23,6 +24,9 @@ from reconciler.packed import Packed
 from reconciler.side import Busy, Look, Turn
 from scheduling.objects.submission import kind_of
 from scheduling.objects.workload import Workload
+
+_AT_ONCE = 250
+"""Jobs in one round that something around them changed for: about a fifth of a second."""
 
 
 class JobSide:
@@ -48,6 +52,7 @@ class JobSide:
         self._workload_of: dict[Key, str] = {}
         self._job_of: dict[str, Key] = {}
         self._dirty: dict[Key, None] = {}
+        self._renewed: dict[Key, None] = {}
         self._loose: dict[str, None] = {}
 
     def see(self, seen: Seen) -> None:
@@ -75,10 +80,17 @@ class JobSide:
 
     def renew(self, around: JobSurroundings) -> None:
         self.around = replace(around, described=self._described)
-        self._dirty.update(dict.fromkeys(self._jobs))
+        self._renewed.update(dict.fromkeys(self._jobs))
+
+    def _take_turns(self) -> None:
+        """Where all are to be looked at anew, each round looks at some of them, so that others need not wait."""
+        for key in [*islice(self._renewed, _AT_ONCE)]:
+            del self._renewed[key]
+            self._dirty[key] = None
 
     def due(self, busy: Busy, now: int) -> Iterator[Turn]:
         """The next step of each job that may have one; no step while its Workload is being written either."""
+        self._take_turns()
         keys, self._dirty = self._dirty, {}
         for key in keys:
             packed = self._jobs.get(key)

@@ -36,13 +36,11 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.lifecycle import next_moment
-from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
+from scheduling.world.decisions import Decision, Preempt, Reserve
 from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
 
-_BUSY = 16
-"""Writes that are under way: with so many, each of the writer's threads has something to do, and something to come."""
 _CYCLES = 100  # in one round; then the inbox is looked at again
 Message: TypeAlias = Seen | Listed | Outcome | Call
 
@@ -80,9 +78,9 @@ class Loop:
         self.teller = Teller()
         self.statuses = StatusSide(self.world, self.known.aside, self.teller)
         self.dirty: dict[str, None] = {}
-        self.reasons: dict[str, Wait] = {}
         self.alarms = Alarms()
         self.surroundings = Surroundings()
+        self.renewing = True
         self.selected = Selection(self.managed, self.world)
         self.retries = Retries(self.clock)
         self.pace = Pace()
@@ -195,8 +193,7 @@ class Loop:
         if kind == WORKLOAD:
             self._enter(name)
         elif kind in Surroundings.KINDS:
-            self.surroundings.put(self.world, seen, self._now())
-            self._renew_jobs()
+            self.renewing |= self.surroundings.put(self.world, seen, self._now())
         else:
             self._change(self.followed[kind], seen)
             self.statuses.touch(seen.key)
@@ -210,18 +207,21 @@ class Loop:
             self._enter(key[1])
 
     def _renew_jobs(self) -> None:
-        """What Jobs are started and prioritized by has changed."""
+        """What jobs are started and prioritized by has changed: once for all that did."""
+        if not self.renewing:
+            return
+        self.renewing = False
         around = self.selected.around(self.surroundings.classes(), pods_ready=self.waiting is not None)
         for side in self.beside:
             side.renew(around)
 
     def _change(self, followed: Followed, seen: Seen) -> None:
+        before = self.world.state.flavors.get(seen.key[1])
         if seen.value is None:
             followed.drop(self.world, seen.key[1], self._now())
         else:
             followed.put(self.world, seen.value, self._now())
-        if followed.kind == "ResourceFlavor" or self.selected.outdated(seen.key[1]):
-            self._renew_jobs()
+        self.renewing |= self.selected.outdated(seen.key[1]) or before != self.world.state.flavors.get(seen.key[1])
         for workload in concerned(self.world, *seen.key):
             self.dirty[workload.key] = None
 
@@ -263,7 +263,6 @@ class Loop:
             self.witness.decided(decisions, time.perf_counter() - began)
             for decision in decisions:
                 self._carry_out(decision, now)
-        self._explain(now)
         if self.with_statuses:
             self._tell(now)
 
@@ -294,6 +293,7 @@ class Loop:
 
     def _turn(self, now: int) -> None:
         """What each side asks for."""
+        self._renew_jobs()
         for side in self.beside:
             for turn in side.due(self.under_way.busy, now):
                 self.teller.turned(turn, now)
@@ -303,7 +303,6 @@ class Loop:
     def _carry_out(self, decision: Decision, now: int) -> None:
         world = self.world
         if isinstance(decision, Reserve):
-            self.reasons.pop(decision.workload.key, None)
             queue = world.state.queues[decision.queue].settings
             given = reserved(world.workloads[decision.workload.key], decision, queue, now)
             world.put_workload(given, now)
@@ -312,16 +311,8 @@ class Loop:
             self.teller.preempted(decision, now)
             self.under_way.submit(world.workloads[decision.target.key])
         else:
-            self.reasons[decision.workload.key] = decision
-
-    def _explain(self, now: int) -> None:
-        """Why workloads wait is written when nothing else is: quota goes first, and many that wait have it soon."""
-        while self.reasons and self.under_way.count < _BUSY:
-            name = next(iter(self.reasons))
-            decision, before = self.reasons.pop(name), self.world.workloads.get(name)
-            if before is None or before.reserved or before.finished or not before.active:
-                continue
-            after = waiting(before, decision, now, self.world.counting)
+            before = world.workloads[decision.workload.key]
+            after = waiting(before, decision, now, world.counting)
             if after != before:
-                self.world.put_workload(after, now)
+                world.put_workload(after, now)
                 self.under_way.submit(after)

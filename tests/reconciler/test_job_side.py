@@ -11,6 +11,7 @@ from reconciler.feed import Seen
 from reconciler.job_side import JobSide
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kinds import SHIPPED
+from reconciler.jobs.step import JobSurroundings
 from reconciler.packed import Packed
 from scheduling.objects.reading import read_workload
 from tests.reconciler.jobs.world import NOW, K, template
@@ -96,6 +97,27 @@ def test_a_workload_is_let_go_when_its_job_is_gone_but_not_one_of_pods() -> None
     stage.keep(dict(made.action.body), **going, name="of-pods", ownerReferences=[pod])
 
     assert [turn.key for turn in stage.due()] == [("Workload", name)]
+
+
+def test_what_changes_around_all_jobs_is_looked_at_for_some_of_them_at_a_time() -> None:
+    stage = Stage()
+    for number in range(600):
+        stage.see("Job", f"j{number}")
+    assert len(stage.due()) == 600
+    assert len(stage.due("Workload")) == 0
+    looked: list[str] = []
+    stage.side._dirty.clear()
+    stage.side._stored = lambda name: looked.append(name)
+
+    stage.side.renew(JobSurroundings())
+    sizes = []
+    for _ in range(4):
+        before = len(looked)
+        list(stage.side.due(lambda *_: False, NOW))
+        stage.side._dirty.clear()
+        sizes.append(len(set(looked[before:])))
+
+    assert sizes == [250, 250, 100, 0]
 
 
 def test_a_write_that_was_refused_is_asked_for_again_when_its_rest_is_over() -> None:

@@ -36,11 +36,13 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.lifecycle import next_moment
-from scheduling.world.decisions import Decision, Preempt, Reserve
+from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
 
+_BUSY = 16
+"""Writes that are under way: with so many, each of the writer's threads has something to do, and something to come."""
 _CYCLES = 100  # in one round; then the inbox is looked at again
 Message: TypeAlias = Seen | Listed | Outcome | Call
 
@@ -78,6 +80,7 @@ class Loop:
         self.teller = Teller()
         self.statuses = StatusSide(self.world, self.known.aside, self.teller)
         self.dirty: dict[str, None] = {}
+        self.reasons: dict[str, Wait] = {}
         self.alarms = Alarms()
         self.surroundings = Surroundings()
         self.renewing = True
@@ -263,6 +266,7 @@ class Loop:
             self.witness.decided(decisions, time.perf_counter() - began)
             for decision in decisions:
                 self._carry_out(decision, now)
+        self._explain(now)
         if self.with_statuses:
             self._tell(now)
 
@@ -303,6 +307,7 @@ class Loop:
     def _carry_out(self, decision: Decision, now: int) -> None:
         world = self.world
         if isinstance(decision, Reserve):
+            self.reasons.pop(decision.workload.key, None)
             queue = world.state.queues[decision.queue].settings
             given = reserved(world.workloads[decision.workload.key], decision, queue, now)
             world.put_workload(given, now)
@@ -311,8 +316,16 @@ class Loop:
             self.teller.preempted(decision, now)
             self.under_way.submit(world.workloads[decision.target.key])
         else:
-            before = world.workloads[decision.workload.key]
-            after = waiting(before, decision, now, world.counting)
+            self.reasons[decision.workload.key] = decision
+
+    def _explain(self, now: int) -> None:
+        """Why workloads wait is written when nothing else is: quota goes first, and many that wait have it soon."""
+        while self.reasons and self.under_way.count < _BUSY:
+            name = next(iter(self.reasons))
+            decision, before = self.reasons.pop(name), self.world.workloads.get(name)
+            if before is None or before.reserved or before.finished or not before.active:
+                continue
+            after = waiting(before, decision, now, self.world.counting)
             if after != before:
-                world.put_workload(after, now)
+                self.world.put_workload(after, now)
                 self.under_way.submit(after)

@@ -33,10 +33,13 @@ WORKER = ROOT / "manifests" / "multikueue-worker"
 CHECK, CONFIG = "away", "workers"
 LOST_TIMEOUT = 8
 """Seconds after which the work of a lost worker goes elsewhere, in these tests."""
-CONFIGURATION: dict[str, Any] = {
+AS_SHIPPED: dict[str, Any] = {
     "apiVersion": "config.kueue.x-k8s.io/v1beta2",
     "kind": "Configuration",
     "integrations": {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset"]},
+}
+CONFIGURATION: dict[str, Any] = {
+    **AS_SHIPPED,
     "leaderElection": {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "300ms"},
 }
 MANAGING = {"multiKueue": {"workerLostTimeout": f"{LOST_TIMEOUT}s", "gcInterval": "2s"}}
@@ -46,7 +49,9 @@ PULSE = {"connection": {"probeSeconds": 1, "answerSeconds": 2, "longestWaitSecon
 class Process:
     """`quotree serve reconciler` of one cluster; `start` after `end` makes a new one."""
 
-    def __init__(self, server: ControlPlane, folder: Path, configuration: dict[str, Any]) -> None:
+    def __init__(
+        self, server: ControlPlane, folder: Path, configuration: dict[str, Any], connection: dict[str, Any]
+    ) -> None:
         folder.mkdir()
         self._folder = folder
         self._login = server.service_account_kubeconfig(SYSTEM, "quotree-reconciler")
@@ -55,7 +60,7 @@ class Process:
         settings = {
             "apiVersion": "config.quotree.dev/v1alpha1",
             "kind": "Configuration",
-            "reconciler": {"multiKueue": PULSE},
+            "reconciler": {"multiKueue": connection},
         }
         (folder / "settings.yaml").write_text(yaml.safe_dump(settings))
 
@@ -74,6 +79,13 @@ class Process:
                 env={"PATH": os.environ["PATH"], "HOME": str(self._folder), "DIE_AT": str(die_at)},
                 cwd=ROOT,
             )
+
+    @property
+    def pid(self) -> int:
+        """Raises RuntimeError where it was never started."""
+        if self._process is None:
+            raise RuntimeError("it was not started")
+        return self._process.pid
 
     @property
     def dead(self) -> bool:
@@ -104,11 +116,13 @@ class Process:
 class Cluster:
     """One of them. `partition` is on the way from the manager to it."""
 
-    def __init__(self, server: ControlPlane, folder: Path, configuration: dict[str, Any]) -> None:
+    def __init__(
+        self, server: ControlPlane, folder: Path, configuration: dict[str, Any], connection: dict[str, Any]
+    ) -> None:
         self.server = server
         self.name = server.name
         self.partition = Partition(int(server.url.rpartition(":")[2]))
-        self.process = Process(server, folder, configuration)
+        self.process = Process(server, folder, configuration, connection)
 
     # objects
 
@@ -315,9 +329,9 @@ class World:
 
 
 @contextmanager
-def three_clusters(folder: Path, *, controller_manager: bool = True) -> Iterator[World]:
+def three_clusters(folder: Path, *, controller_manager: bool = True, hasty: bool = True) -> Iterator[World]:
     """Started side by side, connected, and ready to place work. `controller_manager`: workers make pods of jobs, and
-    nobody but a test runs those.
+    nobody but a test runs those. `hasty`: losses are noticed within seconds, else in the time that users get.
     """
     with ExitStack() as opened:
         servers = [ControlPlane(name="manager")]
@@ -325,9 +339,9 @@ def three_clusters(folder: Path, *, controller_manager: bool = True) -> Iterator
         with ThreadPoolExecutor(3) as pool:
             list(pool.map(lambda server: opened.enter_context(server), servers))
             list(pool.map(_install, servers))
-        managing = {**CONFIGURATION, **MANAGING}
-        manager = Cluster(servers[0], folder / "manager", managing)
-        workers = {each.name: Cluster(each, folder / each.name, CONFIGURATION) for each in servers[1:]}
+        common, connection = (CONFIGURATION, PULSE) if hasty else (AS_SHIPPED, {})
+        manager = Cluster(servers[0], folder / "manager", {**common, **(MANAGING if hasty else {})}, connection)
+        workers = {each.name: Cluster(each, folder / each.name, common, connection) for each in servers[1:]}
         world = World(manager, workers, folder)
         for cluster in world.clusters:
             opened.enter_context(cluster.partition)

@@ -16,11 +16,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.bench import engine, load, organisation
+from tests.bench import engine, load, organisation, placement
 from tests.bench.admission import rows as admission
 
 QUOTREE = str(Path(sys.executable).with_name("quotree"))
 MIB = 1024
+PARTS = ("commands", "webhook", "engine", "admission", "placement")
 RATE = 300  # requests a second, about what an API server sends of tree edits when somebody applies a whole organisation
 
 
@@ -28,7 +29,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--requests", type=int, default=4000, help="webhook requests in each run")
     parser.add_argument("--runs", type=int, default=5, help="runs of each command; the median is printed")
-    parser.add_argument("--only", choices=("commands", "webhook", "engine", "admission"), help="leave out the rest")
+    parser.add_argument("--only", choices=PARTS, help="leave out the rest")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -37,6 +38,7 @@ def main() -> int:
             "webhook": lambda: webhook(folder, options.requests),
             "engine": lambda: engine.rows(folder),
             "admission": admission.rows,
+            "placement": lambda: placement.rows(folder),
         }
         for part in [options.only] if options.only else parts:
             parts[part]()

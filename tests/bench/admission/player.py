@@ -31,12 +31,12 @@ _WRITERS = 16
 
 
 class Creators:
-    """Processes that create the Workloads of `jobs`, each when it comes, from `begin` (seconds since 1970) on."""
+    """Processes that create the objects of `jobs`, each when it comes, from `begin` (seconds since 1970) on."""
 
-    def __init__(self, kubeconfig: Path, jobs: list[Job], begin: float, processes: int = 4) -> None:
+    def __init__(self, kubeconfig: Path, jobs: list[Job], begin: float, processes: int = 4, path: str = _PATH) -> None:
         self._pool = ProcessPoolExecutor(processes)
         self._parts: list[Future[tuple[dict[str, float], Counter[Group]]]] = [
-            self._pool.submit(_create, kubeconfig, jobs[part::processes], begin) for part in range(processes)
+            self._pool.submit(_create, kubeconfig, jobs[part::processes], begin, path) for part in range(processes)
         ]
 
     def done(self) -> tuple[dict[str, float], Counter[Group]]:
@@ -51,13 +51,13 @@ class Creators:
         return created, sent
 
 
-def _create(kubeconfig: Path, jobs: list[Job], begin: float) -> tuple[dict[str, float], Counter[Group]]:
+def _create(kubeconfig: Path, jobs: list[Job], begin: float, path: str) -> tuple[dict[str, float], Counter[Group]]:
     created = {}
     with Line(kubeconfig) as line:
         for job in jobs:
             time.sleep(max(0.0, begin + job.comes - time.time()))
             created[job.name] = time.time()
-            line.create(_PATH, job.manifest)
+            line.create(path, job.manifest)
         return created, line.sent
 
 

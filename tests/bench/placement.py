@@ -1,0 +1,143 @@
+"""`python -m tests.bench --only placement`: from a Job here to its worker, on three real control planes."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cluster.client import Cluster
+from cluster.endpoint import from_kubeconfig
+from policies.dialects.kueue_checks import MULTIKUEUE
+from policies.dialects.reading import mapping
+from reconciler.patches import WORKLOADS
+from tests.apiserver.multikueue_world import JOBS, World, three_clusters
+from tests.bench.admission import gauges
+from tests.bench.admission.lines import Group, Line
+from tests.bench.admission.offered import NAMESPACE, Job
+from tests.bench.admission.player import Creators
+
+_COUNT = 250
+_CPU = "10m"
+"""Of each Job, so that either worker has room for all of them."""
+_LONG = 240
+"""Seconds after which it is given up."""
+_SETTLE = 3.0
+"""Seconds that what follows the last placement may take, to be counted as well."""
+_WRITES = ("POST", "PUT", "PATCH", "DELETE")
+_KINDS = ("workloads", "jobs", "events")
+
+
+@dataclass(frozen=True)
+class _Gauge:
+    """What was needed up to a moment: processor seconds of each reconciler, and requests that each API server took."""
+
+    cpu: Mapping[str, float]
+    requests: Mapping[str, Counter[Group]]
+
+
+def rows(folder: Path) -> None:
+    """Print it. Files go to `folder`."""
+    with three_clusters(folder, controller_manager=False, hasty=False) as world:
+        logins = {each.name: each.server.kubeconfig for each in world.clusters}
+        before = _gauge(world, logins)
+        created, placed = _placed(logins["manager"], world)
+        time.sleep(_SETTLE)
+        after = _gauge(world, logins)
+        peaks = {each.name: gauges.peak_mib(each.process.pid) for each in world.clusters}
+        runs = Counter(world.placed(name) for name in list(placed)[:: _COUNT // 10])
+        _judge(world, runs)
+    _print(created, placed, before, after, peaks)
+
+
+def _gauge(world: World, logins: Mapping[str, Path]) -> _Gauge:
+    requests = {}
+    for name, login in logins.items():
+        with Line(login) as line:
+            requests[name] = gauges.requests(line)
+    return _Gauge({each.name: gauges.cpu_seconds(each.process.pid) for each in world.clusters}, requests)
+
+
+def _placed(login: Path, world: World) -> tuple[dict[str, float], dict[str, float]]:
+    """When each Job was created, and when its Workload here was admitted, which it is when the job is on its worker.
+
+    Raises RuntimeError where that takes too long.
+    """
+    jobs = [Job(_manifest(f"j{turn}")) for turn in range(_COUNT)]
+    placed: dict[str, float] = {}
+    with Cluster(from_kubeconfig(None, str(login))) as cluster:
+        version = cluster.get(f"{JOBS.format(NAMESPACE)}", {"limit": "1"})["metadata"]["resourceVersion"]
+        creators = Creators(login, jobs, time.time() + 1.0, 2, JOBS.format(NAMESPACE))
+        with cluster.watch(WORKLOADS, version, namespace=NAMESPACE, seconds=_LONG) as watch:
+            for event in watch:
+                owner = _admitted(event.manifest)
+                if owner:
+                    placed.setdefault(owner, time.time())
+                if len(placed) == _COUNT:
+                    break
+    created, _ = creators.done()
+    if len(placed) < _COUNT:
+        raise RuntimeError(f"{len(placed)} of {_COUNT} are placed after {_LONG} s\n{world.logs()}")
+    return created, placed
+
+
+def _manifest(name: str) -> dict[str, Any]:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": _CPU}}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "main"}},
+        "spec": {
+            "suspend": True,
+            "managedBy": MULTIKUEUE,
+            "template": {"spec": {"containers": [container], "restartPolicy": "Never"}},
+        },
+    }
+
+
+def _admitted(manifest: dict[str, Any]) -> str:
+    """The job of a Workload that is admitted, and has a worker; else nothing."""
+    status = mapping(manifest.get("status"))
+    held = {each["type"] for each in status.get("conditions", ()) if each["status"] == "True"}
+    owners = mapping(manifest.get("metadata")).get("ownerReferences") or ()
+    return str(owners[0]["name"]) if owners and "Admitted" in held and status.get("clusterName") else ""
+
+
+def _judge(world: World, runs: Counter[str]) -> None:
+    """Raises RuntimeError where a placement is none."""
+    there = [name for worker in world.workers.values() for name in worker.names("Job")]
+    if len(there) != len(set(there)) or len(there) != _COUNT or "" in runs:
+        raise RuntimeError(f"{len(there)} jobs on the workers, {len(set(there))} different ones; {runs}")
+
+
+def _print(
+    created: Mapping[str, float], placed: Mapping[str, float], before: _Gauge, after: _Gauge, peaks: Mapping[str, float]
+) -> None:
+    waits = sorted(placed[name] - created[name] for name in placed)
+    rate = _COUNT / (max(placed.values()) - min(created.values()))
+    print(f"\n{'MultiKueue, end to end over 2 workers':44} {'/s':>6} {'p50 s':>7} {'p99 s':>7}")
+    name = f"{_COUNT} batch Jobs with managedBy, at once"
+    print(f"{name:44} {rate:6.1f} {waits[len(waits) // 2]:7.2f} {waits[int(len(waits) * 0.99)]:7.2f}\n")
+    print(f"{'reconciler, of each placement':44} {'ms':>6} {'writes':>7} {'MiB':>7}")
+    for name in before.cpu:
+        spent = 1000 * (after.cpu[name] - before.cpu[name]) / _COUNT
+        wrote = _writes(after.requests[name] - before.requests[name], own=name == "manager")
+        print(f"{name:44} {spent:6.1f} {sum(wrote.values()) / _COUNT:7.2f} {peaks[name]:7.0f}")
+        print(f"    {', '.join(f'{verb} {kind} {count}' for (verb, kind), count in wrote.most_common())}", flush=True)
+
+
+def _writes(requests: Counter[Group], *, own: bool) -> Counter[Group]:
+    """Without the creation of the Jobs, which is ours. On workers they are the manager's and the reconciler's there."""
+    found = Counter(
+        {
+            (verb, kind): count
+            for (verb, kind), count in requests.items()
+            if verb in _WRITES and kind.split("/")[0] in _KINDS
+        }
+    )
+    if own:
+        found -= Counter({("POST", "jobs"): _COUNT})
+    return found

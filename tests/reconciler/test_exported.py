@@ -52,6 +52,7 @@ def reconciler(registry: CollectorRegistry, *, kueue: bool) -> Iterator[Reconcil
     finally:
         ended.set()
         thread.join(5)
+        made._writer.close()
 
 
 def loop() -> Loop:

@@ -300,8 +300,9 @@ class Loop:
         self._renew_jobs()
         for side in self.beside:
             for turn in side.due(self.under_way.busy, now):
-                self.teller.turned(turn, now)
-                if turn.action is not None:
+                if turn.action is None:
+                    self.teller.turned(turn, now)
+                else:
                     self.under_way.fly(turn.key, turn.action, turn)
 
     def _carry_out(self, decision: Decision, now: int) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cluster.actions import Create
+from cluster.actions import Create, Delete, Patch
+from cluster.errors import ApiError
 from reconciler.events import About, Events
 from reconciler.side import Turn
 from reconciler.telling import Nodes, tell_change, tell_preemption
@@ -13,7 +14,8 @@ from scheduling.quota.touched import Touch
 from scheduling.world.decisions import Preempt
 from scheduling.world.world import World
 
-UNHEEDED = "WriteWithoutEffect"
+REFUSED, UNHEEDED = "WriteRefused", "WriteWithoutEffect"
+_VERBS: dict[type, str] = {Create: "create", Patch: "change", Delete: "delete"}
 
 
 class Teller:
@@ -34,6 +36,12 @@ class Teller:
         if turn.reason and turn.about is not None:
             self._events.tell(turn.about, turn.reason, turn.message, now, warning=turn.warning)
 
+    def refused(self, about: About, action: Create | Patch | Delete, name: str, error: Exception, now: int) -> None:
+        """A write that the API server wants none of, and why."""
+        which = f"{_VERBS[type(action)]} {action.resource.plural} {name}"
+        message = f"The API server refused to {which}: {_said(error)}; it is tried again later"
+        self._events.tell(about, REFUSED, message, now, warning=True)
+
     def unheeded(self, about: About, which: str, fields: str, now: int) -> None:
         """A write that the API server took and stored nothing of."""
         message = (
@@ -49,3 +57,8 @@ class Teller:
     def due(self, now: int) -> list[Create]:
         """What may be written by now."""
         return self._events.due(now)
+
+
+def _said(error: Exception) -> str:
+    """What the API server says, without the request."""
+    return error.message or error.reason if isinstance(error, ApiError) else str(error)

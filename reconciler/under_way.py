@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from cluster.actions import Action, Delete, Patch
+from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import ClusterError, Conflict, NotFound
 from policies.dialects.reading import metadata
 from reconciler.alarms import Alarms
@@ -97,7 +97,7 @@ class UnderWay:
             return
         self.retries.answered()
         if isinstance(outcome.action, Delete):
-            self.retries.forget(outcome.key)
+            self._carried_out(outcome.key)
             self._finish(outcome.key)  # the watch tells when it is gone
             return
         seen = self.followed[kind].seen(outcome.manifest, self.known.get)
@@ -105,7 +105,7 @@ class UnderWay:
         if isinstance(outcome.action, Patch) and seen.version == outcome.action.resource_version and not gone(outcome):
             self._without_effect(outcome.key, outcome.action)
         else:
-            self.retries.forget(outcome.key)
+            self._carried_out(outcome.key)
         before = self.known.get(seen.key)
         if kind == WORKLOAD and before is not None and not older(seen.version, before.version):
             expected, wanted = self.sent.get(name), self.wanted.get(name)
@@ -115,6 +115,21 @@ class UnderWay:
                 if self.submit(wanted):
                     return
         self.answered(seen)
+
+    def _carried_out(self, key: Key) -> None:
+        """What is told of a write is told when it is true."""
+        self.retries.forget(key)
+        turn = self.flying.get(key)
+        if turn is not None:
+            self.teller.turned(turn, self.now())
+
+    def _refused(self, key: Key, action: Action | None, error: Exception) -> None:
+        log.warning("%s %s: %s", *key, error)
+        about = self._about(key)
+        if about is not None and isinstance(action, Create | Patch | Delete):
+            self.teller.refused(about, action, key[1], error, self.now())
+        self._rest(key)
+        self._finish(key)
 
     def _without_effect(self, key: Key, patch: Patch) -> None:
         """Nothing of it was stored, since the definition of the kind lacks a field, say: nor will it be next time."""
@@ -153,9 +168,7 @@ class UnderWay:
         elif isinstance(error, NotFound):
             self._not_found(key, action)
         elif refused(error):
-            log.warning("%s %s: %s", *key, error)
-            self._rest(key)
-            self._finish(key)
+            self._refused(key, action, error)
         elif not isinstance(error, ClusterError):
             self._fault(key, error)
         elif action is None:

@@ -95,3 +95,29 @@ def test_the_last_finalizer_taken_off_is_no_write_without_effect() -> None:
 
     assert key not in world.objects
     assert [each for each in world.events if each[1] == "WriteWithoutEffect"] == []
+
+
+# --- what is told of writes
+
+
+def test_a_write_that_is_refused_is_told_with_the_reason_and_not_as_done() -> None:
+    world = Prompt((JobSide,))
+    world.refused = {"Workload"}
+    world.put(("Job", "ns/a"), job("a"))
+    world.rounds(ROUNDS)
+    (told,) = world.events
+    assert told[:3] == ("Warning", "WriteRefused", "Job")
+    assert "refused to create workloads ns/job-a-" in told[3]
+    assert "a policy says no" in told[3]
+
+    world.refused = set()
+    world.rounds(ROUNDS, apart=SECOND)
+    assert [each[1] for each in world.events if each[2] == "Job"] == ["WriteRefused", "CreatedWorkload", "Started"]
+
+
+def test_a_workload_that_may_not_be_given_quota_is_told_so() -> None:
+    world = Prompt(())
+    world.put(("Workload", "ns/w"), workload("w", 1, "q0", 1, 0))
+    world.refused = {"Workload"}
+    world.rounds(ROUNDS)
+    assert [each[:3] for each in world.events] == [("Warning", "WriteRefused", "Workload")]

@@ -6,6 +6,7 @@ import logging
 import platform
 from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -15,6 +16,7 @@ from prometheus_client.registry import Collector
 from reconciler.loop import Loop
 from reconciler.metrics import FOLLOWER, LEADER, Ask, WorldCollector
 from reconciler.multikueue.exported import WorkersCollector
+from reconciler.multikueue.told import clusters_json
 from reconciler.observed import PATIENCE as PATIENCE_OF_OTHERS
 from reconciler.observed import Difference, Kind, Observer, Result
 from reconciler.process import Reconciler
@@ -72,7 +74,7 @@ def export(registry: CollectorRegistry, reconciler: Reconciler, held: Held, *, k
     """`held`: whether this process may write. `kueue`: nobody else shows metrics of that name for this cluster."""
     registry.register(Vitals(reconciler, held))
     if reconciler.away is not None:
-        registry.register(WorkersCollector(lambda: reconciler.ask(clusters, timeout=PATIENCE)))
+        registry.register(WorkersCollector(lambda: _workers(reconciler)))
     if kueue:
         build = Gauge("kueue_build_info", "1; what runs in the place of Kueue.", _BUILD, registry=registry)
         build.labels(f"quotree-{_version()}", "", "", platform.python_version(), platform.python_implementation(),
@@ -94,6 +96,11 @@ def asking(reconciler: Reconciler, patience: float = PATIENCE) -> Ask:
             return []
 
     return ask
+
+
+def _workers(reconciler: Reconciler) -> dict[str, Any]:
+    """Raises TimeoutError where the loop has no time."""
+    return clusters_json(reconciler.ask(clusters, timeout=PATIENCE), named=False)
 
 
 class Vitals(Collector):

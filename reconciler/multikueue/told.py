@@ -1,9 +1,9 @@
-"""What is told of all workers, in the loop's thread: how they are connected, what is free there, what runs there."""
+"""What is told of all workers: how they are connected, what is free there, what runs there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from reconciler.multikueue.connections import Worker
 from reconciler.multikueue.kubeconfigs import Login
@@ -11,6 +11,7 @@ from reconciler.multikueue.view import View
 from scheduling.flavors.messages import written
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Workload
 from scheduling.world.world import World
 
 API_VERSION = "quotree.dev/v1alpha1"
@@ -18,17 +19,34 @@ _NAMED = 100
 """Placed workloads of each worker that are told by name; all are counted."""
 
 
-def clusters_json(workers: Mapping[str, Worker], views: Mapping[str, View], world: World) -> dict[str, Any]:
-    """All workers in the order of their names. Moments are RFC 3339, amounts as in manifests."""
+class Read(NamedTuple):
+    """What the loop's thread was asked for; what is made of it is made elsewhere, since workloads are many."""
+
+    clusters: list[dict[str, Any]]
+    workloads: list[Workload]
+
+
+def read(workers: Mapping[str, Worker], views: Mapping[str, View], world: World) -> Read:
+    """In the loop's thread. Workers in the order of their names; moments are RFC 3339, amounts as in manifests."""
+    found = [_cluster(workers[name], views.get(name)) for name in sorted(workers)]
+    return Read(found, [*world.workloads.values()] if found else [])
+
+
+def clusters_json(found: Read, *, named: bool) -> dict[str, Any]:
+    """`named`: the workloads that run on a worker are told by name, else their number alone."""
     placed: dict[str, list[str]] = {}
-    for workload in world.workloads.values():
+    for workload in found.workloads:
         if workload.cluster and not workload.finished:
             placed.setdefault(workload.cluster, []).append(workload.key)
-    items = [_cluster(workers[name], views.get(name), sorted(placed.get(name, []))) for name in sorted(workers)]
+    items = [{**each, **_placed(placed.get(each["name"], []), named)} for each in found.clusters]
     return {"apiVersion": API_VERSION, "kind": "ClusterList", "items": items}
 
 
-def _cluster(worker: Worker, view: View | None, placed: list[str]) -> dict[str, Any]:
+def _placed(workloads: list[str], named: bool) -> dict[str, Any]:
+    return {"placed": len(workloads), "workloads": sorted(workloads)[:_NAMED] if named else []}
+
+
+def _cluster(worker: Worker, view: View | None) -> dict[str, Any]:
     expiry = worker.login.expiry if isinstance(worker.login, Login) else None
     return {
         "name": worker.name,
@@ -42,8 +60,6 @@ def _cluster(worker: Worker, view: View | None, placed: list[str]) -> dict[str, 
         "credentialsEnd": _moment(expiry.at * SECOND if expiry is not None else 0),
         "unread": list(worker.unread),
         "free": _free(view) if view is not None else [],
-        "placed": len(placed),
-        "workloads": placed[:_NAMED],
     }
 
 

@@ -19,6 +19,7 @@ from cluster.errors import ClusterError
 from cluster.reviews import Access, Caller
 from policies.dialects.kueue_kinds import GROUP
 from reconciler.loop import Loop
+from reconciler.multikueue.told import clusters_json
 from reconciler.visible.access import Remembered, Reviews
 from reconciler.visible.clusters import clusters
 from reconciler.visible.explained import explanation_json
@@ -97,11 +98,13 @@ class Api:
 
     def _read(self, question: Callable[[World], T], missing: str = "") -> T:
         """What the world says. `missing` is the sentence for a KeyError."""
+        return self._read_loop(lambda loop: question(loop.world), missing)
 
+    def _read_loop(self, question: Callable[[Loop], T], missing: str = "") -> T:
         def complete(loop: Loop) -> T:
             if not loop.complete:
                 raise Refusal(503, "the reconciler does not know all objects yet; try again")
-            return question(loop.world)
+            return question(loop)
 
         # One at a time: the loop goes back to its own work between any two.
         if not self._turn.acquire(timeout=_PATIENCE):
@@ -153,8 +156,10 @@ class Api:
                 return summary(found.values())
 
     def clusters(self, caller: Caller, _query: str) -> dict[str, Any]:
+        """Who runs what there is told by name to those who may list Workloads everywhere; others learn how many."""
         self._demand(caller, Access("list", GROUP, "multikueueclusters"))
-        return self._ask(clusters)
+        named = self._reviews.may(caller, Access("list", GROUP, "workloads"))
+        return clusters_json(self._read_loop(clusters), named=named)
 
     def tree(self, caller: Caller, _query: str) -> dict[str, Any]:
         self._demand(caller, *_TREES)

@@ -14,7 +14,7 @@ from reconciler.multikueue.kubeconfigs import Login
 from reconciler.multikueue.line import Broke, Made
 from reconciler.multikueue.objects import Activity
 from reconciler.multikueue.remote import remote_followed
-from reconciler.multikueue.told import clusters_json
+from reconciler.multikueue.told import Read, clusters_json, read
 from reconciler.multikueue.view import View
 from scheduling.objects import times
 from scheduling.objects.reading import read_workload
@@ -36,7 +36,7 @@ def told() -> dict[str, Any]:
     workers.connections.stored("two", Activity("False", "ClientConnectionFailed", "no answer", SINCE))
     placed = {"metadata": {"namespace": "ns", "name": "a"}, "spec": {}, "status": {"clusterName": "one"}}
     engine.put_workload(read_workload(placed), SINCE)
-    return clusters_json(workers.connections.workers, {"one": view()}, engine)
+    return clusters_json(read(workers.connections.workers, {"one": view()}, engine), named=True)
 
 
 def view() -> View:
@@ -61,6 +61,13 @@ def test_each_worker_is_told_with_its_connection_its_room_and_its_work(told: dic
     assert (two["connection"], two["error"], two["attempts"]) == ("lost", "no answer", 1)
     assert (two["since"], two["lastSeen"], two["free"]) == ("2026-01-01T00:00:00Z", None, [])
     assert two["nextAttempt"] is not None
+
+
+def test_who_may_not_list_workloads_learns_how_many_run_there(told: dict[str, Any]) -> None:
+    placed = {"metadata": {"namespace": "ns", "name": "secret"}, "spec": {}, "status": {"clusterName": "one"}}
+    (one,) = clusters_json(Read([{"name": "one"}], [read_workload(placed)]), named=False)["items"]
+
+    assert one == {"name": "one", "placed": 1, "workloads": []}
 
 
 def test_metrics_tell_the_same(told: dict[str, Any]) -> None:

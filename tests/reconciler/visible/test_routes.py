@@ -10,7 +10,23 @@ from typing import Any
 import pytest
 
 from reconciler.loop import Loop
-from tests.reconciler.visible.known import admitted, api, get, kueue, loop, organisation, queue, refused, waiting
+from reconciler.multikueue.told import Read
+from reconciler.visible import routes
+from reconciler.visible.routes import Api
+from reconciler.visible.status import Refusal
+from tests.reconciler.visible.known import (
+    USER,
+    Rights,
+    admitted,
+    api,
+    get,
+    kueue,
+    loop,
+    organisation,
+    queue,
+    refused,
+    waiting,
+)
 
 PENDING = "/v1/clusterqueues/a/pendingworkloads"
 LOCAL = "/v1/namespaces/a/localqueues/main/pendingworkloads"
@@ -250,3 +266,30 @@ def test_one_reads_at_a_time_so_that_the_loop_goes_on_between_two() -> None:
         thread.join()
 
     assert most == [1]
+
+
+def test_names_of_work_on_other_clusters_are_for_those_who_may_list_all_workloads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = loop(*organisation(waiting("one", 1, status={"clusterName": "far"})))
+    monkeypatch.setattr(routes, "clusters", lambda of: Read([{"name": "far"}], [*of.world.workloads.values()]))
+    rights = Rights(
+        admin=("everything",), viewer=("list multikueueclusters.kueue.x-k8s.io",), user=(*USER, "list workloads")
+    )
+    made = Api(lambda question, timeout=5.0: question(known), rights)  # type: ignore[arg-type]
+
+    assert made.answer("/v1/clusters", "Bearer admin")["items"][0] == {
+        "name": "far",
+        "placed": 1,
+        "workloads": ["a/one"],
+    }
+    assert made.answer("/v1/clusters", "Bearer viewer")["items"][0] == {"name": "far", "placed": 1, "workloads": []}
+    with pytest.raises(Refusal, match="user may not list multikueueclusters"):
+        made.answer("/v1/clusters", "Bearer user")
+
+
+def test_workers_are_not_told_before_everything_is_known() -> None:
+    known = loop(*organisation())
+    known.known.listed.discard("Workload")
+
+    assert refused(known, "/v1/clusters", "Bearer admin")[0] == 503

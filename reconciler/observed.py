@@ -105,6 +105,11 @@ class Observer:
         self._anew: set[str] = set()
         self._change: tuple[Workload | None, Workload | None] | None = None
 
+    @property
+    def kept(self) -> int:
+        """How many workloads are kept in mind for having moved."""
+        return sum(map(len, self._moved.values()))
+
     # --- what the loop tells
 
     def changing(self, before: Seen | None, after: Seen, now: int) -> None:
@@ -157,6 +162,8 @@ class Observer:
                 self._differs(each.difference)
         if now - self._swept > self._patience:
             self._swept, self._before, self._older = now, {}, self._before
+            for root in [*self._moved]:
+                self._lately_moved(root, now)
 
     def _miss(self, now: int) -> None:
         """What has not come about is told once; ours then begins anew with the world as it is stored."""
@@ -245,10 +252,7 @@ class Observer:
 
     def _suspect(self, kind: Kind, workload: Workload, ours: str, now: int, *, still: bool = False) -> None:
         """`still`: it is no difference where something else moved in the tree of late."""
-        moved = self._moved.get(self._root(workload), {})
-        late = [key for key, at in moved.items() if now - at > self._patience]
-        for key in late:
-            del moved[key]
+        moved = self._lately_moved(self._root(workload), now)
         if now - self._around <= self._patience or (still and moved.keys() - {workload.key}):
             self._tell(Result.UNSURE, None)
             return
@@ -256,6 +260,13 @@ class Observer:
         theirs = "evicted" if kind == Kind.OTHER_VICTIM else f"admitted with {_flavors(workload.admission)}"
         difference = Difference(kind, workload.key, theirs, ours, wait.message if wait is not None else "")
         self._suspected.append(_Suspected(now + self._patience, difference))
+
+    def _lately_moved(self, root: str, now: int) -> dict[str, int]:
+        """What moved in the tree of late; the rest is forgotten."""
+        moved = {key: at for key, at in self._moved.pop(root, {}).items() if now - at <= self._patience}
+        if moved:
+            self._moved[root] = moved
+        return moved
 
     def _differs(self, difference: Difference) -> None:
         self._tell(Result.DIFFERENT, difference)

@@ -232,3 +232,14 @@ def test_what_is_gone_is_expected_no_more(beside: Beside) -> None:
     beside.pass_(20)
     assert beside.results == []
     assert beside.world.state.reservations == {}
+
+
+def test_of_what_moved_long_ago_nothing_is_kept(beside: Beside) -> None:
+    for number in range(30):
+        state = waits(f"w{number}")
+        given = admitted(beside.world, state, beside.now)
+        beside.see(state, given, finish(given, "Succeeded", "", beside.now))
+        beside.gone(state.name)
+        beside.pass_(12)
+
+    assert beside.observer.kept == 0

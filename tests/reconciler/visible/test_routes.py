@@ -273,9 +273,7 @@ def test_names_of_work_on_other_clusters_are_for_those_who_may_list_all_workload
 ) -> None:
     known = loop(*organisation(waiting("one", 1, status={"clusterName": "far"})))
     monkeypatch.setattr(routes, "clusters", lambda of: Read([{"name": "far"}], [*of.world.workloads.values()]))
-    rights = Rights(
-        admin=("everything",), viewer=("list multikueueclusters.kueue.x-k8s.io",), user=(*USER, "list workloads")
-    )
+    rights = Rights(admin=("everything",), viewer=("list multikueueclusters.kueue.x-k8s.io",), user=USER)
     made = Api(lambda question, timeout=5.0: question(known), rights)  # type: ignore[arg-type]
 
     assert made.answer("/v1/clusters", "Bearer admin")["items"][0] == {

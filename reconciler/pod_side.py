@@ -7,17 +7,20 @@ while nothing about it changes, and little when one of its Pods does.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from cluster.actions import Delete
 from cluster.resource import PODS
 from cluster.stream import Manifest
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import MANAGED
+from reconciler.faults import FAULT, Faults
 from reconciler.feed import Followed, Key, Seen, ignore
 from reconciler.jobs.life import orphaned
 from reconciler.jobs.pod_group import steps
 from reconciler.jobs.pod_member import Member, read_member
 from reconciler.jobs.pod_unit import Unit
+from reconciler.jobs.pod_writes import about
 from reconciler.jobs.step import JobSurroundings
 from reconciler.patches import WORKLOADS
 from reconciler.side import Busy, Look, Turn
@@ -42,6 +45,7 @@ class PodSide:
         self._awaited: dict[str, list[Key]] = {}
         self._dirty: dict[str, None] = {}
         self._loose: dict[str, None] = {}
+        self._faults = Faults()
 
     def see(self, seen: Seen) -> None:
         name: str = seen.key[1]
@@ -67,10 +71,19 @@ class PodSide:
         del self._units[unit]
         self._awaited.pop(unit, None)
         self._dirty.pop(unit, None)
-        self._loose[unit] = None
+        self._faults.forget((_WORKLOAD, unit))
+        if self._read(unit) is not None:
+            self._loose[unit] = None
 
     def touch(self, workload: str) -> None:
-        (self._dirty if workload in self._units else self._loose)[workload] = None
+        read = self._read(workload)
+        if workload in self._units:
+            self._dirty[workload] = None
+        elif read is None:
+            self._loose.pop(workload, None)
+            self._faults.forget((_WORKLOAD, workload))
+        elif read.deleting or read.evicted:
+            self._loose[workload] = None
 
     def renew(self, around: JobSurroundings) -> None:
         """Flavors and priority classes matter to those that still wait."""
@@ -84,11 +97,11 @@ class PodSide:
             unit = self._units.get(key)
             if unit is None:
                 continue
-            if self._waits(key, busy):
+            if self._waits(key, busy) or self._faults.resting((_WORKLOAD, key), now):
                 self._dirty[key] = None
                 continue
             yield from self._turns(key, Unit.of(key, tuple(unit.values())), now)
-        yield from self._due_loose(busy)
+        yield from self._due_loose(busy, now)
 
     def _waits(self, key: str, busy: Busy) -> bool:
         """Whether a write for the unit is still under way, or at rest after a refusal."""
@@ -100,28 +113,35 @@ class PodSide:
         return bool(awaited) or busy(_WORKLOAD, key)
 
     def _turns(self, key: str, unit: Unit, now: int) -> Iterator[Turn]:
-        for turn in steps(unit, self._read(key), lambda: self._whole(key), self._around, now):
+        def next_steps() -> list[Turn]:
+            return steps(unit, self._read(key), lambda: self._whole(key), self._around, now)
+
+        unit_key = (_WORKLOAD, key)
+        for turn in self._faults.guarded(unit_key, next_steps, about(unit.first), now):
+            if turn.reason == FAULT:
+                self._dirty[key] = None
             if turn.action is not None:
                 self._awaited.setdefault(key, []).append(turn.key)
                 self._dirty[key] = None  # what came of it is looked at, even where it is nothing
             yield turn
 
-    def _due_loose(self, busy: Busy) -> Iterator[Turn]:
-        """Workloads whose Pods are all gone. The garbage collector takes them, but may take its time: what was evicted
+    def _due_loose(self, busy: Busy, now: int) -> Iterator[Turn]:
+        for name in list(self._loose):
+            key = (_WORKLOAD, name)
+            if not busy(*key) and not self._faults.resting(key, now):
+                yield from self._faults.guarded(key, partial(self._let_go, name), None, now)
+
+    def _let_go(self, name: str) -> Iterator[Turn]:
+        """A Workload whose Pods are all gone. The garbage collector takes it, but may take its time: what was evicted
         is taken away here, since others wait for its quota.
         """
-        names, self._loose = self._loose, {}
-        for name in names:
-            read = self._read(name)
-            if read is None or name in self._units or not _of_pods(read):
-                continue
-            if busy(_WORKLOAD, name):
-                self._loose[name] = None
-            elif read.deleting:
-                for step in orphaned(self._whole(name), read):
-                    yield Turn((_WORKLOAD, name), step.action)
+        read = self._read(name)
+        if read is not None and name not in self._units and _of_pods(read):
+            if read.deleting:
+                yield from (Turn((_WORKLOAD, name), step.action) for step in orphaned(self._whole(name), read))
             elif read.evicted and read.reserved:
                 yield Turn((_WORKLOAD, name), Delete(WORKLOADS, read.namespace, read.name, read.resource_version))
+        del self._loose[name]
 
     def _read(self, name: str) -> Workload | None:
         found = self._stored(name)

@@ -15,12 +15,13 @@ from cluster.actions import Create, Delete
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import PRIORITY_CLASS, managed_owner
 from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from policies.dialects.reading import Manifest, listing, metadata, text
 from reconciler.jobs.composed import composed, fits, spec_update
 from reconciler.jobs.kind import JobKind, Writing, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.reported import reported
 from reconciler.jobs.step import JobSurroundings, Step
+from reconciler.jobs.superseded import controller
 from reconciler.patches import (
     ADMISSION_MANAGER,
     JOB_MANAGER,
@@ -60,7 +61,7 @@ def steps(
         return orphaned(workload, read)
     if workload is None or read is None:
         return _missing(kind, job, around)
-    owner = _controller(workload)
+    owner = controller(workload)
     if owner and owner != metadata(job).get("uid"):
         return _taken(kind, job, read)
     return _Life(kind, job, workload, read, around, now).steps()
@@ -192,7 +193,7 @@ class _Life:
 
     def _adopted(self) -> list[Step] | None:
         """A Workload that was made beforehand becomes that of the job."""
-        if _controller(self.workload) or self.made is None:
+        if controller(self.workload) or self.made is None:
             return None
         wanted, meta = self.made["metadata"], metadata(self.workload)
         owners = [*listing(meta.get("ownerReferences")), *wanted["ownerReferences"]]
@@ -291,9 +292,3 @@ class _Life:
     def _status(self, after: Workload, manager: str, reason: str = "", message: str = "") -> list[Step]:
         action = status_patch(self.read, after, manager)
         return [Step(action, reason, message)] if action is not None else []
-
-
-def _controller(workload: Manifest) -> str:
-    """The uid of the object that controls it; empty where none does."""
-    owners = map(mapping, listing(metadata(workload).get("ownerReferences")))
-    return next((text(owner.get("uid")) or "" for owner in owners if owner.get("controller") is True), "")

@@ -1,0 +1,40 @@
+"""A Workload that its job does not go by any more: it must not be given quota beside the one that stands for the job.
+
+Source: Kueue v0.19, ensureOneWorkload in pkg/controller/jobframework/reconciler.go.
+"""
+
+from __future__ import annotations
+
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from reconciler.jobs.kind import JobKind
+from reconciler.jobs.step import JobSurroundings
+from scheduling.objects.workload import Workload
+
+
+def controller(workload: Manifest) -> str:
+    """The uid of the object that controls it; empty where none does."""
+    owners = map(mapping, listing(metadata(workload).get("ownerReferences")))
+    return next((text(owner.get("uid")) or "" for owner in owners if owner.get("controller") is True), "")
+
+
+def idle(kind: JobKind, job: Manifest) -> bool:
+    """Whether it has no pods, and will have none while nobody starts it."""
+    if kind.ending(job):
+        return True
+    return kind.suspended(job) and not kind.halfway(job) and kind.quiet(job)
+
+
+def in_use(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | None, around: JobSurroundings) -> bool:
+    """Whether pods of `job`, which goes by `chosen`, may still run on the quota of `other`."""
+    if not other.reserved or idle(kind, job):
+        return False
+    if chosen is None or not chosen.admitted or kind.suspended(job):
+        return True
+    return not kind.runs_as_admitted(job, chosen, around)
+
+
+def may_go(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | None, around: JobSurroundings) -> bool:
+    """Whether `other` is to be taken away from `job`, which goes by `chosen`: not while pods run on its quota."""
+    if other.finished or other.deleting or other.elastic:
+        return False
+    return not in_use(other, kind, job, chosen, around)

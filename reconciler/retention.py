@@ -28,6 +28,7 @@ _BY_US = f"{DEACTIVATED}DueTo"
 """What the reason of an eviction begins with where the workload was deactivated for a cause, not by a person."""
 _AGAIN = 10 * SECOND
 """So much later, in nanoseconds, it is looked whether what was to be deleted is gone."""
+_SPARE = 64
 _NO_KINDS: Mapping[GroupKind, tuple[str, Resource]] = {}
 
 
@@ -50,7 +51,8 @@ class RetentionSide:
         self._look = look
         self._retention = retention
         self._kinds = kinds
-        self._moments: list[tuple[int, str]] = []
+        self._moments: dict[str, int] = {}
+        self._order: list[tuple[int, str]] = []
 
     def see(self, seen: Seen) -> None:
         """It follows no kind by itself."""
@@ -61,18 +63,30 @@ class RetentionSide:
     def touch(self, workload: str) -> None:
         seen = self._look(workload)
         moment = end_of(seen.value, self._retention) if seen is not None else None
-        if moment is not None:
-            heapq.heappush(self._moments, (moment, workload))
+        if moment is None:
+            self._moments.pop(workload, None)
+        elif self._moments.get(workload) != moment:
+            self._set(workload, moment)
+
+    def _set(self, workload: str, moment: int) -> None:
+        """One moment for each; where most of the order is of such that are gone, it is made anew."""
+        self._moments[workload] = moment
+        heapq.heappush(self._order, (moment, workload))
+        if len(self._order) > 2 * len(self._moments) + _SPARE:
+            self._order = sorted((at, name) for name, at in self._moments.items())
 
     def due(self, busy: Busy, now: int) -> Iterator[Turn]:
         """A deletion for each whose time is over; until it is gone, another one some time later."""
-        while self._moments and self._moments[0][0] <= now:
-            _, name = heapq.heappop(self._moments)
+        while self._order and self._order[0][0] <= now:
+            set_for, name = heapq.heappop(self._order)
+            if self._moments.get(name) != set_for:
+                continue  # it is gone, or has another moment by now
+            del self._moments[name]
             seen = self._look(name)
             moment = end_of(seen.value, self._retention) if seen is not None else None
             if seen is None or moment is None or moment > now:
                 continue
-            heapq.heappush(self._moments, (now + _AGAIN, name))
+            self._set(name, now + _AGAIN)
             yield from [turn for turn in self._deletions(seen) if not busy(*turn.key)]
 
     def _deletions(self, seen: Seen) -> Iterator[Turn]:

@@ -125,3 +125,18 @@ def test_a_workload_that_is_active_again_stays() -> None:
     kept.show({**stored, "spec": {**stored["spec"], "active": True}})
 
     assert kept.at(60) == []
+
+
+def test_there_is_one_moment_for_each_workload_and_none_for_those_that_are_gone() -> None:
+    stored: dict[str, Seen] = {}
+    side = RetentionSide(stored.get, Retention(finished=60 * SECOND))
+    for number in range(1000):
+        name = f"ns/w{number}"
+        stored[name] = WORKLOAD.seen(finished())
+        side.touch(name)
+        side.touch(name)
+        del stored[name]
+        side.touch(name)
+
+    assert len(side._moments) == 0
+    assert len(side._order) < 100

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import NamedTuple
 
 from cluster.actions import Delete
-from cluster.resource import JOBS
 from cluster.stream import Manifest
 from policies.dialects.reading import listing, mapping, metadata, text
 from policies.objects import GroupKind
@@ -269,9 +268,9 @@ def jobs_of(
 
 
 def _followed(kind: JobKind, every: bool) -> Followed:
-    """Of those that may not be installed none can be read anew."""
-    label, always_there = None if every else QUEUE_NAME, kind.resource == JOBS
-    return Followed(kind.name, kind.resource, Packed.of, ignore, ignore, labelled=label, anew=always_there)
+    """All are read anew by who begins to write: what the one before started must not be taken for stopped."""
+    label = None if every else QUEUE_NAME
+    return Followed(kind.name, kind.resource, Packed.of, ignore, ignore, labelled=label, anew=True)
 
 
 def _turn(kind: JobKind, job: Key, workload: str, step: Step) -> Turn:

@@ -63,6 +63,10 @@ def test_jobs_of_one_name_and_of_two_kinds_have_a_workload_each() -> None:
     assert isinstance(job_set.action, Create)
 
 
+def test_jobs_of_all_kinds_are_read_anew_by_who_takes_over() -> None:
+    assert [(each.kind, each.anew) for each in Stage().side.followed] == [("Job", True), (JOB_SET.name, True)]
+
+
 def test_while_one_of_them_is_written_the_other_goes_on() -> None:
     stage = Stage()
     stage.see("Job", "j")

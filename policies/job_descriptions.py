@@ -27,6 +27,9 @@ _KEYS = (
     *("group", "version", "kind", "plural", "suspend", "podSets", "finished", "ready", "active", "reclaimable"),
     *("priorityClass", "managedBy", "prebuilt", "unless", "restoreWhenQuiet"),
 )
+_NO_PODS = "none"
+_NOT_WRITTEN = ("apiVersion", "kind", "metadata", "status")
+"""What a patch that starts or stops a job leaves alone."""
 _WORD = re.compile(r"[A-Za-z0-9]+").fullmatch
 
 
@@ -98,9 +101,10 @@ def _switch(section: Section) -> Switch:
     if value is None:
         raise BadConfiguration("is required: the path of the field that keeps it from running", section.at("suspend"))
     if isinstance(value, str):
-        return Switch(_checked(value, section.at("suspend")))
+        return Switch(_writable(_checked(value, section.at("suspend")), section.at("suspend")))
     part = Section(value, section.at("suspend"))
-    switch = Switch(_path(part, "path"), _scalar(part, "suspended", True), _scalar(part, "running", False))
+    path = _writable(_path(part, "path"), part.at("path"))
+    switch = Switch(path, _scalar(part, "suspended", True), _scalar(part, "running", False))
     if switch.on == switch.off:
         raise BadConfiguration("is what it says while it is suspended, too", part.at("running"))
     part.done()
@@ -131,6 +135,9 @@ def _ready(section: Section) -> Ready | None:
 
 
 def _active(section: Section) -> Active:
+    """Required: who knows of no pods gives quota away while they still run."""
+    if section.value("active") == _NO_PODS:
+        return Active()
     part = section.section("active")
     active = Active(
         counts=_paths(part, "counts"),
@@ -139,6 +146,11 @@ def _active(section: Section) -> Active:
         resumed=part.text("suspendedCondition", ""),
     )
     part.done()
+    if active == Active():
+        say = "say how its status tells that it has pods, or else quota is given away while they still run"
+        raise BadConfiguration(
+            f"{say}; write {_NO_PODS} where it has none as soon as it is suspended", section.at("active")
+        )
     return active
 
 
@@ -176,6 +188,12 @@ def _path(section: Section, key: str, default: str | None = None) -> str:
 def _checked(path: object, at: str) -> str:
     if not isinstance(path, str) or not _PATH(path):
         raise BadConfiguration(f"{path!r} is no path; write keys with dots between them, as in spec.template", at)
+    return path
+
+
+def _writable(path: str, at: str) -> str:
+    if path.partition(".")[0] in _NOT_WRITTEN:
+        raise BadConfiguration(f"{path!r} is not written to start a job; name a field of its spec", at)
     return path
 
 

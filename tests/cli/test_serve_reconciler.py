@@ -135,7 +135,14 @@ def test_a_wrong_configuration_is_told_with_its_line(tmp_path: Path) -> None:
 
 
 def test_kinds_of_jobs_are_told_of_with_the_file_that_they_stand_in(tmp_path: Path) -> None:
-    train = {"group": "example.com", "version": "v1", "kind": "Train", "plural": "trains", "suspend": "spec.suspend"}
+    train = {
+        "group": "example.com",
+        "version": "v1",
+        "kind": "Train",
+        "plural": "trains",
+        "suspend": "spec.suspend",
+        "active": "none",
+    }
     pods = {"podSets": [{"name": "main", "template": "spec.template"}]}
     ours = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration"}
     wrong = write(tmp_path / "wrong.yaml", {**ours, "reconciler": {"jobs": [{**train, "podsets": []}]}})

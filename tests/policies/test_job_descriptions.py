@@ -8,7 +8,7 @@ import pytest
 
 from policies.configuration import API_VERSION, Configuration
 from policies.defaults import patch
-from policies.dialects.job_shape import JobShape, pods_at
+from policies.dialects.job_shape import Active, JobShape, pods_at
 from policies.errors import BadConfiguration
 from policies.forest import Forest
 from policies.objects import GroupKind
@@ -129,3 +129,20 @@ def test_a_pod_of_a_described_job_is_not_held_back_by_itself() -> None:
 
     assert patch(pod, Forest(), settings)
     assert not patch({**pod, "metadata": {**meta, "ownerReferences": [owner]}}, Forest(), settings)
+
+
+@pytest.mark.parametrize("active", [None, {}, {"counts": []}])
+def test_a_description_says_when_there_are_pods_or_that_there_are_none(active: object) -> None:
+    with pytest.raises(BadConfiguration, match=r"write none where it has none as soon as it is suspended") as caught:
+        described(active=active)
+    assert "reconciler.jobs[0].active" in str(caught.value)
+
+    assert described(active="none").active == Active()
+
+
+@pytest.mark.parametrize("path", ["metadata.annotations.hold", "status.hold", "kind", "metadata"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_switch_that_nobody_would_write_is_refused(path: str, whole: bool) -> None:
+    with pytest.raises(BadConfiguration, match="name a field of its spec") as caught:
+        described(suspend={"path": path} if whole else path)
+    assert f"reconciler.jobs[0].suspend{'.path' if whole else ''}" in str(caught.value)

@@ -187,7 +187,7 @@ def test_jobs_of_the_kinds_of_kueue_and_of_described_ones_are_suspended() -> Non
     pods = [{"name": "main", "template": "spec.template"}]
     train = {"group": "example.com", "version": "v1", "kind": "Train", "plural": "trains", "podSets": pods}
     written = {"apiVersion": API_VERSION, "kind": "Configuration", "kueue": {"manageJobs": True}}
-    jobs = [{**train, "suspend": {"path": "spec.state", "suspended": "Halted", "running": "Going"}}]
+    jobs = [{**train, "active": "none", "suspend": {"path": "spec.state", "suspended": "Halted", "running": "Going"}}]
     app = client(world(), Settings(configuration=Configuration.read({**written, "reconciler": {"jobs": jobs}})))
     meta = {"name": "j", "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "q"}}
 

@@ -16,10 +16,11 @@ from cli.options import output
 from cli.output import emit, plain
 from cli.report.simulation_json import why_json
 from cli.report.simulation_text import why_text
-from cli.report.waiting_text import running_text, waiting_lines
+from cli.report.waiting_text import elsewhere_lines, running_text, waiting_lines
 from cli.simulate import codes, start, tell
 from policies.errors import PolicyError
 from scheduling.cycle.standing import holding, waits
+from scheduling.placement.objects import multikueue_state
 
 
 @click.command(epilog=EPILOG)
@@ -48,7 +49,7 @@ def why(
     """Explain why the workload or job NS/NAME waits: now in a cluster, or when all that files hold has come to rest.
 
     It tells the ClusterQueue and the position in it, what is short, in which flavor and at which node of the tree, who
-    holds it, and which limit would have to give.
+    holds it, and which limit would have to give; of work for other clusters also who was asked, and why none takes it.
     """
     decided = Decided(config, profile, kueue_config, fair_sharing)
     if against.kind == "files":
@@ -73,14 +74,17 @@ def _of_cluster(called: str, against: Against, kubeconfig: str | None, output: s
     told = opened(against, kubeconfig, decided)
     key, now = key_of(told.world, called), time.time_ns()
     if output == "json":
-        from reconciler.visible.explained import explanation_json  # here, since files need nothing of it
+        from reconciler.visible.elsewhere import placement_json  # here, since files need nothing of them
+        from reconciler.visible.explained import explanation_json
 
-        emit(json.dumps(explanation_json(told.world, key, now), indent=2, ensure_ascii=False))
+        answer = {**explanation_json(told.world, key, now), **placement_json(told.world, key)}
+        emit(json.dumps(answer, indent=2, ensure_ascii=False))
         return
     found, workload = waits(told.world, key, now, consider=True), told.world.workloads[key]
     if found is not None:
-        emit("\n".join(waiting_lines(told.words, found)))
+        lines = [*waiting_lines(told.words, found)]
     elif workload.finished:
-        emit(plain(f"{told.words.job(key)} is finished"))
+        lines = [plain(f"{told.words.job(key)} is finished")]
     else:
-        emit(running_text(told.words, holding(workload)))
+        lines = [running_text(told.words, holding(workload))]
+    emit("\n".join([*lines, *elsewhere_lines(workload, multikueue_state(workload.checks, told.world.checks))]))

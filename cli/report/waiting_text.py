@@ -10,6 +10,7 @@ from scheduling.cycle.explanation import BORROWING_LIMIT, Explanation, Holder, L
 from scheduling.cycle.placed import Placed
 from scheduling.cycle.standing import Running, Waiting
 from scheduling.flavors.messages import written
+from scheduling.objects.workload import CheckState, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,20 @@ def running_text(words: Words, each: Running) -> str:
     held = "; ".join(map(placed_text, each.placed))
     state = "is admitted" if each.admitted else f"waits for AdmissionCheck {', '.join(each.checks)}"
     return plain(f"{words.job(each.workload)} {state} in {each.queue}: {held}")
+
+
+def elsewhere_lines(workload: Workload, check: CheckState | None) -> Iterator[str]:
+    """Where MultiKueue has it, by what is stored; `check` is its check there, None for work that stays here."""
+    if check is None or workload.finished:
+        return
+    if workload.cluster:
+        where = f"its worker is {workload.cluster}"
+    elif workload.nominated:
+        where = f"offered to {', '.join(workload.nominated)}"
+    else:
+        where = "offered to no worker yet"
+    why = f" ({check.message})" if check.message else ""
+    yield plain(f"    {where}; AdmissionCheck {check.name} is {check.state}{why}")
 
 
 def placed_text(placed: Placed) -> str:

@@ -22,7 +22,7 @@ from reconciler.loop import Loop
 from reconciler.multikueue.told import clusters_json
 from reconciler.visible.access import Remembered, Reviews
 from reconciler.visible.clusters import clusters
-from reconciler.visible.explained import explanation_json
+from reconciler.visible.elsewhere import explained
 from reconciler.visible.pending import local_rows, rows, summary
 from reconciler.visible.status import Refusal
 from reconciler.visible.tree import tree_json
@@ -123,9 +123,7 @@ class Api:
         everywhere = self._reviews.may(caller, Access("get", GROUP, "workloads"))
         sight = Sight("" if everywhere else namespace, all(self._reviews.may(caller, each) for each in _TREES))
         key = f"{namespace}/{name}"
-        return self._read(
-            lambda world: explanation_json(world, key, time.time_ns(), sight), f"there is no Workload {key}"
-        )
+        return self._read_loop(lambda loop: explained(loop, key, time.time_ns(), sight), f"there is no Workload {key}")
 
     def pending_of_queue(self, caller: Caller, name: str, query: str) -> dict[str, Any]:
         self._demand(caller, Access("get", VISIBILITY, "clusterqueues", "pendingworkloads", name=name))

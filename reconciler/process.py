@@ -121,7 +121,7 @@ class Reconciler:
             return None
         jobs = JobSide(lambda _: None, settings.kinds, every=settings.jobs.without_queue).followed
         kinds = zip(settings.kinds, jobs, strict=True)
-        return MultiKueue(self._cluster, settings.multikueue, post, may_write, kinds)
+        return MultiKueue(self._cluster, settings.multikueue, post, may_write, kinds, pods=settings.pods)
 
     def start(self) -> None:
         """Begin to follow; returns at once."""

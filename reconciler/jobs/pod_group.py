@@ -118,8 +118,10 @@ class _Life:
 
     @property
     def startable(self) -> bool:
+        """Whether they may run on this cluster; those of a Workload that another one runs keep their gate."""
         read = self.read
-        return read.admitted and read.active and read.checks_ready and not read.evicted and read.admission is not None
+        fit = read.admitted and read.active and read.checks_ready and not read.evicted
+        return fit and read.admission is not None and not read.cluster
 
     def _finished(self) -> list[Turn] | None:
         if not self.read.finished:
@@ -208,7 +210,7 @@ class _Life:
             return [stop(member, "WorkloadEvicted", evicted.message, self.now) for member in running]
         if not self.read.reserved:
             return None
-        if self.unit.occupied:
+        if self.unit.occupied or self.unit.away:
             return self._waiting_for_others() or []
         free = release(self.read, self.now, detailed=self.around.detailed)
         return self._status(self._waiting(free), ADMISSION_MANAGER)

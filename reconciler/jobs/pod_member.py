@@ -40,8 +40,9 @@ _UNKNOWN_END = "9999"
 class Member:
     """One Pod of a group, or one by itself: then `group` is empty. `workload` is `namespace/name` of its Workload.
 
-    `size` is that of the group, None where it is not told. `bound`: it has a node. `targeted`: we wrote that it is to
-    end. `ended`: when it was last known to run, as written. `message`: what it says of its end.
+    `size` is that of the group, None where it is not told. `bound`: it has a node; `scheduled`: it says so.
+    `targeted`: we wrote that it is to end. `ended`: when it was last known to run, as written. `message`: what it says
+    of its end.
     Members that differ in nothing but `version` and `packed` are equal.
     """
 
@@ -65,6 +66,7 @@ class Member:
     deleting: bool
     bound: bool
     targeted: bool
+    scheduled: bool
     ready: bool
     phase: str
     ended: str
@@ -93,6 +95,11 @@ class Member:
     def occupies(self) -> bool:
         """Whether it takes room, or is free to. One that is deleted before it has a node never gets one."""
         return not self.gated and not self.terminated and not (self.deleting and not self.bound)
+
+    @property
+    def away(self) -> bool:
+        """Whether it tells of one that takes room on another cluster: with its gate it has no node here."""
+        return self.gated and not self.terminated and (self.scheduled or self.phase == "Running")
 
 
 def read_member(pod: Manifest) -> Member | None:
@@ -124,6 +131,7 @@ def read_member(pod: Manifest) -> Member | None:
         deleting=bool(meta.get("deletionTimestamp")),
         bound=bool(spec.get("nodeName")),
         targeted=_condition(status, TERMINATION_TARGET).get("status") == "True",
+        scheduled=_condition(status, "PodScheduled").get("status") == "True",
         ready=_condition(status, "Ready").get("status") == "True",
         phase=intern(text(status.get("phase")) or ""),
         ended=_ended(meta, status),

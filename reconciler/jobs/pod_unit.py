@@ -64,6 +64,11 @@ class Unit:
         return any(member.occupies for member in self.members)
 
     @property
+    def away(self) -> bool:
+        """Whether some Pod takes room on another cluster."""
+        return any(member.away for member in self.members)
+
+    @property
     def running(self) -> list[Member]:
         """Those that take room and are not on their way out."""
         return [member for member in self.members if member.occupies and not member.deleting]

@@ -12,6 +12,7 @@ from reconciler.jobs.kind import JobKind
 from reconciler.multikueue.clusters_side import ClustersSide
 from reconciler.multikueue.connections import Connections
 from reconciler.multikueue.line import Pulse
+from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.multikueue.remote import remote_followed
 from reconciler.multikueue.side import PlacementSide
 from reconciler.multikueue.sources import Kept, Sources
@@ -29,8 +30,10 @@ class MultiKueueSettings:
 
 
 class MultiKueue:
-    """`jobs` are the kinds that can run on workers, with what the loop follows of them. `sides` are for the loop that
-    empties the inbox of `post`."""
+    """`jobs` are the kinds that can run on workers, with what the loop follows of them; `pods`: Pods as well.
+
+    `sides` are for the loop that empties the inbox of `post`.
+    """
 
     def __init__(
         self,
@@ -39,9 +42,12 @@ class MultiKueue:
         post: Callable[[Call], None],
         may_write: Callable[[], bool],
         jobs: Iterable[tuple[JobKind, Followed]],
+        *,
+        pods: bool = False,
     ) -> None:
-        self._jobs, self._placing = tuple(jobs), settings.placing
-        followed = remote_followed(settings.placing.origin, (each for _, each in self._jobs))
+        self._jobs, self._placing, self._pods = tuple(jobs), settings.placing, pods
+        kinds = [followed for _, followed in self._jobs]
+        followed = remote_followed(settings.placing.origin, [*kinds, *([REMOTE_PODS] if pods else [])])
         self.connections = Connections(post, followed, may_write, settings.pulse)
         self.sources = Sources(cluster, settings.kept, post, self.connections.offer, self.connections.tick)
         self.sides: tuple[MakeSide, ...] = (self._clusters, self._placement)
@@ -59,6 +65,6 @@ class MultiKueue:
         return ClustersSide(self.connections, self.sources)
 
     def _placement(self, look: Look) -> PlacementSide:
-        side = PlacementSide(look, self.connections, self._jobs, self._placing)
+        side = PlacementSide(look, self.connections, self._jobs, self._placing, pods=self._pods)
         self.connections.news = side
         return side

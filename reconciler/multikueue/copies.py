@@ -42,7 +42,7 @@ def clone_of(workload: Manifest, origin: str, *, gated: bool = False) -> dict[st
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": "Workload",
-        "metadata": _copied(workload, {ORIGIN: origin}),
+        "metadata": copied(workload, {ORIGIN: origin}),
         "spec": deepcopy({**spec, **({_GATES: [{"name": GATE}]} if gated else {})}),
     }
 
@@ -54,7 +54,7 @@ def clone_change(workload: Manifest, clone: Manifest) -> dict[str, Any]:
     return {key: here.get(key) for key in keys if key not in (_GATES, "active") and here.get(key) != there.get(key)}
 
 
-def _copied(thing: Manifest, labels: Mapping[str, str]) -> dict[str, Any]:
+def copied(thing: Manifest, labels: Mapping[str, str]) -> dict[str, Any]:
     """Name, labels and annotations, and where they come from."""
     meta = metadata(thing)
     uid = text(meta.get("uid")) or ""
@@ -74,7 +74,7 @@ def _copied(thing: Manifest, labels: Mapping[str, str]) -> dict[str, Any]:
 
 def job_copy(kind: JobKind, job: Manifest, workload: str, origin: str) -> dict[str, Any]:
     """The job to be made on a worker: suspended, for the copy of the Workload of that name, and run there."""
-    meta = _copied(job, {ORIGIN: origin, PREBUILT: workload})
+    meta = copied(job, {ORIGIN: origin, PREBUILT: workload})
     made: dict[str, Any] = deepcopy({key: value for key, value in job.items() if key not in ("metadata", "status")})
     made["metadata"] = meta
     _put(made, kind.shape.suspend.path, kind.shape.suspend.on)

@@ -7,8 +7,10 @@ from typing import Any
 
 from reconciler.feed import Key, Seen
 from reconciler.jobs.kind import JobKind
+from reconciler.jobs.pod_writes import KIND as POD
 from reconciler.multikueue.copies import owner_job, remote_job
 from reconciler.multikueue.objects import MultiKueueCluster, MultiKueueConfig
+from reconciler.multikueue.pods import UNIT, PodUnits
 from reconciler.multikueue.view import WORKLOAD, View
 from reconciler.multikueue.writes import Writes
 from reconciler.packed import Packed
@@ -23,7 +25,8 @@ from scheduling.placement.settings import AS_LISTED, Placing
 class Picture:
     """`kinds` are the kinds of jobs that can be taken elsewhere, `jobs` those that are here, by key.
 
-    `views` are what is known of the workers.
+    `views` are what is known of the workers. `pods` are those here that are queued by themselves; all that share a
+    Workload have one key, of the kind UNIT.
     """
 
     def __init__(self, placing: Placing, kinds: Mapping[str, JobKind], writes: Writes) -> None:
@@ -34,10 +37,17 @@ class Picture:
         self.clusters: dict[str, MultiKueueCluster] = {}
         self.checks: dict[str, CheckSettings] = {}
         self.jobs: dict[Key, Seen] = {}
+        self.pods = PodUnits()
         self._writes = writes
 
     def view(self, cluster: str) -> View:
         return self.views.setdefault(cluster, View())
+
+    def keys(self, owner: Key | None) -> list[Key]:
+        """The objects that the job is made of, here as on a worker."""
+        if owner is None:
+            return []
+        return self.pods.keys(owner[1]) if owner[0] == UNIT else [owner]
 
     def anywhere(self, workload: str) -> bool:
         """Whether something of it is on a worker."""
@@ -67,6 +77,8 @@ class Picture:
         return group, job
 
     def _owner_job(self, local: Workload | None, owner: Key | None, job: Any) -> OwnerJob | None:
+        if owner is not None and owner[0] == UNIT:
+            return self.pods.owner(local) if local is not None else None
         if owner is not None:
             return owner_job(self.kinds[owner[0]], job) if job is not None else None
         if local is None or not local.owners:
@@ -90,7 +102,7 @@ class Picture:
     def _worker(
         self, cluster: str, view: View, name: str, local: Workload | None, owner: Key | None, job: Any, config: Any
     ) -> Worker:
-        link, keys = view.connection, [(WORKLOAD, name), *([owner] if owner is not None else [])]
+        link, jobs = view.connection, self.keys(owner)
         rules = self.placing.rules_of(config.name if config is not None else "")
         queues = view.queues(local) if local is not None else ()
         return Worker(
@@ -102,9 +114,9 @@ class Picture:
             connecting=link.state == "connecting",
             credentials=link.message if link.state == "misconfigured" else "",
             workload=view.workload(name),
-            job=self._remote_job(view, name, job),
-            uncertain=owner is not None and self._writes.unsure(cluster, owner),
-            taken=any(view.get(key) is None and self._writes.taken(cluster, key) for key in keys),
+            job=self._remote_job(view, name, local, job),
+            uncertain=any(self._writes.unsure(cluster, key) for key in jobs),
+            taken=any(view.get(key) is None and self._writes.taken(cluster, key) for key in [(WORKLOAD, name), *jobs]),
             namespace=local is None or view.has_namespace(local.namespace),
             **({"local_queue": queues[0], "cluster_queue": queues[1]} if queues else {}),
             free=view.free(local) if local is not None and rules.score != AS_LISTED else None,
@@ -115,8 +127,10 @@ class Picture:
         rules = self.placing.rules_of(config.name if config is not None else "")
         return known is not None and not known.deleting and rules.selector.matches(known.labels)
 
-    def _remote_job(self, view: View, name: str, job: Any) -> RemoteJob | None:
+    def _remote_job(self, view: View, name: str, local: Workload | None, job: Any) -> RemoteJob | None:
         found = view.job(name)
+        if found is not None and found.key[0] == POD:
+            return self.pods.remote(name, local, view)
         seen = view.get(found.key) if found is not None else None
         if found is None or seen is None:
             return None

@@ -60,7 +60,8 @@ def remote_action(decision: Remote, case: Case, kinds: dict[str, JobKind]) -> tu
             return case.job_key, Create(case.kind.resource, made, MANAGER)
         case DeleteJob():
             found = case.view.job(case.name)
-            return _deleted_job(found, kinds[found.key[0]], decision.running) if found is not None else None
+            kind = kinds.get(found.key[0]) if found is not None else None
+            return _deleted_job(found, kind, decision.running) if found is not None and kind is not None else None
         case DeleteClone() | UpdateClone() | EvictRemote() | OpenGate():
             seen = case.view.get((WORKLOAD, case.name))
             action = _on_clone(decision, case, seen) if seen is not None else None

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from cluster.actions import Delete
+from policies.dialects.core import POD
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import mapping, metadata
 from policies.objects import GroupKind
@@ -21,11 +22,13 @@ from reconciler.multikueue.clusters_side import CHECKS
 from reconciler.multikueue.copies import settled, status_for
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
 from reconciler.multikueue.picture import Picture
+from reconciler.multikueue.pods import REMOTE_PODS, UNIT
 from reconciler.multikueue.remote import Connection, Remotes
 from reconciler.multikueue.remote_actions import MANAGER, Case, remote_action
 from reconciler.multikueue.view import WORKLOAD, View
 from reconciler.multikueue.writes import Writes
 from reconciler.patches import differences, status_patch
+from reconciler.pod_side import FOLLOWED_PODS
 from reconciler.side import Busy, Look, Turn
 from reconciler.telling import about
 from reconciler.writer import Outcome, Written
@@ -39,6 +42,7 @@ from scheduling.placement.decisions import (
     Local,
     Nominate,
     Place,
+    Remote,
     SetCheck,
     Settle,
     Unplace,
@@ -56,8 +60,8 @@ _WAITING_EVERY = 2 * SECOND
 
 
 class PlacementSide:
-    """`jobs` are the kinds of jobs that can be taken elsewhere, with what the loop follows of them. `remotes`: the
-    connections, which tell their news to this side."""
+    """`jobs` are the kinds of jobs that can be taken elsewhere, with what the loop follows of them; `pods`:
+    so can Pods. `remotes`: the connections, which tell their news to this side."""
 
     def __init__(
         self,
@@ -66,11 +70,17 @@ class PlacementSide:
         jobs: Iterable[tuple[JobKind, Followed]],
         placing: Placing | None = None,
         clock: Callable[[], int] = time.time_ns,
+        *,
+        pods: bool = False,
     ) -> None:
         pairs = list(jobs)
         self.placing = placing or Placing()
         self.kinds = {kind.name: kind for kind, _ in pairs}
-        self.followed: tuple[Followed, ...] = (CLUSTERS, CONFIGS, CHECKS, *(followed for _, followed in pairs))
+        theirs = [followed for _, followed in pairs]
+        here, there = ([FOLLOWED_PODS], [REMOTE_PODS]) if pods else ([], [])
+        self.followed: tuple[Followed, ...] = (CLUSTERS, CONFIGS, CHECKS, *theirs, *here)
+        self._remote = by_kind((_WORKLOAD, *theirs, *there))
+        self._pods = pods
         self._stored = stored
         self._writes = Writes(remotes, clock)
         self.picture = Picture(self.placing, self.kinds, self._writes)
@@ -104,6 +114,10 @@ class PlacementSide:
             _keep(self.picture.jobs, seen.key, seen if seen.value is not None else None)
             if seen.key in self._of_job:
                 self._dirty[self._of_job[seen.key]] = None
+            return
+        if kind == FOLLOWED_PODS.kind:
+            for workload in self.picture.pods.see(seen) & self._here.keys():
+                self._dirty[workload] = None
             return
         if kind == CONFIGS.kind:
             _keep(self.picture.configs, name, seen.value)
@@ -158,6 +172,8 @@ class PlacementSide:
     def _owner(self, local: Workload) -> Key | None:
         """The job that it stands for, if that is of a kind that can be taken elsewhere."""
         for owner in local.owners:
+            if self._pods and _group_kind(owner) == POD:
+                return UNIT, local.key
             kind = self._by_group.get(_group_kind(owner))
             if kind is not None:
                 return kind.name, f"{local.namespace}/{owner.name}"
@@ -214,13 +230,15 @@ class PlacementSide:
     def _answer(self, outcome: Written) -> Seen | None:
         """The object as it is now on the worker; what is deleted and waits for nothing is gone."""
         key, meta = outcome.key, metadata(outcome.manifest)
+        if isinstance(outcome.action, Delete) and key[0] == REMOTE_PODS.kind:
+            return None  # its node takes its time; the watch tells when it is gone
         if isinstance(outcome.action, Delete) and not (meta.get("deletionTimestamp") and meta.get("finalizers")):
             return Seen(key, "", None)
-        followed = _WORKLOAD if key[0] == WORKLOAD else next((e for e in self.followed if e.kind == key[0]), None)
+        followed = self._remote.get(key[0])
         return followed.seen(outcome.manifest) if followed is not None and meta else None
 
     def _workload_of(self, key: Key) -> str:
-        return key[1] if key[0] == WORKLOAD else self._of_job.get(key, key[1])
+        return key[1] if key[0] == WORKLOAD else self.picture.pods.workload_of(key) or self._of_job.get(key, key[1])
 
     # --- what is to be written
 
@@ -247,7 +265,10 @@ class PlacementSide:
         return cluster in self.picture.views and self.picture.views[cluster].connection.connected
 
     def _look_at(self, name: str, busy: Busy, now: int) -> Iterator[Turn]:
-        seen = self._stored(name)
+        owner, seen = self._here.get(name), self._stored(name)
+        if (seen is not None and busy(WORKLOAD, name)) or any(busy(*key) for key in self.picture.keys(owner)):
+            self._dirty[name] = None  # most wait for a write in most rounds, so that comes before all else
+            return
         if seen is None and not self.placing.collect_every and name not in self._left:
             return
         if not self.picture.anywhere(name) and (
@@ -255,10 +276,6 @@ class PlacementSide:
         ):
             self._left.discard(name)
             return  # nothing here, and nothing there
-        owner = self._here.get(name)
-        if (seen is not None and busy(WORKLOAD, name)) or (owner is not None and busy(*owner)):
-            self._dirty[name] = None
-            return
         group, job = self.picture.group(name, seen, owner, now)
         yield from self._carry_out(name, seen, owner, job, group, place(group))
 
@@ -279,14 +296,20 @@ class PlacementSide:
                 case CopyStatus() | Settle():
                     yield from self._told(step, name, owner, job)
                 case _:
-                    kind = self.kinds.get(owner[0]) if owner is not None else None
-                    view = self.picture.view(step.cluster)
-                    case_ = Case(name, seen, kind, owner, job, view, self.placing, group.now)
-                    found = remote_action(step, case_, self.kinds)
-                    if found is not None:
-                        self._writes.send(step.cluster, *found)
+                    self._write_there(step, name, seen, owner, job, group.now)
         if mine and seen is not None and group.check is not None:
             yield from self._turn(name, seen.value, group.check.name, mine, group.now)
+
+    def _write_there(self, step: Remote, name: str, seen: Seen | None, owner: Key | None, job: Any, now: int) -> None:
+        view = self.picture.view(step.cluster)
+        pods = self.picture.pods.writes(step, seen.value if seen is not None else None, name, view, self.placing.origin)
+        for key, action in pods.items():
+            self._writes.send(step.cluster, key, action)
+        kind = self.kinds.get(owner[0]) if owner is not None else None
+        case_ = Case(name, seen, kind, owner, job, view, self.placing, now)
+        found = remote_action(step, case_, self.kinds) if not pods else None
+        if found is not None:
+            self._writes.send(step.cluster, *found)
 
     def _turn(self, name: str, local: Workload, check: str, steps: list[Local], now: int) -> Iterator[Turn]:
         """All that is written of the workload here, in one go."""
@@ -306,6 +329,10 @@ class PlacementSide:
 
     def _told(self, step: CopyStatus | Settle, name: str, owner: Key | None, job: Any) -> Iterator[Turn]:
         """What the job here tells of the one elsewhere."""
+        if owner is not None and owner[0] == UNIT:
+            view = self.picture.view(step.cluster) if isinstance(step, CopyStatus) else None
+            yield from self.picture.pods.told(step, name, view)
+            return
         if owner is None or job is None:
             return
         kind = self.kinds[owner[0]]

@@ -36,6 +36,13 @@ class CreateJob:
 
 
 @dataclass(frozen=True, slots=True)
+class TrimJob:
+    """Take away the Pods of a group that are not here any more."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteJob:
     """`running`: it is to be there until its pods are gone."""
 
@@ -111,7 +118,7 @@ class Again:
     at: int
 
 
-Remote: TypeAlias = CreateClone | UpdateClone | DeleteClone | CreateJob | DeleteJob | EvictRemote | OpenGate
+Remote: TypeAlias = CreateClone | UpdateClone | DeleteClone | CreateJob | TrimJob | DeleteJob | EvictRemote | OpenGate
 """What is written on a worker."""
 Local: TypeAlias = Nominate | Place | Unplace | SetCheck | Finish
 """What is written of the workload here."""

@@ -45,12 +45,16 @@ class OwnerJob:
 class RemoteJob:
     """The job on a worker. `news`: its status says something that the job here does not say and may be told.
 
-    `running`: it may have pods.
+    `running`: it may have pods. Of Pods by themselves, which are made one by one: `missing` are some that are here,
+    `extra` are some that are not here any more, and of a `broken` group some were deleted there.
     """
 
     news: bool = False
     running: bool = False
     deleting: bool = False
+    missing: bool = False
+    extra: bool = False
+    broken: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,13 @@ from scheduling.placement.decisions import (
     Nominate,
     Place,
     SetCheck,
+    TrimJob,
     Unplace,
     UpdateClone,
 )
 from scheduling.placement.dispatch import dispatch
 from scheduling.placement.gates import open_gates
-from scheduling.placement.group import Group, Worker, placed_on
+from scheduling.placement.group import Group, RemoteJob, Worker, placed_on
 from scheduling.placement.leaving import barred, leaves_here, remove, remove_all
 from scheduling.status.checks import PENDING, READY, REJECTED, RETRY
 
@@ -255,7 +256,11 @@ class _Placement:
             if self.started:
                 return self._retry(f'The job was deleted on worker cluster "{winner.name}"')
             return [*remove(winner), Unplace()] if winner.taken else [CreateJob(winner.name)]
-        steps: list[Decision] = []
+        if winner.job.broken:
+            return self._retry(f'Pods were deleted on worker cluster "{winner.name}"')
+        steps = self._completed(winner, winner.job)
+        if winner.job.missing and not self.started:
+            return steps
         if placed_on(self.local) != winner.name:  # another manager has placed it
             steps.append(Place(winner.name))
         message = admitted_on(winner.name)
@@ -266,6 +271,16 @@ class _Placement:
         if winner.job.news:
             steps.append(CopyStatus(winner.name))
         return steps
+
+    def _completed(self, winner: Worker, job: RemoteJob) -> list[Decision]:
+        """What makes the Pods of a group there those that are here: first who is too many goes."""
+        if job.extra:
+            return [TrimJob(winner.name)]
+        if not job.missing or winner.uncertain:
+            return []
+        if winner.taken and not self.started:
+            return [*remove(winner), Unplace()]
+        return [CreateJob(winner.name)]
 
     def _lost(self) -> list[Decision] | None:
         """Its job was on a cluster that shows nothing of it any more, or shows nothing at all."""

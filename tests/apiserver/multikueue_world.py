@@ -40,6 +40,7 @@ AS_SHIPPED: dict[str, Any] = {
 }
 CONFIGURATION: dict[str, Any] = {
     **AS_SHIPPED,
+    "integrations": {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "pod"]},
     "leaderElection": {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "300ms"},
 }
 MANAGING = {"multiKueue": {"workerLostTimeout": f"{LOST_TIMEOUT}s", "gcInterval": "2s"}}

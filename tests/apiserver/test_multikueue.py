@@ -15,6 +15,7 @@ from tests.apiserver.multikueue_observer import Observer
 from tests.apiserver.multikueue_storm import Storm
 from tests.apiserver.multikueue_world import LOST_TIMEOUT, World, conditions, three_clusters, wait_out
 from tests.apiserver.test_job_kinds import JOB_SET
+from tests.reconciler.jobs.pod_world import pod
 from tests.waiting import eventually
 
 NOW = "2026-01-01T00:00:00Z"
@@ -262,6 +263,79 @@ def test_a_worker_whose_queue_asks_for_new_nodes_admits_when_it_has_them(world: 
     finally:
         two.patch("ClusterQueue", "team", {"spec": {"admissionChecksStrategy": None}})
         two.delete("AdmissionCheck", "new-nodes")
+
+
+def pod_there(world: World, worker: str, name: str) -> dict[str, Any] | None:
+    """The Pod on the worker, once it may be scheduled there."""
+    found = world.workers[worker].get("Pod", name) if worker else None
+    return found if found is not None and not found["spec"].get("schedulingGates") else None
+
+
+def tell_pod(world: World, worker: str, name: str, phase: str) -> None:
+    """What a node says of it."""
+    state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": 0, "reason": "Completed"}}
+    told = {"name": "c", "image": "i", "imageID": "i", "ready": phase == "Running", "restartCount": 0, "state": state}
+    ready = [{"type": each, "status": "True"} for each in ("PodScheduled", "Ready")]
+    status = {"phase": phase, "podIP": "10.1.2.3", "conditions": ready, "containerStatuses": [told]}
+    world.workers[worker].patch("Pod", name, {"status": status}, sub="/status")
+
+
+def here(world: World, name: str) -> tuple[str, str, bool]:
+    """What the Pod says here: its phase, that of its container, and whether it is gated."""
+    found = world.manager.get("Pod", name) or {"spec": {}, "status": {}}
+    (state,) = found["status"].get("containerStatuses", [{"state": {"": {}}}])
+    return found["status"].get("phase", ""), next(iter(state["state"])), "schedulingGates" in found["spec"]
+
+
+def submit_pods(world: World, *names: str, group: str = "") -> None:
+    for name in names:
+        made = pod(name, group, len(names), queue_name="main")
+        spec = {**made["spec"], "restartPolicy": "Never"}
+        meta = {key: value for key, value in made["metadata"].items() if key != "namespace"}
+        world.manager.put({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+
+
+def remove_pods(world: World, *names: str) -> None:
+    own = world.workload(names[0])
+    for name in names:
+        world.manager.delete("Pod", name)
+    if own is not None:
+        world.manager.delete("Workload", own["metadata"]["name"])
+    for cluster in world.clusters:
+        eventually(partial(lambda each: not set(names) & set(each.names("Pod")), cluster), world.logs)
+
+
+def test_a_pod_runs_on_a_worker_tells_of_it_here_and_keeps_its_gate(world: World) -> None:
+    submit_pods(world, "lone")
+    eventually(lambda: pod_there(world, world.placed("lone"), "lone"), lambda: told(world, "lone"))
+    where = world.placed("lone")
+    tell_pod(world, where, "lone", "Running")
+    eventually(lambda: here(world, "lone") == ("Running", "running", True), lambda: told(world, "lone"))
+    assert "podIP" not in world.manager.get("Pod", "lone")["status"]  # type: ignore[index]
+    assert check(world, "lone")[0] == "Ready"
+    tell_pod(world, where, "lone", "Succeeded")
+    eventually(lambda: here(world, "lone") == ("Succeeded", "terminated", True), lambda: told(world, "lone"))
+    eventually(lambda: finished(world, "lone") == ("True", "Succeeded"), lambda: told(world, "lone"))
+    eventually(lambda: not any("lone" in each.names("Pod") for each in world.workers.values()), world.logs)
+    remove_pods(world, "lone")
+
+
+def test_a_group_of_pods_runs_on_one_worker_and_queues_anew_where_one_is_deleted_there(world: World) -> None:
+    submit_pods(world, "left", "right", group="pair")
+
+    def both() -> set[str]:
+        found = [pod_there(world, world.placed("left"), name) for name in ("left", "right")]
+        return {each["metadata"]["uid"] for each in found if each is not None} if all(found) else set()
+
+    before = eventually(both, lambda: told(world, "left"))
+    where = world.placed("left")
+    for name in ("left", "right"):
+        tell_pod(world, where, name, "Running")
+    eventually(lambda: here(world, "right")[0] == "Running", lambda: told(world, "left"))
+    world.workers[where].delete("Pod", "right")
+    eventually(lambda: both() and not both() & before, lambda: told(world, "left"), 60)
+    assert [here(world, name) for name in ("left", "right")] == [("Pending", "", True)] * 2
+    remove_pods(world, "left", "right")
 
 
 @pytest.fixture

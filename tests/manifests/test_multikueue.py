@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from cluster.resource import PODS
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.multikueue.clusters_side import CHECKS
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
@@ -41,7 +42,7 @@ def test_on_a_worker_it_may_follow_what_it_follows_there_and_nothing_else() -> N
     (role,) = [thing for thing in WORKER if thing["kind"] == "ClusterRole"]
     kinds = {(each.resource.group, each.resource.plural) for each in remote_followed("o", ()).kinds}
 
-    jobs = {(each.group, each.plural) for each in JOBS}
+    jobs = {(each.group, each.plural) for each in (*JOBS, PODS)}
     made = {("kueue.x-k8s.io", "workloads"), *jobs}
 
     assert allowed(role, "list") == kinds | jobs

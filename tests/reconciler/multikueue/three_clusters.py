@@ -11,13 +11,16 @@ from typing import Any
 
 from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import Conflict, NotFound, Unreachable
+from policies.dialects.core import POD
 from reconciler.feed import Followed, Key, Listed, Seen
 from reconciler.job_side import JobSide
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kind import JobKind
 from reconciler.loop import Loop
+from reconciler.multikueue.pods import REMOTE_PODS
 from reconciler.multikueue.remote import Connection, remote_followed
 from reconciler.multikueue.side import PlacementSide
+from reconciler.pod_side import PodSide
 from reconciler.side import Look
 from reconciler.writer import Failed, Outcome, Written
 from scheduling.objects.times import SECOND
@@ -123,7 +126,7 @@ class Cluster:
 
     def __init__(self, server: Server, clock: Callable[[], int], kinds: tuple[JobKind, ...] = (BATCH,)) -> None:
         self.server = server
-        self.loop = self._loop(clock, (lambda look: JobSide(look, kinds),))
+        self.loop = self._loop(clock, (lambda look: JobSide(look, kinds, (POD,)), PodSide))
 
     def _loop(self, clock: Callable[[], int], sides: tuple[Callable[[Look], Any], ...]) -> Loop:
         loop = Loop(World(), self._write, self._read, lambda: True, sides=sides, clock=clock)
@@ -174,7 +177,7 @@ class Links:
         self.cut: set[str] = set()
         self.silent: set[tuple[str, str]] = set()
         jobs = JobSide(lambda _: None, kinds).followed
-        self.followed = {each.kind: each for each in remote_followed(origin, jobs).kinds}
+        self.followed = {each.kind: each for each in remote_followed(origin, (*jobs, REMOTE_PODS)).kinds}
         self.news: PlacementSide | None = None
         self.told: list[Callable[[], None]] = []
         for name, worker in workers.items():
@@ -251,7 +254,7 @@ class Manager(Cluster):
 
     def start(self, clock: Callable[[], int]) -> None:
         """A new process: it knows what is stored, and connects to whom it reaches."""
-        self.loop = self._loop(clock, (lambda look: JobSide(look, self.kinds), self._placement))
+        self.loop = self._loop(clock, (lambda look: JobSide(look, self.kinds, (POD,)), PodSide, self._placement))
         self.links.news = self.side
         self.links.told.clear()
         for name in self.links.workers:
@@ -260,7 +263,7 @@ class Manager(Cluster):
 
     def _placement(self, look: Look) -> PlacementSide:
         pairs = zip(self.kinds, JobSide(lambda _: None, self.kinds).followed, strict=True)
-        self.side = PlacementSide(look, self.links, pairs, self.placing, self.links.clock)
+        self.side = PlacementSide(look, self.links, pairs, self.placing, self.links.clock, pods=True)
         return self.side
 
 

@@ -1,0 +1,271 @@
+"""Pods and groups of Pods on other clusters: what is made there of those here, and what comes back.
+
+The Pods here keep their gate and stand for those elsewhere: they are what people see, replace and delete.
+Source: Kueue v0.19, the MultiKueue adapter in pkg/controller/jobs/pod.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from cluster.actions import Action, Create, Delete, Patch
+from cluster.resource import PODS
+from cluster.stream import Manifest
+from policies.dialects.kueue_checks import MULTIKUEUE
+from policies.dialects.kueue_jobs import MANAGED, PREBUILT
+from policies.dialects.reading import listing, mapping, metadata, text, texts
+from policies.kueue_pod_defaults import GATE
+from reconciler.feed import Key, Seen
+from reconciler.jobs.pod_member import TERMINATION_TARGET, Member
+from reconciler.jobs.pod_writes import KIND, POD_MANAGER, about
+from reconciler.multikueue.copies import copied
+from reconciler.multikueue.remote import ORIGIN
+from reconciler.multikueue.view import View
+from reconciler.packed import Packed
+from reconciler.patches import differences
+from reconciler.pod_side import FOLLOWED_PODS
+from reconciler.side import Turn
+from scheduling.objects.submission import ROLE
+from scheduling.objects.workload import Workload
+from scheduling.placement.decisions import CopyStatus, CreateJob, DeleteJob, Remote, Settle, TrimJob
+from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
+
+UNIT = "Pods"
+"""All Pods here that share a Workload, as one job; by the name of that Workload."""
+_TOLD = (
+    "phase",
+    "conditions",
+    "message",
+    "reason",
+    "startTime",
+    "initContainerStatuses",
+    "containerStatuses",
+    "ephemeralContainerStatuses",
+)
+"""What a Pod here tells of the one elsewhere. Not its addresses: a Service here would send requests to them."""
+_ONLY_HERE = ("nodeName", "priority", "preemptionPolicy", "ephemeralContainers")
+"""What a cluster fills in by itself, or takes of no new Pod."""
+_NOTHING = "{}"
+_WAITING = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Its worker has let it go",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RemotePod:
+    """A Pod on a worker. `made_of`: the uid of the one here. `targeted`: it was told that it is to end.
+
+    `status` is what is told of it, as JSON.
+    """
+
+    uid: str
+    made_of: str
+    gated: bool
+    deleting: bool
+    targeted: bool
+    over: bool
+    bound: bool
+    status: str
+    packed: Packed
+
+    def manifest(self) -> Manifest:
+        return self.packed.manifest()
+
+    @property
+    def left(self) -> bool:
+        """It takes no room any more, and goes with its Workload."""
+        return self.deleting and (self.gated or self.over or not self.bound)
+
+    @property
+    def tells(self) -> bool:
+        """Whether people here are to see its status: not that it waits, nor that it is sent away."""
+        return not (self.gated or self.deleting or self.targeted) and self.status != _NOTHING
+
+    def stands_for(self, member: Member) -> bool:
+        return self.made_of in ("", member.uid)
+
+
+def read_remote_pod(pod: Manifest) -> RemotePod:
+    meta, spec, status = metadata(pod), mapping(pod.get("spec")), mapping(pod.get("status"))
+    conditions = map(mapping, listing(status.get("conditions")))
+    return RemotePod(
+        uid=text(meta.get("uid")) or "",
+        made_of=texts(meta.get("annotations")).get(ORIGIN_UID, ""),
+        gated=any(mapping(gate).get("name") == GATE for gate in listing(spec.get("schedulingGates"))),
+        deleting=bool(meta.get("deletionTimestamp")),
+        targeted=any(each.get("type") == TERMINATION_TARGET and each.get("status") == "True" for each in conditions),
+        over=status.get("phase") in ("Succeeded", "Failed"),
+        bound=bool(spec.get("nodeName")),
+        status=_told(status),
+        packed=Packed.of(pod),
+    )
+
+
+REMOTE_PODS = replace(FOLLOWED_PODS, read=read_remote_pod)
+
+
+class _Here(NamedTuple):
+    member: Member
+    status: str
+
+
+class PodUnits:
+    """The Pods here, by the Workload (`namespace/name`) that they share."""
+
+    def __init__(self) -> None:
+        self._units: dict[str, dict[str, _Here]] = {}
+        self._unit_of: dict[str, str] = {}
+
+    def see(self, seen: Seen) -> set[str]:
+        """Take one in; the Workloads that this is news of."""
+        name, member = seen.key[1], seen.value
+        before = self._unit_of.pop(name, None)
+        if before is not None:
+            del self._units[before][name]
+            if not self._units[before]:
+                del self._units[before]
+        if member is not None:
+            status = _told(mapping(member.packed.manifest().get("status")))
+            self._units.setdefault(member.workload, {})[name] = _Here(member, status)
+            self._unit_of[name] = member.workload
+        return {each for each in (before, self._unit_of.get(name)) if each is not None}
+
+    def workload_of(self, key: Key) -> str | None:
+        return self._unit_of.get(key[1]) if key[0] == KIND else None
+
+    def keys(self, workload: str) -> list[Key]:
+        return [(KIND, name) for name in self._units.get(workload, {})]
+
+    def owner(self, local: Workload) -> OwnerJob | None:
+        """As placement sees them; None where there are none. Where no cluster is chosen, those that run without a gate
+        run here."""
+        members = [each.member for each in self._units.get(local.key, {}).values()]
+        if not members:
+            return None
+        gated = bool(local.cluster) or all(member.gated for member in members if member.counts)
+        quiet = not any(member.away for member in members)
+        return OwnerJob("/v1, Kind=Pod", managed_by=MULTIKUEUE if gated else "", suspended=gated, quiet=quiet)
+
+    # --- compared with those on a worker
+
+    def remote(self, name: str, local: Workload | None, view: View) -> RemoteJob | None:
+        """None where nothing is there that takes room, or may."""
+        there = _pods(view, name)
+        if all(pod.left for pod in there.values()):
+            return None
+        wanted = self._wanted(name, local)
+        return RemoteJob(
+            news=any(self._news(name, there)),
+            running=any(not pod.gated and not pod.over for pod in there.values()),
+            deleting=all(pod.deleting for pod in there.values()),
+            missing=any(not _has(there, key, member) for key, member in wanted.items()),
+            extra=any(self._extra(name, there)),
+            broken=any(_taken_away(there.get(key), member) for key, member in wanted.items()),
+        )
+
+    def _wanted(self, name: str, local: Workload | None) -> dict[str, Member]:
+        """Those that are to run: what the Workload has taken in, but what is over or on its way out."""
+        owners = {owner.uid for owner in local.owners} if local is not None else set()
+        members = ((key, each.member) for key, each in self._units.get(name, {}).items())
+        return {
+            key: member
+            for key, member in members
+            if member.uid in owners and not member.deleting and not member.terminated
+        }
+
+    def _extra(self, name: str, there: Mapping[str, RemotePod]) -> Iterator[str]:
+        """Those there that stand for none here any more."""
+        here = self._units.get(name, {})
+        for key, pod in there.items():
+            found = here.get(key)
+            stands = found is not None and not found.member.deleting and pod.stands_for(found.member)
+            if not stands and not pod.deleting:
+                yield key
+
+    def _news(self, name: str, there: Mapping[str, RemotePod]) -> Iterator[tuple[Member, RemotePod]]:
+        for key, here in self._units.get(name, {}).items():
+            pod = there.get(key)
+            if pod is None or not pod.tells or not pod.stands_for(here.member):
+                continue
+            if here.member.gated and not here.member.terminated and pod.status != here.status:
+                yield here.member, pod
+
+    # --- what is written
+
+    def writes(self, decision: Remote, local: Workload | None, name: str, view: View, origin: str) -> dict[Key, Action]:
+        """On the worker."""
+        there = _pods(view, name)
+        match decision:
+            case CreateJob():
+                made = {key: each for key, each in self._wanted(name, local).items() if key not in there}
+                return {(KIND, key): Create(PODS, pod_copy(each, origin), MULTIKUEUE) for key, each in made.items()}
+            case TrimJob():
+                return {(KIND, key): _deleted(key, there[key]) for key in self._extra(name, there)}
+            case DeleteJob():
+                return {(KIND, key): _deleted(key, pod) for key, pod in there.items() if not pod.deleting}
+        return {}
+
+    def told(self, step: CopyStatus | Settle, name: str, view: View | None) -> Iterator[Turn]:
+        """Here."""
+        if isinstance(step, CopyStatus) and view is not None:
+            for member, pod in self._news(name, _pods(view, name)):
+                yield _status(member, json.loads(pod.status))
+        if isinstance(step, Settle):
+            for here in self._units.get(name, {}).values():
+                if here.member.away:
+                    yield _status(here.member, {"phase": "Pending", "conditions": [_WAITING]})
+
+
+def pod_copy(member: Member, origin: str) -> dict[str, Any]:
+    """The Pod to be made on a worker: gated, and of the same role, for the copy of its Workload."""
+    pod = member.packed.manifest()
+    meta = copied(pod, {ORIGIN: origin, PREBUILT: member.workload.rpartition("/")[2], MANAGED: "true"})
+    if member.group:
+        meta["annotations"] = {**meta.get("annotations", {}), ROLE: member.role}
+    if member.finalized:
+        meta["finalizers"] = [MANAGED]
+    spec = {key: value for key, value in mapping(pod.get("spec")).items() if key not in _ONLY_HERE}
+    gates = [gate for gate in listing(spec.get("schedulingGates")) if mapping(gate).get("name") != GATE]
+    spec["schedulingGates"] = [{"name": GATE}, *gates]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+
+def _pods(view: View, workload: str) -> dict[str, RemotePod]:
+    found = (view.get(key) for key in view.jobs.get(workload, {}) if key[0] == KIND)
+    return {seen.key[1]: seen.value for seen in found if seen is not None}
+
+
+def _has(there: Mapping[str, RemotePod], key: str, member: Member) -> bool:
+    return key in there and there[key].stands_for(member)
+
+
+def _taken_away(pod: RemotePod | None, member: Member) -> bool:
+    """Somebody has deleted it there: it is about to go, or is gone though it had a node."""
+    return member.away if pod is None else pod.deleting and pod.stands_for(member)
+
+
+def _deleted(key: str, pod: RemotePod) -> Delete:
+    namespace, _, name = key.partition("/")
+    return Delete(PODS, namespace, name, uid=pod.uid)
+
+
+def _told(status: Mapping[str, Any]) -> str:
+    found = {key: status[key] for key in _TOLD if key in status}
+    conditions = [
+        {key: value for key, value in mapping(each).items() if key != "observedGeneration"}
+        for each in listing(status.get("conditions"))
+    ]
+    return json.dumps({**found, **({"conditions": conditions} if conditions else {})}, sort_keys=True)
+
+
+def _status(member: Member, told: Mapping[str, Any]) -> Turn:
+    before = mapping(member.packed.manifest().get("status"))
+    body = differences({key: value for key, value in before.items() if key in _TOLD}, told)
+    action = Patch(PODS, member.namespace, member.name, {"status": body}, member.version, POD_MANAGER, "status")
+    return Turn((KIND, member.key), action, about(member))

@@ -1,0 +1,298 @@
+"""Pods and groups of Pods that run on other clusters: three loops in memory, nodes are played."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.merging import merged
+from tests.reconciler.jobs.pod_world import GATE, pod
+from tests.reconciler.jobs.world import K
+from tests.reconciler.multikueue.three_clusters import Server, World3, queues
+
+MADE_FOR = f"{K}prebuilt-workload-name"
+
+
+class Pods3:
+    """The three clusters with Pods of the queue `main` here."""
+
+    def __init__(self, *names: str, group: str = "") -> None:
+        self.world = World3()
+        for name in names:
+            self.create(name, group, len(names))
+        self.world.settle()
+
+    def create(self, name: str, group: str = "", size: int = 0) -> None:
+        made = pod(name, group, size, queue_name="main")
+        meta = {"uid": "", "creationTimestamp": f"2027-01-15T07:00:0{len(self.pods())}Z"}
+        self.here.put(
+            "Pod", {**made, "metadata": {**made["metadata"], **meta, "uid": f"uid-{name}-{self.here.version}"}}
+        )
+
+    @property
+    def here(self) -> Server:
+        return self.world.manager.server
+
+    @property
+    def there(self) -> Server:
+        """The worker that runs them."""
+        (found,) = (worker.server for name, worker in self.world.workers.items() if self.pods(name))
+        return found
+
+    def server(self, cluster: str) -> Server:
+        return self.world.workers[cluster].server if cluster else self.here
+
+    def pods(self, cluster: str = "") -> dict[str, dict[str, Any]]:
+        objects = self.server(cluster).objects
+        return {key[1].removeprefix("ns/"): found for key, found in objects.items() if key[0] == "Pod"}
+
+    def on(self) -> dict[str, list[str]]:
+        """Where which Pods are that are not about to go."""
+        found = {name: self.pods(name) for name in self.world.workers}
+        return {name: [each for each, it in pods.items() if not _going(it)] for name, pods in found.items() if pods}
+
+    def workload(self, cluster: str = "") -> dict[str, Any] | None:
+        return self.world.workload(cluster)
+
+    def run(self, *names: str) -> None:
+        """They get a node there, and run."""
+        conditions = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "True"}]
+        status = {"phase": "Running", "podIP": "10.0.0.9", "conditions": conditions}
+        self.tell(self.there, {"spec": {"nodeName": "n"}, "status": status}, *names)
+
+    def end(self, phase: str, *names: str) -> None:
+        self.tell(self.there, {"status": {"phase": phase, "conditions": []}}, *names)
+
+    def tell(self, server: Server, patch: dict[str, Any], *names: str) -> None:
+        for name in names:
+            server.put("Pod", merged(server.objects["Pod", f"ns/{name}"], patch))
+        self.world.settle()
+
+    def nodes(self) -> None:
+        """Nodes let go what is deleted; time goes by."""
+        for name in self.world.workers:
+            for found in list(self.pods(name).values()):
+                if _going(found) and found["spec"].get("nodeName"):
+                    gone = {"spec": {"nodeName": None}, "status": {"phase": "Failed"}}
+                    self.server(name).put("Pod", merged(found, gone))
+        self.world.settle(seconds=2)
+
+    def gated(self) -> list[str]:
+        return [name for name, found in self.pods().items() if _gated(found)]
+
+    def finished(self) -> str:
+        found = self.workload()
+        assert found is not None
+        return next((each["reason"] for each in found["status"]["conditions"] if each["type"] == "Finished"), "")
+
+
+def _going(found: dict[str, Any]) -> bool:
+    return "deletionTimestamp" in found["metadata"]
+
+
+def _gated(found: dict[str, Any]) -> bool:
+    return {"name": GATE} in found["spec"].get("schedulingGates", [])
+
+
+def test_a_pod_runs_on_one_worker_and_keeps_its_gate_here() -> None:
+    pods = Pods3("p")
+
+    assert pods.on() == {"east": ["p"]}
+    found = pods.pods("east")["p"]
+    workload = pods.workload()
+    assert workload is not None
+    assert found["metadata"]["labels"][MADE_FOR] == workload["metadata"]["name"]
+    assert found["metadata"]["labels"][f"{K}multikueue-origin"] == "multikueue"
+    assert not _gated(found)
+    assert pods.gated() == ["p"]
+    assert pods.world.check()[0] == "Ready"
+    assert pods.workload("west") is None
+
+
+def test_what_a_pod_says_there_it_says_here_but_its_address() -> None:
+    pods = Pods3("p")
+    pods.run("p")
+
+    status = pods.pods()["p"]["status"]
+    assert status["phase"] == "Running"
+    assert {"type": "Ready", "status": "True"} in status["conditions"]
+    assert "podIP" not in status
+    assert pods.gated() == ["p"]
+
+
+def test_the_end_of_a_pod_ends_its_workload_on_both_sides() -> None:
+    for phase in ("Succeeded", "Failed"):
+        pods = Pods3("p")
+        pods.run("p")
+        pods.end(phase, "p")
+
+        assert pods.pods()["p"]["status"]["phase"] == phase
+        assert pods.finished() == phase
+        pods.nodes()
+        assert pods.on() == {}
+        assert pods.workload("east") is None
+
+
+def test_all_pods_of_a_group_run_on_the_same_worker_in_their_roles() -> None:
+    pods = Pods3("a", "b", group="g")
+
+    assert pods.on() == {"east": ["a", "b"]}
+    assert pods.gated() == ["a", "b"]
+    clone = pods.workload("east")
+    assert clone is not None
+    roles = {each["metadata"]["annotations"][f"{K}role-hash"] for each in pods.pods("east").values()}
+    assert roles == {each["name"] for each in clone["spec"]["podSets"]}
+    assert not any(map(_gated, pods.pods("east").values()))
+
+    pods.run("a", "b")
+    pods.end("Succeeded", "a")
+    assert pods.finished() == ""
+    pods.end("Succeeded", "b")
+    assert pods.finished() == "Succeeded"
+    pods.nodes()
+    assert pods.on() == {}
+
+
+def test_a_pod_that_takes_the_place_of_a_failed_one_is_made_there_too() -> None:
+    pods = Pods3("a", "b", group="g")
+    pods.run("a", "b")
+    pods.end("Failed", "b")
+    assert pods.pods()["b"]["status"]["phase"] == "Failed"
+    pods.create("c", "g", 2)
+    pods.world.settle()
+    pods.nodes()
+
+    assert "c" in pods.on()["east"]
+    assert not _gated(pods.pods("east")["c"])
+    assert "c" in pods.gated()
+
+
+def test_a_pod_that_is_deleted_here_is_deleted_there() -> None:
+    pods = Pods3("a", "b", group="g")
+    pods.run("a", "b")
+    pods.here.delete(("Pod", "ns/b"))
+    pods.world.settle()
+
+    assert pods.on() == {"east": ["a"]}
+    pods.create("c", "g", 2)
+    pods.world.settle()
+    pods.nodes()
+    assert pods.on() == {"east": ["a", "c"]}
+    assert pods.world.check()[0] == "Ready"
+
+
+def test_a_workload_that_is_deleted_here_leaves_nothing_there() -> None:
+    pods = Pods3("a", "b", group="g")
+    pods.run("a", "b")
+    pods.here.delete(("Workload", "ns/g"))
+    pods.world.settle()
+    pods.nodes()
+
+    assert pods.on() == {}
+    assert pods.workload("east") is None
+    assert pods.pods() == {}
+
+
+def test_pods_that_are_deleted_there_queue_again_and_run_anew() -> None:
+    for names, group in ((("p",), ""), (("a", "b"), "g")):
+        pods = Pods3(*names, group=group)
+        pods.run(*names)
+        pods.there.delete(("Pod", f"ns/{names[-1]}"))
+        pods.world.settle()
+        for _ in range(5):
+            pods.nodes()
+
+        assert pods.on() == {"east": [*names]}
+        assert not any(map(_gated, pods.pods("east").values()))
+        assert pods.gated() == [*names]
+        assert [each["status"]["phase"] for each in pods.pods().values()] == ["Pending"] * len(names)
+
+
+def test_quota_is_kept_until_the_nodes_there_have_let_them_go() -> None:
+    pods = Pods3("a", "b", group="g")
+    pods.run("a", "b")
+    found = pods.workload()
+    assert found is not None
+    pods.here.put("Workload", merged(found, {"spec": {"active": False}}))
+    pods.world.settle()
+
+    assert pods.on() == {"east": []}
+    held = pods.workload()
+    assert held is not None
+    assert "admission" in held["status"]
+    pods.nodes()
+    pods.nodes()
+    free = pods.workload()
+    assert free is not None
+    assert "admission" not in free["status"]
+    assert pods.gated() == ["a", "b"]
+    assert pods.workload("east") is None
+
+
+def test_a_gate_that_somebody_takes_off_here_starts_no_second_one() -> None:
+    pods = Pods3("p")
+    pods.run("p")
+    pods.tell(pods.here, {"spec": {"schedulingGates": []}}, "p")
+    pods.nodes()
+
+    assert pods.gated() == []
+    assert all(map(_going, pods.pods().values()))
+
+
+def test_pods_that_run_here_when_their_queue_gets_the_check_stay_here() -> None:
+    pods = Pods3()
+    queues(pods.here)
+    pods.create("p")
+    pods.world.settle()
+    assert pods.gated() == []
+    queues(pods.here, check="multi")
+    for _ in range(3):
+        pods.nodes()
+
+    assert pods.on() == {}
+    assert not any(map(_going, pods.pods().values()))
+    assert pods.world.check()[0] == "Ready"
+
+
+def test_pods_of_a_worker_that_is_lost_go_to_another_after_their_time() -> None:
+    pods = Pods3("p")
+    pods.run("p")
+    pods.world.links.lose("east")
+    pods.world.settle()
+    assert pods.on() == {"east": ["p"]}
+    assert pods.world.check()[0] == "Ready"
+    for _ in range(4):
+        pods.world.settle(seconds=16 * 60)
+
+    assert "p" in pods.on()["west"]
+    pods.world.links.connect("east")
+    for _ in range(3):
+        pods.nodes()
+    assert pods.on() == {"west": ["p"]}
+    assert pods.gated() == ["p"]
+
+
+def test_a_pod_of_that_name_that_is_not_ours_is_left_alone() -> None:
+    pods = Pods3()
+    foreign = {"metadata": {"name": "p", "namespace": "ns", "labels": {}}, "spec": {"nodeName": "n"}}
+    for name in pods.world.workers:
+        pods.server(name).put("Pod", foreign)
+    pods.create("p")
+    for _ in range(10):
+        pods.world.settle(seconds=5)
+
+    assert all(pods.pods(name)["p"]["spec"] == {"nodeName": "n"} for name in pods.world.workers)
+    assert all(pods.on().values())
+    assert pods.workload("east") is None
+    assert pods.world.check()[0] == "Pending"
+
+
+def test_a_manager_that_starts_anew_goes_on() -> None:
+    pods = Pods3("a", "b", group="g")
+    pods.run("a", "b")
+    before = {name: found["metadata"]["uid"] for name, found in pods.pods("east").items()}
+    pods.world.manager.start(pods.world.clock)
+    pods.world.settle()
+
+    assert {name: found["metadata"]["uid"] for name, found in pods.pods("east").items()} == before
+    assert pods.gated() == ["a", "b"]
+    assert pods.world.check()[0] == "Ready"

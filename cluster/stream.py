@@ -1,6 +1,5 @@
 """A watch: events as they come, from an answer that never ends by itself."""
 
-import json
 import logging
 import threading
 from collections.abc import Iterable, Iterator
@@ -9,6 +8,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 import urllib3
 
+from cluster.decoding import decoded
 from cluster.errors import BadAnswer, from_status
 from cluster.unreachable import unreachable
 
@@ -123,7 +123,7 @@ def drop_managed_fields(manifest: Manifest) -> Manifest:
 
 def _event(line: bytes, request: str) -> Event:
     try:
-        event = json.loads(line)
+        event = decoded(line)
         kind, manifest = event["type"], event["object"]
         if kind == "ERROR":
             raise from_status(manifest if isinstance(manifest, dict) else {}, request=request)

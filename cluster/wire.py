@@ -12,6 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 import urllib3
 
+from cluster.decoding import decoded
 from cluster.endpoint import Endpoint, open_pool
 from cluster.errors import BadAnswer, ClusterError, Unauthorized, from_response
 from cluster.retry import Backoff, asked_wait, may_repeat
@@ -186,7 +187,7 @@ class _Line:
 
 def _json_object(body: bytes, request: Request) -> dict[str, Any]:
     try:
-        answer = json.loads(body)
+        answer = decoded(body)
     except (ValueError, RecursionError) as error:
         raise BadAnswer(f"{request}: the answer is no JSON ({error}); {_WRONG_SERVER}") from error
     if not isinstance(answer, dict):

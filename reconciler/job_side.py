@@ -13,6 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from cluster.actions import Delete
+from cluster.decoding import deeper
 from cluster.stream import Manifest
 from policies.dialects.reading import listing, mapping, metadata, text
 from policies.objects import GroupKind
@@ -37,6 +38,7 @@ from scheduling.objects.workload import Workload
 log = logging.getLogger(__name__)
 
 _WORKLOAD = "Workload"
+_DEEPEST = 100
 _PATIENCE = 60 * SECOND
 """A kind that is not served for a moment is looked for again sooner than that."""
 
@@ -267,10 +269,20 @@ def jobs_of(
     return lambda stored: JobSide(stored, chosen, left, every=every)
 
 
+def packed(job: Manifest) -> Packed | None:
+    """None for a job that is nested deeper than any that can be copied and compared: it is left out."""
+    if deeper(job, _DEEPEST):
+        meta = metadata(job)
+        what = (text(job.get("kind")), text(meta.get("namespace")), text(meta.get("name")))
+        log.warning("%s %s/%s is nested deeper than %d levels, and is left out", *what, _DEEPEST)
+        return None
+    return Packed.of(job)
+
+
 def _followed(kind: JobKind, every: bool) -> Followed:
     """All are read anew by who begins to write: what the one before started must not be taken for stopped."""
     label = None if every else QUEUE_NAME
-    return Followed(kind.name, kind.resource, Packed.of, ignore, ignore, labelled=label, anew=True)
+    return Followed(kind.name, kind.resource, packed, ignore, ignore, labelled=label, anew=True)
 
 
 def _turn(kind: JobKind, job: Key, workload: str, step: Step) -> Turn:

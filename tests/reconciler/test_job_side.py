@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from cluster.actions import Create, Patch
 from policies.dialects.core import POD
 from policies.objects import GroupKind
@@ -133,3 +135,15 @@ def test_a_write_that_was_refused_is_asked_for_again_when_its_rest_is_over() -> 
     (again,) = stage.due()
 
     assert (again.key, type(again.action)) == (first.key, Create)
+
+
+def test_a_job_that_is_nested_too_deep_is_left_out_and_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    (followed,) = JobSide({}.get, (JOB_SET,)).followed
+    deep: dict[str, Any] = {}
+    for _ in range(100):
+        deep = {"a": deep}
+    job = {"kind": "JobSet", "metadata": {"name": "j", "namespace": "ns", "resourceVersion": "1"}, "spec": deep}
+
+    assert followed.seen(job).value is None
+    assert "JobSet ns/j is nested deeper than 100 levels" in caplog.text
+    assert followed.seen({**job, "spec": {}}).value is not None

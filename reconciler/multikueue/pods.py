@@ -162,7 +162,7 @@ class PodUnits:
         wanted = self._wanted(name, local)
         return RemoteJob(
             news=any(self._news(name, there)),
-            running=any(not pod.gated and not pod.over for pod in there.values()),
+            idle=all(pod.gated or pod.over or pod.left for pod in there.values()),
             deleting=all(pod.deleting for pod in there.values()),
             missing=any(not _has(there, key, member) for key, member in wanted.items()),
             extra=any(self._extra(name, there)),

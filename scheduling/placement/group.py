@@ -46,7 +46,8 @@ class RemoteJob:
     """The job on a worker. `news`: its status says something that the job here does not say and may be told.
 
     `running`: it may have pods. Of Pods by themselves, which are made one by one: `missing` are some that are here,
-    `extra` are some that are not here any more, and of a `broken` group some were deleted there.
+    `extra` are some that are not here any more, of a `broken` group some were deleted there, and of an `idle` one none
+    takes room, or may before its workload is admitted.
     """
 
     news: bool = False
@@ -55,6 +56,7 @@ class RemoteJob:
     missing: bool = False
     extra: bool = False
     broken: bool = False
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,5 +56,11 @@ def _settle(group: Group, local: Workload) -> list[Decision]:
     until = group.barrier(local)
     if until is not None:
         return [Again(until)] if until else []
-    runs = any(worker.job is not None or worker.uncertain for worker in group.reachable())
+    runs = any(_may_run(worker) for worker in group.reachable())
     return [] if runs or not placed_on(local) else [Settle()]
+
+
+def _may_run(worker: Worker) -> bool:
+    if worker.job is None or worker.uncertain:
+        return worker.uncertain
+    return not worker.job.idle or worker.admitted is not None

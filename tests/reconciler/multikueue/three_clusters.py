@@ -101,6 +101,7 @@ class Server:
         self._tell(key)
         if meta.get("deletionTimestamp") and not meta.get("finalizers"):
             del self.objects[key]
+            self.version += 1
             self._tell(key)
 
     def _tell(self, key: Key) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import click
 
@@ -18,10 +18,11 @@ from cli.options import against as against_option
 from cli.options import chosen, inputs, output
 from cli.output import emit, note, plain
 from cli.quotas import Quotas, Row, namespace_rows
+from cli.report.tree_json import DIALECTS, dialect_of, namespace_entry, node_entry
 from cli.report.usage import LiveQuotas
-from cli.trees import Spot, cycles, walk
+from cli.trees import cycles, walk
 from policies.configuration import YuniKornSettings
-from policies.dialects import kueue, volcano
+from policies.dialects import kueue
 from policies.dialects.core import Namespace
 from policies.dialects.yunikorn import PARENT_QUEUE
 from policies.forest import Forest
@@ -29,7 +30,6 @@ from policies.objects import Ref
 from scheduling.world.world import World
 
 MakeQuotas: TypeAlias = Callable[[Forest, Sequence[Ref]], Quotas]
-_DIALECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano"}
 
 
 @click.command(epilog=EPILOG)
@@ -78,9 +78,9 @@ def _text(forest: Forest, make: MakeQuotas) -> Iterator[str]:
     shapes, heading = glyphs(), ""
     spots = list(walk(forest))
     quotas = make(forest, [spot.ref for spot in spots])
-    for dialect in _DIALECTS.values():
+    for dialect in DIALECTS.values():
         for spot in spots:
-            if _dialect(spot.ref) != dialect:
+            if dialect_of(spot.ref) != dialect:
                 continue
             if heading != dialect:
                 heading = dialect
@@ -109,7 +109,7 @@ def _json(forest: Forest, context: Context, make: MakeQuotas) -> str:
     quotas = make(forest, [spot.ref for spot in spots])
     nodes = [node_entry(forest, quotas, spot) for spot in spots]
     nodes += [
-        {**_named(namespace.ref, "YuniKorn"), "parent": namespace.annotations.get(PARENT_QUEUE), "quota": _rows(quota)}
+        namespace_entry(namespace.ref, namespace.annotations.get(PARENT_QUEUE), quota)
         for namespace, quota in _with_quota(forest)
     ]
     answer = {
@@ -120,31 +120,3 @@ def _json(forest: Forest, context: Context, make: MakeQuotas) -> str:
         "cycles": [[ref.name for ref in cycle] for cycle in cycles(forest)],
     }
     return json.dumps(answer, indent=2, ensure_ascii=False)
-
-
-def node_entry(forest: Forest, quotas: Quotas, spot: Spot) -> dict[str, Any]:
-    """A node as JSON has it."""
-    node = forest.node(spot.ref)
-    return {
-        **_named(spot.ref, _dialect(spot.ref)),
-        "exists": node is not None,
-        "parent": node.parent.name if node and node.parent else None,
-        "children": [child.ref.name for child in forest.children(spot.ref)],
-        "quota": _rows(quotas.rows(spot.ref)),
-        **({"workloads": dict(counts)} if (counts := quotas.counts(spot.ref)) else {}),
-    }
-
-
-def _named(ref: Ref, dialect: str) -> dict[str, Any]:
-    return {"dialect": dialect, "kind": ref.kind, "name": ref.name}
-
-
-def _rows(quota: list[Row]) -> list[dict[str, Any]]:
-    return [
-        {"flavor": row.flavor, "resource": row.resource, "own": dict(row.own), "children": dict(row.below)}
-        for row in quota
-    ]
-
-
-def _dialect(ref: Ref) -> str:
-    return _DIALECTS[ref.group]

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from cli.given import Unreadable
+from cli.report.tree_json import node_entry
 from cli.report.usage import QuotasInUse
 from cli.simulated import place_json
-from cli.tree import node_entry
 from cli.trees import cycles, walk
 from policies.dialects import kueue
 from policies.forest import Forest

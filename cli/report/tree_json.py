@@ -1,0 +1,46 @@
+"""The nodes of trees as JSON has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cli.quotas import Quotas, Row
+from cli.trees import Spot
+from policies.dialects import kueue, volcano
+from policies.forest import Forest
+from policies.objects import Ref
+
+DIALECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano"}
+
+
+def dialect_of(ref: Ref) -> str:
+    return DIALECTS[ref.group]
+
+
+def node_entry(forest: Forest, quotas: Quotas, spot: Spot) -> dict[str, Any]:
+    """A queue or a Cohort."""
+    node = forest.node(spot.ref)
+    return {
+        **_named(spot.ref, dialect_of(spot.ref)),
+        "exists": node is not None,
+        "parent": node.parent.name if node and node.parent else None,
+        "children": [child.ref.name for child in forest.children(spot.ref)],
+        "quota": _rows(quotas.rows(spot.ref)),
+        **({"workloads": dict(counts)} if (counts := quotas.counts(spot.ref)) else {}),
+    }
+
+
+def namespace_entry(ref: Ref, parent: str | None, quota: list[Row]) -> dict[str, Any]:
+    """A Namespace with a quota of YuniKorn."""
+    return {**_named(ref, "YuniKorn"), "parent": parent, "quota": _rows(quota)}
+
+
+def _named(ref: Ref, dialect: str) -> dict[str, Any]:
+    return {"dialect": dialect, "kind": ref.kind, "name": ref.name}
+
+
+def _rows(quota: list[Row]) -> list[dict[str, Any]]:
+    return [
+        {"flavor": row.flavor, "resource": row.resource, "own": dict(row.own), "children": dict(row.below)}
+        for row in quota
+    ]

@@ -16,6 +16,7 @@ from cluster.actions import Action, Patch
 from cluster.errors import ApiError, ClusterError, Conflict, NotFound, Unreachable
 from reconciler.feed import FOLLOWED, Key, Listed, Seen, by_kind
 from reconciler.writer import Failed, Outcome, Read, Written
+from tests.merging import merged
 from tests.reconciler.recount import Tree, asked, holds_quota, node, used
 
 Manifest = dict[str, Any]
@@ -106,7 +107,7 @@ class Api:
             return Failed(key, action, NotFound(404, "NotFound", "no such object"))
         if stored["metadata"]["resourceVersion"] != action.resource_version:
             return Failed(key, action, Conflict(409, "Conflict", "the object has been modified"))
-        self.put(key, _merged(stored, action.body))
+        self.put(key, merged(stored, action.body))
         return Written(key, action, copy.deepcopy(self.objects[key]))
 
     def _get(self, key: Key) -> Outcome:
@@ -154,16 +155,3 @@ class Api:
 
     def _seen(self, key: Key) -> Seen:
         return _KINDS[key[0]].seen(copy.deepcopy(self.objects[key]))
-
-
-def _merged(target: Any, patch: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = _merged(result.get(key), value)
-    return result

@@ -109,19 +109,6 @@ class Server:
             listener(key)
 
 
-def merged(target: Any, patch: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(patch, dict):
-        return patch
-    result = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merged(result.get(key), value)
-    return result
-
-
 class Cluster:
     """A loop on a server. `sides` beside the one of jobs."""
 

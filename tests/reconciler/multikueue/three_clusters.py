@@ -26,6 +26,7 @@ from reconciler.writer import Failed, Outcome, Written
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import Placing
 from scheduling.world.world import World
+from tests.merging import merged
 
 Manifest = dict[str, Any]
 START = 1_800_000_000 * SECOND

@@ -39,6 +39,7 @@ LEFT_OUT: Mapping[str, str] = {
     "concurrent-admission-conflict": "a gated feature, and the gate is in the configuration",
     "guaranteed-exceeds-quota": "CEL cannot read the JSON in an annotation",
     "job-label-invalid": "concerns work, which goes on while the webhook is down",
+    "kubeconfig-path-unsafe": "goes through the path part by part, and the manager does that again itself",
     "label-invalid": "each key and value has a grammar of its own; the selector of a ClusterQueue alone has four forms",
     "partial-admission-invalid": "concerns work, which goes on while the webhook is down",
     "pod-amount-invalid": "concerns work, which goes on while the webhook is down",

@@ -25,7 +25,7 @@ lock: venv ## resolve the dependencies anew
 	$(BIN)/uv pip compile pyproject.toml --constraint requirements.lock $(COMPILE) -o requirements-runtime.lock
 
 run: venv ## judge examples/, then serve the webhook on loopback (ONCE=1: and end)
-	$(BIN)/python -m cli.demo $(if $(ONCE),--once)
+	$(BIN)/python -m examples.demo $(if $(ONCE),--once)
 
 test: unit ## every test; builds the control plane on first use
 	-$(BIN)/python -m tests.apiserver.build

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cli.exits import EPILOG, Exit
-from cli.output import note
+from cli.report.output import note
 from cli.version import VERSION
 
 _COMMANDS = {
@@ -31,7 +31,7 @@ _INTERRUPTED = 130
 
 
 class LazyGroup(click.Group):
-    """Knows its commands by name; the module `cli.<name>` has the command under that name."""
+    """Knows its commands by name; the module `cli.commands.<name>` has the command under that name."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002, click's signature
         return list(_COMMANDS)
@@ -39,7 +39,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002, click's signature
         if cmd_name not in _COMMANDS:
             return None
-        command = getattr(import_module(f"cli.{cmd_name}"), cmd_name)
+        command = getattr(import_module(f"cli.commands.{cmd_name}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
 

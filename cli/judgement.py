@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from cli.context import Context
-from cli.given import Given, Placed
-from cli.stored import as_stored, stored_context
-from policies.configuration import Configuration
+from cli.input.context import Context
+from cli.input.given import Given, Placed
+from cli.input.stored import as_stored, stored_context
+from policies.configuration.settings import Configuration
 from policies.dialects import core, kueue, volcano
-from policies.objects import KubeObject
-from policies.proposal import Change, Circumstances, Proposal, propose
-from policies.structure import transition_defects
-from policies.verdict import Verdict, evaluate
+from policies.model.objects import KubeObject
+from policies.model.proposal import Change, Circumstances, Proposal, propose
+from policies.model.verdict import Verdict, evaluate
+from policies.schema.structure import transition_defects
 
 PRUNED = frozenset({kueue.COHORT, kueue.CLUSTER_QUEUE, kueue.LOCAL_QUEUE, volcano.QUEUE, core.NAMESPACE})
 """The kinds that --prune may delete: those that make a quota tree."""

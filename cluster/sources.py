@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from cluster.resource import CONFIG_MAPS, NAMESPACES, PODS, PRIORITY_CLASSES, Resource
 from cluster.stream import Manifest
-from policies.configuration import YuniKornSettings
+from policies.configuration.settings import YuniKornSettings
 from policies.dialects import core, kueue, read, volcano, yunikorn
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.reading import identity, mapping, metadata
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, refs
-from policies.objects import GroupKind, KubeObject, Ref
+from policies.model.objects import GroupKind, KubeObject, Ref
 
 log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from cluster.errors import ClusterError, NotFound
 from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import Resource
 from cluster.sources import Source, Unreadable, sources
-from policies.forest import Forest
-from policies.objects import GroupKind, KubeObject, Ref
+from policies.model.forest import Forest
+from policies.model.objects import GroupKind, KubeObject, Ref
 
 log = logging.getLogger(__name__)
 

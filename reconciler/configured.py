@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cluster.lease import LeaseTimes
-from policies.configuration import GATES
+from policies.configuration.multikueue import MultiKueueOptions
+from policies.configuration.settings import GATES
 from policies.dialects.job_shape import JobShape
 from policies.dialects.reading import Manifest, mapping
-from policies.errors import BadConfiguration
-from policies.multikueue_settings import MultiKueueOptions
-from policies.objects import GroupKind
+from policies.model.errors import BadConfiguration
+from policies.model.objects import GroupKind
 from reconciler.jobs.kinds import chosen, read_integrations
 from reconciler.keys import idle_keys
 from reconciler.managed_jobs import read_managed_jobs

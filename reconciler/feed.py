@@ -14,9 +14,9 @@ from cluster.resource import NAMESPACES, PRIORITY_CLASSES, Resource
 from cluster.stream import Manifest
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import mapping, metadata, text, texts
-from policies.limit_ranges import summarize
-from policies.quantity import Amounts
-from policies.requests import readable
+from policies.model.limit_ranges import summarize
+from policies.model.quantity import Amounts
+from policies.model.requests import readable
 from reconciler.packed import Packed
 from reconciler.patches import WORKLOADS
 from reconciler.stored import read_stored

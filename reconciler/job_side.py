@@ -16,7 +16,7 @@ from cluster.actions import Delete
 from cluster.decoding import deeper
 from cluster.stream import Manifest
 from policies.dialects.reading import listing, mapping, metadata, text
-from policies.objects import GroupKind
+from policies.model.objects import GroupKind
 from reconciler.events import About
 from reconciler.faults import FAULT, Faults
 from reconciler.feed import QUEUE_NAME, Followed, Key, Seen, ignore

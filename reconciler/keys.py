@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
-from policies.errors import BadConfiguration
+from policies.model.errors import BadConfiguration
 
 
 class Use(StrEnum):

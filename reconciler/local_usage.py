@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from policies.dialects.reading import mapping
-from policies.quantity import BadQuantity, Quantity
+from policies.model.quantity import BadQuantity, Quantity
 from scheduling.objects import times
 from scheduling.world.usage_report import in_use
 from scheduling.world.world import World

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from policies.configuration.kueue.defaults import default_selector
 from policies.dialects.reading import Manifest, listing, mapping, text
-from policies.kueue_configuration.defaults import default_selector
 from reconciler.jobs.step import JobSurroundings
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.selectors import LabelSelector, read_label_selector

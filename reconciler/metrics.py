@@ -14,7 +14,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-from policies.pools import UNLIMITED
+from policies.model.pools import UNLIMITED
 from reconciler.queue_status import readiness_of
 from scheduling.objects.amounts import FlavorResource, approximate
 from scheduling.quota.node import QuotaNode

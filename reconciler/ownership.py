@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from itertools import takewhile
 
-from policies.objects import GroupKind
+from policies.model.objects import GroupKind
 from reconciler.feed import Key
 from scheduling.objects.workload import Owner, Workload
 

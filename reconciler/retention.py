@@ -14,7 +14,7 @@ from typing import Any
 from cluster.actions import Delete
 from cluster.resource import Resource
 from policies.dialects.reading import listing, mapping, metadata, text
-from policies.objects import GroupKind
+from policies.model.objects import GroupKind
 from reconciler.events import About
 from reconciler.feed import Followed, Seen
 from reconciler.jobs.step import JobSurroundings

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from policies.configuration import Configuration
+from policies.configuration.settings import Configuration
 from policies.dialects import core, kueue, read, volcano
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
-from policies.forest import Forest
-from policies.objects import GroupKind, KubeObject, Ref
-from policies.proposal import Change, Proposal, propose
-from policies.rule import Finding, NotEvaluated, Profile, find
+from policies.model.forest import Forest
+from policies.model.objects import GroupKind, KubeObject, Ref
+from policies.model.proposal import Change, Proposal, propose
+from policies.model.rule import Finding, NotEvaluated, Profile, find
 
 EVERYTHING: tuple[GroupKind, ...] = (
     kueue.COHORT,

@@ -9,9 +9,9 @@ from http import HTTPStatus
 from textwrap import wrap
 from typing import Any
 
-from policies.rule import Profile, Severity
-from policies.sentence import sentence, statement
-from policies.verdict import Judged, Verdict
+from policies.model.rule import Profile, Severity
+from policies.model.sentence import sentence, statement
+from policies.model.verdict import Judged, Verdict
 from webhook.review import API_VERSION, KIND, Review
 
 LINES = 5  # violations in a message: what fits a terminal

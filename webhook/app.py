@@ -18,14 +18,14 @@ from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from cluster.store import World
-from policies.defaults import patch
 from policies.dialects import core, kueue, kueue_jobs, volcano
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
-from policies.forest import Forest
-from policies.kueue_pod_defaults import TEMPLATES
-from policies.proposal import Proposal
-from policies.verdict import Verdict
+from policies.model.forest import Forest
+from policies.model.proposal import Proposal
+from policies.model.verdict import Verdict
+from policies.mutation.defaults import patch
+from policies.mutation.kueue_pod_defaults import TEMPLATES
 from webhook import answer, conversion, decision
 from webhook.metrics import Metrics
 from webhook.review import BadReview, Review, parse

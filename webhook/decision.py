@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from cluster.sources import FOLLOWED
-from policies.configuration import Configuration
+from policies.configuration.settings import Configuration
 from policies.dialects import kueue, read
 from policies.dialects.core import NAMESPACE, Namespace
 from policies.dialects.yunikorn_config.configmap import CONFIGS
-from policies.forest import Forest
-from policies.objects import Node, Ref
-from policies.proposal import Change, Circumstances, Proposal, propose
-from policies.rule import Severity
-from policies.verdict import Verdict, evaluate
+from policies.model.forest import Forest
+from policies.model.objects import Node, Ref
+from policies.model.proposal import Change, Circumstances, Proposal, propose
+from policies.model.rule import Severity
+from policies.model.verdict import Verdict, evaluate
 from webhook.review import Review
 
 

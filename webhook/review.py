@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
-from policies.changes import changed
 from policies.dialects import group_kind
 from policies.dialects.core import NAMESPACE
 from policies.dialects.reading import Manifest, mapping, text
-from policies.objects import GroupKind, KubeObject
-from policies.proposal import Change, Operation, User
+from policies.model.changes import changed
+from policies.model.objects import GroupKind, KubeObject
+from policies.model.proposal import Change, Operation, User
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cli.given import Place, Unreadable
+from cli.input.given import Place, Unreadable
 from cli.report.model import Because, Entry, Identity, Report
 from cli.version import VERSION
-from policies.rule import Severity
+from policies.model.rule import Severity
 
 API_VERSION = "quotree.dev/v1alpha1"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from cli.output import paint, plain
 from cli.report.model import Because, Entry, Report, Subject
-from policies.rule import Severity
-from policies.sentence import sentence
-from policies.verdict import Judged
+from cli.report.output import paint, plain
+from policies.model.rule import Severity
+from policies.model.sentence import sentence
+from policies.model.verdict import Judged
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 

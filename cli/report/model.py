@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cli.context import Against, Context
-from cli.given import Given, Place, Unreadable
+from cli.input.context import Against, Context
+from cli.input.given import Given, Place, Unreadable
+from cli.input.places import Places
 from cli.judgement import Judgement
-from cli.places import Places
-from policies.configuration import Configuration
-from policies.objects import Ref
-from policies.proposal import Proposal
-from policies.rule import Cause, Severity, registry
-from policies.verdict import Judged, Unjudged
+from policies.configuration.settings import Configuration
+from policies.model.objects import Ref
+from policies.model.proposal import Proposal
+from policies.model.rule import Cause, Severity, registry
+from policies.model.verdict import Judged, Unjudged
 
 _NEWEST = {
     "": "v1",

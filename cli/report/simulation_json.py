@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from cli.given import Unreadable
+from cli.input.given import Unreadable
+from cli.input.simulation import place_json
 from cli.report.tree_json import node_entry
+from cli.report.trees import cycles, walk
 from cli.report.usage import QuotasInUse
-from cli.simulated import place_json
-from cli.trees import cycles, walk
 from policies.dialects import kueue
-from policies.forest import Forest
+from policies.model.forest import Forest
 from scheduling.cycle.standing import holding, running, waiting, waits
 from scheduling.cycle.told import pair_json, placed_json, running_json, waiting_json
 from scheduling.flavors.messages import written

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cli.drawing import glyphs, lines
-from cli.output import plain
+from cli.report.drawing import glyphs, lines
+from cli.report.output import plain
+from cli.report.trees import walk
 from cli.report.usage import QuotasInUse
 from cli.report.waiting_text import Words, placed_text, running_text, waiting_lines
-from cli.trees import walk
 from policies.dialects import kueue
-from policies.forest import Forest
+from policies.model.forest import Forest
 from scheduling.cycle.standing import holding, waiting, waits
 from scheduling.flavors.messages import written
 from scheduling.objects.times import SECOND

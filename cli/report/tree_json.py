@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cli.quotas import Quotas, Row
-from cli.trees import Spot
+from cli.report.quotas import Quotas, Row
+from cli.report.trees import Spot
 from policies.dialects import kueue, volcano
-from policies.forest import Forest
-from policies.objects import Ref
+from policies.model.forest import Forest
+from policies.model.objects import Ref
 
 DIALECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano"}
 

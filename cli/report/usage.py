@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
-from cli.quotas import Quotas, Row
+from cli.report.quotas import Quotas, Row
 from policies.dialects import kueue
-from policies.forest import Forest
-from policies.objects import Ref
+from policies.model.forest import Forest
+from policies.model.objects import Ref
 from scheduling.flavors.messages import written
 from scheduling.objects.amounts import FlavorResource
 from scheduling.world.nodes import Counts, InUse, below, nodes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from cli.output import plain
+from cli.report.output import plain
 from scheduling.cycle.explanation import BORROWING_LIMIT, Explanation, Holder, Lack, Obstacle
 from scheduling.cycle.placed import Placed
 from scheduling.cycle.standing import Running, Waiting

@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
-from policies import schemas
 from policies.conversion import kinds
 from policies.conversion.remainder import Lost, remainder, restored
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import Manifest, mapping, text
-from policies.schemas import Schema
+from policies.schema import declarations
+from policies.schema.declarations import Schema
 
 __all__ = ["DOMAIN", "VERSIONS", "Unconvertible", "convert", "is_convertible", "needs_webhook"]
 
@@ -37,7 +37,7 @@ class Unconvertible(ValueError):
 
 def is_convertible(kind: str) -> bool:
     """Whether this kind of kueue.x-k8s.io exists in both versions."""
-    return (GROUP, kind) in schemas.FILES and set(VERSIONS) <= _schemas(kind).keys()
+    return (GROUP, kind) in declarations.FILES and set(VERSIONS) <= _schemas(kind).keys()
 
 
 def needs_webhook(kind: str) -> bool:
@@ -120,5 +120,5 @@ def _with_annotations(body: Manifest, annotations: Mapping[str, Any]) -> dict[st
 @cache
 def _schemas(kind: str) -> Mapping[str, Schema]:
     """The structure of each version of a kind of Kueue."""
-    declaration = schemas.load(schemas.FILES[GROUP, kind])
+    declaration = declarations.load(declarations.FILES[GROUP, kind])
     return {version["name"]: version["schema"] for version in declaration["versions"]}

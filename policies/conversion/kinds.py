@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from policies.conversion import topology
 from policies.dialects.reading import Manifest, listing, mapping, text
-from policies.schemas import Schema
+from policies.schema.declarations import Schema
 
 UNITS: Final = (
     ("admissionChecks", "admissionChecksStrategy"),

@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from policies.conversion import topology
-from policies.schemas import Schema
-from policies.schemas.compiled import plain
+from policies.schema.compiled import plain
+from policies.schema.declarations import Schema
 
 Step: TypeAlias = str | tuple[str]
 """A key, or the name of a list's entry."""

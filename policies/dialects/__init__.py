@@ -20,7 +20,7 @@ from policies.dialects.kueue_workload import read_workload
 from policies.dialects.priority_class import PRIORITY_CLASS, read_priority_class
 from policies.dialects.reading import Manifest, exemptions, metadata
 from policies.dialects.yunikorn_config import configmap
-from policies.objects import GroupKind, KubeObject
+from policies.model.objects import GroupKind, KubeObject
 
 
 def _read_pod(manifest: Manifest) -> core.Pod:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text
-from policies.objects import Attached, GroupKind, KubeObject, Ref, Share
+from policies.model.objects import Attached, GroupKind, KubeObject, Ref, Share
 
 NAMESPACE = GroupKind("", "Namespace")
 POD = GroupKind("", "Pod")

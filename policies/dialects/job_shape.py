@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from policies.dialects.reading import Manifest, listing, mapping, text
-from policies.objects import GroupKind
+from policies.model.objects import GroupKind
 
 Step: TypeAlias = str | int
 """A key of a mapping, or the place in a list."""

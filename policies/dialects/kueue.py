@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from policies import fields
 from policies.dialects.kueue_kinds import (
     CLUSTER_QUEUE,
     COHORT,
@@ -28,10 +27,11 @@ from policies.dialects.kueue_kinds import (
 from policies.dialects.kueue_state import Preemption, read_preemption, read_reserved
 from policies.dialects.labels import is_qualified_name, selector_faults
 from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, text
-from policies.objects import Attached, Node, Ref, Share
-from policies.pools import NO_POOL, NO_TERMS, Pool, Terms, count, shown
-from policies.quantity import Quantity
-from policies.structure import Defect
+from policies.model import fields
+from policies.model.objects import Attached, Node, Ref, Share
+from policies.model.pools import NO_POOL, NO_TERMS, Pool, Terms, count, shown
+from policies.model.quantity import Quantity
+from policies.schema.structure import Defect
 
 __all__ = [
     "CLUSTER_QUEUE",

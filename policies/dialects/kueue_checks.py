@@ -20,7 +20,7 @@ from policies.dialects.kueue_kinds import (
     multikueue_cluster_ref,
 )
 from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, text
-from policies.objects import GroupKind, KubeObject, Ref
+from policies.model.objects import GroupKind, KubeObject, Ref
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from policies.dialects.kueue_templates import RAY_KINDS, JobPods, job_pods
 from policies.dialects.reading import Manifest, identity, listing, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import KINDS as YUNIKORNS
 from policies.dialects.yunikorn_work import NO_TEMPLATE, PodTemplate, pod_template
-from policies.objects import GroupKind, KubeObject
+from policies.model.objects import GroupKind, KubeObject
 
 QUEUE_NAME = f"{PREFIX}queue-name"
 PRIORITY_CLASS = f"{PREFIX}priority-class"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.objects import GroupKind, Ref
+from policies.model.objects import GroupKind, Ref
 
 GROUP = "kueue.x-k8s.io"
 COHORT = GroupKind(GROUP, "Cohort")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from policies import fields
 from policies.dialects.kueue_templates import RAY_KINDS, ray_cluster
 from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.model import fields
 
 
 @dataclass(frozen=True, slots=True)

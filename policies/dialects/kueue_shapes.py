@@ -20,7 +20,7 @@ from policies.dialects.job_shape import (
     at,
 )
 from policies.dialects.reading import Manifest, listing, mapping
-from policies.objects import GroupKind
+from policies.model.objects import GroupKind
 
 HEAD = "head"
 """The pod set of a Ray cluster's head, in lower case."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from policies.dialects.kueue_kinds import flavor_resource
 from policies.dialects.reading import listing, mapping, text
-from policies.pools import count
-from policies.quantity import BadQuantity, Quantity
+from policies.model.pools import count
+from policies.model.quantity import BadQuantity, Quantity
 
 NEVER = "Never"
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from policies import fields
 from policies.dialects.job_shape import PodsAt, pods_at
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_shapes import RAY_CLUSTERS, SHAPES
 from policies.dialects.reading import Manifest, mapping, texts
+from policies.model import fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from policies import fields
 from policies.dialects.kueue_kinds import PREFIX, WORKLOAD, local_queue_ref
 from policies.dialects.labels import annotation_faults, label_faults, toleration_faults
 from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, metadata, text, texts
-from policies.objects import Attached
-from policies.quantity import BadQuantity, Quantity
-from policies.structure import Defect
+from policies.model import fields
+from policies.model.objects import Attached
+from policies.model.quantity import BadQuantity, Quantity
+from policies.schema.structure import Defect
 
 ELASTIC = f"{PREFIX}elastic-job"
 REPLACES = f"{PREFIX}workload-slice-replacement-for"

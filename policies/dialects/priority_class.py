@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from policies.dialects.core import YUNIKORN, ours
 from policies.dialects.reading import Manifest, identity, metadata, texts
-from policies.objects import GroupKind, KubeObject
+from policies.model.objects import GroupKind, KubeObject
 
 PRIORITY_CLASS = GroupKind("scheduling.k8s.io", "PriorityClass")
 ALLOW_PREEMPTION = YUNIKORN + "allow-preemption"

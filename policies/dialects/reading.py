@@ -1,6 +1,6 @@
 """Steps that every dialect takes: lenient look-ups in a manifest whose structure may be wrong.
 
-What the schema refuses is listed by `policies.structure`; here such a value simply counts as absent, so that the
+What the schema refuses is listed by `policies.schema.structure`; here such a value simply counts as absent, so that the
 rest of the object can still be judged.
 """
 
@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from policies import fields
-from policies.exemptions import Exemption
-from policies.exemptions import read as read_exemptions
-from policies.objects import GroupKind, Ref
-from policies.quantity import BadQuantity, Quantity
-from policies.structure import Defect, defects
+from policies.model import fields
+from policies.model.exemptions import Exemption
+from policies.model.exemptions import read as read_exemptions
+from policies.model.objects import GroupKind, Ref
+from policies.model.quantity import BadQuantity, Quantity
+from policies.schema.structure import Defect, defects
 
 Manifest: TypeAlias = Mapping[str, Any]
 

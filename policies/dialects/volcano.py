@@ -8,9 +8,9 @@ from itertools import accumulate, islice
 
 from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text, texts
 from policies.dialects.volcano_job import NO_SPEC, JobSpec, contradictory_tiers, read_spec
-from policies.forest import Forest
-from policies.objects import Attached, GroupKind, Node, Ref, Share
-from policies.quantity import Quantity
+from policies.model.forest import Forest
+from policies.model.objects import Attached, GroupKind, Node, Ref, Share
+from policies.model.quantity import Quantity
 
 GROUP = "scheduling.volcano.sh"
 QUEUE = GroupKind(GROUP, "Queue")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from policies.dialects.reading import Manifest, listing, mapping, text
-from policies.quantity import BadQuantity, Quantity
+from policies.model.quantity import BadQuantity, Quantity
 
 SCHEDULER = "volcano"
 MAX_RETRY = 3

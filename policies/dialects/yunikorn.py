@@ -12,10 +12,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from policies import fields
 from policies.dialects.core import APP_ID, YUNIKORN, Namespace, Pod
 from policies.dialects.json_positions import scan
-from policies.quantity import INT64_MAX, BadQuantity, Quantity
+from policies.model import fields
+from policies.model.quantity import INT64_MAX, BadQuantity, Quantity
 
 QUOTA = YUNIKORN + "namespace.quota"
 GUARANTEED = YUNIKORN + "namespace.guaranteed"

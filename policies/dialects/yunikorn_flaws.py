@@ -14,7 +14,7 @@ from itertools import islice
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace
 from policies.dialects.json_positions import Member, Scan, article, place, scan
-from policies.quantity import INT64_MAX, BadQuantity, Quantity
+from policies.model.quantity import INT64_MAX, BadQuantity, Quantity
 
 _IN_JSON = 'write a quantity in double quotes, such as "4", "500m" or "64Gi"'
 _PLAIN = "write a quantity, such as 4, 500m or 64Gi"

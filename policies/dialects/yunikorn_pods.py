@@ -16,7 +16,7 @@ from policies.dialects.core import Pod
 from policies.dialects.reading import Manifest, listing, mapping
 from policies.dialects.yunikorn import Resource
 from policies.dialects.yunikorn_config.resources import Amounts, largest, plus
-from policies.quantity import BadQuantity, Quantity
+from policies.model.quantity import BadQuantity, Quantity
 
 PODS = "pods"
 _OF_THE_POD = ("vcore", "memory")

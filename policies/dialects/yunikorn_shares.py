@@ -11,7 +11,7 @@ from dataclasses import replace
 from policies.dialects import core, yunikorn
 from policies.dialects.core import Namespace
 from policies.dialects.reading import Manifest
-from policies.objects import GroupKind, Ref, Share
+from policies.model.objects import GroupKind, Ref, Share
 
 PARENT_QUEUE = GroupKind("yunikorn.apache.org", "ParentQueue")
 

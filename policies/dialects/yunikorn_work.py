@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from policies import fields
 from policies.dialects.core import ours
 from policies.dialects.reading import Manifest, identity, mapping, metadata, text, texts
-from policies.objects import GroupKind, KubeObject
+from policies.model import fields
+from policies.model.objects import GroupKind, KubeObject
 
 TEMPLATES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job"), ("spec", "template")),

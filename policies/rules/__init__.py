@@ -1,9 +1,9 @@
-"""One rule a file; importing this package fills the registry."""
+"""One rule a file, in a room for each dialect; importing this package fills the registry."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+for _module in walk_packages(__path__, f"{__name__}."):
+    import_module(_module.name)

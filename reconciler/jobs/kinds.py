@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from policies.configuration.kueue.namespaces import FRAMEWORKS
 from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_jobs import BATCH_JOB
 from policies.dialects.kueue_shapes import SHAPES
 from policies.dialects.reading import Manifest, listing, mapping
-from policies.errors import BadConfiguration
-from policies.kueue_configuration.namespaces import FRAMEWORKS
-from policies.objects import GroupKind
+from policies.model.errors import BadConfiguration
+from policies.model.objects import GroupKind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import Described
 from reconciler.jobs.kind import JobKind

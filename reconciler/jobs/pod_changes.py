@@ -12,7 +12,7 @@ from typing import Any
 
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
-from policies.errors import PolicyError
+from policies.model.errors import PolicyError
 from scheduling.objects.resource_flavor import Flavor, Toleration
 from scheduling.objects.workload import Assignment, Workload
 

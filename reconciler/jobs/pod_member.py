@@ -23,7 +23,7 @@ from policies.dialects.kueue_jobs import (
 )
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import listing, mapping, metadata, text, texts
-from policies.kueue_pod_defaults import GATE
+from policies.mutation.kueue_pod_defaults import GATE
 from reconciler.packed import Packed
 from scheduling.objects.submission import FAST_ADMISSION, ROLE, group_of, maximum_seconds, queue_of, workload_name
 from scheduling.objects.template import template

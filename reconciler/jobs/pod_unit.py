@@ -12,7 +12,7 @@ from typing import Any
 
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.reading import Manifest, metadata, texts
-from policies.errors import PolicyError
+from policies.model.errors import PolicyError
 from reconciler.jobs.pod_member import Member
 from reconciler.jobs.step import JobSurroundings
 from scheduling.objects.submission import IncompleteGroup, workload_of_group, workload_of_pod

@@ -9,7 +9,7 @@ from cluster.actions import Delete, Patch
 from cluster.resource import PODS
 from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
-from policies.kueue_pod_defaults import GATE, TOPOLOGY_GATE
+from policies.mutation.kueue_pod_defaults import GATE, TOPOLOGY_GATE
 from reconciler.events import About
 from reconciler.jobs.pod_changes import PodChanges, started
 from reconciler.jobs.pod_member import TERMINATION_TARGET, Member

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from cluster.actions import Create, Delete, Patch
-from policies.objects import GroupKind
+from policies.model.objects import GroupKind
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.resource_flavor import Flavor
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from policies.configuration.kueue.defaults import INCREMENTAL
+from policies.configuration.multikueue import ConfigRules, MultiKueueOptions
 from policies.dialects.reading import Manifest, listing, mapping, text
-from policies.kueue_configuration.defaults import INCREMENTAL
-from policies.multikueue_settings import ConfigRules, MultiKueueOptions
 from reconciler.multikueue.assembly import MultiKueueSettings
 from reconciler.multikueue.kubeconfigs import Allowed
 from reconciler.multikueue.line import Pulse

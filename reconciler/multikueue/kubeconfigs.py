@@ -14,8 +14,8 @@ from typing import Any
 import yaml
 
 from cluster.expiry import Expiry, expiry_of
+from policies.dialects.kubeconfig import BAD, INSECURE, KEY, PREFIX, below, content_fault, path_fault
 from policies.dialects.reading import Manifest, listing, mapping, text
-from policies.kubeconfigs import BAD, INSECURE, KEY, PREFIX, below, content_fault, path_fault
 
 _LARGEST = 1024 * 1024
 """Bytes; what a Secret can hold."""

@@ -17,7 +17,7 @@ from cluster.stream import Manifest
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import MANAGED, PREBUILT
 from policies.dialects.reading import listing, mapping, metadata, text, texts
-from policies.kueue_pod_defaults import GATE
+from policies.mutation.kueue_pod_defaults import GATE
 from reconciler.feed import Key, Seen
 from reconciler.jobs.pod_member import TERMINATION_TARGET, Member
 from reconciler.jobs.pod_writes import KIND, POD_MANAGER, about

@@ -14,7 +14,7 @@ from cluster.actions import Delete
 from policies.dialects.core import POD
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import mapping, metadata
-from policies.objects import GroupKind
+from policies.model.objects import GroupKind
 from reconciler.feed import Followed, Key, Listed, Seen, by_kind
 from reconciler.jobs.kind import JobKind, job_patch
 from reconciler.jobs.step import JobSurroundings

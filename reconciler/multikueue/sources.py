@@ -16,7 +16,7 @@ from cluster.client import Cluster
 from cluster.reflector import Pacing, Reflector, whole
 from cluster.resource import SECRETS, Resource
 from cluster.stream import Manifest
-from policies.kubeconfigs import BAD
+from policies.dialects.kubeconfig import BAD
 from reconciler.call import Call
 from reconciler.multikueue.kubeconfigs import Allowed, Login, Refused, read_file, read_secret
 from reconciler.multikueue.objects import PathSource, ProfileSource, SecretSource, Source

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
-from policies.pools import Terms, plus
+from policies.model.pools import Terms, plus
 from scheduling.flavors.messages import written
 from scheduling.objects.amounts import FlavorResource
 from scheduling.world.nodes import Below, Counts, InUse, NodeState, below

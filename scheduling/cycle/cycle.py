@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from policies.pools import NO_TERMS
+from policies.model.pools import NO_TERMS
 from scheduling.cycle.fair_sharing import tournament
 from scheduling.cycle.limits import beyond
 from scheduling.cycle.nominee import Nominee, classic_order

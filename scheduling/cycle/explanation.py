@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import nsmallest
 
-from policies.pools import UNLIMITED
+from policies.model.pools import UNLIMITED
 from scheduling.cycle.cycle import alone
 from scheduling.flavors.messages import text
 from scheduling.flavors.reasons import BeyondMaximum, Reason, Short

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from policies.quantity import Quantity
+from policies.model.quantity import Quantity
 from scheduling.flavors.assignment import Assignment, PodSetAssignment
 from scheduling.flavors.reasons import (
     BeyondMaximum,

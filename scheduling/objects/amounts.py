@@ -1,7 +1,7 @@
 """Amounts as decisions count them: exact integers by resource, or by pair of flavor and resource.
 
 Milli-CPU for cpu, whole units for everything else, rounded up; nothing grows beyond 64 bits, and UNLIMITED stands for
-quota that has no end. Sums and differences are those of `policies.pools`. Source: Kueue v0.19, pkg/resources.
+quota that has no end. Sums and differences are those of `policies.model.pools`. Source: Kueue v0.19, pkg/resources.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from policies.dialects.reading import mapping
-from policies.pools import LEAST, UNLIMITED, minus, plus
-from policies.quantity import INT64_MAX, Amounts, BadQuantity, Quantity
+from policies.model.pools import LEAST, UNLIMITED, minus, plus
+from policies.model.quantity import INT64_MAX, Amounts, BadQuantity, Quantity
 
 __all__ = ["LEAST", "UNLIMITED", "FlavorResource", "Requests", "Usage", "minus", "plus"]
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_workload import PriorityClass
 from policies.dialects.reading import Manifest, metadata, text
-from policies.errors import PolicyError
-from policies.objects import GroupKind
+from policies.model.errors import PolicyError
+from policies.model.objects import GroupKind
 
 POD_PRIORITY_CLASS = GroupKind("scheduling.k8s.io", "PriorityClass")
 DEFAULT_CLASS = "default"

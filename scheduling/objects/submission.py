@@ -24,8 +24,8 @@ from policies.dialects.kueue_kinds import GROUP, PREFIX
 from policies.dialects.kueue_shapes import SHAPES
 from policies.dialects.kueue_workload import ELASTIC, GATED_BY
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from policies.errors import PolicyError
-from policies.objects import GroupKind
+from policies.model.errors import PolicyError
+from policies.model.objects import GroupKind
 from scheduling.objects.pod_sets import pod_set, pod_sets
 from scheduling.objects.priority import PriorityClasses, priority_of
 from scheduling.objects.template import template

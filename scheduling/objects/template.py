@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any
 
 from policies.dialects.reading import listing, mapping, texts
-from policies.quantity import BadQuantity, Quantity
+from policies.model.quantity import BadQuantity, Quantity
 
 _KEPT = ("nodeSelector", "affinity", "tolerations", "runtimeClassName", "resourceClaims")
 _CONTAINERS = ("containers", "initContainers")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.pools import NO_TERMS
+from policies.model.pools import NO_TERMS
 from scheduling.objects.amounts import FlavorResource
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.tree import QuotaTree

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from policies.pools import NO_TERMS, UNLIMITED, Terms, local_quota, minus, plus
+from policies.model.pools import NO_TERMS, UNLIMITED, Terms, local_quota, minus, plus
 from scheduling.objects.amounts import FlavorResource
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-from policies.pools import UNLIMITED, plus
+from policies.model.pools import UNLIMITED, plus
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.quota.node import QuotaNode
 

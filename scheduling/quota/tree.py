@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from policies.pools import UNLIMITED, Terms
+from policies.model.pools import UNLIMITED, Terms
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.quota.node import QuotaNode, least_common_ancestor, queues_below
 

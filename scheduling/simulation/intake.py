@@ -8,10 +8,10 @@ from policies.dialects import core, kueue
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, GROUP, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from policies.limit_ranges import summarize
-from policies.objects import GroupKind
-from policies.quantity import Amounts
-from policies.requests import readable
+from policies.model.limit_ranges import summarize
+from policies.model.objects import GroupKind
+from policies.model.quantity import Amounts
+from policies.model.requests import readable
 from scheduling.objects.priority import POD_PRIORITY_CLASS
 from scheduling.objects.queue_settings import (
     CheckSettings,

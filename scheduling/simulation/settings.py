@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from policies.configuration.kueue.defaults import STRATEGIES
+from policies.configuration.kueue.validation import refuse_faults
 from policies.dialects.reading import Manifest, listing, mapping
-from policies.errors import BadConfiguration
-from policies.kueue_configuration.defaults import STRATEGIES
-from policies.kueue_configuration.validation import refuse_faults
+from policies.model.errors import BadConfiguration
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import DEFAULT, Counting
 from scheduling.quota.state import Options

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from policies import fields
 from policies.dialects.reading import Manifest, listing, mapping, text
-from policies.quantity import BadQuantity, Quantity
-from policies.structure import Defect
+from policies.model import fields
+from policies.model.quantity import BadQuantity, Quantity
+from policies.schema.structure import Defect
 
 _OF_RESOURCES = ("requests", "limits")
 _OF_LIMIT_RANGE = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from policies.dialects.reading import Manifest, listing, mapping, metadata
-from policies.errors import PolicyError
+from policies.model.errors import PolicyError
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.outcome import reserved, waiting
 from scheduling.cycle.placed import placed

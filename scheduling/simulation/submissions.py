@@ -11,7 +11,7 @@ from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import KINDS, PREBUILT, managed_owner
 from policies.dialects.kueue_kinds import GROUP, WORKLOAD
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from policies.errors import PolicyError
+from policies.model.errors import PolicyError
 from scheduling.objects.priority import PriorityClasses, read_priority_classes
 from scheduling.objects.reading import read_workload
 from scheduling.objects.submission import (

@@ -1,6 +1,6 @@
 """What decisions take from Kueue's own Configuration: how requests are counted, and how long pods are waited for.
 
-It is read after `policies.kueue_configuration.validation` found no fault in it; what is checked there is not checked
+It is read after `policies.configuration.kueue.validation` found no fault in it; what is checked there is not checked
 here again. Other sections are for others to read. Source: Kueue v0.19, apis/config v1beta2.
 """
 
@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from policies.configuration.kueue.defaults import TIMEOUT, defaulted
+from policies.configuration.kueue.durations import nanoseconds
+from policies.configuration.kueue.grammar import no_duration
 from policies.dialects.reading import Manifest, listing, mapping, text
-from policies.errors import BadConfiguration
-from policies.kueue_configuration.defaults import TIMEOUT, defaulted
-from policies.kueue_configuration.durations import nanoseconds
-from policies.kueue_configuration.grammar import no_duration
-from policies.quantity import BadQuantity, Quantity
-from policies.requests import Transformation
+from policies.model.errors import BadConfiguration
+from policies.model.quantity import BadQuantity, Quantity
+from policies.model.requests import Transformation
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import Counting
 from scheduling.objects.times import SECOND

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
-from policies.limit_ranges import Summary
-from policies.pod_defaults import Surroundings
-from policies.quantity import Amounts
+from policies.model.limit_ranges import Summary
+from policies.model.quantity import Amounts
+from policies.mutation.pod_defaults import Surroundings
 from scheduling.objects.admissibility import adjusted
 from scheduling.objects.amounts import Usage, total
 from scheduling.objects.order import Ordering, shape

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from policies import schemas
+from policies.schema import declarations
 from tests.apiserver.harness import ApiError, ControlPlane
-from tests.policies import structure_conformance
-from tests.policies.structure_cases import (
+from tests.policies.schema import structure_conformance
+from tests.policies.schema.structure_cases import (
     ACCEPTED,
     NOW,
     REFUSED,
@@ -29,7 +29,7 @@ from tests.policies.structure_cases import (
 )
 
 CRDS = Path(__file__).parents[2] / "manifests" / "crds"
-DECLARED = {kind: schemas.load(file) for kind, file in schemas.FILES.items()}
+DECLARED = {kind: declarations.load(file) for kind, file in declarations.FILES.items()}
 WAIT_SECONDS = 30.0
 CASES = structure_conformance.cases()
 DEFAULTING = structure_conformance.defaulting()

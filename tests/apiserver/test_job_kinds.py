@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.settings import settings
+from cli.input.settings import settings
 from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
 from cluster.reflector import Pacing
 from policies.dialects.job_shape import at
-from policies.objects import GroupKind
+from policies.model.objects import GroupKind
 from reconciler import process
 from reconciler.configured import read_configured
 from reconciler.follow import follow

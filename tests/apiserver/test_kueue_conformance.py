@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from policies import schemas
+from policies.schema import declarations
 from tests.apiserver import build
 from tests.apiserver.guard import Guard
 from tests.apiserver.harness import ApiError, ControlPlane
@@ -56,7 +56,7 @@ def is_asked(server: ControlPlane) -> bool:
 
 
 def path(manifest: Data) -> str:
-    declared = schemas.load(schemas.FILES[manifest["apiVersion"].rpartition("/")[0], manifest["kind"]])
+    declared = declarations.load(declarations.FILES[manifest["apiVersion"].rpartition("/")[0], manifest["kind"]])
     within = f"/namespaces/{NAMESPACE}" if declared["scope"] == "Namespaced" else ""
     return f"/apis/{manifest['apiVersion']}{within}/{declared['names']['plural']}"
 

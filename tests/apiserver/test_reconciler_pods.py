@@ -14,9 +14,9 @@ import pytest
 from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
 from cluster.errors import Unreachable
-from policies.configuration import KueueSettings
-from policies.kueue_pod_defaults import held_pod
-from policies.patching import patched
+from policies.configuration.settings import KueueSettings
+from policies.mutation.kueue_pod_defaults import held_pod
+from policies.mutation.patching import patched
 from reconciler.process import Reconciler
 from tests.apiserver import build
 from tests.apiserver.harness import ApiError, ControlPlane

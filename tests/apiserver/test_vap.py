@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 import yaml
 
-from policies import cel
-from policies.objects import Ref
-from policies.rule import Action, Severity, find
+from policies.model.objects import Ref
+from policies.model.rule import Action, Severity, find
+from policies.vap import cel
 from tests.apiserver import build
 from tests.apiserver.guard import QUOTREE, ROOT, as_input, documents
 from tests.apiserver.harness import ControlPlane

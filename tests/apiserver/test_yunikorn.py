@@ -17,9 +17,9 @@ from cluster.resource import CONFIG_MAPS
 from cluster.sources import sources
 from cluster.store import Store, load
 from cluster.stream import Manifest
-from policies.configuration import YuniKornSettings
+from policies.configuration.settings import YuniKornSettings
 from policies.dialects.core import POD
-from policies.objects import Ref
+from policies.model.objects import Ref
 from tests.apiserver import build
 from tests.apiserver.guard import QUOTREE, Guard, as_input
 from tests.apiserver.harness import ControlPlane

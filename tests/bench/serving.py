@@ -11,7 +11,7 @@ from certs import pki
 from cluster.sources import FOLLOWED
 from cluster.store import FixedWorld
 from policies.dialects import read
-from policies.forest import Forest
+from policies.model.forest import Forest
 from tests.bench.organisation import organisation
 from webhook.server import serve
 from webhook.settings import Settings

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import demo
-from cli.demo_webhook import NotServed, Webhook, path_of
+from examples.demo import __main__ as demo
+from examples.demo.webhook import NotServed, Webhook, path_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +25,7 @@ def _start(*arguments: str, folder: Path) -> subprocess.Popen[str]:
     """The demonstration, with its temporary files below `folder`."""
     environment = {**os.environ, "TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"}
     return subprocess.Popen(
-        [sys.executable, "-m", "cli.demo", *arguments],
+        [sys.executable, "-m", "examples.demo", *arguments],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.PIPE,

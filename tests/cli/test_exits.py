@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.exits import Exit, strongest
-from policies.rule import registry
+from policies.model.rule import registry
 from tests.builders import cohort, local_queue, queue
 from tests.cli.runs import BAD, GOOD, WORSE, execute, kubeconfig, run, write
 
@@ -147,7 +147,7 @@ def test_not_evaluated_is_4_only_where_that_is_required(tmp_path: Path) -> None:
 
 
 def test_an_internal_error_is_4_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.validate.judge", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("cli.commands.validate.judge", lambda *_, **__: 1 / 0)
     file = write(tmp_path / "a.yaml", BAD)
 
     result = run("validate", file)
@@ -172,7 +172,7 @@ def test_ctrl_c_is_none_of_our_codes(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cli.validate.judge", interrupted)
+    monkeypatch.setattr("cli.commands.validate.judge", interrupted)
 
     assert run("validate", write(tmp_path / "a.yaml", BAD)).exit_code == 130
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cluster.reflector import Pacing
 from cluster.sources import FOLLOWED
-from policies.forest import Forest
+from policies.model.forest import Forest
 from tests.cluster.fake import FakeApi, Handler, Reply, Seen, line, status
 
 Manifest = dict[str, Any]

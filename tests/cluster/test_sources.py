@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster.sources import FOLLOWED, Unreadable, sources
-from policies.configuration import YuniKornSettings
+from policies.configuration.settings import YuniKornSettings
 from policies.dialects import core, read, volcano, yunikorn
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.objects import KubeObject, Ref
+from policies.model.objects import KubeObject, Ref
 
 PODS = next(source for source in sources() if source.kind == core.POD)
 KEYS = [

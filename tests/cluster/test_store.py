@@ -11,7 +11,7 @@ from cluster.errors import Unreachable
 from cluster.sources import FOLLOWED, sources
 from cluster.store import FixedWorld, Store, load
 from policies.dialects import core, kueue, volcano
-from policies.objects import Ref
+from policies.model.objects import Ref
 from tests.builders import cluster_queue, cohort, forest, job, local_queue, pod_group, queue
 from tests.cluster.fake import FakeApi, status
 from tests.cluster.quota_api import ALL, QUICK, QuotaApi, names

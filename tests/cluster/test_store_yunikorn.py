@@ -5,11 +5,11 @@ from __future__ import annotations
 from cluster.client import Cluster
 from cluster.sources import FOLLOWED, sources
 from cluster.store import Store, load
-from policies.configuration import YuniKornSettings
+from policies.configuration.settings import YuniKornSettings
 from policies.dialects import core
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.objects import Ref
+from policies.model.objects import Ref
 from tests.builders import queue
 from tests.cluster.fake import status
 from tests.cluster.quota_api import QUICK, Manifest, QuotaApi, names

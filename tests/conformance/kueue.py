@@ -13,17 +13,17 @@ from pathlib import Path
 
 import jsonpatch
 
-from policies import structure
-from policies.changes import changed
-from policies.configuration import GATES, Configuration, KueueSettings
-from policies.defaults import patch
+from policies.configuration.settings import GATES, Configuration, KueueSettings
 from policies.dialects import read
 from policies.dialects.kueue import ClusterQueue, Cohort, QuotaNode, cluster_queue_ref, cohort_ref
-from policies.forest import Forest
-from policies.objects import KubeObject
-from policies.proposal import Change, propose
-from policies.rule import Profile, Severity
-from policies.verdict import Verdict, evaluate
+from policies.model.changes import changed
+from policies.model.forest import Forest
+from policies.model.objects import KubeObject
+from policies.model.proposal import Change, propose
+from policies.model.rule import Profile, Severity
+from policies.model.verdict import Verdict, evaluate
+from policies.mutation.defaults import patch
+from policies.schema import structure
 from tests.conformance import integration
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 

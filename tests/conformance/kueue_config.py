@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from policies.kueue_configuration.devices import CAPACITIES, COUNTERS
-from policies.kueue_configuration.validation import faults
+from policies.configuration.kueue.devices import CAPACITIES, COUNTERS
+from policies.configuration.kueue.validation import faults
 from tests.conformance.kueue_amounts import suite
 from tests.conformance.suite import Data, Suite, mismatch
 

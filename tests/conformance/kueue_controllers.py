@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from policies.dialects.reading import Manifest
-from policies.quantity import Quantity
+from policies.model.quantity import Quantity
 from reconciler.finalizers import IN_USE, RESOURCE_FLAVOR, finalizers
 from reconciler.local_usage import remember, sample
 from reconciler.queue_status import ACTIVE, status_of_cluster_queue, status_of_local_queue

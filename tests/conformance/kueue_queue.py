@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from policies.quantity import Quantity
+from policies.model.quantity import Quantity
 from reconciler.tally import unadmitted
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects import times

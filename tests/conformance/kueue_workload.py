@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from policies.dialects.reading import mapping
-from policies.limit_ranges import Violation, summarize, violations
-from policies.pod_defaults import Surroundings, completed, exceeded_limits
-from policies.quantity import BadQuantity, Quantity
-from policies.requests import Transformation, readable
+from policies.model.limit_ranges import Violation, summarize, violations
+from policies.model.quantity import BadQuantity, Quantity
+from policies.model.requests import Transformation, readable
+from policies.mutation.pod_defaults import Surroundings, completed, exceeded_limits
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects import times
 from scheduling.objects.order import Ordering, priority_changed, shape

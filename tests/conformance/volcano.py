@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from policies.configuration import Configuration, VolcanoSettings
+from policies.configuration.settings import Configuration, VolcanoSettings
 from policies.dialects import read
-from policies.proposal import Change, Operation, Proposal, propose
-from policies.rule import Profile, Severity
-from policies.verdict import evaluate
+from policies.model.proposal import Change, Operation, Proposal, propose
+from policies.model.rule import Profile, Severity
+from policies.model.verdict import evaluate
 from tests.builders import typed, world
 from tests.conformance.suite import Case, Suite, table
 from webhook.review import BadReview

@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from policies.configuration import Configuration, ResourceGroup, VolcanoSettings
-from policies.defaults import patch
-from policies.rule import Profile
+from policies.configuration.settings import Configuration, ResourceGroup, VolcanoSettings
+from policies.model.rule import Profile
+from policies.mutation.defaults import patch
 from tests.builders import world
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 from webhook.review import BadReview, parse

@@ -10,7 +10,7 @@ from typing import Any
 from policies.dialects import yunikorn, yunikorn_pods
 from policies.dialects.core import Namespace, Pod, read_namespace, read_pod
 from policies.dialects.yunikorn_config import configmap
-from policies.forest import Forest
+from policies.model.forest import Forest
 from tests.conformance import yunikorn_admission, yunikorn_config
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 

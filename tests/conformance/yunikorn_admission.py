@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from policies import yunikorn_admission
-from policies.configuration import AdmissionSettings, Configuration, YuniKornSettings
+from policies.configuration.settings import AdmissionSettings, Configuration, YuniKornSettings
 from policies.dialects import read, yunikorn
 from policies.dialects.core import read_namespace
 from policies.dialects.priority_class import says_true
 from policies.dialects.yunikorn_work import TEMPLATES
-from policies.forest import Forest
-from policies.proposal import Change, User, propose
-from policies.rule import Profile
-from policies.verdict import evaluate
-from policies.yunikorn_admission import Filters, Request
+from policies.model.forest import Forest
+from policies.model.proposal import Change, User, propose
+from policies.model.rule import Profile
+from policies.model.verdict import evaluate
+from policies.mutation import yunikorn_admission
+from policies.mutation.yunikorn_admission import Filters, Request
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 
 NAMES = frozenset(

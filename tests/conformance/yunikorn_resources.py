@@ -10,7 +10,7 @@ from typing import Any
 
 from policies.dialects import yunikorn
 from policies.dialects.yunikorn_config import resources, shares
-from policies.quantity import BadQuantity
+from policies.model.quantity import BadQuantity
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 
 

@@ -1,7 +1,7 @@
 """Our quantities against Kubernetes' own: accepted alike, with the same value, rounding and canonical text.
 
-Left out of the generated texts are the two kinds that we refuse and Go takes, on purpose (policies/quantity.py): those
-without a digit, and those with outsized exponents, on which Go would compute for hours.
+Left out of the generated texts are the two kinds that we refuse and Go takes, on purpose (policies/model/quantity.py):
+those without a digit, and those with outsized exponents, on which Go would compute for hours.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from policies.quantity import INT64_MAX, BadQuantity, Quantity
+from policies.model.quantity import INT64_MAX, BadQuantity, Quantity
 from tests.differential.oracle import QuantityOracle
 
 DIGITS = st.text("0123456789", max_size=28) | st.text("09", max_size=22)

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from cluster.actions import INSTALLED_BY
-from policies import schemas
+from policies.schema import declarations
 from tests.generated import crds
 from webhook.app import CONVERTING
 
@@ -34,7 +34,7 @@ def test_every_kind_with_a_schema_has_a_crd_that_kustomize_lists() -> None:
     assert (
         {f"{name}.yaml" for name in CRDS}
         == set(listing)
-        == {name.replace(".json", ".yaml") for name in schemas.FILES.values()}
+        == {name.replace(".json", ".yaml") for name in declarations.FILES.values()}
     )
 
 

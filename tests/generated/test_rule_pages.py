@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from policies import cel
-from policies.rule import find, registry
+from policies.model.rule import find, registry
+from policies.vap import cel
 from tests.generated.rule_pages import dialects, index, page
 
 

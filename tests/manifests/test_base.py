@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.serve import webhook as command
+from cli.commands.serve import webhook as command
 from cluster.sources import FOLLOWED, sources
 from cluster.store import FixedWorld
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.forest import Forest
+from policies.model.forest import Forest
 from webhook.app import CONVERTING, MUTATING, VALIDATING, create_app
 from webhook.settings import Settings
 

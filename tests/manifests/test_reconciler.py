@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from prometheus_client import CollectorRegistry
 
-from cli.serve import reconciler as command
+from cli.commands.serve import reconciler as command
 from policies.dialects.kueue_kinds import GROUP
 from reconciler.configured import read_configured
 from reconciler.feed import FOLLOWED

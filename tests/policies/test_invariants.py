@@ -6,12 +6,12 @@ import jsonpatch
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 
-from policies.changes import changed
-from policies.configuration import Configuration
-from policies.proposal import Change, Proposal, propose
-from policies.rule import Profile, Severity
-from policies.sentence import statement
-from policies.verdict import Judged, Verdict, evaluate
+from policies.configuration.settings import Configuration
+from policies.model.changes import changed
+from policies.model.proposal import Change, Proposal, propose
+from policies.model.rule import Profile, Severity
+from policies.model.sentence import statement
+from policies.model.verdict import Judged, Verdict, evaluate
 from tests.builders import COMPAT, cluster_queue, cohort, pod_group, queue, typed, world
 from tests.conftest import times
 from tests.policies.oracle import Edit, Manifest, World, applied, describe, faults, key_of, missteps, worse

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cluster.lease import LeaseTimes
-from policies.errors import BadConfiguration
+from policies.model.errors import BadConfiguration
 from reconciler.configured import Configured, read_configured
 from reconciler.keys import KEYS, Key, Use, idle_keys, table
 from reconciler.process import Settings

@@ -8,7 +8,7 @@ import pytest
 
 from cluster.actions import Create, Patch
 from policies.dialects.core import POD
-from policies.objects import GroupKind
+from policies.model.objects import GroupKind
 from reconciler.feed import Seen
 from reconciler.job_side import JobSide
 from reconciler.jobs.batch_job import BATCH

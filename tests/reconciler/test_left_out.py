@@ -8,7 +8,7 @@ from prometheus_client import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from reconciler.left_out import Chosen
 from reconciler.metrics import read
 from scheduling.objects.queue_settings import CohortSettings, LocalQueueSettings

@@ -8,7 +8,7 @@ from math import inf
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from reconciler.metrics import WorldCollector
 from scheduling.objects.queue_settings import CohortSettings
 from scheduling.quota.state import Options

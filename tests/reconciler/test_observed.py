@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from reconciler.feed import Seen
 from reconciler.observed import Difference, Kind, Observer, Result
 from scheduling.cycle.engine import Engine

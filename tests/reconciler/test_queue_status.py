@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from reconciler.local_usage import remember, sample
 from reconciler.queue_status import (
     RESOURCES,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policies.structure import defects
+from policies.schema.structure import defects
 from reconciler.local_usage import sample
 from reconciler.queue_status import status_of_cluster_queue, status_of_cohort, status_of_local_queue
 from reconciler.stored import Stored

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from reconciler.events import Events
 from reconciler.telling import News, Nodes, tell_change, tell_preemption, workload_news
 from scheduling.objects.queue_settings import LOWER_PRIORITY, CohortSettings, PreemptionPolicy

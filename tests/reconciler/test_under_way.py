@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.objects import GroupKind
+from policies.model.objects import GroupKind
 from reconciler.feed import Key
 from reconciler.job_side import JobSide, jobs_of
 from reconciler.jobs.kinds import SHIPPED

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from reconciler.feed import by_kind
 from reconciler.jobs.step import JobSurroundings
 from reconciler.local_usage import admission_share

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from policies.dialects.kueue_state import NEVER
-from policies.pools import Terms
+from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import CohortSettings, PreemptionPolicy, QueueSettings
 from scheduling.objects.workload import EVICTED, QUOTA_RESERVED, Condition, Workload

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from policies.pools import Terms
-from policies.quantity import Quantity
+from policies.model.pools import Terms
+from policies.model.quantity import Quantity
 from scheduling.flavors.assignment import Assignment
 from scheduling.flavors.flavors import assign
 from scheduling.flavors.modes import Grade, Mode, Simulate

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from policies.limit_ranges import summarize
-from policies.pod_defaults import Surroundings
+from policies.model.limit_ranges import summarize
+from policies.mutation.pod_defaults import Surroundings
 from scheduling.objects.admissibility import adjusted, misfit
 from scheduling.objects.requests import total_requests
 from tests.scheduling.manifests import container, pod_set, workload

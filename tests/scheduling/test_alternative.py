@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.queue_settings import CohortSettings, QueueSettings
 from scheduling.quota.alternative import Alternative

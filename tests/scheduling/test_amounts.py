@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.quantity import INT64_MAX, Quantity
+from policies.model.quantity import INT64_MAX, Quantity
 from scheduling.objects import amounts
 from scheduling.objects.amounts import LEAST, UNLIMITED, FlavorResource
 

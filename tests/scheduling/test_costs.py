@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from scheduling.objects.queue_settings import CohortSettings
 from scheduling.objects.workload import Workload
 from tests.scheduling.cluster import Cluster, queue_settings

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from scheduling.cycle.cycle import NO_LONGER_FITS, OVERLAPPING, to_reserve
 from scheduling.flavors.assignment import Assignment
 from scheduling.flavors.modes import Outcome

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from scheduling.flavors.assignment import needed
 from scheduling.flavors.flavors import assign
 from scheduling.flavors.modes import Outcome

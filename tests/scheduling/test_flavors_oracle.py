@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from scheduling.flavors.flavors import assign
 from scheduling.flavors.modes import Grade, Mode, Outcome
 from scheduling.flavors.scan_progress import Progress

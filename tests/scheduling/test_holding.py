@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from scheduling.cycle.engine import Engine
 from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.objects.workload import QUOTA_RESERVED

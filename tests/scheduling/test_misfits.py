@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from policies.limit_ranges import summarize
-from policies.pools import Terms
+from policies.model.limit_ranges import summarize
+from policies.model.pools import Terms
 from scheduling.objects.workload import Workload
 from scheduling.world.decisions import Wait
 from tests.scheduling.cluster import NAMESPACE, Cluster, queue_settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from scheduling.objects.queue_settings import CohortSettings
 from scheduling.objects.workload import Workload
 from tests.scheduling.cluster import Cluster, queue_settings

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.limit_ranges import summarize
-from policies.pod_defaults import Surroundings
+from policies.model.limit_ranges import summarize
+from policies.mutation.pod_defaults import Surroundings
 from scheduling.objects.admissibility import adjusted, misfit
 from scheduling.objects.order import Ordering, shape
 from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource
 from scheduling.quota.shares import Shares
 from scheduling.quota.tree import QuotaTree

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import CohortSettings, PreemptionPolicy, QueueSettings
 from scheduling.objects.workload import Workload

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from policies.errors import BadConfiguration
+from policies.model.errors import BadConfiguration
 from scheduling.cycle.standing import running, waiting
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource

@@ -8,7 +8,7 @@ import pytest
 
 from policies.dialects.job_shape import Count, JobShape, PodSetPath, Switch
 from policies.dialects.kueue_jobs import BATCH_JOB
-from policies.objects import GroupKind
+from policies.model.objects import GroupKind
 from scheduling.objects.pod_sets import topology_request
 from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass
 from scheduling.objects.reading import read_workload

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from policies.pools import Terms
+from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource
 from scheduling.quota.kep79 import balance
 from scheduling.quota.tree import QuotaNode, QuotaTree

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from policies.pools import NO_TERMS, Terms
+from policies.model.pools import NO_TERMS, Terms
 from scheduling.objects.amounts import FlavorResource
 from scheduling.quota.kep79 import balance, in_debt, would_admit
 from scheduling.quota.tree import QuotaNode, QuotaTree

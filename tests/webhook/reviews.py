@@ -9,7 +9,7 @@ from typing import Any
 from flask.testing import FlaskClient
 
 from cluster.store import FixedWorld
-from policies.forest import Forest
+from policies.model.forest import Forest
 from webhook.app import create_app
 from webhook.metrics import Metrics
 from webhook.settings import Settings

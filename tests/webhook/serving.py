@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from certs.files import ensure
 from cluster.store import FixedWorld
-from policies.forest import Forest
+from policies.model.forest import Forest
 from tests.builders import queue, world
 from webhook.server import serve
 from webhook.settings import Settings

@@ -14,11 +14,11 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from cluster.store import FixedWorld
-from policies.configuration import API_VERSION, Configuration, Override, YuniKornSettings
+from policies.configuration.settings import API_VERSION, Configuration, Override, YuniKornSettings
 from policies.dialects.core import YUNIKORN as PREFIX
-from policies.forest import Forest
-from policies.proposal import Proposal
-from policies.rule import Action, Profile
+from policies.model.forest import Forest
+from policies.model.proposal import Proposal
+from policies.model.rule import Action, Profile
 from tests.builders import cluster_queue, cohort, forest, job, pod_group, queue, world
 from tests.webhook.reviews import (
     KUEUE,

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from cluster.sources import FOLLOWED
-from policies.configuration import Configuration
+from policies.configuration.settings import Configuration
 from policies.dialects.core import YUNIKORN
-from policies.forest import Forest
-from policies.objects import GroupKind
-from policies.proposal import Proposal, User
-from policies.rule import Profile
+from policies.model.forest import Forest
+from policies.model.objects import GroupKind
+from policies.model.proposal import Proposal, User
+from policies.model.rule import Profile
 from tests.builders import forest, job, local_queue, queue, world
 from tests.webhook.reviews import body, review
 from webhook import decision

@@ -5,7 +5,7 @@ from __future__ import annotations
 import urllib.request
 
 from cluster.store import FixedWorld
-from policies.forest import Forest
+from policies.model.forest import Forest
 from tests.builders import forest, queue
 from tests.webhook.reviews import VOLCANO, answer, client, review
 from webhook.metrics import Metrics, MetricsServer

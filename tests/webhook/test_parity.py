@@ -10,12 +10,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.changes import changed
-from policies.objects import Node
-from policies.proposal import propose
-from policies.rule import Severity
-from policies.sentence import statement
-from policies.verdict import Verdict, evaluate
+from policies.model.changes import changed
+from policies.model.objects import Node
+from policies.model.proposal import propose
+from policies.model.rule import Severity
+from policies.model.sentence import statement
+from policies.model.verdict import Verdict, evaluate
 from tests.builders import cluster_queue, cohort, job, local_queue, queue, typed, world
 from tests.webhook.reviews import KUEUE, VOLCANO, answer, client, review
 from webhook.answer import CAUSES

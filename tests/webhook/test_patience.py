@@ -10,7 +10,7 @@ from typing import Any
 from flask.testing import FlaskClient
 
 from cluster.store import FixedWorld
-from policies.forest import Forest
+from policies.model.forest import Forest
 from tests.builders import EVERYTHING, queue, typed
 from webhook.app import create_app
 from webhook.settings import Settings

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from policies.dialects import READERS, volcano
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.proposal import Operation, User
+from policies.model.proposal import Operation, User
 from tests.builders import job, queue, typed
 from tests.webhook.reviews import body, review
 from webhook.review import BadReview, parse

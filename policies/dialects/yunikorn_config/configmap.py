@@ -13,14 +13,14 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from policies import fields
 from policies.dialects.reading import Manifest, identity, mapping, metadata, texts
 from policies.dialects.yunikorn_config import patterns
 from policies.dialects.yunikorn_config.decode import read_config
 from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.dialects.yunikorn_config.settings import is_duration
-from policies.forest import Forest
-from policies.objects import GroupKind, KubeObject, Ref
+from policies.model import fields
+from policies.model.forest import Forest
+from policies.model.objects import GroupKind, KubeObject, Ref
 
 CONFIG_MAP = GroupKind("", "ConfigMap")
 DEFAULTS = "yunikorn-defaults"

@@ -22,7 +22,7 @@ from policies.dialects.yunikorn_config.model import (
 )
 from policies.dialects.yunikorn_config.nodes import BadYaml, Node, first_document
 from policies.dialects.yunikorn_config.typed import Faults, Fields, weight
-from policies.quantity import BadQuantity
+from policies.model.quantity import BadQuantity
 
 
 @lru_cache(maxsize=8)  # every rule asks for the same one or two texts of a request

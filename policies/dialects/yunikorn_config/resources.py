@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from policies.quantity import INT64_MAX
+from policies.model.quantity import INT64_MAX
 
 INT64_MIN = -INT64_MAX - 1
 

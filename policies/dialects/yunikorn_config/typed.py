@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import TypeVar
 
-from policies import fields
 from policies.dialects.yunikorn_config.model import Problem, Text
 from policies.dialects.yunikorn_config.nodes import BadYaml, Listing, Mapping, Node, Scalar
+from policies.model import fields
 
 T = TypeVar("T")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from policies import schemas
 from policies.dialects.kueue_kinds import GROUP
-from policies.schemas import Schema
+from policies.schema import declarations
+from policies.schema.declarations import Schema
 
 Values = st.SearchStrategy[Any]
 _TEXTS = ["a", "b", "spot-1", "main", "rack.example.com"]
@@ -21,7 +21,7 @@ _UNBOUNDED = 3
 
 def manifests(kind: str, version: str) -> Values:
     """Objects of a kind of Kueue that the schema of the version takes."""
-    declared = schemas.load(schemas.FILES[GROUP, kind])["versions"]
+    declared = declarations.load(declarations.FILES[GROUP, kind])["versions"]
     properties = next(each["schema"]["properties"] for each in declared if each["name"] == version)
     parts = {key: values(node) for key, node in properties.items() if key != "metadata"}
     annotations = st.dictionaries(st.sampled_from(["note", "other"]), st.text(max_size=5), min_size=1)

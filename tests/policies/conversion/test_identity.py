@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from policies import schemas
 from policies.conversion import VERSIONS, Unconvertible, convert, is_convertible, needs_webhook
 from policies.dialects.kueue_kinds import GROUP
-from policies.structure import defects
+from policies.schema import declarations
+from policies.schema.structure import defects
 from tests.policies.conversion.generated import manifests
 
-KINDS = sorted(kind for group, kind in schemas.FILES if group == GROUP and is_convertible(kind))
+KINDS = sorted(kind for group, kind in declarations.FILES if group == GROUP and is_convertible(kind))
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

@@ -16,8 +16,8 @@ from policies.dialects.kueue import (
 )
 from policies.dialects.kueue_flavor import ResourceFlavor
 from policies.dialects.kueue_workload import PriorityClass, Workload
-from policies.objects import KubeObject, Ref, Share
-from policies.quantity import Quantity
+from policies.model.objects import KubeObject, Ref, Share
+from policies.model.quantity import Quantity
 from tests.builders import cluster_queue, cohort, local_queue, typed
 from tests.policies.rules.kueue_quotas import flavor, group, holding, quota, spot
 

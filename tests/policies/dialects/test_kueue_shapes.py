@@ -7,15 +7,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.changes import changed
-from policies.configuration import GATES, Configuration, KueueSettings
-from policies.defaults import patch
+from policies.configuration.settings import GATES, Configuration, KueueSettings
 from policies.dialects.kueue_checks import READERS as CHECKS
 from policies.dialects.kueue_jobs import KINDS
 from policies.dialects.kueue_kinds import CLUSTER_QUEUE, RESOURCE_FLAVOR, WORKLOAD
-from policies.forest import Forest
-from policies.proposal import propose
-from policies.verdict import evaluate
+from policies.model.changes import changed
+from policies.model.forest import Forest
+from policies.model.proposal import propose
+from policies.model.verdict import evaluate
+from policies.mutation.defaults import patch
 
 ALL_GATES = Configuration(kueue=KueueSettings(feature_gates=dict.fromkeys(GATES, True), manage_jobs=True))
 NAMES = (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from policies.dialects import yunikorn
 from policies.dialects.core import YUNIKORN, read_namespace
-from policies.quantity import BadQuantity
+from policies.model.quantity import BadQuantity
 from tests.policies.yunikorn_objects import namespace, namespace_manifest, pod
 
 G = 10**9

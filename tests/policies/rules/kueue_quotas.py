@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies import verdict
-from policies.proposal import Proposal
-from policies.rule import Action, registry
+from policies.model import verdict
+from policies.model.proposal import Proposal
+from policies.model.rule import Action, registry
 
 Fragment = dict[str, Any]
 

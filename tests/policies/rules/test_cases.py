@@ -25,11 +25,11 @@ import jsonpatch
 import pytest
 import yaml
 
-from policies.configuration import API_VERSION, KIND, Configuration
-from policies.proposal import Change, Circumstances, Proposal, User, propose
-from policies.rule import Profile, Severity, registry
-from policies.sentence import statement
-from policies.verdict import Judged, evaluate
+from policies.configuration.settings import API_VERSION, KIND, Configuration
+from policies.model.proposal import Change, Circumstances, Proposal, User, propose
+from policies.model.rule import Profile, Severity, registry
+from policies.model.sentence import statement
+from policies.model.verdict import Judged, evaluate
 from tests.builders import change, typed, world
 
 CASES = Path(__file__).parent / "cases"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from policies.rule import Action, registry
+from policies.model.rule import Action, registry
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SHOWN_IN = {Action.DENY: "refused", Action.WARN: "warned"}

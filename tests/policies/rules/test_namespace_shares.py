@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.dialects.yunikorn_shares import PARENT_QUEUE, group
-from policies.forest import NO_CHILDREN
-from policies.rules._namespace_shares import guaranteed_below
-from policies.trie import Trie
+from policies.model.forest import NO_CHILDREN
+from policies.model.trie import Trie
+from policies.rules.yunikorn._namespace_shares import guaranteed_below
 from tests.builders import change, found, world
 
 PREFIX = "yunikorn.apache.org/"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from policies.configuration import Configuration
-from policies.forest import Forest
-from policies.rule import Profile, Severity
-from policies.verdict import evaluate
+from policies.configuration.settings import Configuration
+from policies.model.forest import Forest
+from policies.model.rule import Profile, Severity
+from policies.model.verdict import evaluate
 from tests.builders import EVERYTHING, change, found, queue, world
 
 NOBODY = Forest(frozenset(EVERYTHING))

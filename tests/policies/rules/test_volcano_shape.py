@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from policies.configuration import Configuration, VolcanoSettings
+from policies.configuration.settings import Configuration, VolcanoSettings
 from policies.dialects.volcano import QUEUE, queue_ref
-from policies.rule import Action, Profile, Severity
-from policies.verdict import Verdict, evaluate
+from policies.model.rule import Action, Profile, Severity
+from policies.model.verdict import Verdict, evaluate
 from tests.builders import COMPAT, change, drawn, forest, found, job, missed, pod, pod_group, queue, world
 
 
@@ -293,7 +293,7 @@ def test_a_queue_with_allocated_pods_is_deleted_unless_the_check_is_on() -> None
 
 
 def test_an_override_decides_by_rule_and_subtree() -> None:
-    from policies.configuration import Override
+    from policies.configuration.settings import Override
 
     relaxed = Configuration(overrides=(Override("submit-to-parent", Action.WARN, subtree="eng"),))
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from policies.configuration import Configuration
-from policies.rule import Severity
-from policies.verdict import evaluate
+from policies.configuration.settings import Configuration
+from policies.model.rule import Severity
+from policies.model.verdict import evaluate
 from tests.builders import COMPAT, change, forest, found, queue
 
 ORG = forest("""

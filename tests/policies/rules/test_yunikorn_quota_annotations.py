@@ -6,12 +6,12 @@ import jsonpatch
 import pytest
 from hypothesis import given
 
-from policies.configuration import Configuration, Override, YuniKornSettings
+from policies.configuration.settings import Configuration, Override, YuniKornSettings
 from policies.dialects import yunikorn
 from policies.dialects.core import read_namespace
-from policies.proposal import Proposal
-from policies.rule import Action, Finding, Profile, Severity
-from policies.verdict import evaluate
+from policies.model.proposal import Proposal
+from policies.model.rule import Action, Finding, Profile, Severity
+from policies.model.verdict import evaluate
 from tests.builders import change, found, world
 from tests.policies.dialects.test_yunikorn import ANNOTATIONS
 from tests.policies.yunikorn_objects import namespace_manifest

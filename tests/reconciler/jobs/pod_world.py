@@ -7,9 +7,9 @@ from copy import deepcopy
 from typing import Any
 
 from cluster.actions import Action, Create, Delete, Patch
-from policies.configuration import KueueSettings
-from policies.kueue_pod_defaults import held_pod
-from policies.patching import patched
+from policies.configuration.settings import KueueSettings
+from policies.mutation.kueue_pod_defaults import held_pod
+from policies.mutation.patching import patched
 from reconciler.feed import Seen, by_kind
 from reconciler.jobs.step import JobSurroundings
 from reconciler.patches import ADMISSION_MANAGER, status_patch

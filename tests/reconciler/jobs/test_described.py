@@ -9,7 +9,7 @@ import pytest
 
 from cluster.actions import Patch
 from policies.dialects.job_shape import Active, JobShape, PodSetPath, Ready, Sign, Switch
-from policies.objects import GroupKind
+from policies.model.objects import GroupKind
 from reconciler.jobs.composed import composed, workload_key
 from reconciler.jobs.described import Described
 from reconciler.jobs.kind import Ending, JobKind

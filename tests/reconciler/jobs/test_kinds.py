@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from policies.dialects.job_shape import JobShape, PodSetPath, Switch
-from policies.errors import BadConfiguration
-from policies.objects import GroupKind
+from policies.model.errors import BadConfiguration
+from policies.model.objects import GroupKind
 from reconciler.jobs.kinds import SHIPPED, chosen, read_integrations
 
 PODS = (PodSetPath("main", "spec.template"),)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from policies.configuration import Configuration
-from policies.errors import BadConfiguration
-from policies.multikueue_settings import MultiKueueOptions
+from policies.configuration.multikueue import MultiKueueOptions
+from policies.configuration.settings import Configuration
+from policies.model.errors import BadConfiguration
 from reconciler.multikueue.assembly import MultiKueueSettings
 from reconciler.multikueue.configured import read_multikueue
 from scheduling.objects.times import SECOND

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from policies.dialects.kueue_shapes import SHAPES
-from policies.objects import GroupKind
+from policies.model.objects import GroupKind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import Described
 from reconciler.multikueue.copies import clone_change, clone_of, job_copy, owner_job, remote_job, settled, status_for

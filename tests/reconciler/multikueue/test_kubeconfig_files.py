@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from cluster.expiry import Expiry
-from policies.kubeconfigs import BAD, INSECURE
+from policies.dialects.kubeconfig import BAD, INSECURE
 from reconciler.multikueue.kubeconfigs import Allowed, Login, Refused, read_file, read_login, read_secret
-from tests.policies.test_kubeconfigs import config
+from tests.policies.dialects.test_kubeconfig import config
 
 GOOD = yaml.safe_dump(config())
 

@@ -18,7 +18,7 @@ from policies.dialects.yunikorn_config.configmap import (
     tree,
     unreadable_settings,
 )
-from policies.forest import Forest
+from policies.model.forest import Forest
 
 
 def config_map(name: str = CONFIGS, **parts: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from policies.dialects.yunikorn_config import resources, shares
 from policies.dialects.yunikorn_config.resources import INT64_MIN
-from policies.quantity import INT64_MAX
+from policies.model.quantity import INT64_MAX
 
 
 def test_sums_stop_at_the_ends_of_int64() -> None:

@@ -1,0 +1,45 @@
+"""`quotree rules`: every rule in a table."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from cli.commands.options import output
+from cli.exits import EPILOG
+from cli.group import verbose
+from cli.report.output import emit
+from cli.report.rulebook import by_id, dialects_of, kinds_of
+from policies.model.rule import Rule
+
+
+@click.command(epilog=EPILOG)
+@output
+@verbose
+def rules(output: str) -> None:
+    """List the rules: id, what is done about a finding by default, the kinds concerned, what is wrong."""
+    every = by_id()
+    emit(_json(every) if output == "json" else _table(every))
+
+
+def _table(rules: list[Rule]) -> str:
+    rows = [("RULE", "DEFAULT", "KINDS", "WHAT IS WRONG")]
+    rows += [(rule.id, rule.default.value, dialects_of(rule), rule.title) for rule in rules]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    cells = ([*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3]] for row in rows)
+    return "\n".join("  ".join(row) for row in cells)
+
+
+def _json(rules: list[Rule]) -> str:
+    items = [
+        {
+            "id": rule.id,
+            "title": rule.title,
+            "default": rule.default.value,
+            "source": rule.source,
+            "kinds": kinds_of(rule),
+        }
+        for rule in rules
+    ]
+    return json.dumps({"apiVersion": "quotree.dev/v1alpha1", "kind": "RuleList", "items": items}, indent=2)

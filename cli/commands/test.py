@@ -1,0 +1,137 @@
+"""`quotree test`: suites of changes with the findings that are expected of a configuration."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from cli.commands.options import output
+from cli.exits import EPILOG, Exit, Misused, strongest
+from cli.group import verbose
+from cli.input.suite_run import Outcome, run
+from cli.input.suites import BadSuite, Case, Expected, files, read
+from cli.report.output import emit, note, paint
+from policies.model.sentence import sentence
+from policies.model.verdict import Judged
+
+API_VERSION = "quotree.dev/v1alpha1"
+
+
+@click.command(epilog=EPILOG)
+@click.argument("suites", metavar="SUITE...", nargs=-1, required=True)
+@output
+@click.option("--run", "pattern", metavar="REGEX", help="Only the cases in whose name this is found.")
+@click.option("--config", metavar="FILE", help="Else QUOTREE_CONFIG, else .quotree.yaml upward from each suite.")
+@verbose
+def test(suites: tuple[str, ...], output: str, pattern: str | None, config: str | None) -> None:
+    """Run the cases in SUITE... (files, or folders with all below them): 0 if all hold, 1 if not."""
+    wanted = _pattern(pattern)
+    cases, unreadable = _gather(suites, config)
+    for bad in unreadable:
+        note(f"{bad.place}: unreadable: {bad.message}")
+    chosen = [case for case in cases if wanted.search(case.name)]
+    if not chosen and not unreadable:
+        of = f" has {pattern!r} in its name" if pattern else ""
+        raise Misused(f"nothing to run: no case{of} in {', '.join(suites)}")
+    outcomes = [run(case) for case in chosen]
+    emit(_as_json(outcomes) if output == "json" else _as_text(outcomes))
+    click.get_current_context().exit(strongest(_codes(outcomes, unreadable)))
+
+
+def _pattern(text: str | None) -> re.Pattern[str]:
+    try:
+        return re.compile(text or "")
+    except re.error as error:
+        raise Misused(f"--run {text!r} is no regular expression: {error}") from error
+
+
+def _gather(suites: tuple[str, ...], config: str | None) -> tuple[list[Case], list[BadSuite]]:
+    """The cases of all suites that can be read, and what is wrong with the others."""
+    cases: list[Case] = []
+    unreadable: list[BadSuite] = []
+    for file in dict.fromkeys(files(suites)):
+        try:
+            cases += read(file, config)
+        except BadSuite as bad:
+            unreadable.append(bad)
+    return cases, unreadable
+
+
+def _codes(outcomes: list[Outcome], unreadable: list[BadSuite]) -> Iterator[Exit]:
+    if unreadable:
+        yield Exit.UNREADABLE
+    if not all(outcome.holds for outcome in outcomes):
+        yield Exit.FINDINGS
+
+
+def _as_text(outcomes: list[Outcome]) -> str:
+    return "\n".join([*(line for outcome in outcomes for line in _lines(outcome)), _closing(outcomes)])
+
+
+def _lines(outcome: Outcome) -> Iterator[str]:
+    word = paint("ok", "green") if outcome.holds else paint("FAILED", "red")
+    yield f"{outcome.case.place}: {word}: {outcome.case.name}"
+    for expected in outcome.missing:
+        yield f"    expected, not found: {_wanted(expected)}"
+    for judged in outcome.unexpected:
+        yield f"    found, not expected: {judged.severity.value}[{judged.rule.id}]: {sentence(judged)}"
+
+
+def _wanted(expected: Expected) -> str:
+    details = [expected.object, expected.field, f"says {expected.says!r}" if expected.says else ""]
+    told = ", ".join(filter(None, details))
+    return f"{expected.severity.value}[{expected.rule}]" + (f": {told}" if told else "")
+
+
+def _closing(outcomes: list[Outcome]) -> str:
+    held = sum(outcome.holds for outcome in outcomes)
+    return f"{held} of {len(outcomes)} case{'' if len(outcomes) == 1 else 's'} hold{'s' if len(outcomes) == 1 else ''}"
+
+
+def _as_json(outcomes: list[Outcome]) -> str:
+    failed = sum(not outcome.holds for outcome in outcomes)
+    answer = {
+        "apiVersion": API_VERSION,
+        "kind": "SuiteReport",
+        "summary": {"cases": len(outcomes), "failed": failed},
+        "cases": [_case(outcome) for outcome in outcomes],
+    }
+    return json.dumps(answer, indent=2, ensure_ascii=False)
+
+
+def _case(outcome: Outcome) -> dict[str, Any]:
+    place = outcome.case.place
+    return {
+        "name": outcome.case.name,
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+        "holds": outcome.holds,
+        "missing": [_expectation(expected) for expected in outcome.missing],
+        "unexpected": [_finding(judged) for judged in outcome.unexpected],
+    }
+
+
+def _expectation(expected: Expected) -> dict[str, str]:
+    told = {
+        "rule": expected.rule,
+        "severity": expected.severity.value,
+        "object": expected.object,
+        "field": expected.field,
+        "says": expected.says,
+    }
+    return {key: value for key, value in told.items() if value}
+
+
+def _finding(judged: Judged) -> dict[str, str]:
+    return {
+        "rule": judged.rule.id,
+        "severity": judged.severity.value,
+        "object": str(judged.finding.object),
+        "field": judged.finding.field,
+        "message": sentence(judged),
+    }

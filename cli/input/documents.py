@@ -1,0 +1,196 @@
+"""Reading manifests from files, directories and standard input, with the place of every field."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+from cli.input import document_json, document_yaml
+from cli.input.document_positions import BadDocument, Place, Position, Root, Span, Steps, position
+from cli.input.queue_config import as_config_map, is_queue_config
+
+MAX_SIZE = 64 * 2**20
+"""Bytes of one file. A snapshot of 10 000 queues has about 10 MiB."""
+
+_EXTENSIONS = (".yaml", ".yml", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One manifest: a mapping, and where it was read."""
+
+    manifest: dict[str, Any]
+    source: str
+    """The file's name as given, or <stdin>."""
+    place: Place = field(repr=False, compare=False)
+
+    def locate(self, field: str) -> Position:
+        """Line and column of a field path in Kubernetes' spelling: `spec.groups[0].name`, `metadata.labels[a/b]`.
+
+        That is where its value stands if it is a scalar, else its key; where the field is absent, its nearest ancestor;
+        for "" the start of the manifest.
+        """
+        return self.place.locate(field)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file or a document that could not be read; the message says why and, where there is one, the cure."""
+
+    source: str
+    line: int
+    column: int
+    message: str
+
+
+def read(paths: Sequence[str], stdin: TextIO | BinaryIO | None = None) -> tuple[list[Document], list[Unreadable]]:
+    """All manifests of the files, of *.yaml, *.yml and *.json below the directories, and for "-" of standard input.
+
+    A file that is reached twice is read once. What cannot be read does not keep the rest from being read. Lists are
+    told as their items. Empty documents are left out.
+    """
+    documents: list[Document] = []
+    unreadable: list[Unreadable] = []
+    for found in _read_all(paths, stdin):
+        if isinstance(found, Document):
+            documents.append(found)
+        else:
+            unreadable.append(found)
+    return documents, unreadable
+
+
+def _read_all(paths: Sequence[str], stdin: TextIO | BinaryIO | None) -> Iterator[Document | Unreadable]:
+    seen: set[tuple[int, int]] = set()
+    for path in paths:
+        if path == "-":
+            yield from _read_standard_input(stdin)
+            continue
+        for source in _files(path):
+            yield from [source] if isinstance(source, Unreadable) else _read_file(source, seen)
+
+
+def _files(path: str) -> Iterator[str | Unreadable]:
+    """The path itself, or the manifests below it in the order of their names; hidden directories are passed over."""
+    if not Path(path).is_dir():
+        yield path
+        return
+    failures: list[OSError] = []
+    for directory, inner, names in os.walk(path, onerror=failures.append):
+        inner[:] = sorted(name for name in inner if not name.startswith("."))
+        for name in sorted(names):
+            if name.lower().endswith(_EXTENSIONS):
+                yield f"{directory.rstrip('/')}/{name}"
+    for failure in failures:
+        yield _failed(str(failure.filename), failure)
+
+
+def _read_file(source: str, seen: set[tuple[int, int]]) -> Iterator[Document | Unreadable]:
+    try:
+        with Path(source).open("rb") as file:
+            status = os.fstat(file.fileno())
+            identity = (status.st_dev, status.st_ino)
+            if identity in seen:
+                return
+            seen.add(identity)
+            data = file.read(MAX_SIZE + 1)
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        yield _failed(source, error)
+        return
+    yield from _parse(source, data)
+
+
+def _read_standard_input(stdin: TextIO | BinaryIO | None) -> Iterator[Document | Unreadable]:
+    if stdin is None:
+        yield Unreadable("<stdin>", 1, 1, "there is no standard input to read")
+        return
+    stream: Any = getattr(stdin, "buffer", stdin)
+    try:
+        data = stream.read(MAX_SIZE + 1)
+    except (OSError, ValueError) as error:  # ValueError: closed, or not text in the stream's encoding
+        yield _failed("<stdin>", error)
+        return
+    yield from _parse("<stdin>", data.encode() if isinstance(data, str) else data)
+
+
+def _failed(source: str, error: Exception) -> Unreadable:
+    reason = getattr(error, "strerror", None) or str(error)
+    return Unreadable(source, 1, 1, f"cannot be read: {reason}")
+
+
+def _parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
+    if len(data) > MAX_SIZE:
+        yield Unreadable(source, 1, 1, f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
+        return
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        yield _not_utf8(source, data, error)
+        return
+    json_only = source.lower().endswith(".json")
+    if json_only or text.lstrip().startswith("{"):
+        root = document_json.read(text)
+        if json_only or isinstance(root, Root):
+            yield from _told(source, text, [root], document_json.steps)
+            return
+    yield from _told(source, text, document_yaml.read(text), document_yaml.steps)
+
+
+def _not_utf8(source: str, data: bytes, error: UnicodeDecodeError) -> Unreadable:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return Unreadable(source, 1, 1, "this is UTF-16; save it as UTF-8")
+    before = data[: error.start].decode()
+    line, column = position(before + " ", len(before))
+    return Unreadable(source, line, column, f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8")
+
+
+def _told(source: str, text: str, roots: Iterable[Root | BadDocument], steps: Steps) -> Iterator[Document | Unreadable]:
+    at, line = 0, 1
+    for root in roots:
+        start = root.offset if isinstance(root, BadDocument) else root.span.start
+        line += text.count("\n", at, start)
+        at = max(at, start)
+        if isinstance(root, BadDocument):
+            yield Unreadable(source, *position(text, start, known=(at, line)), root.message)
+        else:
+            yield from _flattened(source, root.value, Place(text, steps, root.span, line), root.items)
+
+
+def _flattened(source: str, value: Any, place: Place, spans: Sequence[Span]) -> Iterator[Document | Unreadable]:
+    """The manifest, or those in it where it is a list of them, whatever lists are inside of that."""
+    if not isinstance(value, dict):
+        yield Unreadable(source, *place.locate(""), f"{_named(value)} stands where a manifest is expected, a mapping")
+        return
+    if is_queue_config(value):
+        manifest, within = as_config_map(place)
+        yield Document(manifest, source, within)
+        return
+    kind = value.get("kind")
+    if not isinstance(kind, str) or not kind.endswith("List") or "items" not in value:
+        yield Document(value, source, place)
+        return
+    items = value["items"] or []
+    if not isinstance(items, list):
+        yield Unreadable(source, *place.locate("items"), f"`items` of a {kind} is {_named(items)}, not a list")
+        return
+    for index, item in enumerate(items):
+        place = place.inside(spans[index]) if spans else place
+        inner = place if spans else replace(place, within=f"{place.within}.items[{index}]".lstrip("."))
+        yield from _flattened(source, _typed(item, value), inner, ())
+
+
+def _typed(item: Any, around: dict[str, Any]) -> Any:
+    """An item of a QueueList may leave its version and kind to the list, as the API server's answers do."""
+    kind = around["kind"].removesuffix("List")
+    if not kind or not isinstance(item, dict):
+        return item
+    version = {"apiVersion": around["apiVersion"]} if "apiVersion" in around else {}
+    return {**version, "kind": kind, **item}
+
+
+def _named(value: Any) -> str:
+    if isinstance(value, list):
+        return "a list"
+    return "a mapping" if isinstance(value, dict) else "nothing" if value is None else "a single value"

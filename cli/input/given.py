@@ -1,0 +1,98 @@
+"""What the user hands over: the documents of the files, read, identified and each with its place."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cli.input.documents import Document, read
+from policies import dialects
+from policies.model.objects import KubeObject, Node, Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Lines and columns are counted from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An object and the document that it was read from."""
+
+    thing: KubeObject
+    document: Document
+
+    def place(self, field: str = "") -> Place:
+        position = self.document.locate(field)
+        return Place(self.document.source, position.line, position.column)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Input that cannot be judged, and why."""
+
+    place: Place
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """`objects` in the order of reading. `others` counts documents of kinds that carry no quota, `rest` has them."""
+
+    objects: Mapping[Ref, Placed]
+    unreadable: tuple[Unreadable, ...]
+    others: int
+    rest: tuple[Document, ...] = ()
+
+    @property
+    def queues(self) -> int:
+        return sum(isinstance(placed.thing, Node) for placed in self.objects.values())
+
+    def place(self, ref: Ref, field: str) -> Place | None:
+        placed = self.objects.get(ref)
+        return placed.place(field) if placed else None
+
+
+def gather(paths: Sequence[str]) -> Given:
+    """Everything that the paths hold; `-` is standard input. An object given twice is unreadable the second time."""
+    documents, failures = read(paths, sys.stdin)
+    unreadable = [
+        Unreadable(Place(failure.source, failure.line, failure.column), failure.message) for failure in failures
+    ]
+    objects: dict[Ref, Placed] = {}
+    rest: list[Document] = []
+    for document in documents:
+        thing = dialects.read(document.manifest)
+        if thing is None:
+            rest.append(document)
+            continue
+        placed = Placed(_apart(thing, objects), document)
+        if placed.thing.ref in objects:
+            unreadable.append(_twice(placed, objects[placed.thing.ref]))
+        else:
+            objects[placed.thing.ref] = placed
+    return Given(objects, tuple(unreadable), len(rest), tuple(rest))
+
+
+def _apart(thing: KubeObject, objects: Mapping[Ref, Placed]) -> KubeObject:
+    """Objects of one generateName are not the same object: the API server gives each a name of its own."""
+    if not thing.ref.name.endswith("*"):
+        return thing
+    ref, number = thing.ref, 1
+    while ref in objects:
+        number += 1
+        ref = thing.ref._replace(name=f"{thing.ref.name}{number}")
+    return replace(thing, ref=ref)
+
+
+def _twice(second: Placed, first: Placed) -> Unreadable:
+    message = f"{second.thing.ref} is given twice, first at {first.place()}; keep one of the two"
+    return Unreadable(second.place(), message)

@@ -1,0 +1,58 @@
+"""The configuration: --config, else QUOTREE_CONFIG, else `.quotree.yaml` upward from the first input, else defaults."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cli.exits import Misused
+from cli.input.documents import read
+from policies.configuration.settings import Configuration
+from policies.model.errors import PolicyError
+from policies.model.rule import Profile
+
+T = TypeVar("T")
+FILE = ".quotree.yaml"
+VARIABLE = "QUOTREE_CONFIG"
+
+
+def settings(option: str | None, paths: Sequence[str], profile: str | None = None) -> Configuration:
+    """The configuration in force; without any input there is nothing to look upward from.
+
+    Raises Misused, naming file and key.
+    """
+    file = option or os.environ.get(VARIABLE) or (_upward(paths) if paths else None)
+    configuration = _load(file) if file else Configuration()
+    return replace(configuration, profile=Profile(profile)) if profile else configuration
+
+
+def _upward(paths: Sequence[str]) -> str | None:
+    first = Path(next((path for path in paths if path != "-"), ".")).absolute()
+    for folder in (first, *first.parents):
+        if (folder / FILE).is_file():
+            return str(folder / FILE)
+    return None
+
+
+def _load(file: str) -> Configuration:
+    return obeyed(file, Configuration.read)
+
+
+def obeyed(file: str, reader: Callable[[Mapping[str, Any]], T]) -> T:
+    """What `reader` makes of the one document of a file. Raises Misused, naming file, line and key."""
+    if not Path(file).is_file():
+        raise Misused(f"{file}: no such configuration file")
+    documents, unreadable = read([file], io.BytesIO())
+    for failure in unreadable:
+        raise Misused(f"{failure.source}:{failure.line}:{failure.column}: {failure.message}")
+    if len(documents) != 1:
+        raise Misused(f"{file}: a configuration is one document, here are {len(documents)}")
+    try:
+        return reader(documents[0].manifest)
+    except PolicyError as error:
+        position = documents[0].locate(getattr(error, "at", ""))
+        raise Misused(f"{file}:{position.line}:{position.column}: {error}") from error

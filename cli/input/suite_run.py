@@ -1,0 +1,80 @@
+"""Running the cases of suites: what was expected and not found, and what was found and not expected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from cli.input.suites import Case, Expected
+from policies.dialects import READERS
+from policies.model.forest import Forest
+from policies.model.proposal import Change, Circumstances, propose
+from policies.model.sentence import sentence
+from policies.model.verdict import Judged, evaluate
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    case: Case
+    missing: tuple[Expected, ...]
+    unexpected: tuple[Judged, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not self.missing and not self.unexpected
+
+
+def run(case: Case) -> Outcome:
+    """The outcome; what is given is taken as all that there is."""
+    world = Forest.of(case.given, READERS)
+    changes = [Change(world.get(thing.ref), thing) for thing in case.apply]
+    changes += [Change(world.get(thing.ref) or thing, None) for thing in case.delete]
+    circumstances = Circumstances(now=case.now or datetime.now(UTC), dry_run=True)
+    found = evaluate(propose(world, changes, case.configuration, circumstances)).findings
+    partner = _matched(case.expected, found)
+    return Outcome(
+        case,
+        tuple(expected for i, expected in enumerate(case.expected) if i not in partner.values()),
+        tuple(judged for i, judged in enumerate(found) if i not in partner),
+    )
+
+
+def _matched(expected: tuple[Expected, ...], found: tuple[Judged, ...]) -> dict[int, int]:
+    """Index of a finding -> index of the expectation that it meets: as many pairs as there can be.
+
+    A loose expectation gives way where another finding meets it as well.
+    """
+    partner: dict[int, int] = {}
+    held: dict[int, int] = {}
+    for wanted in range(len(expected)):
+        reached: dict[int, int] = {}
+        waiting = [wanted]
+        for here in waiting:
+            new = [i for i, judged in enumerate(found) if i not in reached and fits(expected[here], judged)]
+            reached.update((i, here) for i in new)
+            free = next((i for i in new if i not in partner), None)
+            if free is not None:
+                _hand_on(free, reached, partner, held)
+                break
+            waiting += [partner[i] for i in new]
+    return partner
+
+
+def _hand_on(free: int, reached: dict[int, int], partner: dict[int, int], held: dict[int, int]) -> None:
+    """Give the free finding to the expectation that reached it, what that one held to the one before, and so on."""
+    give: int | None = free
+    while give is not None:
+        taker = reached[give]
+        before = held.get(taker)
+        partner[give], held[taker] = taker, give
+        give = before
+
+
+def fits(expected: Expected, judged: Judged) -> bool:
+    finding = judged.finding
+    return (
+        (expected.rule, expected.severity) == (judged.rule.id, judged.severity)
+        and expected.object in ("", str(finding.object))
+        and expected.field in ("", finding.field)
+        and expected.says in sentence(judged)
+    )

@@ -1,0 +1,141 @@
+"""A node's quota in rows, one for each resource, as the user wrote it and as it sums up over the children."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from policies.dialects import kueue, volcano, yunikorn
+from policies.dialects.core import Namespace
+from policies.model.forest import Forest
+from policies.model.objects import Node, Ref
+from policies.model.quantity import Format, Quantity
+
+Texts = Mapping[str, str]
+Pair = tuple[str, str]
+"""Flavor (empty where the dialect has none) and resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One resource, of one flavor where the dialect has flavors. An amount that is not set has no entry.
+
+    `own` goes by the field's name in the manifest; `below` has the sums over the children by the same names.
+    """
+
+    flavor: str
+    resource: str
+    own: Texts
+    below: Texts
+
+
+class Quotas:
+    """The rows of every node of a forest.
+
+    Sums are told in the format of the first node, by name, that has an amount of the resource. In Kueue a Cohort's own
+    quota adds to that of its children; in Volcano a queue's own amount stands for all below it.
+    """
+
+    def __init__(self, forest: Forest, downward: Sequence[Ref]):
+        """`downward` has every node, parents before their children."""
+        self._forest = forest
+        self._formats = _formats(forest.nodes())
+        self._below = _kueue_sums(forest, downward)
+
+    def rows(self, ref: Ref) -> list[Row]:
+        """The quota of a node, and the sums over its children: of resources that only these have too."""
+        node = self._forest.node(ref)
+        own = _kueue(node) if isinstance(node, kueue.QuotaNode) else _volcano(node)
+        summed = self._sums(ref)
+        keys = [*own, *(key for key in sorted(summed) if key not in own)]
+        return [Row(*key, own.get(key, {}), summed.get(key, {})) for key in keys]
+
+    def mark(self, ref: Ref) -> str:  # noqa: ARG002, for those who know more of a node than its quota
+        """What stands behind the name of a node; empty where there is nothing to say."""
+        return ""
+
+    def counts(self, ref: Ref) -> Mapping[str, int]:  # noqa: ARG002
+        """The workloads of its subtree by what they do; empty where that is not known."""
+        return {}
+
+    def _sums(self, ref: Ref) -> dict[Pair, dict[str, str]]:
+        if ref.group == kueue.GROUP:
+            return {pair: {"nominalQuota": self._text(pair, nano)} for pair, nano in self._below.get(ref, {}).items()}
+        found: dict[Pair, dict[str, str]] = {}
+        below = self._forest.below(ref)
+        for word, amounts in {"guarantee": below.kept, "deserved": below.nominal}.items():
+            for resource, nano in amounts.items():
+                found.setdefault(("", resource), {})[word] = self._text(("", resource), nano)
+        return found
+
+    def _text(self, pair: Pair, nano: int) -> str:
+        return Quantity.of_nano(nano, self._formats.get(pair[1], "DecimalSI")).text
+
+
+def namespace_rows(namespace: Namespace, legacy: bool) -> list[Row]:
+    """What the YuniKorn annotations of a namespace say, in the words of its queue configuration."""
+    texts = {
+        "max": yunikorn.quota_texts(namespace, legacy) or {},
+        "guaranteed": yunikorn.guaranteed_texts(namespace) or {},
+    }
+    resources = dict.fromkeys(resource for amounts in texts.values() for resource in amounts)
+    return [
+        Row("", resource, {word: amounts[resource] for word, amounts in texts.items() if resource in amounts}, {})
+        for resource in resources
+    ]
+
+
+def _formats(nodes: Iterable[Node]) -> dict[str, Format]:
+    found: dict[str, Format] = {}
+    for node in sorted(nodes, key=lambda node: node.ref):
+        for resource, quantity in _written(node):
+            if quantity.nano:
+                found.setdefault(resource, quantity.format)
+    return found
+
+
+def _kueue_sums(forest: Forest, downward: Sequence[Ref]) -> dict[Ref, dict[Pair, int]]:
+    """For each Cohort the nominal quota of all below it; members of a cycle are left out, or there would be no end."""
+    below: dict[Ref, dict[Pair, int]] = {}
+    for ref in reversed(downward):
+        node = forest.node(ref)
+        if not isinstance(node, kueue.QuotaNode) or node.parent is None or forest.on_cycle(ref):
+            continue
+        total = below.setdefault(node.parent, {})
+        for flavor, resource in node.quotas():
+            if resource.nominal is not None:
+                pair = (flavor.name, resource.name)
+                total[pair] = total.get(pair, 0) + resource.nominal.nano
+        for pair, nano in below.get(ref, {}).items():
+            total[pair] = total.get(pair, 0) + nano
+    return below
+
+
+def _written(node: Node) -> Iterable[tuple[str, Quantity]]:
+    if isinstance(node, volcano.Queue):
+        for amounts in (node.guarantee, node.deserved, node.capability):
+            yield from amounts.items()
+    elif isinstance(node, kueue.QuotaNode):
+        yield from ((resource.name, resource.nominal) for _, resource in node.quotas() if resource.nominal)
+
+
+def _volcano(node: Node | None) -> dict[Pair, dict[str, str]]:
+    found: dict[Pair, dict[str, str]] = {}
+    if isinstance(node, volcano.Queue):
+        for word in ("guarantee", "deserved", "capability"):
+            for resource, quantity in getattr(node, word).items():
+                found.setdefault(("", resource), {})[word] = quantity.text
+    return found
+
+
+def _kueue(node: kueue.QuotaNode) -> dict[Pair, dict[str, str]]:
+    found: dict[Pair, dict[str, str]] = {}
+    for flavor, resource in node.quotas():
+        amounts = {
+            "nominalQuota": resource.nominal,
+            "borrowingLimit": resource.borrowing_limit,
+            "lendingLimit": resource.lending_limit,
+        }
+        texts = {word: quantity.text for word, quantity in amounts.items() if quantity is not None}
+        found.setdefault((flavor.name, resource.name), texts)
+    return found

@@ -1,0 +1,22 @@
+"""Every rule there is, for the commands that list them."""
+
+from __future__ import annotations
+
+from policies.dialects import kueue, volcano
+from policies.model.rule import Rule, registry
+
+_DIALECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano", volcano.JOB.group: "Volcano"}
+
+
+def by_id() -> list[Rule]:
+    return sorted(registry().values(), key=lambda rule: rule.id)
+
+
+def dialects_of(rule: Rule) -> str:
+    """Whose kinds the rule is about; Kubernetes' own by their names."""
+    return ", ".join(sorted({_DIALECTS.get(kind.group, kind.kind) for kind in rule.kinds}))
+
+
+def kinds_of(rule: Rule) -> list[str]:
+    """As kubectl names kinds: Queue.scheduling.volcano.sh."""
+    return sorted(f"{kind.kind}.{kind.group}" if kind.group else kind.kind for kind in rule.kinds)

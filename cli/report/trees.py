@@ -1,0 +1,77 @@
+"""The trees of a forest in the order in which they are drawn. Nothing recurses and nothing hangs on a cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+
+DEEPEST = 30
+"""Levels drawn inside each other; what is deeper starts a drawing of its own, so that lines stay readable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A node in a drawing. `last` says for each level below the root whether the way down took the last branch there.
+
+    `top` is why a drawing starts here: "" for a root, else the words that say it.
+    """
+
+    ref: Ref
+    last: tuple[bool, ...] = ()
+    top: str = ""
+    cut: bool = False
+    """Its children are drawn further down."""
+
+
+def roots(forest: Forest) -> list[Ref]:
+    """The nodes without a parent, and the bare names that nodes have as their parent, by name."""
+    found = set()
+    for node in forest.nodes():
+        if node.parent is None:
+            found.add(node.ref)
+        elif forest.node(node.parent) is None:
+            found.add(node.parent)
+    return sorted(found)
+
+
+def cycles(forest: Forest) -> list[tuple[Ref, ...]]:
+    """Every cycle once, from its first name upward."""
+    members = {node.ref for node in forest.nodes() if forest.on_cycle(node.ref)}
+    found = []
+    for ref in sorted(members):
+        if ref in members:
+            cycle = forest.cycle(ref)
+            found.append(cycle)
+            members.difference_update(cycle)
+    return found
+
+
+def walk(forest: Forest) -> Iterator[Spot]:
+    """Every node of the forest once: first the trees, then what hangs on each cycle."""
+    for root in roots(forest):
+        yield from _tree(forest, root, "")
+    for cycle in cycles(forest):
+        names = " -> ".join(ref.name for ref in (*cycle, cycle[0]))
+        for ref in cycle:
+            yield from _tree(
+                forest, ref, f"on the cycle {names}" if ref == cycle[0] else f"on the cycle of {cycle[0].name}"
+            )
+
+
+def _tree(forest: Forest, root: Ref, top: str) -> Iterator[Spot]:
+    waiting = [Spot(root, (), top)]
+    while waiting:
+        stack = [waiting.pop()]
+        while stack:
+            spot = stack.pop()
+            children = [child.ref for child in forest.children(spot.ref) if not forest.on_cycle(child.ref)]
+            if children and len(spot.last) == DEEPEST:
+                yield Spot(spot.ref, spot.last, spot.top, cut=True)
+                waiting += [Spot(child, (), f"below {spot.ref.name}") for child in reversed(children)]
+                continue
+            yield spot
+            below = [Spot(child, (*spot.last, child == children[-1])) for child in children]
+            stack += reversed(below)

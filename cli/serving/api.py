@@ -1,0 +1,66 @@
+"""Serving /v1 of the reconciler: its address, its certificates, and how it asks who calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from certs.renewal import Renewal
+from certs.tls import ReloadingContext
+from cli.exits import Misused, OutOfReach
+from cli.serving.certificates import Certificates
+from cluster.client import Cluster
+from cluster.wire import Timeouts
+from reconciler.process import Reconciler
+from reconciler.visible.access import Reviews
+from reconciler.visible.routes import Api
+from reconciler.visible.server import ApiServer, is_loopback
+
+_PATIENCE = Timeouts(connect=3.0, read=5.0)
+"""Who calls waits for the API server to say whether they may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visible:
+    """Where /v1 is served. `certificates` None: plain HTTP, which is for loopback alone."""
+
+    host: str
+    port: int
+    certificates: Certificates | None = None
+
+    def check(self) -> None:
+        """Raises Misused where tokens would cross a network in the clear."""
+        if self.certificates is None and not is_loopback(self.host.strip("[]")):
+            raise Misused(f"--api-host {self.host}: tokens must not cross a network in the clear; give --api-certs")
+
+
+@contextmanager
+def serving(reconciler: Reconciler, visible: Visible, connect: Callable[[Timeouts], Cluster]) -> Iterator[str]:
+    """/v1, until the end of the block; its address. Raises OSError, ClusterError or OutOfReach where it
+    cannot be served."""
+    with ExitStack() as opened:
+        cluster = opened.enter_context(connect(_PATIENCE))
+        tls = _tls(opened, visible.certificates, lambda: cluster)
+        host = visible.host.strip("[]")
+        server = ApiServer(host, visible.port, Api(reconciler.ask, Reviews(cluster)), tls.current if tls else None)
+        server.start()
+        opened.callback(server.close)
+        yield f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{server.server_port}"
+
+
+def _tls(
+    opened: ExitStack, certificates: Certificates | None, cluster: Callable[[], Cluster]
+) -> ReloadingContext | None:
+    if certificates is None:
+        return None
+    try:
+        keeper = certificates.keeper(cluster)
+        if keeper is not None:
+            keeper()
+            renewal = Renewal(keeper)
+            renewal.start()
+            opened.callback(renewal.stop)
+        return ReloadingContext(certificates.folder / "tls.crt", certificates.folder / "tls.key")
+    except ValueError as error:  # certificates that are none, or names that no certificate can have
+        raise OutOfReach(f"/v1 cannot be served: {error}") from error

@@ -1,0 +1,75 @@
+"""The certificates of a server: made or renewed by ourselves, in a folder or a Secret, or supplied by others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from certs import files
+from certs import secret as secrets
+from certs.rotate import Bundle
+from cli.commands.certs import LOOPBACK
+from cli.exits import Misused
+from cluster.client import Cluster
+
+Keeper = Callable[[], bool]
+"""Makes or renews the certificates where that is due; False where it should be tried again soon."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """Where they come from: others put them into `folder` (`supplied`), we keep them there, or in a Secret for all."""
+
+    folder: Path
+    supplied: bool
+    names: Sequence[str]
+    secret: str | None
+    service: str | None
+    validating: Sequence[str] = ()
+    mutating: Sequence[str] = ()
+    conversion: Sequence[str] = ()
+
+    def keeper(self, cluster: Callable[[], Cluster]) -> Keeper | None:
+        """Raises Misused, or ClusterError where a cluster is needed and not configured."""
+        if self.secret and self.supplied:
+            raise Misused("--secret and --supplied exclude each other")
+        if self.secret:
+            settings = self._in_secret(self.secret)
+            return _InSecret(cluster(), settings, self.folder)
+        return None if self.supplied else partial(_in_folder, self.folder, self.names or LOOPBACK)
+
+    def _in_secret(self, secret: str) -> secrets.SecretSettings:
+        namespace, _, name = secret.partition("/")
+        if not (namespace and name and self.service):
+            raise Misused("--secret takes NAMESPACE/NAME and needs --service, by whose name others call")
+        callers: list[secrets.Caller] = []
+        callers += [secrets.Webhooks("ValidatingWebhookConfiguration", each) for each in self.validating]
+        callers += [secrets.Webhooks("MutatingWebhookConfiguration", each) for each in self.mutating]
+        callers += map(secrets.Conversion, self.conversion)
+        names = (*secrets.service_names(self.service, namespace), *self.names)
+        return secrets.SecretSettings(namespace, name, names, tuple(callers))
+
+
+def _in_folder(folder: Path, names: Sequence[str]) -> bool:
+    files.ensure(folder, names, datetime.now(UTC))
+    return True
+
+
+class _InSecret:
+    """Keeps the folder a copy of the Secret, without the authority's key."""
+
+    def __init__(self, cluster: Cluster, settings: secrets.SecretSettings, folder: Path) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self._folder = folder
+        self._written: Bundle | None = None
+
+    def __call__(self) -> bool:
+        ensured = secrets.ensure(self._cluster, self._settings, datetime.now(UTC))
+        if ensured.bundle != self._written:
+            files.write(ensured.bundle, self._folder, signing_key=False)
+            self._written = ensured.bundle
+        return not ensured.missing

@@ -1,0 +1,79 @@
+"""Running the webhook: its certificates and its world, both kept current while it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from certs.renewal import Renewal
+from cli.exits import Exit, Misused, OutOfReach
+from cli.input.context import Against, load
+from cli.serving.certificates import Certificates, Keeper
+from cluster.client import Cluster
+from cluster.errors import ClusterError
+from cluster.sources import FOLLOWED, Source, sources
+from cluster.store import FixedWorld, Store, World
+from policies.model.forest import Forest
+from webhook.server import serve
+from webhook.settings import Settings
+
+
+def run(settings: Settings, against: Against, kubeconfig: str | None, certificates: Certificates) -> Exit:
+    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot even begin."""
+    connect = partial(Cluster.connect, against.name or None, kubeconfig)
+    try:
+        keeper = certificates.keeper(connect)
+        opening = (
+            partial(_following, connect(), sources(settings.configuration.yunikorn))
+            if against.kind == "cluster"
+            else partial(_fixed, _forest(against))
+        )
+        if keeper:
+            keeper()
+        code = serve(settings, lambda: _Tended(opening(), keeper))
+    except (ClusterError, OSError, ValueError) as error:
+        raise OutOfReach(f"the webhook cannot be served: {error}") from error
+    return Exit.UNJUDGED if code else Exit.CLEAN
+
+
+def _following(cluster: Cluster, following: Sequence[Source]) -> World:
+    """Called in the worker process, since threads do not survive the fork before it."""
+    store = Store(following=following)
+    store.start(cluster)
+    return store
+
+
+def _forest(against: Against) -> Forest:
+    """The files are all there is, work included."""
+    context = load(against)
+    for item in context.unreadable:
+        raise Misused(f"{item.place}: unreadable: {item.message}")
+    return context.world.knowing(FOLLOWED)
+
+
+def _fixed(forest: Forest) -> World:
+    return FixedWorld(forest)
+
+
+class _Tended:
+    """A world; until it is closed its certificates are renewed."""
+
+    def __init__(self, world: World, keeper: Keeper | None) -> None:
+        self._world = world
+        self._renewal = Renewal(keeper) if keeper else None
+        if self._renewal:
+            self._renewal.start()
+
+    def forest(self) -> Forest:
+        return self._world.forest()
+
+    def ready(self) -> list[str]:
+        return self._world.ready()
+
+    def age(self) -> float | None:
+        return self._world.age()
+
+    def close(self) -> None:
+        if self._renewal:
+            self._renewal.stop()
+        self._world.close()

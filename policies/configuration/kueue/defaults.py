@@ -1,0 +1,67 @@
+"""What a Configuration stands for where it says nothing; only what its faults depend on.
+
+Source: Kueue v0.19, apis/config/v1beta2, defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from policies.configuration.kueue.durations import nanoseconds
+from policies.dialects.reading import Manifest, listing, mapping, text
+
+NAMESPACE = "kueue-system"
+STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
+TIMEOUT = "30m"
+SAMPLING = "5m"
+INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"
+
+
+def defaulted(configuration: Manifest) -> dict[str, Any]:
+    """A copy with the defaults put in; what is written there stays as it is, right or wrong."""
+    namespace = text(configuration.get("namespace")) or NAMESPACE
+    found: dict[str, Any] = {"namespace": namespace, **_present(configuration)}
+    found["integrations"] = {**mapping(found.get("integrations"))}
+    if not found["integrations"].get("frameworks"):
+        found["integrations"]["frameworks"] = ["batch/job"]
+    found.setdefault("managedJobsNamespaceSelector", default_selector(namespace))
+    if isinstance(found.get("fairSharing"), Mapping):
+        found["fairSharing"] = _filled(found["fairSharing"], preemptionStrategies=list(STRATEGIES))
+    if isinstance(found.get("waitForPodsReady"), Mapping):
+        found["waitForPodsReady"] = _with_time(found["waitForPodsReady"], "timeout", TIMEOUT)
+    if isinstance(found.get("admissionFairSharing"), Mapping):
+        sharing = _with_time(found["admissionFairSharing"], "usageSamplingInterval", SAMPLING)
+        found["admissionFairSharing"] = _filled(sharing, usageHalfLifeTime="0s")
+    if isinstance(found.get("resources"), Mapping):
+        found["resources"] = _with_strategies(found["resources"])
+    return found
+
+
+def default_selector(namespace: str) -> dict[str, Any]:
+    """The namespaces whose jobs are managed: all but the system's and Kueue's own."""
+    term = {"key": NAME_OF_NAMESPACE, "operator": "NotIn", "values": ["kube-system", namespace]}
+    return {"matchExpressions": [term]}
+
+
+def _present(section: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in section.items() if value is not None}
+
+
+def _filled(section: Mapping[str, Any], **values: object) -> dict[str, Any]:
+    return {**values, **_present(section)}
+
+
+def _with_time(section: Mapping[str, Any], key: str, value: str) -> dict[str, Any]:
+    """A time of 0 says nothing."""
+    filled = _filled(section, **{key: value})
+    return {**filled, key: value} if nanoseconds(filled[key]) == 0 else filled
+
+
+def _with_strategies(resources: Mapping[str, Any]) -> dict[str, Any]:
+    entries = listing(resources.get("transformations"))
+    if not entries:
+        return dict(resources)
+    filled = [_filled(entry, strategy="Retain") if isinstance(entry, Mapping) else entry for entry in entries]
+    return {**resources, "transformations": filled}

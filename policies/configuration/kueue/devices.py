@@ -1,0 +1,146 @@
+"""Faults of resources.deviceClassMappings: which resource of a queue the devices of a class count for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from policies.configuration.kueue.device_expression import fault_of
+from policies.configuration.kueue.fault import Fault, duplicate, invalid, required, too_long, too_many
+from policies.configuration.kueue.grammar import is_dns_label, is_identifier
+from policies.dialects.labels import is_domain, is_qualified_name
+from policies.dialects.reading import Manifest, listing, mapping
+
+_AT = "resources.deviceClassMappings"
+_MOST, _MOST_CLASSES = 16, 8
+_LONGEST, _LONGEST_DOMAIN, _LONGEST_ID = 253, 63, 32
+COUNTERS, CAPACITIES = "KueueDRAIntegrationPartitionableDevices", "KueueDRAIntegrationConsumableCapacity"
+
+
+@dataclass
+class _Seen:
+    """`owners`: the resource that a class counts for first; `counters`: which counters of the class are counted."""
+
+    names: set[str] = field(default_factory=set)
+    owners: dict[str, str] = field(default_factory=dict)
+    counters: dict[str, set[str]] = field(default_factory=dict)
+
+
+def device_classes(configuration: Manifest, gates: Mapping[str, bool]) -> Iterator[Fault]:
+    entries = [mapping(entry) for entry in listing(mapping(configuration.get("resources")).get("deviceClassMappings"))]
+    if len(entries) > _MOST:
+        yield too_many(_AT, len(entries), _MOST)
+    seen = _Seen()
+    for index, entry in enumerate(entries):
+        at, name = f"{_AT}[{index}]", str(entry.get("name", ""))
+        yield from _name(name, f"{at}.name")
+        if name in seen.names:
+            yield duplicate(f"{at}.name", name)
+        seen.names.add(name)
+        yield from _classes(entry, name, f"{at}.deviceClassNames", seen)
+        yield from _sources(listing(entry.get("sources")), f"{at}.sources", gates)
+
+
+def _name(name: str, at: str) -> Iterator[Fault]:
+    if not is_qualified_name(name):
+        yield invalid(at, f"{name[:80]!r} is no name of a resource")
+    if len(name) > _LONGEST:
+        yield invalid(at, f"longer than {_LONGEST} characters; shorten it")
+
+
+def _classes(entry: Mapping[str, Any], resource: str, at: str, seen: _Seen) -> Iterator[Fault]:
+    names = [str(name) for name in listing(entry.get("deviceClassNames"))]
+    if not names:
+        yield required(at, "name at least one device class")
+    if len(names) > _MOST_CLASSES:
+        yield too_many(at, len(names), _MOST_CLASSES)
+    counter = _counter_of(entry)
+    for index, name in enumerate(names):
+        yield from _name(name, f"{at}[{index}]")
+        if name in names[:index]:
+            yield duplicate(f"{at}[{index}]", name)
+        yield from _shared(name, resource, counter, f"{at}[{index}]", seen)
+
+
+def _shared(name: str, resource: str, counter: str, at: str, seen: _Seen) -> Iterator[Fault]:
+    """A class counts for one resource; for several only by a counter of its own for each."""
+    owner = seen.owners.setdefault(name, resource)
+    counters = seen.counters.setdefault(name, {counter} if counter else set())
+    if owner == resource:
+        return
+    if not counter or not counters:
+        yield invalid(at, f"the class {name} counts for {owner} already")
+    elif counter in counters:
+        yield invalid(at, f"the counter {counter} of the class {name} is counted already")
+    counters.add(counter)
+
+
+def _counter_of(entry: Mapping[str, Any]) -> str:
+    sources = listing(entry.get("sources"))
+    return str(mapping(mapping(sources[0]).get("counter")).get("name") or "") if sources else ""
+
+
+def _sources(sources: list[Any], at: str, gates: Mapping[str, bool]) -> Iterator[Fault]:
+    kinds: set[str] = set()
+    for index, source in enumerate(map(mapping, sources)):
+        given = [kind for kind in ("counter", "capacity") if source.get(kind) is not None]
+        if not given:
+            yield required(f"{at}[{index}]", "write counter or capacity")
+        elif len(given) > 1:
+            yield invalid(f"{at}[{index}]", "keep either counter or capacity")
+        else:
+            kinds.update(given)
+            yield from _source(given[0], mapping(source[given[0]]), f"{at}[{index}].{given[0]}", gates)
+    if len(kinds) > 1:
+        yield invalid(at, "counters and capacities cannot be mixed in one mapping; make two of it")
+
+
+def _source(kind: str, source: Mapping[str, Any], at: str, gates: Mapping[str, bool]) -> Iterator[Fault]:
+    gate, name = COUNTERS if kind == "counter" else CAPACITIES, str(source.get("name") or "")
+    if not gates.get(gate, GATES[gate]):
+        yield invalid(at, f"this needs the feature gate {gate}")
+        return
+    if kind == "capacity":
+        yield from _capacity_name(name, f"{at}.name")
+    elif not name:
+        yield required(f"{at}.name")
+    elif not is_dns_label(name):
+        yield invalid(f"{at}.name", f"{name[:80]!r} is no name of a counter")
+    yield from _driver(str(source.get("driver") or ""), f"{at}.driver")
+    yield from _expression(source, f"{at}.deviceSelector.cel.expression")
+
+
+def _driver(driver: str, at: str) -> Iterator[Fault]:
+    if not driver:
+        yield required(at)
+    elif len(driver) > _LONGEST_DOMAIN or not is_domain(driver):
+        yield invalid(at, f"{driver[:80]!r} is no name of a driver; write a DNS domain of up to 63 characters")
+
+
+def _capacity_name(name: str, at: str) -> Iterator[Fault]:
+    """An identifier, after a domain and `/` if any; Kueue looks at no further slash."""
+    parts = name.split("/")
+    if len(parts) > 2:
+        return
+    if len(parts) == 2:
+        if len(parts[0]) > _LONGEST_DOMAIN:
+            yield too_long(at, _LONGEST_DOMAIN)
+        if not is_domain(parts[0].lower()):
+            yield invalid(at, f"{parts[0][:80]!r} is no DNS domain")
+    if len(parts[-1]) > _LONGEST_ID:
+        yield too_long(at, _LONGEST_ID)
+    if not is_identifier(parts[-1]):
+        yield invalid(at, f"{parts[-1][:80]!r} is no identifier; write letters, digits and _")
+
+
+def _expression(source: Mapping[str, Any], at: str) -> Iterator[Fault]:
+    expression = mapping(mapping(source.get("deviceSelector")).get("cel")).get("expression")
+    if not expression:
+        yield required(at)
+    elif wrong := fault_of(str(expression)):
+        yield invalid(at, wrong)
+
+
+GATES: Mapping[str, bool] = {COUNTERS: True, CAPACITIES: False}
+"""Their defaults in Kueue v0.19."""

@@ -1,0 +1,75 @@
+"""Names and values that the Configuration takes in some places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from policies.configuration.kueue.durations import nanoseconds
+from policies.configuration.kueue.fault import Fault, forbidden, invalid, required
+from policies.dialects.labels import selector_faults
+from policies.dialects.reading import listing, mapping
+
+_SERVICE = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?").fullmatch
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?").fullmatch
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*").fullmatch
+_LONGEST = 63
+
+
+def is_service_name(name: str) -> bool:
+    """A DNS label that begins with a letter (RFC 1035)."""
+    return len(name) <= _LONGEST and _SERVICE(name) is not None
+
+
+def is_dns_label(name: str) -> bool:
+    return len(name) <= _LONGEST and _LABEL(name) is not None
+
+
+def is_identifier(name: str) -> bool:
+    return _IDENTIFIER(name) is not None
+
+
+def kind_of(name: object) -> tuple[str, str, str] | None:
+    """The kind, version and group of `Kind.version.group`; None for what has no such form."""
+    parts = name.split(".", 2) if isinstance(name, str) else []
+    return (parts[0], parts[1], parts[2]) if len(parts) == 3 else None
+
+
+def negative(value: object, at: str) -> Iterator[Fault]:
+    """Faults of a duration that must not be below 0; None is none."""
+    length = nanoseconds(value)
+    if value is not None and length is None:
+        yield no_duration(value, at)
+    elif length is not None and length < 0:
+        yield invalid(at, f"{value} is below 0; write 0s or more")
+
+
+def no_duration(value: object, at: str) -> Fault:
+    return invalid(at, f"{value!r} is no duration; write a number and one of h m s, as in 1h30m or 300s")
+
+
+def whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def below(value: object, least: int, at: str) -> Iterator[Fault]:
+    """Faults of a whole number that must not be below `least`; None is none."""
+    number = whole(value)
+    if value is not None and (number is None or not least <= number < 2**31):
+        yield invalid(at, f"{value!r} is no number of {least} or more")
+
+
+def selector(value: object, at: str) -> Iterator[Fault]:
+    """Faults of a label selector, by the types that Kubernetes gives them."""
+    entries = {
+        f"{at}.matchExpressions[{index}].values": mapping(entry).get("operator")
+        for index, entry in enumerate(listing(mapping(value).get("matchExpressions")))
+    }
+    for defect in selector_faults(value, at):
+        operator = entries.get(defect.field)
+        if operator in ("In", "NotIn"):
+            yield required(defect.field, defect.message)
+        elif operator is not None:
+            yield forbidden(defect.field, defect.message)
+        else:
+            yield invalid(defect.field, defect.message)

@@ -1,0 +1,118 @@
+"""Faults of the smaller sections, each by its own rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+from policies.configuration.kueue.defaults import STRATEGIES
+from policies.configuration.kueue.durations import nanoseconds
+from policies.configuration.kueue.fault import Fault, duplicate, invalid, required, unsupported
+from policies.configuration.kueue.grammar import below, is_service_name, negative, no_duration, whole
+from policies.dialects.labels import is_domain
+from policies.dialects.reading import Manifest, listing, mapping
+
+CHECKS = ("BlockUndeclared", "IgnoreUndeclared")
+
+
+def pods_ready(configuration: Manifest) -> Iterator[Fault]:
+    """`enable: false` (v1beta1) turns the section off."""
+    at, section = "waitForPodsReady", configuration.get("waitForPodsReady")
+    if section is None or mapping(section).get("enable") is False:
+        return
+    section = mapping(section)
+    if nanoseconds(section.get("timeout", "0")) == 0:
+        yield required(f"{at}.timeout", "say how long pods may take to be ready")
+    yield from negative(section.get("timeout"), f"{at}.timeout")
+    yield from negative(section.get("recoveryTimeout"), f"{at}.recoveryTimeout")
+    requeuing, under = mapping(section.get("requeuingStrategy")), f"{at}.requeuingStrategy"
+    timestamp = requeuing.get("timestamp")
+    if timestamp not in (None, "Creation", "Eviction"):
+        yield unsupported(f"{under}.timestamp", timestamp, "Creation", "Eviction")
+    for key in ("backoffLimitCount", "backoffBaseSeconds", "backoffMaxSeconds"):
+        yield from below(requeuing.get(key), 0, f"{under}.{key}")
+
+
+def fair_sharing(configuration: Manifest) -> Iterator[Fault]:
+    section, at = configuration.get("fairSharing"), "fairSharing.preemptionStrategies"
+    if section is None:
+        return
+    named = listing(mapping(section).get("preemptionStrategies"))
+    if not named:
+        yield required(at, f"name {' and '.join(STRATEGIES)}, or one of them")
+    elif tuple(named) not in ((STRATEGIES[0],), (STRATEGIES[1],), STRATEGIES):
+        yield unsupported(at, named, f"{STRATEGIES[0]}", f"{STRATEGIES[1]}", "both in this order")
+
+
+def admission_fair_sharing(configuration: Manifest) -> Iterator[Fault]:
+    section, at = configuration.get("admissionFairSharing"), "admissionFairSharing"
+    if section is None:
+        return
+    section = mapping(section)
+    yield from negative(section.get("usageHalfLifeTime"), f"{at}.usageHalfLifeTime")
+    interval = section.get("usageSamplingInterval", "0s")
+    length = nanoseconds(interval)
+    if length is None:
+        yield no_duration(interval, f"{at}.usageSamplingInterval")
+    elif length <= 0:
+        yield invalid(f"{at}.usageSamplingInterval", f"{interval} is not above 0; say how often usage is sampled")
+    for resource, weight in mapping(section.get("resourceWeights")).items():
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
+            yield invalid(f"{at}.resourceWeights[{resource}]", f"{weight!r} is no number of 0 or more")
+
+
+def certificates(configuration: Manifest) -> Iterator[Fault]:
+    section, at = mapping(configuration.get("internalCertManagement")), "internalCertManagement"
+    if not section.get("enable"):
+        return
+    service, secret = section.get("webhookServiceName"), section.get("webhookSecretName")
+    if service is not None and not (isinstance(service, str) and is_service_name(service)):
+        yield invalid(f"{at}.webhookServiceName", f"{service!r} is no name of a Service")
+    if secret is not None and not (isinstance(secret, str) and is_domain(secret)):
+        yield invalid(f"{at}.webhookSecretName", f"{secret!r} is no name of a Secret")
+
+
+def transformations(configuration: Manifest) -> Iterator[Fault]:
+    seen: set[str] = set()
+    for index, entry in enumerate(listing(mapping(configuration.get("resources")).get("transformations"))):
+        at, entry = f"resources.transformations[{index}]", mapping(entry)
+        strategy, source = entry.get("strategy"), str(entry.get("input", ""))
+        if strategy not in ("Retain", "Replace"):
+            yield unsupported(f"{at}.strategy", strategy, "Retain", "Replace")
+        if source in seen:
+            yield duplicate(f"{at}.input", source)
+        seen.add(source)
+
+
+def quota_check(configuration: Manifest) -> Iterator[Fault]:
+    resources, at = mapping(configuration.get("resources")), "resources.quotaCheckStrategy"
+    strategy = resources.get("quotaCheckStrategy")
+    if strategy is None:
+        return
+    if strategy == "IgnoreUndeclared" and listing(resources.get("excludeResourcePrefixes")):
+        yield invalid(at, "undeclared resources are ignored anyway; take resources.excludeResourcePrefixes out")
+    if strategy not in CHECKS:
+        yield unsupported(at, strategy, *CHECKS)
+
+
+def retention(configuration: Manifest) -> Iterator[Fault]:
+    section = mapping(mapping(configuration.get("objectRetentionPolicies")).get("workloads"))
+    for key in ("afterFinished", "afterDeactivatedByKueue"):
+        yield from negative(section.get(key), f"objectRetentionPolicies.workloads.{key}")
+
+
+def visibility(configuration: Manifest) -> Iterator[Fault]:
+    section, at = mapping(configuration.get("visibilityServer")), "visibilityServer"
+    address, port = section.get("bindAddress"), section.get("bindPort")
+    if address is not None and not _is_address(address):
+        yield invalid(f"{at}.bindAddress", f"{address!r} is no IP address")
+    if port is not None and not 1 <= (whole(port) or 0) <= 65535:
+        yield invalid(f"{at}.bindPort", f"{port!r} is no port; write 1 to 65535")
+
+
+def _is_address(value: object) -> bool:
+    """Without a zone, as Go reads it."""
+    try:
+        return isinstance(value, str) and "%" not in value and bool(ip_address(value))
+    except ValueError:
+        return False

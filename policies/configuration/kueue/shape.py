@@ -1,0 +1,50 @@
+"""Values of the wrong type, which Kueue cannot read at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from policies.configuration.kueue.fault import Fault
+from policies.dialects.reading import Manifest
+
+_SECTIONS = (
+    *("waitForPodsReady", "waitForPodsReady.requeuingStrategy", "fairSharing", "admissionFairSharing", "resources"),
+    *("admissionFairSharing.resourceWeights", "integrations", "multiKueue", "multiKueue.clusterProfile", "metrics"),
+    *("multiKueue.incrementalDispatcherConfig", "managedJobsNamespaceSelector", "objectRetentionPolicies", "tls"),
+    *("objectRetentionPolicies.workloads", "metrics.localQueueMetrics", "visibilityServer", "internalCertManagement"),
+    *("leaderElection", "clientConnection", "featureGates", "controller", "health", "webhook"),
+)
+_LISTS = (
+    *("integrations.frameworks", "integrations.externalFrameworks", "integrations.labelKeysToCopy"),
+    *("fairSharing.preemptionStrategies", "multiKueue.externalFrameworks", "metrics.customLabels", "tls.cipherSuites"),
+    *("resources.excludeResourcePrefixes", "resources.transformations", "resources.deviceClassMappings"),
+    *("multiKueue.clusterProfile.accessProviders", "multiKueue.clusterProfile.credentialsProviders"),
+    *("managedJobsNamespaceSelector.matchExpressions",),
+)
+_FLAGS = (
+    *("manageJobsWithoutQueueName", "waitForPodsReady.enable", "waitForPodsReady.blockAdmission", "fairSharing.enable"),
+    *("metrics.enableClusterQueueResources", "metrics.localQueueMetrics.enable", "internalCertManagement.enable"),
+    *("leaderElection.leaderElect",),
+)
+_TEXTS = ("namespace", "multiKueue.origin", "multiKueue.dispatcherName", "tls.minVersion")
+_TYPES: Mapping[str, tuple[type, str]] = {
+    **dict.fromkeys(_SECTIONS, (Mapping, "a mapping")),
+    **dict.fromkeys(_LISTS, (list, "a list")),
+    **dict.fromkeys(_FLAGS, (bool, "true or false")),
+    **dict.fromkeys(_TEXTS, (str, "a text")),
+}
+
+
+def misshapen(configuration: Manifest) -> Iterator[Fault]:
+    """What is absent, or null, has the right type."""
+    for path, (wanted, name) in _TYPES.items():
+        value = _at(configuration, path)
+        if value is not None and not isinstance(value, wanted):
+            yield Fault("FieldValueTypeInvalid", path, f"expected {name}")
+
+
+def _at(section: Any, path: str) -> Any:
+    for key in path.split("."):
+        section = section.get(key) if isinstance(section, Mapping) else None
+    return section

@@ -1,0 +1,38 @@
+"""Faults of the section `tls`: versions and cipher suites by the names that Go gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.configuration.kueue.fault import Fault, invalid
+from policies.dialects.reading import Manifest, listing, mapping
+
+_VERSIONS = ("", "VersionTLS12", "VersionTLS13")
+_ECDHE = (
+    *("AES_128_CBC_SHA", "AES_128_CBC_SHA256", "AES_128_GCM_SHA256", "AES_256_CBC_SHA", "AES_256_GCM_SHA384"),
+    *("CHACHA20_POLY1305", "CHACHA20_POLY1305_SHA256", "RC4_128_SHA"),
+)
+_RSA = (
+    *("3DES_EDE_CBC_SHA", "AES_128_CBC_SHA", "AES_128_CBC_SHA256", "AES_128_GCM_SHA256", "AES_256_CBC_SHA"),
+    *("AES_256_GCM_SHA384", "RC4_128_SHA"),
+)
+SUITES = frozenset(
+    (
+        *("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"),
+        *(f"TLS_ECDHE_ECDSA_WITH_{cipher}" for cipher in _ECDHE),
+        *(f"TLS_ECDHE_RSA_WITH_{cipher}" for cipher in (*_ECDHE, "3DES_EDE_CBC_SHA")),
+        *(f"TLS_RSA_WITH_{cipher}" for cipher in _RSA),
+    )
+)
+
+
+def tls(configuration: Manifest) -> Iterator[Fault]:
+    section = mapping(configuration.get("tls"))
+    version, named = section.get("minVersion") or "", listing(section.get("cipherSuites"))
+    unknown = [name for name in named if name not in SUITES]
+    if version not in _VERSIONS:
+        yield invalid("tls", f"minVersion: {version!r} is unknown; write VersionTLS12 or VersionTLS13")
+    elif unknown:
+        yield invalid("tls", f"cipherSuites: {unknown[0]!r} is none that Go knows")
+    elif version == "VersionTLS13" and named:
+        yield invalid("tls.cipherSuites", "TLS 1.3 leaves no choice of them; take them out")

@@ -1,0 +1,55 @@
+"""What Kueue's manager refuses of its Configuration, so that one file can be judged before either of the two runs it.
+
+Source: Kueue v0.19, pkg/config, validation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from policies.configuration.kueue.defaults import defaulted
+from policies.configuration.kueue.devices import device_classes
+from policies.configuration.kueue.fault import Fault
+from policies.configuration.kueue.metric_labels import metric_labels
+from policies.configuration.kueue.multikueue import multikueue
+from policies.configuration.kueue.namespaces import integrations, managed_namespaces
+from policies.configuration.kueue.sections import (
+    admission_fair_sharing,
+    certificates,
+    fair_sharing,
+    pods_ready,
+    quota_check,
+    retention,
+    transformations,
+    visibility,
+)
+from policies.configuration.kueue.shape import misshapen
+from policies.configuration.kueue.tls import tls
+from policies.dialects.reading import Manifest
+from policies.model.errors import BadConfiguration
+
+
+def faults(configuration: Manifest, gates: Mapping[str, bool] | None = None) -> Iterator[Fault]:
+    """Of a configuration as it is, without defaults. `gates` are feature gates set otherwise than by default."""
+    gates = gates or {}
+    yield from pods_ready(configuration)
+    yield from integrations(configuration)
+    yield from multikueue(configuration)
+    yield from fair_sharing(configuration)
+    yield from admission_fair_sharing(configuration)
+    yield from certificates(configuration)
+    yield from transformations(configuration)
+    yield from device_classes(configuration, gates)
+    yield from managed_namespaces(configuration)
+    yield from retention(configuration)
+    yield from tls(configuration)
+    yield from visibility(configuration)
+    yield from metric_labels(configuration)
+    if gates.get("QuotaCheckStrategy", True):
+        yield from quota_check(configuration)
+
+
+def refuse_faults(configuration: Manifest, gates: Mapping[str, bool] | None = None) -> None:
+    """With the defaults put in. Raises BadConfiguration for the first fault, with its path."""
+    for fault in (*misshapen(configuration), *faults(defaulted(configuration), gates)):
+        raise BadConfiguration(fault.message, fault.field)

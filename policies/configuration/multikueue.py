@@ -1,0 +1,103 @@
+"""What an administrator may set of MultiKueue beyond Kueue's own Configuration, under `reconciler.multiKueue`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from policies.configuration.section import Section
+from policies.model.errors import BadConfiguration
+
+SCORES = ("AsListed", "Spread", "Pack", "Weighted")
+WITHOUT_MANAGED_BY = ("KeepSuspended", "Reject")
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """`probe_seconds`: between two looks whether a worker still answers; `answer_seconds`: how long it may take for any
+    answer. `longest_wait_seconds`: between two attempts to reach it. `insecure`: TLS may go unverified."""
+
+    probe_seconds: int = 5
+    answer_seconds: int = 10
+    longest_wait_seconds: int = 320
+    requests_per_second: int = 1000
+    insecure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRules:
+    """For one MultiKueueConfig. `selector` in Kubernetes' form, None for all its clusters; `rounds` None: no end."""
+
+    score: str = SCORES[0]
+    weights: Mapping[str, int] = field(default_factory=dict)
+    selector: Mapping[str, Any] | None = None
+    rounds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MultiKueueOptions:
+    """`without_managed_by`: what becomes of a job that does not say `managedBy: kueue.x-k8s.io/multikueue`."""
+
+    connection: ConnectionSettings = field(default_factory=ConnectionSettings)
+    without_managed_by: str = WITHOUT_MANAGED_BY[0]
+    configs: Mapping[str, ConfigRules] = field(default_factory=dict)
+
+
+def read_multikueue(section: Section) -> MultiKueueOptions:
+    """Raises BadConfiguration with the path of the key and the nearest known name."""
+    configs: dict[str, ConfigRules] = {}
+    for entry in section.sections("configs"):
+        name = entry.text("name")
+        if name in configs:
+            raise BadConfiguration(f"MultiKueueConfig {name} is named twice", entry.at("name"))
+        configs[name] = _rules(entry)
+    options = MultiKueueOptions(
+        _connection(section.section("connection")),
+        section.text("jobsWithoutManagedBy", WITHOUT_MANAGED_BY[0], among=list(WITHOUT_MANAGED_BY)),
+        configs,
+    )
+    section.done()
+    return options
+
+
+def _connection(section: Section) -> ConnectionSettings:
+    usual = ConnectionSettings()
+    settings = ConnectionSettings(
+        section.number("probeSeconds", usual.probe_seconds),
+        section.number("answerSeconds", usual.answer_seconds),
+        section.number("longestWaitSeconds", usual.longest_wait_seconds),
+        section.number("requestsPerSecond", usual.requests_per_second),
+        section.flag("allowInsecureTLS", usual.insecure),
+    )
+    section.done()
+    return settings
+
+
+def _rules(entry: Section) -> ConfigRules:
+    rounds = entry.number("rounds", 0)
+    selector = entry.section("selector")
+    weights = {each.text("cluster"): each.number("weight", 1) for each in _closed(entry.sections("weights"))}
+    rules = ConfigRules(
+        entry.text("score", SCORES[0], among=list(SCORES)),
+        weights,
+        _selector(selector),
+        rounds or None,
+    )
+    entry.done()
+    return rules
+
+
+def _closed(entries: list[Section]) -> list[Section]:
+    for each in entries:
+        each.text("cluster")
+        each.number("weight", 1)
+        each.done()
+    return entries
+
+
+def _selector(section: Section) -> Mapping[str, Any] | None:
+    """As it stands, since its form is Kubernetes' own; absent or empty selects all."""
+    labels, expressions = section.labels("matchLabels"), section.mappings("matchExpressions")
+    section.done()
+    return {"matchLabels": labels, "matchExpressions": expressions} if labels or expressions else None

@@ -1,0 +1,129 @@
+"""A part of a configuration file, read key by key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import date, datetime
+from difflib import get_close_matches
+from typing import Any
+
+from policies.model.errors import BadConfiguration
+
+
+class Section:
+    """A mapping of the file, read key by key, so that what is left over is known to be unknown."""
+
+    def __init__(self, value: object, path: str):
+        if not isinstance(value, Mapping):
+            raise BadConfiguration("expected a mapping", path)
+        self._value: Mapping[str, Any] = value
+        self._path = path
+        self._known: list[str] = []
+
+    def at(self, key: str) -> str:
+        return f"{self._path}.{key}" if self._path else key
+
+    def _take(self, key: str) -> Any:
+        self._known.append(key)
+        return self._value.get(key)
+
+    def value(self, key: str) -> Any:
+        """Whatever stands there; None where nothing does."""
+        return self._take(key)
+
+    def text(self, key: str, default: str | None = None, among: list[Any] | None = None) -> str:
+        value = self._take(key)
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, str):
+            raise BadConfiguration("expected a text" if value is not None else "is required", self.at(key))
+        if among is not None and value not in among:
+            raise BadConfiguration(f"{value!r} is none of {', '.join(among)}", self.at(key))
+        return value
+
+    def optional(self, key: str) -> str | None:
+        return self.text(key) if key in self._value else self._take(key)
+
+    def day(self, key: str) -> date | None:
+        """A day, as a text or as YAML reads one."""
+        value = self._take(key)
+        if value is None or (isinstance(value, date) and not isinstance(value, datetime)):
+            return value
+        if isinstance(value, str) and len(value) == len("2026-12-31"):
+            with suppress(ValueError):
+                return date.fromisoformat(value)
+        raise BadConfiguration(f"{value!r} is no day; write it as in 2026-12-31", self.at(key))
+
+    def flag(self, key: str, default: bool) -> bool:
+        value = self._take(key)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise BadConfiguration("expected true or false", self.at(key))
+        return value
+
+    def number(self, key: str, default: int) -> int:
+        value = self._take(key)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise BadConfiguration("expected a whole number above 0", self.at(key))
+        return value
+
+    def section(self, key: str) -> Section:
+        value = self._take(key)
+        return Section({} if value is None else value, self.at(key))
+
+    def sections(self, key: str) -> list[Section]:
+        return [Section(item, f"{self.at(key)}[{i}]") for i, item in enumerate(self._list(key))]
+
+    def _list(self, key: str) -> list[Any]:
+        value = self._take(key)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise BadConfiguration("expected a list", self.at(key))
+        return value
+
+    def texts(self, key: str) -> list[str]:
+        items = self._list(key)
+        if not all(isinstance(item, str) for item in items):
+            raise BadConfiguration("expected a list of texts", self.at(key))
+        return items
+
+    def labels(self, key: str) -> dict[str, str]:
+        value = self._take(key) or {}
+        if not isinstance(value, Mapping) or not all(isinstance(item, str) for pair in value.items() for item in pair):
+            raise BadConfiguration("expected a mapping of texts", self.at(key))
+        return dict(value)
+
+    def mappings(self, key: str) -> list[Mapping[str, Any]]:
+        items = self._list(key)
+        if not all(isinstance(item, Mapping) for item in items):
+            raise BadConfiguration("expected a list of mappings", self.at(key))
+        return items
+
+    def json_object(self, key: str) -> Mapping[str, Any]:
+        """A text that holds a JSON object; empty where it is absent or empty."""
+        text = self.text(key, "")
+        try:
+            value = json.loads(text) if text else {}
+        except (ValueError, RecursionError) as error:
+            raise BadConfiguration(f"expected JSON: {error}", self.at(key)) from error
+        if not isinstance(value, dict):
+            raise BadConfiguration("expected a JSON object", self.at(key))
+        return value
+
+    def expect(self, *keys: str) -> None:
+        """Look for unknown keys first, where a misspelt one would be told as one that lacks."""
+        self._known.extend(keys)
+        self.done()
+
+    def done(self) -> None:
+        for key in self._value:
+            if key not in self._known:
+                near = get_close_matches(str(key), self._known, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else f"; known here: {', '.join(self._known)}"
+                raise BadConfiguration(f"unknown key{hint}", self.at(str(key)))

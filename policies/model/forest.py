@@ -1,0 +1,322 @@
+"""The quota trees of a cluster and what is attached to them, as one immutable snapshot.
+
+A change returns a new Forest that shares nearly all of the old one. It costs the depth of the tree and the logarithm
+of the number of siblings, never the size of the cluster. Every walk ends, also on a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from policies.model.objects import NOTHING, Attached, GroupKind, KubeObject, Node, Ref, Share
+from policies.model.ordering import children_first
+from policies.model.pools import joined
+from policies.model.trie import Trie, no_total
+
+
+def join(shares: Iterable[Share]) -> Share:
+    """The total over siblings: sums of `nominal` and `kept`, maxima of `limit` and `height`; `pools` as they join."""
+    shares = list(shares)
+    nominal: dict[str, int] = {}
+    kept: dict[str, int] = {}
+    limit: dict[str, int] = {}
+    height = 0
+    for share in shares:
+        for name, amount in share.nominal.items():
+            nominal[name] = nominal.get(name, 0) + amount
+        for name, amount in share.kept.items():
+            kept[name] = kept.get(name, 0) + amount
+        for name, amount in share.limit.items():
+            if name not in limit or limit[name] < amount:
+                limit[name] = amount
+        height = max(height, share.height)
+    return Share(nominal, kept, limit, height, joined(share.pools for share in shares))
+
+
+Children = Trie[Ref, Share, Share]
+Attachments = Trie[Ref, Attached, None]
+Users = Trie[Ref, Ref, None]
+Stakes = Trie[Ref, Children, None]
+_EMPTY: Trie[Any, Any, None] = Trie(no_total)
+NO_CHILDREN: Children = Trie(join)
+NONE_ATTACHED: Attachments = Trie(no_total)
+NO_USERS: Users = Trie(no_total)
+NO_STAKES: Stakes = Trie(no_total)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A node where it stands. On a cycle a node's share leaves out what is below it, or there would be no end to it."""
+
+    node: Node
+    share: Share
+    on_cycle: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """One snapshot. `known` are the kinds of which every object is in here; of others a rule may conclude nothing."""
+
+    known: frozenset[GroupKind] = frozenset()
+    _places: Trie[Ref, _Place, None] = _EMPTY
+    _children: Trie[Ref, Children, None] = _EMPTY
+    _objects: Trie[Ref, KubeObject, None] = _EMPTY
+    _attached: Trie[Ref, Attachments, None] = _EMPTY
+    _users: Trie[Ref, Users, None] = _EMPTY
+    _stakes: Trie[GroupKind, Stakes, None] = _EMPTY
+
+    def node(self, ref: Ref) -> Node | None:
+        place = self._places.get(ref)
+        return place.node if place else None
+
+    def get(self, ref: Ref) -> KubeObject | None:
+        """The object itself, node or not."""
+        return self.node(ref) or self._objects.get(ref)
+
+    def __len__(self) -> int:
+        return len(self._places) + len(self._objects)
+
+    def nodes(self) -> Iterator[Node]:
+        return (place.node for place in self._places.values())
+
+    def objects(self) -> Iterator[KubeObject]:
+        """Every object, nodes first, in no order."""
+        yield from self.nodes()
+        yield from self._objects.values()
+
+    def has_children(self, ref: Ref) -> bool:
+        return ref in self._children
+
+    def count_children(self, ref: Ref) -> int:
+        return len(self._children.get(ref) or NO_CHILDREN)
+
+    def children(self, ref: Ref) -> list[Node]:
+        """The direct children by name; those of a parent that has no object of its own too."""
+        refs = sorted(child for child, _ in (self._children.get(ref) or NO_CHILDREN).items())
+        return [self._places[child].node for child in refs]
+
+    def below(self, ref: Ref) -> Share:
+        """The total over the direct children's shares."""
+        return (self._children.get(ref) or NO_CHILDREN).total
+
+    def beside(self, ref: Ref) -> Share:
+        """The total over the shares of the node's siblings, without its own."""
+        node = self.node(ref)
+        siblings = self._children.get(node.parent) if node is not None and node.parent is not None else None
+        return siblings.drop(ref).total if siblings is not None else NOTHING
+
+    def share_of(self, ref: Ref) -> Share:
+        place = self._places.get(ref)
+        return place.share if place else NOTHING
+
+    def shares(self, ref: Ref) -> Iterator[tuple[Ref, Share]]:
+        """The children with what each shows upward, in no order. All siblings: for messages, not for checks."""
+        return (self._children.get(ref) or NO_CHILDREN).items()
+
+    def ancestors(self, ref: Ref) -> Iterator[Ref]:
+        """Upward from the parent to the root, which may have no object; each once, so a cycle ends the walk."""
+        seen = {ref}
+        node = self.node(ref)
+        while node is not None and node.parent is not None and node.parent not in seen:
+            yield node.parent
+            seen.add(node.parent)
+            node = self.node(node.parent)
+
+    def upward(self, refs: Iterable[Ref]) -> set[Ref]:
+        """These and all above them; each is visited once, however many lead to it."""
+        seen: set[Ref] = set()
+        for ref in refs:
+            here: Ref | None = ref
+            while here is not None and here not in seen:
+                seen.add(here)
+                node = self.node(here)
+                here = node.parent if node else None
+        return seen
+
+    def on_cycle(self, ref: Ref) -> bool:
+        place = self._places.get(ref)
+        return place is not None and place.on_cycle
+
+    def cycle(self, ref: Ref) -> tuple[Ref, ...]:
+        """The cycle that `ref` lies on, from `ref` upward; empty where it lies on none."""
+        return (ref, *self.ancestors(ref)) if self.on_cycle(ref) else ()
+
+    def attached(self, ref: Ref) -> Iterator[Attached]:
+        """The LocalQueues and the work that name this node, in no order."""
+        return (self._attached.get(ref) or NONE_ATTACHED).values()
+
+    def attached_count(self, ref: Ref) -> int:
+        return len(self._attached.get(ref) or NONE_ATTACHED)
+
+    def users(self, ref: Ref) -> Iterator[Ref]:
+        """The objects that name this one by `uses`, in no order; it need not exist."""
+        return (self._users.get(ref) or NO_USERS).values()
+
+    def count_users(self, ref: Ref) -> int:
+        return len(self._users.get(ref) or NO_USERS)
+
+    def staked(self, kind: GroupKind) -> Iterator[Ref]:
+        """The names of this kind that objects share by `stake`, in no order; each has one object at least."""
+        return (name for name, _ in (self._stakes.get(kind) or NO_STAKES).items())
+
+    def stakes(self, name: Ref) -> Children:
+        """The objects that share this name, each with what it adds; `total` is all of it."""
+        return (self._stakes.get(name.group_kind) or NO_STAKES).get(name) or NO_CHILDREN
+
+    def knowing(self, kinds: Iterable[GroupKind]) -> Forest:
+        return replace(self, known=self.known | frozenset(kinds))
+
+    def put(self, thing: KubeObject) -> Forest:
+        """The forest with this object in it, in place of the one of the same identity."""
+        if self.get(thing.ref) == thing:
+            return self
+        draft = _Draft(self)
+        draft.note(thing.ref, self.get(thing.ref), thing)
+        if isinstance(thing, Node):
+            draft.place(thing.ref, thing)
+        else:
+            draft.hang(thing.ref, thing)
+        return draft.forest()
+
+    def drop(self, ref: Ref) -> Forest:
+        """The forest without this object; its children stay and hang on the bare name."""
+        if self.get(ref) is None:
+            return self
+        draft = _Draft(self)
+        draft.note(ref, self.get(ref), None)
+        if ref in self._places:
+            draft.place(ref, None)
+        else:
+            draft.hang(ref, None)
+        return draft.forest()
+
+    def put_all(self, things: Iterable[KubeObject]) -> Forest:
+        """The forest with all of these in it: the deepest first, so that no node is settled once for each below."""
+        forest = self
+        for thing in children_first(things):
+            forest = forest.put(thing)
+        return forest
+
+    def drop_all(self, refs: Iterable[Ref]) -> Forest:
+        forest = self
+        for ref in refs:
+            forest = forest.drop(ref)
+        return forest
+
+    @classmethod
+    def of(cls, things: Iterable[KubeObject], known: Iterable[GroupKind] = ()) -> Forest:
+        return cls(known=frozenset(known)).put_all(things)
+
+
+class _Draft:
+    """The next Forest while it is made; nobody else sees it."""
+
+    def __init__(self, base: Forest):
+        self.known = base.known
+        self.places = base._places
+        self.edges = base._children
+        self.objects = base._objects
+        self.attached = base._attached
+        self.users = base._users
+        self.stakes = base._stakes
+
+    def forest(self) -> Forest:
+        return Forest(self.known, self.places, self.edges, self.objects, self.attached, self.users, self.stakes)
+
+    def note(self, ref: Ref, old: KubeObject | None, new: KubeObject | None) -> None:
+        """Keep the index of who uses what, and of who shares quota with whom."""
+        self._stake(ref, old.stake() if old else None, new.stake() if new else None)
+        before, after = old.uses() if old else frozenset(), new.uses() if new else frozenset()
+        for used in before - after:
+            rest = (self.users.get(used) or NO_USERS).drop(ref)
+            self.users = self.users.put(used, rest) if len(rest) else self.users.drop(used)
+        for used in after - before:
+            self.users = self.users.put(used, (self.users.get(used) or NO_USERS).put(ref, ref))
+
+    def _stake(self, ref: Ref, old: tuple[Ref, Share] | None, new: tuple[Ref, Share] | None) -> None:
+        if old == new:
+            return
+        if old is not None:
+            self._share(old[0], self._sharing(old[0]).drop(ref))
+        if new is not None:
+            self._share(new[0], self._sharing(new[0]).put(ref, new[1]))
+
+    def _sharing(self, name: Ref) -> Children:
+        return (self.stakes.get(name.group_kind) or NO_STAKES).get(name) or NO_CHILDREN
+
+    def _share(self, name: Ref, sharing: Children) -> None:
+        names = self.stakes.get(name.group_kind) or NO_STAKES
+        names = names.put(name, sharing) if len(sharing) else names.drop(name)
+        self.stakes = self.stakes.put(name.group_kind, names)
+
+    def place(self, ref: Ref, node: Node | None) -> None:
+        old = self.places.get(ref)
+        broken = self._loop(ref) if old and old.on_cycle else []
+        if old:
+            self._cut(old.node)
+        self.places = self.places.drop(ref) if node is None else self.places.put(ref, _Place(node, NOTHING, False))
+        closed = self._loop(ref)
+        for member in closed:
+            self._settle(member, on_cycle=True)
+        for member in [*broken[1:], *broken[:1]]:  # from the old parent upward: each needs those below it first
+            if member not in closed:
+                self._settle(member, on_cycle=False)
+        if old:
+            self._climb(old.node.parent)
+        if not closed and node is not None:
+            self._settle(ref, on_cycle=False)
+            self._climb(node.parent)
+
+    def hang(self, ref: Ref, thing: KubeObject | None) -> None:
+        old = self.objects.get(ref)
+        if isinstance(old, Attached) and old.queue:
+            rest = (self.attached.get(old.queue) or NONE_ATTACHED).drop(ref)
+            self.attached = self.attached.put(old.queue, rest) if len(rest) else self.attached.drop(old.queue)
+        self.objects = self.objects.drop(ref) if thing is None else self.objects.put(ref, thing)
+        if isinstance(thing, Attached) and thing.queue:
+            more = (self.attached.get(thing.queue) or NONE_ATTACHED).put(ref, thing)
+            self.attached = self.attached.put(thing.queue, more)
+
+    def _loop(self, ref: Ref) -> list[Ref]:
+        """`ref` and the nodes above it if the way up leads back to it, else nothing."""
+        loop: list[Ref] = []
+        seen: set[Ref] = set()
+        here: Ref | None = ref
+        while here is not None and here not in seen:
+            seen.add(here)
+            loop.append(here)
+            place = self.places.get(here)
+            here = place.node.parent if place else None
+        return loop if here == ref else []
+
+    def _cut(self, node: Node) -> None:
+        if node.parent is not None:
+            rest = (self.edges.get(node.parent) or NO_CHILDREN).drop(node.ref)
+            self.edges = self.edges.put(node.parent, rest) if len(rest) else self.edges.drop(node.parent)
+
+    def _settle(self, ref: Ref, on_cycle: bool) -> bool:
+        """Compute the node's share and hand it to the parent; whether that changed anything for the parent."""
+        place = self.places.get(ref)
+        if place is None:
+            return False
+        below = NOTHING if on_cycle else (self.edges.get(ref) or NO_CHILDREN).total
+        share = place.node.share(below)
+        self.places = self.places.put(ref, _Place(place.node, share, on_cycle))
+        parent = place.node.parent
+        if parent is None:
+            return False
+        siblings = self.edges.get(parent) or NO_CHILDREN
+        if siblings.get(ref) == share:
+            return False
+        self.edges = self.edges.put(parent, siblings.put(ref, share))
+        return True
+
+    def _climb(self, ref: Ref | None) -> None:
+        """Settle upward until nothing changes; a cycle ends it, since its members' shares do not look below."""
+        while ref is not None:
+            place = self.places.get(ref)
+            if place is None or place.on_cycle or not self._settle(ref, on_cycle=False):
+                return
+            ref = place.node.parent

@@ -1,0 +1,102 @@
+"""What a dialect makes of a manifest: typed values that rules read, never raw dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from policies.model.exemptions import Exemption
+from policies.model.pools import Pool
+from policies.schema.structure import Defect
+
+
+class GroupKind(NamedTuple):
+    """An API group and a kind in it; the version is left out since all versions hold the same object."""
+
+    group: str
+    kind: str
+
+
+class Ref(NamedTuple):
+    """The identity of an object in a cluster; `namespace` is empty for cluster-scoped kinds."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    @property
+    def group_kind(self) -> GroupKind:
+        return GroupKind(self.group, self.kind)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeObject:
+    """One object as its dialect read it.
+
+    `defects` are what its manifest has that cannot be read; the fields concerned count as absent. `exemptions` are the
+    rules that it asks to be excused from.
+    """
+
+    ref: Ref
+    api_version: str
+    defects: tuple[Defect, ...] = ()
+    exemptions: tuple[Exemption, ...] = ()
+
+    def uses(self) -> frozenset[Ref]:
+        """Objects that it names beside a parent or a queue, and that are missed when they go."""
+        return frozenset()
+
+    def stake(self) -> tuple[Ref, Share] | None:
+        """The name that it shares with others, and what it adds to their total; None for most objects."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attached(KubeObject):
+    """An object that names a node of a tree: work submitted to a queue, or a LocalQueue.
+
+    `queue` is None where it names none. `queue_field` is the path under which the user wrote it.
+    """
+
+    queue: Ref | None
+    queue_field: str
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a subtree shows to the node above it, and the total over siblings of the same.
+
+    Amounts are in nano units (1e-9 of the resource's unit), by resource (Volcano) or by "flavor/resource" (Kueue);
+    those of YuniKorn's namespaces are in its own units, by its own names.
+    `nominal` and `kept` are sums; `limit` is the highest limit set nearest below, per branch; `height` counts levels.
+    `pools` are Kueue's own arithmetic, in the units of `policies.model.pools`.
+    """
+
+    nominal: Mapping[str, int] = field(default_factory=dict)
+    kept: Mapping[str, int] = field(default_factory=dict)
+    limit: Mapping[str, int] = field(default_factory=dict)
+    height: int = 0
+    pools: Mapping[str, Pool] = field(default_factory=dict)
+
+
+NOTHING = Share()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node(KubeObject):
+    """A node of a quota tree. A dialect's subclass says in `share` what the node shows upward.
+
+    `parent_field` is the path under which the user wrote the parent, or would.
+    """
+
+    parent: Ref | None
+    parent_field: str
+
+    def share(self, below: Share) -> Share:
+        """This subtree's share, given the total over the children's."""
+        return Share(height=below.height + 1)

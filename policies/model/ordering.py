@@ -1,0 +1,32 @@
+"""The order in which many objects are best put into a forest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from policies.model.objects import KubeObject, Node, Ref
+
+
+def children_first(things: Iterable[KubeObject]) -> list[KubeObject]:
+    """The deepest nodes first, so that each node settles once; the other way round each would touch all above it."""
+    every = list(things)
+    if len(every) < 2:
+        return every
+    parents = {thing.ref: thing.parent for thing in every if isinstance(thing, Node)}
+    depth: dict[Ref, int] = {}
+    for ref in parents:
+        _measure(ref, parents, depth)
+    return sorted(every, key=lambda thing: -depth.get(thing.ref, 0))
+
+
+def _measure(ref: Ref, parents: dict[Ref, Ref | None], depth: dict[Ref, int]) -> None:
+    """Find the depth of `ref` and of all above it. On a cycle any order is as good as another."""
+    path: dict[Ref, None] = {}
+    here: Ref | None = ref
+    while here is not None and here in parents and here not in depth and here not in path:
+        path[here] = None
+        here = parents[here]
+    steps = depth.get(here, 0) if here is not None else 0
+    for member in reversed(path):
+        steps += 1
+        depth[member] = steps

@@ -1,0 +1,108 @@
+"""What a subtree of Kueue's shows to the node above it for one pair of flavor and resource, and how such things add up.
+
+Amounts are integers as Kueue keeps them: milli-CPU for cpu, whole units for all else, rounded up. UNLIMITED stands for
+what does not fit a signed 64-bit integer. Source: Kueue v0.19, pkg/resources/amount.go, pkg/cache/scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from policies.model.quantity import INT64_MAX, Format, Quantity
+
+UNLIMITED = INT64_MAX
+LEAST = -INT64_MAX - 1
+"""No amount is smaller."""
+_CPU = "cpu"
+
+
+class Terms(NamedTuple):
+    """A node's own numbers. A limit that is None is not set, which is no limit at all."""
+
+    nominal: int = 0
+    borrowing: int | None = None
+    lending: int | None = None
+
+
+class Pool(NamedTuple):
+    """What one subtree shows upward, and the total over siblings of the same.
+
+    `lent`: quota that others may use. `taken`: reserved quota that it holds from above, its lent quota included.
+    `queues`: ClusterQueues that list the pair. `smallest` and `largest` are the nominal quotas above 0 that siblings
+    list themselves; 0 where none does.
+    """
+
+    lent: int = 0
+    taken: int = 0
+    queues: int = 0
+    smallest: int = 0
+    largest: int = 0
+
+
+NO_TERMS = Terms()
+NO_POOL = Pool()
+Pools = Mapping[str, Pool]
+"""By "flavor/resource"."""
+
+
+def count(resource: str, quantity: Quantity) -> int:
+    """The amount as Kueue counts it."""
+    return min(quantity.milli() if resource == _CPU else quantity.units(), UNLIMITED)
+
+
+def written(resource: str, amount: int) -> str:
+    """The amount as a person writes it."""
+    if amount == UNLIMITED:
+        return "unlimited"
+    like: Format = "BinarySI" if resource in ("memory", "ephemeral-storage") else "DecimalSI"
+    return str(Quantity.of_nano(amount * (10**6 if resource == _CPU else 10**9), like))
+
+
+def plus(a: int, b: int) -> int:
+    """a + b; what is unlimited stays so, and what grows beyond 64 bits becomes so."""
+    return UNLIMITED if UNLIMITED in (a, b) else max(LEAST, min(a + b, UNLIMITED))
+
+
+def minus(a: int, b: int) -> int:
+    """a - b; unlimited less unlimited is 0, unlimited less anything else is unlimited."""
+    if a == UNLIMITED:
+        return 0 if b == UNLIMITED else UNLIMITED
+    return LEAST if b == UNLIMITED else max(LEAST, min(a - b, UNLIMITED))
+
+
+def subtree_quota(terms: Terms, below: Pool) -> int:
+    """What there is in the subtree: its own quota and what its children lend."""
+    return plus(terms.nominal, below.lent)
+
+
+def local_quota(terms: Terms, subtree: int) -> int:
+    """The part that only the subtree itself can use."""
+    return 0 if terms.lending is None else max(0, minus(subtree, terms.lending))
+
+
+def shown(terms: Terms, below: Pool, usage: int, queues: int) -> Pool:
+    """What a node shows upward, given the total over its children; `usage` is what its subtree has reserved of it."""
+    subtree = subtree_quota(terms, below)
+    local = local_quota(terms, subtree)
+    return Pool(minus(subtree, local), max(0, minus(usage, local)), queues, terms.nominal, terms.nominal)
+
+
+def joined(shares: Iterable[Pools]) -> dict[str, Pool]:
+    """The total over siblings. It is taken for every step of every change, so it adds up columns, not pool by pool."""
+    together: dict[str, list[Pool]] = {}
+    for pools in shares:
+        for pair, pool in pools.items():
+            together.setdefault(pair, []).append(pool)
+    return {pair: pools[0] if len(pools) == 1 else _sum(pools) for pair, pools in together.items()}
+
+
+def _sum(pools: list[Pool]) -> Pool:
+    lent, taken, queues, smallest, largest = zip(*pools, strict=True)
+    return Pool(
+        min(sum(lent), UNLIMITED),
+        min(sum(taken), UNLIMITED),
+        sum(queues),
+        min(filter(None, smallest), default=0),
+        max(largest),
+    )

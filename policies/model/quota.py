@@ -1,0 +1,95 @@
+"""What quota a node of a Kueue tree has, whatever is in use: subtree quota, what it lends, what it could ever hold.
+
+Amounts are those of `policies.model.pools`: milli-CPU or whole units, by "flavor/resource". Each answer costs the depth
+of the tree, since the forest keeps the sums. No number means anything on or below a cycle: ask `countable` first.
+Source: Kueue v0.19, pkg/cache/scheduler/resource_node.go; KEP-79.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from policies.dialects.kueue import QuotaNode, flavor_resource
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+from policies.model.pools import NO_POOL, NO_TERMS, UNLIMITED, Pool, Terms, local_quota, minus, plus, subtree_quota
+
+
+class Potential(NamedTuple):
+    """The most that a subtree could hold were nothing in use, and the node whose limit says so.
+
+    `limit` is that node's `borrowingLimit`, or its `nominalQuota` where it is the root and there is no more to be had.
+    """
+
+    amount: int
+    node: Ref
+    limit: str
+
+
+def countable(forest: Forest, ref: Ref) -> bool:
+    """Whether the way up from the node ends at a root."""
+    return not any(map(forest.on_cycle, (ref, *forest.ancestors(ref))))
+
+
+def root_of(forest: Forest, ref: Ref) -> Ref:
+    return (ref, *forest.ancestors(ref))[-1]
+
+
+def terms(forest: Forest, ref: Ref, pair: str) -> Terms:
+    """The node's own numbers; a Cohort without an object has none."""
+    node = forest.node(ref)
+    if not isinstance(node, QuotaNode):
+        return NO_TERMS
+    for flavor, quota in node.quotas():
+        if flavor_resource(flavor.name, quota.name) == pair:
+            return quota.terms()
+    return NO_TERMS
+
+
+def below(forest: Forest, ref: Ref, pair: str) -> Pool:
+    """The total over the children."""
+    return forest.below(ref).pools.get(pair, NO_POOL)
+
+
+def subtree(forest: Forest, ref: Ref, pair: str) -> int:
+    """S: the quota of a node and what its children lend."""
+    return subtree_quota(terms(forest, ref, pair), below(forest, ref, pair))
+
+
+def local(forest: Forest, ref: Ref, pair: str) -> int:
+    """lq: the part of the subtree's quota that nobody outside can use."""
+    return local_quota(terms(forest, ref, pair), subtree(forest, ref, pair))
+
+
+def lent(forest: Forest, ref: Ref, pair: str) -> int:
+    """S - lq: the part that the rest of the tree can use; of a root too, though there is nobody above it."""
+    return minus(subtree(forest, ref, pair), local(forest, ref, pair))
+
+
+def potential(forest: Forest, ref: Ref, pair: str) -> Potential:
+    """pot: what a request must not exceed if it is ever to fit."""
+    root, *way = reversed((ref, *forest.ancestors(ref)))
+    most = Potential(subtree(forest, root, pair), root, "nominalQuota")
+    for node in way:
+        own = terms(forest, node, pair)
+        reach = plus(local(forest, node, pair), most.amount)
+        most = Potential(reach, most.node, most.limit)
+        if own.borrowing is not None:
+            limit = plus(subtree(forest, node, pair), own.borrowing)
+            if limit < reach:
+                most = Potential(limit, node, "borrowingLimit")
+    return most
+
+
+def on_offer(forest: Forest, ref: Ref, pair: str) -> int:
+    """What the rest of the tree could give to the node at most, were nothing in use; 0 for a root."""
+    node = forest.node(ref)
+    if node is None or node.parent is None:
+        return 0
+    most = potential(forest, node.parent, pair).amount
+    return most if most == UNLIMITED else most - lent(forest, ref, pair)
+
+
+def reserved(forest: Forest, ref: Ref, pair: str) -> int:
+    """U of an inner node: what the workloads below hold of it and of those above, by the status of the queues."""
+    return below(forest, ref, pair).taken

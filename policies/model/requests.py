@@ -1,0 +1,145 @@
+"""What pods request, as quota counts it: exact per pod, then rounded up once and multiplied by the count.
+
+LimitRanges and RuntimeClasses are other objects: `policies.mutation.pod_defaults` has what they add to a template.
+Source: Kubernetes' effective request of a pod (KEP-753, KEP-2837); Kueue v0.19, pkg/workload, Configuration.resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policies.dialects.kueue_workload import PodSet, Workload
+from policies.dialects.reading import listing, mapping
+from policies.model.pools import count
+from policies.model.quantity import Amounts, BadQuantity, Quantity, add, maximum, product
+
+_OF_THE_POD = ("cpu", "memory")
+"""Besides huge pages, what requests of the pod as a whole override."""
+
+
+def container_requests(container: Mapping[str, Any]) -> dict[str, Quantity]:
+    """Its requests; a resource that has only a limit requests the limit."""
+    resources = mapping(container.get("resources"))
+    return {**readable(resources.get("limits")), **readable(resources.get("requests"))}
+
+
+def pod_requests(spec: Mapping[str, Any]) -> dict[str, Quantity]:
+    """What one pod needs at its worst moment.
+
+    Sidecars (init containers that restart) run on beside the containers, so they add up; a plain init container runs
+    beside the sidecars declared before it. What the pod says as a whole comes over these, overhead on top.
+    """
+    sidecars: dict[str, Quantity] = {}
+    starting: dict[str, Quantity] = {}
+    for container in map(mapping, listing(spec.get("initContainers"))):
+        step = add(sidecars, container_requests(container))
+        if container.get("restartPolicy") == "Always":
+            sidecars = step
+        starting = maximum(starting, step)
+    running = sidecars
+    for container in map(mapping, listing(spec.get("containers"))):
+        running = add(running, container_requests(container))
+    return add(of_the_pod(spec, maximum(running, starting)), readable(spec.get("overhead")))
+
+
+def of_the_pod(spec: Mapping[str, Any], together: Amounts) -> dict[str, Quantity]:
+    """What the containers request together, and what the pod as a whole says about cpu, memory and huge pages.
+
+    Its requests win; its limit counts where neither it nor any container requests the resource, as in the API server.
+    """
+    resources = mapping(spec.get("resources"))
+    limits, requests = _of_pods(resources.get("limits")), _of_pods(resources.get("requests"))
+    return {**limits, **together, **requests}
+
+
+def _of_pods(values: object) -> dict[str, Quantity]:
+    quantities = readable(values)
+    return {name: quantities[name] for name in quantities if name in _OF_THE_POD or name.startswith("hugepages-")}
+
+
+@dataclass(frozen=True, slots=True)
+class Transformation:
+    """What a requested resource counts as: so much of each output for each unit of it.
+
+    With `multiply_by` the amount is multiplied by that of another resource, if the pod requests it. The input itself
+    still counts unless `replace` is set. Source: Kueue's Configuration, resources.transformations.
+    """
+
+    outputs: Amounts
+    multiply_by: str = ""
+    replace: bool = False
+
+
+def without(requests: Amounts, prefixes: Iterable[str]) -> Amounts:
+    """The requests but for resources whose name starts with one of the prefixes."""
+    excluded = tuple(prefixes)
+    if not excluded:
+        return requests
+    return {resource: quantity for resource, quantity in requests.items() if not resource.startswith(excluded)}
+
+
+def transformed(requests: Amounts, by_input: Mapping[str, Transformation]) -> Amounts:
+    """The requests as transformed.
+
+    A negative output is an allowance against other outputs of the same name; what is left of it counts as nothing and
+    never lessens a request.
+    """
+    applied = {resource: by_input[resource] for resource in requests if resource in by_input}
+    if not applied:
+        return requests
+    outputs: dict[str, Quantity] = {}
+    for resource, transformation in applied.items():
+        outputs = add(outputs, _outputs(requests, resource, transformation))
+    made = {resource: max(quantity, Quantity.ZERO) for resource, quantity in outputs.items()}
+    replaced = {resource for resource, transformation in applied.items() if transformation.replace}
+    return add({resource: quantity for resource, quantity in requests.items() if resource not in replaced}, made)
+
+
+def _outputs(requests: Amounts, resource: str, transformation: Transformation) -> dict[str, Quantity]:
+    base, factor = requests[resource], requests.get(transformation.multiply_by)
+    if factor is not None:
+        base = product(base, factor)
+    return {name: product(base, each) for name, each in transformation.outputs.items()}
+
+
+def counted(requests: Amounts, pods: int) -> dict[str, int]:
+    """As Kueue counts them (see `policies.model.pools`) for so many pods; below zero counts as zero."""
+    return {resource: max(0, count(resource, quantity)) * pods for resource, quantity in requests.items()}
+
+
+def pod_set_requests(pod_set: PodSet, pods: int) -> dict[str, int]:
+    """What so many pods of the set request."""
+    return template_requests(mapping(pod_set.content.get("template")), pods)
+
+
+def template_requests(template: Mapping[str, Any], pods: int) -> dict[str, int]:
+    """What so many pods of the template request."""
+    return counted(pod_requests(mapping(template.get("spec"))), pods)
+
+
+def fewest_pods(workload: Workload, pod_set: PodSet) -> int:
+    """With how many pods the set can be admitted at least: those done already are gone, and minCount may be enough."""
+    done = min(sum(entry.pods for entry in workload.reclaimable if entry.name == pod_set.name), pod_set.count)
+    least = pod_set.count if pod_set.min_count is None else min(pod_set.min_count, pod_set.count)
+    return max(0, least - done)
+
+
+def total(requests: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for amounts in requests:
+        for resource, amount in amounts.items():
+            sums[resource] = sums.get(resource, 0) + amount
+    return sums
+
+
+def readable(values: object) -> dict[str, Quantity]:
+    """The quantities that can be read; of the others the structure says what is wrong."""
+    found: dict[str, Quantity] = {}
+    for resource, value in mapping(values).items():
+        try:
+            found[resource] = Quantity.parse(value)
+        except BadQuantity:
+            continue
+    return found

@@ -1,0 +1,153 @@
+"""What the mutating webhook fills in, as JSON Patch operations (RFC 6902): minimal, and none the second time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.configuration.settings import Configuration, YuniKornSettings
+from policies.dialects import core, group_kind, kueue, kueue_jobs, volcano, yunikorn
+from policies.dialects.reading import Manifest, mapping, metadata, text, texts
+from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
+from policies.model import fields
+from policies.model.forest import Forest
+from policies.model.objects import GroupKind, Ref
+from policies.model.proposal import Operation, User
+from policies.model.rule import Profile
+from policies.mutation import kueue_defaults
+from policies.mutation.kueue_pod_defaults import elastic_gates, held_pod, marked_templates
+from policies.mutation.patching import patched
+from policies.mutation.volcano_defaults import complete_job, complete_pod, gated_pod
+from policies.mutation.yunikorn_admission import Filters, Request, mutated_pod, mutated_workload
+
+Patch = list[dict[str, Any]]
+NOBODY = User()
+
+
+def patch(
+    manifest: Manifest,
+    forest: Forest,
+    configuration: Configuration,
+    operation: Operation = Operation.CREATE,
+    user: User = NOBODY,
+) -> Patch:
+    """The operations that complete this object, which `user` is about to have stored; none for other kinds.
+
+    Parts whose structure is wrong are left alone: validation says so.
+    """
+    kind = group_kind(manifest)
+    if kind in (kueue.CLUSTER_QUEUE, kueue.RESOURCE_FLAVOR) and operation is Operation.CREATE:
+        as_kueue = configuration.profile is Profile.COMPAT or configuration.kueue.manage_jobs
+        return kueue_defaults.finalizer(manifest) if as_kueue else []  # else nobody is there to take it away again
+    if kind == kueue.WORKLOAD and operation is Operation.CREATE:
+        return kueue_defaults.min_counts(manifest, configuration.kueue)
+    if kind in kueue_jobs.KINDS or kind in configuration.reconciler.jobs:
+        return _job(kind, manifest, forest, configuration, operation, user)
+    if kind == volcano.QUEUE and operation is Operation.CREATE:
+        return _queue(manifest, configuration)
+    if kind == volcano.POD_GROUP and operation is Operation.CREATE:
+        return _pod_group(manifest, forest)
+    if kind == volcano.JOB and operation is Operation.CREATE:
+        return complete_job(manifest)
+    if kind == core.POD and operation is Operation.CREATE:
+        return _pod(manifest, forest, configuration, user)
+    if kind == core.NAMESPACE and configuration.yunikorn.translate_legacy_annotations:
+        return yunikorn.translated(core.read_namespace(manifest))
+    if operation is Operation.CREATE:
+        return _yunikorn_work(kind, manifest, forest, configuration.yunikorn, user)
+    return []
+
+
+def _job(
+    kind: GroupKind,
+    manifest: Manifest,
+    forest: Forest,
+    configuration: Configuration,
+    operation: Operation,
+    user: User,
+) -> Patch:
+    """Its queue and its switch, then its templates, which follow the queue on updates too."""
+    created = operation is Operation.CREATE
+    described = configuration.reconciler.jobs
+    operations = kueue_defaults.queued_job(kind, manifest, forest, configuration.kueue, described) if created else []
+    manifest = patched(manifest, operations)
+    marks = marked_templates(kind, manifest, configuration.kueue)
+    if not created:
+        return marks
+    marks += elastic_gates(kind, manifest, configuration.kueue)
+    return [*operations, *marks, *_yunikorn_work(kind, patched(manifest, marks), forest, configuration.yunikorn, user)]
+
+
+def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user: User) -> Patch:
+    """Kueue holds it back, whichever scheduler it is for; then it is for Volcano's groups or for YuniKorn."""
+    held = held_pod(manifest, configuration.kueue, configuration.reconciler.jobs)
+    manifest = patched(manifest, held)
+    volcanos = complete_pod(manifest, configuration.volcano.resource_groups)
+    volcanos += gated_pod(patched(manifest, volcanos), configuration.volcano.queue_allocation_gate)
+    return held + (volcanos or _yunikorn_work(core.POD, manifest, forest, configuration.yunikorn, user))
+
+
+def _queue(manifest: Manifest, configuration: Configuration) -> Patch:
+    """Source: Volcano's queue mutation (M1); the parent is ours, and for `strict` only."""
+    spec = mapping(manifest.get("spec"))
+    values: dict[str, object] = {}
+    if spec.get("reclaimable") is None:
+        values["reclaimable"] = True
+    if spec.get("weight") is None or _is_zero(spec["weight"]):
+        values["weight"] = 1
+    is_root = metadata(manifest).get("name") == volcano.ROOT.name
+    if configuration.profile is Profile.STRICT and spec.get("parent") in (None, "") and not is_root:
+        values["parent"] = volcano.ROOT.name
+    return [*_hierarchy(manifest), *_into_spec(manifest, values)]
+
+
+def _is_zero(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value == 0
+
+
+def _hierarchy(manifest: Manifest) -> Patch:
+    """The path of Volcano's hierarchical DRF begins at root, and so do its weights."""
+    notes = texts(metadata(manifest).get("annotations"))
+    path, weights = text(notes.get(volcano.HIERARCHY)), text(notes.get(volcano.HIERARCHY_WEIGHTS))
+    if path is None or weights is None or path.startswith("root"):
+        return []
+    return [
+        _add("root/" + path, "metadata", "annotations", volcano.HIERARCHY),
+        _add("1/" + weights, "metadata", "annotations", volcano.HIERARCHY_WEIGHTS),
+    ]
+
+
+def _pod_group(manifest: Manifest, forest: Forest) -> Patch:
+    """The queue that the namespace names, where the PodGroup names none of its own. Source: Volcano P2."""
+    if mapping(manifest.get("spec")).get("queue") not in (None, "", "default"):
+        return []
+    namespace = forest.get(Ref(*core.NAMESPACE, "", text(metadata(manifest).get("namespace")) or "default"))
+    queue = namespace.annotations.get(core.VOLCANO_QUEUE) if isinstance(namespace, core.Namespace) else None
+    return _into_spec(manifest, {"queue": queue}) if queue and queue != "default" else []
+
+
+def _yunikorn_work(
+    kind: GroupKind, manifest: Manifest, forest: Forest, settings: YuniKornSettings, user: User
+) -> Patch:
+    """What YuniKorn's admission controller does, as far as it is switched on. Pods of Volcano's groups are not its."""
+    if not settings.admission.active or not (kind == core.POD or kind.group in WORKLOAD_GROUPS):
+        return []
+    filters = Filters.of(forest, settings.namespace)
+    namespace = text(metadata(manifest).get("namespace")) or "default"
+    priority_class = text(mapping(manifest.get("spec")).get("priorityClassName")) or ""
+    request = Request.of(namespace, user, forest, priority_class)
+    if kind == core.POD:
+        return mutated_pod(manifest, request, filters, settings.admission)
+    return mutated_workload(kind.kind, manifest, request, filters, settings.admission)
+
+
+def _into_spec(manifest: Manifest, values: dict[str, object]) -> Patch:
+    """Each value under spec, which is made where it is missing."""
+    spec = manifest.get("spec")
+    if not values or not (spec is None or isinstance(spec, dict)):
+        return []
+    parent = [_add({}, "spec")] if spec is None else []
+    return parent + [_add(value, "spec", key) for key, value in values.items()]
+
+
+def _add(value: object, *path: str) -> dict[str, Any]:
+    return {"op": "add", "path": fields.pointer(*path), "value": value}

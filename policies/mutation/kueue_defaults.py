@@ -1,0 +1,120 @@
+"""What the mutating webhook fills in for Kueue's objects and for the jobs that Kueue queues."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from policies.configuration.settings import KueueSettings
+from policies.dialects.job_shape import JobShape
+from policies.dialects.kueue import ClusterQueue, LocalQueue, local_queue_ref
+from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
+from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, Abilities, managed_owner
+from policies.dialects.kueue_kinds import IN_USE, admission_check_ref
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from policies.model import fields
+from policies.model.forest import Forest
+from policies.model.objects import GroupKind, Ref
+from policies.mutation.patching import patched
+
+Patch = list[dict[str, Any]]
+
+_DEFAULT = "default"
+_JOB_CONTROLLER = "kubernetes.io/job-controller"
+_STAY = (GroupKind("sparkoperator.k8s.io", "SparkApplication"),)
+"""Kinds that MultiKueue takes to no other cluster."""
+
+
+def finalizer(manifest: Manifest) -> Patch:
+    """Kueue's own mark, which its controller takes away once nothing uses the object any more."""
+    finalizers = metadata(manifest).get("finalizers")
+    if not isinstance(manifest.get("metadata"), dict) or not (finalizers is None or isinstance(finalizers, list)):
+        return []
+    if finalizers and IN_USE in finalizers:
+        return []
+    return [_add([*(finalizers or []), IN_USE], "metadata", "finalizers")]
+
+
+def min_counts(manifest: Manifest, settings: KueueSettings) -> Patch:
+    """Without partial admission no pod set of a Workload may start smaller."""
+    if settings.enabled("PartialAdmission"):
+        return []
+    entries = enumerate(listing(mapping(manifest.get("spec")).get("podSets")))
+    return [
+        {"op": "remove", "path": fields.pointer("spec", "podSets", at, "minCount")}
+        for at, entry in entries
+        if "minCount" in mapping(entry)
+    ]
+
+
+def queued_job(
+    kind: GroupKind,
+    manifest: Manifest,
+    forest: Forest,
+    settings: KueueSettings,
+    described: Mapping[GroupKind, JobShape],
+) -> Patch:
+    """A job that names a LocalQueue is suspended; one that names none goes to `default` where there is such a queue.
+
+    A job that belongs to another job is left to that one; one whose queue sends work to other clusters, to MultiKueue.
+    Source: Kueue, defaults of its job framework.
+    """
+    meta, spec = manifest.get("metadata"), manifest.get("spec")
+    abilities = Abilities.of(described[kind]) if kind in described else KINDS[kind]
+    if not settings.manage_jobs or not isinstance(meta, dict) or not isinstance(spec, dict):
+        return []
+    if managed_owner(meta, described):
+        return []
+    operations: Patch = []
+    namespace = text(meta.get("namespace")) or _DEFAULT
+    queue = text(mapping(meta.get("labels")).get(QUEUE_NAME))
+    if not queue:
+        default = forest.get(local_queue_ref(namespace, _DEFAULT))
+        if not settings.enabled("LocalQueueDefaulting") or not isinstance(default, LocalQueue):
+            return []
+        if not isinstance(meta.get("labels"), dict):
+            operations.append(_add({}, "metadata", "labels"))
+        operations.append(_add(_DEFAULT, "metadata", "labels", QUEUE_NAME))
+    if not abilities.suspend:
+        return operations
+    operations += _suspended(manifest, abilities)
+    if kind in _STAY or not _goes_abroad(forest, local_queue_ref(namespace, queue or _DEFAULT)):
+        return operations
+    return operations + _managed_by(patched(manifest, operations), abilities.managed_by)
+
+
+def _suspended(manifest: Manifest, abilities: Abilities) -> Patch:
+    """The switch turned on, and what it hangs from made where it is missing."""
+    switch = abilities.suspend
+    operations: Patch = []
+    held: Any = manifest
+    for depth, step in enumerate(switch[:-1], start=1):
+        held = mapping(held).get(step)
+        if not isinstance(held, dict):
+            operations.append(_add({}, *switch[:depth]))
+    if mapping(held).get(switch[-1]) == abilities.suspended:
+        return []
+    return [*operations, _add(abilities.suspended, *switch)]
+
+
+def _goes_abroad(forest: Forest, local: Ref) -> bool:
+    """Whether the queue behind this LocalQueue sends its work to other clusters."""
+    door = forest.get(local)
+    queue = forest.node(door.queue) if isinstance(door, LocalQueue) and door.queue else None
+    uses = queue.checks if isinstance(queue, ClusterQueue) else ()
+    checks = (forest.get(admission_check_ref(use.name)) for use in uses)
+    return any(isinstance(check, AdmissionCheck) and check.controller == MULTIKUEUE for check in checks)
+
+
+def _managed_by(manifest: Manifest, path: tuple[str, ...]) -> Patch:
+    """Leaves the job to MultiKueue where nobody else is named, and where there is a field for that."""
+    held: Any = manifest
+    for step in path[:-1]:
+        held = mapping(held).get(step)
+    if not path or not isinstance(held, Mapping) or held.get(path[-1]) not in (None, _JOB_CONTROLLER):
+        return []
+    return [_add(MULTIKUEUE, *path)]
+
+
+def _add(value: object, *path: str) -> dict[str, Any]:
+    return {"op": "add", "path": fields.pointer(*path), "value": value}

@@ -1,0 +1,159 @@
+"""How Pods are held back until Kueue admits them: what the mutating webhook fills into them and into their templates.
+
+A scheduling gate can only be set when a Pod is created, so this is the one chance to hold it.
+Source: Kueue v0.19, pkg/controller/jobs/{pod,deployment,statefulset,leaderworkerset}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from typing import Any
+
+from policies.configuration.settings import KueueSettings
+from policies.dialects.kueue_jobs import (
+    BATCH_JOB,
+    KINDS,
+    MANAGED,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+    SUSPENDED_BY,
+    managed_owner,
+)
+from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.kueue_templates import ray_cluster
+from policies.dialects.kueue_workload import ELASTIC
+from policies.dialects.reading import Manifest, listing, mapping, text, texts
+from policies.model import fields
+from policies.model.objects import GroupKind
+from policies.model.pod_shape import role_hash
+
+Patch = list[dict[str, Any]]
+Path = tuple[str | int, ...]
+
+ROLE_HASH = f"{PREFIX}role-hash"
+GATE = f"{PREFIX}admission"
+TOPOLOGY_GATE = f"{PREFIX}topology"
+ELASTIC_GATE = f"{PREFIX}elastic-job"
+_TAS = f"{PREFIX}tas"
+_INDEX_LABEL = f"{PREFIX}pod-group-pod-index-label"
+_INDEX = f"{PREFIX}pod-group-pod-index"
+_PLACED = tuple(
+    f"{PREFIX}podset-{how}-topology" for how in ("required", "preferred", "unconstrained", "slice-required")
+)
+
+_APPS: Path = ("spec", "template")
+_LWS: Path = ("spec", "leaderWorkerTemplate")
+TEMPLATES: Mapping[GroupKind, tuple[str, tuple[Path, ...]]] = {
+    GroupKind("apps", "Deployment"): ("deployment", (_APPS,)),
+    GroupKind("apps", "StatefulSet"): ("statefulset", (_APPS,)),
+    GroupKind("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): (
+        "leaderworkerset.x-k8s.io/leaderworkerset",
+        ((*_LWS, "leaderTemplate"), (*_LWS, "workerTemplate")),
+    ),
+}
+"""The kinds whose Pods are admitted instead of themselves: what Kueue calls each, and where their templates lie."""
+
+
+def held_pod(manifest: Manifest, settings: KueueSettings, described: Container[GroupKind] = ()) -> Patch:
+    """A Pod that names a LocalQueue gets the gate that keeps it from being scheduled, and the marks of a managed Pod.
+
+    A Pod of a job that is managed itself, as those `described` are, is left to that one, unless the job says that it
+    cannot be suspended. The finalizer keeps the Pod of a group until Kueue has counted it.
+    """
+    meta, spec = manifest.get("metadata"), manifest.get("spec")
+    if not settings.manage_pods or not isinstance(meta, dict) or not isinstance(spec, dict):
+        return []
+    labels, notes = texts(meta.get("labels")), texts(meta.get("annotations"))
+    if SUSPENDED_BY not in notes and (not labels.get(QUEUE_NAME) or managed_owner(meta, described)):
+        return []
+    placed = settings.enabled("TopologyAwareScheduling") and any(key in notes for key in _PLACED)
+    marks = {MANAGED: "true"}
+    if settings.enabled("TopologyAwareScheduling") and notes.get(_INDEX_LABEL) in labels:
+        marks[_INDEX] = labels[notes[_INDEX_LABEL]]
+    if placed:
+        marks[_TAS] = "true"
+    operations = [*_texts(meta, ("metadata",), "labels", marks)]
+    if labels.get(POD_GROUP):
+        operations += _texts(meta, ("metadata",), "annotations", {ROLE_HASH: role_hash(spec)})
+    finalizers = listing(meta.get("finalizers"))
+    if MANAGED not in finalizers:
+        operations.append(_add([*finalizers, MANAGED], "metadata", "finalizers"))
+    return operations + _gated(spec, [GATE, TOPOLOGY_GATE] if placed else [GATE])
+
+
+def elastic_gates(kind: GroupKind, manifest: Manifest, settings: KueueSettings) -> Patch:
+    """Pods of an elastic job wait at a gate of their own: those that it grows by are admitted while others run."""
+    meta = mapping(manifest.get("metadata"))
+    elastic = settings.enabled("ElasticJobsViaWorkloadSlices") and kind in KINDS and KINDS[kind].elastic
+    wanted = elastic and texts(meta.get("annotations")).get(ELASTIC) == "true"
+    queued = bool(texts(meta.get("labels")).get(QUEUE_NAME)) and not managed_owner(meta)
+    operations: Patch = []
+    for path in _elastic_templates(kind, manifest) if settings.manage_jobs and wanted and queued else ():
+        spec = mapping(_at(manifest, path)).get("spec")
+        if isinstance(spec, dict):
+            operations += _gated(spec, [ELASTIC_GATE], *path)
+    return operations
+
+
+def _elastic_templates(kind: GroupKind, manifest: Manifest) -> Iterator[Path]:
+    if kind == BATCH_JOB:
+        yield _APPS
+        return
+    path, cluster = ray_cluster(kind.kind, manifest)
+    yield (*path, "headGroupSpec", "template")
+    for index, _ in enumerate(listing(cluster.get("workerGroupSpecs"))):
+        yield (*path, "workerGroupSpecs", index, "template")
+
+
+def _gated(spec: Mapping[str, Any], names: list[str], *path: str | int) -> Patch:
+    """The gates that are missing, in the pod's spec below `path`."""
+    gates = listing(spec.get("schedulingGates"))
+    there = [mapping(gate).get("name") for gate in gates]
+    missing = [{"name": name} for name in names if name not in there]
+    return [_add([*gates, *missing], *path, "spec", "schedulingGates")] if missing else []
+
+
+def marked_templates(kind: GroupKind, manifest: Manifest, settings: KueueSettings) -> Patch:
+    """Pods of a Deployment and the like take over its queue and priority, and are told that they are held themselves.
+
+    One that belongs to another job is left to that one.
+    """
+    meta = mapping(manifest.get("metadata"))
+    labels = texts(meta.get("labels"))
+    if not settings.manage_pods or kind not in TEMPLATES or not labels.get(QUEUE_NAME) or managed_owner(meta):
+        return []
+    name, paths = TEMPLATES[kind]
+    marks = {key: labels[key] for key in (QUEUE_NAME, PRIORITY_CLASS) if labels.get(key)}
+    operations: Patch = []
+    for path in paths:
+        template = _at(manifest, path)
+        if template is None:
+            continue
+        if not isinstance(template.get("metadata"), dict):
+            operations.append(_add({}, *path, "metadata"))
+        inner = mapping(template.get("metadata"))
+        operations += _texts(inner, (*path, "metadata"), "labels", marks)
+        operations += _texts(inner, (*path, "metadata"), "annotations", {SUSPENDED_BY: name})
+    return operations
+
+
+def _at(manifest: Manifest, path: Path) -> dict[str, Any] | None:
+    held: object = manifest
+    for step in path:
+        held = listing(held)[step] if isinstance(step, int) else mapping(held).get(step)
+    return held if isinstance(held, dict) else None
+
+
+def _texts(meta: Mapping[str, Any], path: Path, key: str, wanted: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """What is missing of labels or annotations, which are made where they are missing themselves."""
+    given = mapping(meta.get(key))
+    missing = {name: value for name, value in wanted.items() if text(given.get(name)) != value}
+    if missing and not isinstance(meta.get(key), dict):
+        yield _add({}, *path, key)
+    for name, value in missing.items():
+        yield _add(value, *path, key, name)
+
+
+def _add(value: object, *path: str | int) -> dict[str, Any]:
+    return {"op": "add", "path": fields.pointer(*path), "value": value}

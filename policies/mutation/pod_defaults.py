@@ -1,0 +1,79 @@
+"""What a pod template becomes before its requests are counted, and whether its pods could be created at all.
+
+Source: Kueue v0.19, pkg/workload (adjusting and validating resources); Kubernetes' RuntimeClass and LimitRange.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from policies.dialects.reading import listing, mapping, text
+from policies.model.limit_ranges import CONTAINER, NO_LIMITS, POD, Limits, Summary, Violation, containers, greater
+from policies.model.quantity import Amounts
+from policies.model.requests import pod_requests, readable
+
+_LISTS = ("containers", "initContainers")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surroundings:
+    """What around a pod template completes it: the LimitRanges of its namespace, and overhead by RuntimeClass.
+
+    `compat`: in the order of Kueue v0.19, not of the API server
+    (docs/adr/2026-11-21-requests-as-the-api-server-fills-them-in.md).
+    """
+
+    limit_ranges: Summary = field(default_factory=dict)
+    overheads: Mapping[str, Amounts] = field(default_factory=dict)
+    compat: bool = False
+
+
+def completed(spec: Mapping[str, Any], around: Surroundings) -> dict[str, Any]:
+    """The spec with the overhead of its RuntimeClass, limits as missing requests, and the defaults of LimitRanges.
+
+    In the order of the API server, so that what is counted is what the pods will request: a container's own limit
+    before the default of a LimitRange. An overhead that is given stays; a RuntimeClass that is unknown adds none.
+    """
+    complete = dict(spec)
+    overhead = around.overheads.get(text(spec.get("runtimeClassName")) or "")
+    if overhead and not mapping(spec.get("overhead")):
+        complete["overhead"] = _texts(overhead)
+    for key in _LISTS:
+        if items := listing(spec.get(key)):
+            limits = around.limit_ranges.get(CONTAINER, NO_LIMITS)
+            complete[key] = [_container(mapping(item), limits, around.compat) for item in items]
+    if resources := mapping(spec.get("resources")):
+        by_containers = () if around.compat else pod_requests({key: complete.get(key) for key in _LISTS})
+        limits = around.limit_ranges.get(POD, NO_LIMITS)
+        complete["resources"] = _resources(resources, limits, by_containers, around.compat)
+    return complete
+
+
+def exceeded_limits(spec: Mapping[str, Any], at: str) -> Iterator[Violation]:
+    """Containers that request more than their limits; `at` is the path of the pod's spec."""
+    for path, container in containers(spec, at):
+        resources = mapping(container.get("resources"))
+        if over := greater(readable(resources.get("requests")), readable(resources.get("limits"))):
+            yield Violation(path, over, "requests must not exceed its limits")
+
+
+def _container(container: Mapping[str, Any], defaults: Limits, compat: bool) -> dict[str, Any]:
+    resources = _resources(mapping(container.get("resources")), defaults, (), compat)
+    return {**container, **({"resources": resources} if resources else {})}
+
+
+def _resources(own: Mapping[str, Any], defaults: Limits, requested: Container[str], compat: bool) -> dict[str, Any]:
+    """With defaults where it says nothing. A limit is no request of what is `requested` elsewhere."""
+    limits = {**_texts(defaults.limits), **mapping(own.get("limits"))}
+    default_requests, own_limits = _texts(defaults.requests), mapping(own.get("limits"))
+    first, last = (own_limits, default_requests) if compat else (default_requests, own_limits)
+    missing = {**_texts(defaults.limits), **first, **last}
+    requests = {resource: value for resource, value in missing.items() if resource not in requested}
+    filled = {"limits": limits, "requests": {**requests, **mapping(own.get("requests"))}}
+    return {**own, **{key: values for key, values in filled.items() if values}}
+
+
+def _texts(quantities: Amounts) -> dict[str, str]:
+    return {resource: quantity.text for resource, quantity in quantities.items()}

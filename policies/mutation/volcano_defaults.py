@@ -1,0 +1,113 @@
+"""What Volcano's own webhooks fill into Jobs (J3) and, where groups are configured, into pods (D2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from policies.configuration.settings import ResourceGroup
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.volcano_job import MAX_RETRY, NEEDS, SCHEDULER, task_name, whole, with_needed
+from policies.model import fields
+
+Patch = list[dict[str, Any]]
+
+QUEUE_GATE = "scheduling.volcano.sh/queue-allocation-gate"
+"""The annotation by which a pod asks for the scheduling gate of the same name."""
+GROUP_ANNOTATION = "volcano.sh/resource-group"
+
+
+def complete_job(manifest: Manifest) -> Patch:
+    """The queue, the scheduler, retries, the names and minimums of tasks, and plugins that others need."""
+    spec = manifest.get("spec")
+    if not isinstance(spec, Mapping):
+        return []
+    values: dict[str, object] = {}
+    if not spec.get("queue"):
+        values["queue"] = "default"
+    if not spec.get("schedulerName"):
+        values["schedulerName"] = SCHEDULER
+    if not spec.get("maxRetry"):
+        values["maxRetry"] = MAX_RETRY
+    tasks = [mapping(task) for task in listing(spec.get("tasks"))]
+    if not spec.get("minAvailable"):
+        values["minAvailable"] = sum(_minimum(task) for task in tasks)
+    plugins = mapping(spec.get("plugins"))
+    if any(other not in plugins for name in plugins for other in NEEDS.get(name, ())):
+        values["plugins"] = with_needed(plugins)
+    patch = [add(value, "spec", key) for key, value in values.items()]
+    for i, task in enumerate(tasks):
+        patch += [add(value, "spec", "tasks", i, *path) for *path, value in _task(task, i)]
+    return patch
+
+
+def _minimum(task: Mapping[str, Any]) -> int:
+    """The pods that the task needs at once: all, where it does not say."""
+    minimum = whole(task.get("minAvailable"))
+    return (whole(task.get("replicas")) or 0) if minimum is None else minimum
+
+
+def _task(task: Mapping[str, Any], index: int) -> Iterator[tuple[Any, ...]]:
+    """The path within the task and the value, for each field to fill in."""
+    if not task.get("name"):
+        yield "name", task_name(task, index)
+    if task.get("minAvailable") is None:
+        yield "minAvailable", _minimum(task)
+    if not task.get("maxRetry"):
+        yield "maxRetry", MAX_RETRY
+    pod = mapping(mapping(task.get("template")).get("spec"))
+    if pod.get("hostNetwork") is True and not pod.get("dnsPolicy"):
+        yield "template", "spec", "dnsPolicy", "ClusterFirstWithHostNet"
+
+
+def complete_pod(manifest: Manifest, groups: tuple[ResourceGroup, ...]) -> Patch:
+    """What the first group that the pod belongs to asks for: node labels, affinity, tolerations, scheduler."""
+    spec = mapping(manifest.get("spec"))
+    group = next((group for group in groups if _belongs(manifest, group)), None)
+    if group is None or not isinstance(manifest.get("spec"), Mapping):
+        return []
+    patch: Patch = []
+    selector = mapping(spec.get("nodeSelector"))
+    if any(selector.get(key) != value for key, value in group.labels.items()):
+        patch.append(add({**selector, **group.labels}, "spec", "nodeSelector"))
+    if group.affinity and spec.get("affinity") is None:
+        patch.append(add(dict(group.affinity), "spec", "affinity"))
+    tolerations = listing(spec.get("tolerations"))
+    if missing := [dict(toleration) for toleration in group.tolerations if toleration not in tolerations]:
+        patch.append(add([*tolerations, *missing], "spec", "tolerations"))
+    if group.scheduler_name and spec.get("schedulerName") != group.scheduler_name:
+        patch.append(add(group.scheduler_name, "spec", "schedulerName"))
+    return patch
+
+
+def gated_pod(manifest: Manifest, switched_on: bool) -> Patch:
+    """A pod of Volcano's that asks for it waits for its queue at a gate, where no autoscaler makes nodes for it."""
+    spec = mapping(manifest.get("spec"))
+    asks = texts(metadata(manifest).get("annotations")).get(QUEUE_GATE) == "true"
+    gates = listing(spec.get("schedulingGates"))
+    if not switched_on or not asks or spec.get("schedulerName") != SCHEDULER:
+        return []
+    if any(mapping(gate).get("name") == QUEUE_GATE for gate in gates):
+        return []
+    return [add([*gates, {"name": QUEUE_GATE}], "spec", "schedulingGates")]
+
+
+def _belongs(manifest: Manifest, group: ResourceGroup) -> bool:
+    """By namespace, or by annotation; a group that says neither takes the pods that name it in an annotation."""
+    if group.by == "namespace":
+        return (text(metadata(manifest).get("namespace")) or "default") in group.values
+    notes = texts(metadata(manifest).get("annotations"))
+    if any(notes.get(key) == value for key, value in _wanted(group)):
+        return True
+    return group.by == "" and notes.get(GROUP_ANNOTATION) == group.name
+
+
+def _wanted(group: ResourceGroup) -> Iterator[tuple[str, str]]:
+    """The annotations that make a member, each written `key: value`."""
+    for line in group.values:
+        key, _, value = line.partition(":")
+        yield key.strip(), value.strip().strip("\"'")
+
+
+def add(value: object, *path: str | int) -> dict[str, Any]:
+    return {"op": "add", "path": fields.pointer(*path), "value": value}

@@ -1,0 +1,290 @@
+"""What YuniKorn's admission controller does to pods and workloads, as JSON Patch, and what it refuses.
+
+Each step is behind a switch of the configuration, all off by default. Which namespaces it concerns and whom it trusts
+stands in YuniKorn's own ConfigMaps, as far as they are known, and in annotations of the Namespace.
+Source: YuniKorn 1.9, k8shim `pkg/admission`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policies.configuration.settings import AdmissionSettings
+from policies.dialects import yunikorn
+from policies.dialects.core import APP_ID, NAMESPACE, Namespace
+from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, PriorityClass
+from policies.dialects.reading import Manifest, mapping, metadata, text, texts
+from policies.dialects.yunikorn_config import patterns
+from policies.dialects.yunikorn_config.configmap import Setting, merged
+from policies.dialects.yunikorn_work import TEMPLATES, inside
+from policies.model import fields
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+from policies.model.proposal import User
+
+Patch = list[dict[str, Any]]
+
+_FILTERING = "admissionController.filtering."
+_ACCESS = "admissionController.accessControl."
+_TRUE = frozenset(["1", "t", "T", "TRUE", "true", "True"])
+_FALSE = frozenset(["0", "f", "F", "FALSE", "false", "False"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """YuniKorn's lists of namespaces and users, by their defaults there; each entry is a regular expression."""
+
+    process_namespaces: tuple[str, ...] = ()
+    bypass_namespaces: tuple[str, ...] = ("^kube-system$",)
+    label_namespaces: tuple[str, ...] = ()
+    no_label_namespaces: tuple[str, ...] = ()
+    system_users: tuple[str, ...] = ("^system:serviceaccount:kube-system:",)
+    external_users: tuple[str, ...] = ()
+    external_groups: tuple[str, ...] = ()
+    bypass_auth: bool = False
+    trust_controllers: bool = True
+    unique_ids: bool = False
+
+    @classmethod
+    def read(cls, settings: Mapping[str, Setting]) -> Filters:
+        """From the keys of YuniKorn's ConfigMaps; one that cannot be read counts as absent."""
+        default = cls()
+
+        def listed(key: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
+            setting = settings.get(key)
+            return otherwise if setting is None or setting.text is None else _patterns(setting.text, otherwise)
+
+        def flag(key: str, otherwise: bool) -> bool:
+            setting = settings.get(key)
+            written = setting.text if setting else None
+            return written in _TRUE if written in _TRUE | _FALSE else otherwise
+
+        return cls(
+            process_namespaces=listed(_FILTERING + "processNamespaces", default.process_namespaces),
+            bypass_namespaces=listed(_FILTERING + "bypassNamespaces", default.bypass_namespaces),
+            label_namespaces=listed(_FILTERING + "labelNamespaces", default.label_namespaces),
+            no_label_namespaces=listed(_FILTERING + "noLabelNamespaces", default.no_label_namespaces),
+            system_users=listed(_ACCESS + "systemUsers", default.system_users),
+            external_users=listed(_ACCESS + "externalUsers", default.external_users),
+            external_groups=listed(_ACCESS + "externalGroups", default.external_groups),
+            bypass_auth=flag(_ACCESS + "bypassAuth", default.bypass_auth),
+            trust_controllers=flag(_ACCESS + "trustControllers", default.trust_controllers),
+            unique_ids=flag(_FILTERING + "generateUniqueAppId", default.unique_ids),
+        )
+
+    @classmethod
+    def of(cls, forest: Forest, namespace: str) -> Filters:
+        """As the ConfigMaps in YuniKorn's own namespace have them, as far as the forest holds these."""
+        return cls.read({key: setting for key, (_, setting) in merged(forest, namespace).items()})
+
+    def processes(self, namespace: str, flag: bool | None) -> bool:
+        """Whether pods of the namespace are YuniKorn's; `flag` is what its annotation says."""
+        return _passes(namespace, flag, self.process_namespaces, self.bypass_namespaces)
+
+    def labels(self, namespace: str, flag: bool | None) -> bool:
+        """Whether pods of the namespace are given ids of applications; `flag` is what its annotation says."""
+        return _passes(namespace, flag, self.label_namespaces, self.no_label_namespaces)
+
+    def is_system(self, user: User) -> bool:
+        return _any(self.system_users, user.name)
+
+    def trusts(self, user: User) -> bool:
+        """Whether the user may say on whose behalf a pod runs."""
+        if self.trust_controllers and self.is_system(user):
+            return True
+        return _any(self.external_users, user.name) or any(_any(self.external_groups, group) for group in user.groups)
+
+
+def _patterns(written: str, otherwise: tuple[str, ...]) -> tuple[str, ...]:
+    """The list that the text holds, separated by commas; the default where one entry is no pattern."""
+    entries = tuple(entry.strip() for entry in written.split(",") if entry.strip())
+    return entries if all(patterns.compiled(entry) for entry in entries) else otherwise
+
+
+def _passes(namespace: str, flag: bool | None, included: tuple[str, ...], excluded: tuple[str, ...]) -> bool:
+    """A pattern too intricate to be tried leaves the namespace alone."""
+    if flag is not None:
+        return flag
+    if included and not _any(included, namespace):
+        return False
+    return all(patterns.found(entry, namespace) is False for entry in excluded)
+
+
+def _any(entries: tuple[str, ...], name: str) -> bool:
+    return any(patterns.found(entry, name) for entry in entries)
+
+
+# -- what is filled in -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is known of one request. `preemption` is what the pod's PriorityClass says of allow-preemption."""
+
+    namespace: str
+    user: User
+    enabled: bool | None = None
+    generates: bool | None = None
+    preemption: bool = True
+
+    @classmethod
+    def of(cls, namespace: str, user: User, forest: Forest, priority_class: str = "") -> Request:
+        """As far as the forest knows the Namespace and the PriorityClass; YuniKorn too takes those it does not see
+        for ones without annotations.
+        """
+        known, priority = (
+            forest.get(Ref(*NAMESPACE, "", namespace)),
+            forest.get(Ref(*PRIORITY_CLASS, "", priority_class)),
+        )
+        return cls(
+            namespace=namespace,
+            user=user,
+            enabled=yunikorn.enabled(known) if isinstance(known, Namespace) else None,
+            generates=yunikorn.generates_app_id(known) if isinstance(known, Namespace) else None,
+            preemption=priority.preemption if isinstance(priority, PriorityClass) else True,
+        )
+
+
+def mutated_pod(manifest: Manifest, request: Request, filters: Filters, switches: AdmissionSettings) -> Patch:
+    """The operations for a Pod that is created; none for those of YuniKorn itself and of namespaces left alone."""
+    meta = metadata(manifest)
+    if texts(meta.get("labels")).get("app") == yunikorn.SCHEDULER:
+        return []
+    if not filters.processes(request.namespace, request.enabled):
+        return []
+    labelled = filters.labels(request.namespace, request.generates)
+    notes = texts(meta.get("annotations"))
+    wanted = dict(notes)
+    if switches.user_info and not filters.bypass_auth:
+        wanted.setdefault(yunikorn.USER_INFO, user_info(request.user))
+    if switches.preemption and labelled and notes.get(ALLOW_PREEMPTION) not in ("true", "false"):
+        wanted[ALLOW_PREEMPTION] = "true" if request.preemption else "false"
+    patch = _changed(meta, wanted, "annotations")
+    patch += _scheduler(manifest, switches)
+    if switches.labels and labelled:
+        patch += _changed(meta, labels(manifest, request.namespace, filters.unique_ids), "labels")
+    return patch
+
+
+def _changed(meta: Mapping[str, Any], wanted: dict[str, str], key: str) -> Patch:
+    return [] if wanted == texts(meta.get(key)) else [_add(wanted, "metadata", key)]
+
+
+def _scheduler(manifest: Manifest, switches: AdmissionSettings) -> Patch:
+    """A scheduler that the user chose stays, unless the switch says `always`."""
+    present = text(mapping(manifest.get("spec")).get("schedulerName")) or "default-scheduler"
+    wanted = switches.scheduler_name == "always" or (
+        switches.scheduler_name == "default" and present == "default-scheduler"
+    )
+    if not wanted or present == yunikorn.SCHEDULER or not isinstance(manifest.get("spec"), Mapping):
+        return []
+    return [_add(yunikorn.SCHEDULER, "spec", "schedulerName")]
+
+
+def labels(manifest: Manifest, namespace: str, unique_ids: bool = False) -> dict[str, str]:
+    """All labels of the pod and those that YuniKorn adds: a generated id, and the old names beside the present ones."""
+    notes, result = (texts(metadata(manifest).get(key)) for key in ("annotations", "labels"))
+    others = (notes.get(APP_ID), result.get("applicationId"), result.get("spark-app-selector"))
+    if result.get(APP_ID):
+        result["applicationId"] = result[APP_ID]
+    elif not any(others):
+        made = yunikorn.generated_application_id(namespace, unique=unique_ids)
+        result |= {APP_ID: made, "applicationId": made}
+    if result.get(yunikorn.QUEUE):
+        result["queue"] = result[yunikorn.QUEUE]
+    return result
+
+
+def mutated_workload(
+    kind: str, manifest: Manifest, request: Request, filters: Filters, switches: AdmissionSettings
+) -> Patch:
+    """The user written into the pod template of a workload that is created, unless one stands there."""
+    path = TEMPLATES.get(kind)
+    if path is None or not switches.user_info or filters.bypass_auth:
+        return []
+    template = inside(manifest, path)
+    found, notes = (texts(metadata(template).get(key)) for key in ("labels", "annotations"))
+    if not template or not concerns_workload(kind, found, request, filters) or yunikorn.USER_INFO in notes:
+        return []
+    wanted = {**notes, yunikorn.USER_INFO: user_info(request.user)}
+    if "metadata" not in template:
+        return [_add({"annotations": wanted}, *path, "metadata")]
+    return [_add(wanted, *path, "metadata", "annotations")]
+
+
+def concerns_workload(kind: str, labels: Mapping[str, str], request: Request, filters: Filters) -> bool:
+    """Whether YuniKorn looks at the workload, by the labels of its pods.
+
+    A ReplicaSet that a controller makes would be made anew for ever.
+    """
+    if kind not in TEMPLATES or (kind == "ReplicaSet" and filters.is_system(request.user)):
+        return False
+    return _concerns(labels, request, filters)
+
+
+def _concerns(found: Mapping[str, str], request: Request, filters: Filters) -> bool:
+    has_id = any(found.get(key) for key in (APP_ID, "applicationId", "spark-app-selector"))
+    return filters.processes(request.namespace, request.enabled) and (
+        has_id or filters.labels(request.namespace, request.generates)
+    )
+
+
+def user_info(user: User) -> str:
+    """The annotation that names the user; what is empty is left out."""
+    value = ({"user": user.name} if user.name else {}) | ({"groups": list(user.groups)} if user.groups else {})
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _add(value: object, *path: str) -> dict[str, Any]:
+    return {"op": "add", "path": fields.pointer(*path), "value": value}
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+def refused_user_info(written: str | None, user: User, filters: Filters) -> str | None:
+    """Why the annotation that names the user may not be created; None where it may, or is not there."""
+    if written is None or filters.bypass_auth:
+        return None
+    if not filters.trusts(user):
+        who = user.name or "an unknown user"
+        return f"{who} is none of those who may say on whose behalf a pod runs"
+    return None if yunikorn.read_user_info(written) else f"{written!r} is no JSON object with user and groups"
+
+
+def refused_pod_update(
+    labels: Mapping[str, str], before: str | None, written: str | None, request: Request, filters: Filters
+) -> str | None:
+    """Why a pod may not be changed so: whose pod it is stays as it was. `labels` are those it is to have."""
+    if labels.get("app") == yunikorn.SCHEDULER or not _concerns(labels, request, filters):
+        return None
+    return None if (before or "") == (written or "") else "on whose behalf a pod runs cannot be changed"
+
+
+def judge(
+    kind: str,
+    after: Manifest | None,
+    before: Manifest | None,
+    update: bool,
+    request: Request,
+    filters: Filters,
+) -> str | None:
+    """Why YuniKorn refuses the request; None where it does not."""
+    if kind == "Pod":
+        if after is None or (update and before is None):
+            return "the object cannot be read"
+        old, new = (texts(metadata(pod or {}).get("annotations")).get(yunikorn.USER_INFO) for pod in (before, after))
+        if update:
+            return refused_pod_update(texts(metadata(after).get("labels")), old, new, request, filters)
+        return refused_user_info(new, request.user, filters)
+    if update or kind not in TEMPLATES or (kind == "ReplicaSet" and filters.is_system(request.user)):
+        return None
+    if after is None:
+        return "the object cannot be read"
+    meta = metadata(inside(after, TEMPLATES[kind]))
+    if not concerns_workload(kind, texts(meta.get("labels")), request, filters):
+        return None
+    return refused_user_info(texts(meta.get("annotations")).get(yunikorn.USER_INFO), request.user, filters)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import nsmallest
+
+from policies.dialects.kueue import COHORT, Cohort
+from policies.dialects.volcano import QUEUE
+from policies.model.objects import Node
+from policies.model.proposal import Proposal
+from policies.model.rule import BOTH, STRICT_ONLY, Action, Cause, Finding, Profile, rule
+
+_NAMED = 10  # children that a message lists; the rest are counted
+
+
+@rule("delete-with-children", source="Volcano Q20; Kueue issue 3644", kinds=(COHORT, QUEUE))
+def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
+    """A node is deleted while other nodes still have it as their parent.
+
+    Why it is refused: a Cohort that is gone lives on as a bare name without quota, without limits and without a parent,
+    so its children lose all three at once; a Volcano queue whose parent is gone stops the scheduler.
+    Example: deleting Cohort `eng` while ClusterQueue `ml` has `cohortName: eng`.
+    Fix: move or delete the children first, or in the same change set. A node on a cycle may go: that mends the tree.
+    """
+    mending = proposal.configuration.profile is Profile.STRICT  # Volcano itself keeps a queue on a cycle too
+    for node in proposal.deleted(Node):
+        if not proposal.after.has_children(node.ref):
+            continue
+        count = proposal.after.count_children(node.ref)
+        first = nsmallest(_NAMED, (ref for ref, _ in proposal.after.shares(node.ref)))
+        children = [child for child in map(proposal.after.node, first) if child is not None]
+        names = ", ".join(str(child.ref) for child in children)
+        more = f" and {count - _NAMED} more" if count > _NAMED else ""
+        loss = "its quota, limits and parent would be gone for them; " if isinstance(node, Cohort) else ""
+        yield Finding(
+            node.ref,
+            "metadata.name",
+            f"cannot be deleted: {loss}it is the parent of {names}{more}",
+            fix="move the children to another parent or delete them first",
+            excess=count,
+            causes=tuple(Cause(child.ref, child.parent_field, f"has parent {node.ref.name}") for child in children),
+            profiles=STRICT_ONLY if isinstance(node, Cohort) else BOTH,
+            action=Action.WARN if mending and proposal.before.on_cycle(node.ref) else None,
+        )

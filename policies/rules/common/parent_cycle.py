@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
+from policies.dialects.volcano import QUEUE, Queue, moved
+from policies.model.forest import Forest
+from policies.model.objects import Node, Ref
+from policies.model.proposal import Proposal
+from policies.model.rule import BOTH, STRICT_ONLY, Action, Cause, Finding, rule
+
+_WHOLE = 40  # members of a cycle that a message shows
+_NAMED = 6  # members that a fix offers
+
+
+@rule("parent-cycle", source="KEP-79; Volcano Q7 and gap C1", kinds=(COHORT, CLUSTER_QUEUE, QUEUE))
+def parent_cycle(proposal: Proposal) -> Iterator[Finding]:
+    """Following the parents from a node leads back to it.
+
+    Why it is refused: a tree without a root has no quota to share. Kueue stops admitting anything below such a cohort,
+    Volcano's scheduler stops for the whole cluster. Volcano's own webhook notices only a queue that names itself.
+    Example: `eng` has parent `org`, and `org` is given parent `eng`.
+    Fix: give one node on the printed path another parent, or none.
+    """
+    forest = proposal.after
+    told: set[Ref] = set()
+    leads: dict[Ref, tuple[Ref, ...]] = {}
+    # A node that was on no cycle before comes first: where it is told, the cycle is a new one.
+    for before, node in sorted(
+        proposal.changed(Node), key=lambda pair: (proposal.before.on_cycle(pair[1].ref), pair[1].ref)
+    ):
+        if node.ref in told:
+            continue
+        if cycle := forest.cycle(node.ref):
+            told |= set(cycle)
+            yield _finding(proposal, before, node, cycle)
+        elif above := _cycle_above(forest, node, leads):
+            yield Finding(
+                node.ref,
+                node.parent_field,
+                f"hangs below the cycle {_drawn(above)}: nothing is admitted here until that is broken",
+                fix=_fix(above),
+                profiles=STRICT_ONLY,
+                action=Action.WARN,
+            )
+
+
+def _finding(proposal: Proposal, before: Node | None, node: Node, cycle: tuple[Ref, ...]) -> Finding:
+    refused_upstream = (
+        isinstance(node, Queue) and len(cycle) == 1 and moved(before if isinstance(before, Queue) else None, node)
+    )
+    members = [proposal.after.node(ref) for ref in cycle[1:_WHOLE]]
+    return Finding(
+        node.ref,
+        node.parent_field,
+        f"its parents form a cycle: {_drawn(cycle)}",
+        fix=_fix(cycle),
+        excess=len(cycle),
+        causes=tuple(
+            Cause(member.ref, member.parent_field, f"has parent {member.parent.name}")
+            for member in members
+            if member is not None and member.parent is not None
+        ),
+        profiles=BOTH if refused_upstream else STRICT_ONLY,
+    )
+
+
+def _cycle_above(forest: Forest, node: Node, leads: dict[Ref, tuple[Ref, ...]]) -> tuple[Ref, ...]:
+    """The cycle that the way up leads to. `leads` remembers it for all on the way, so that a long way is gone once."""
+    way: list[Ref] = []
+    here: Node | None = node
+    while here is not None and here.ref not in leads and not forest.on_cycle(here.ref):
+        way.append(here.ref)
+        here = forest.node(here.parent) if here.parent is not None else None
+    found = () if here is None else leads.get(here.ref) or forest.cycle(here.ref)
+    leads.update(dict.fromkeys(way, found))
+    return found
+
+
+def _drawn(cycle: tuple[Ref, ...]) -> str:
+    """`a -> b -> a`; of a very long one the two ends."""
+    names = [ref.name for ref in (*cycle, cycle[0])]
+    if len(names) > _WHOLE:
+        names[_WHOLE // 2 : -_WHOLE // 2] = [f"({len(names) - _WHOLE} more)"]
+    return " -> ".join(names)
+
+
+def _fix(cycle: tuple[Ref, ...]) -> str:
+    named = " or ".join(ref.name for ref in cycle[:_NAMED])
+    more = f" or another of the {len(cycle)}" if len(cycle) > _NAMED else ""
+    return f"give {named}{more} another parent"

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import nsmallest
+
+from policies.dialects.core import POD
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, LocalQueue
+from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, ROOT, Job
+from policies.model.forest import Forest
+from policies.model.objects import Attached, Ref
+from policies.model.proposal import Proposal
+from policies.model.rule import BOTH, STRICT_ONLY, Finding, NotEvaluated, rule
+
+_NAMED = 8  # leaves that a message offers
+
+
+@rule(
+    "submit-to-parent",
+    source="Volcano hierarchical queue, story 2; J1; KEP-79: a Cohort takes no workloads",
+    kinds=(JOB, POD_GROUP, POD, LOCAL_QUEUE),
+)
+def submit_to_parent(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """Work is submitted to an inner node of the tree.
+
+    Why it is refused: only leaves take work. One PodGroup in a Volcano queue that has children, or in `root`, makes the
+    scheduler refuse every session for all queues. A LocalQueue that names a Cohort instead of a ClusterQueue never
+    admits anything.
+    Example: a Job with `queue: eng` where `ml` and `web` have `parent: eng`.
+    Fix: name one of the leaves that the message lists.
+    """
+    for before, work in proposal.changed(Attached):
+        if work.queue is None or (before is not None and before.queue == work.queue):
+            continue
+        if isinstance(work, LocalQueue):
+            yield from _to_cohort(proposal, work)
+        elif work.queue.group_kind == QUEUE:
+            yield from _to_queue(proposal, work, created=before is None)
+
+
+def _to_queue(proposal: Proposal, work: Attached, created: bool) -> Iterator[Finding | NotEvaluated]:
+    assert work.queue is not None
+    if work.queue == ROOT or proposal.after.has_children(work.queue):
+        what = "is the root" if work.queue == ROOT else "has children"
+        yield Finding(
+            work.ref,
+            work.queue_field,
+            f"queue {work.queue.name} {what}; only leaves take work",
+            fix=_offer(proposal.after, work.queue),
+            subject=work.queue.name,
+            profiles=BOTH if isinstance(work, Job) and created else STRICT_ONLY,
+        )
+    elif proposal.unknown(QUEUE):
+        yield NotEvaluated("not all objects of Queue are known")
+
+
+def _to_cohort(proposal: Proposal, work: LocalQueue) -> Iterator[Finding | NotEvaluated]:
+    assert work.queue is not None
+    forest, cohort = proposal.after, Ref(COHORT.group, COHORT.kind, "", work.queue.name)
+    if forest.node(work.queue) is not None:
+        return
+    if unknown := proposal.unknown(CLUSTER_QUEUE, COHORT):
+        yield NotEvaluated(f"not all objects of {' and '.join(unknown)} are known")
+    elif forest.node(cohort) is not None or forest.has_children(cohort):
+        yield Finding(
+            work.ref,
+            work.queue_field,
+            f"{cohort.name} is a Cohort, not a ClusterQueue; only ClusterQueues take work",
+            fix=_offer(forest, cohort),
+            subject=cohort.name,
+            profiles=STRICT_ONLY,
+        )
+
+
+def _offer(forest: Forest, parent: Ref) -> str:
+    leaves = [child.name for child, share in forest.shares(parent) if share.height == 1]
+    if not leaves:
+        return f"name a leaf below {parent.name}"
+    more = f" or another of its {len(leaves)} leaves" if len(leaves) > _NAMED else ""
+    return f"name one of {', '.join(nsmallest(_NAMED, leaves))}{more}"

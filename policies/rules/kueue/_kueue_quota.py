@@ -1,0 +1,74 @@
+"""What several rules about Kueue's quota share: the kinds that they need, and how they write a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import (
+    CLUSTER_QUEUE,
+    COHORT,
+    ClusterQueue,
+    FlavorQuotas,
+    QuotaNode,
+    ResourceQuota,
+    flavor_resource,
+)
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+from policies.model.pools import written
+from policies.model.proposal import Proposal
+from policies.model.quota import countable, reserved
+from policies.model.rule import NotEvaluated
+
+KINDS = (COHORT, CLUSTER_QUEUE)
+
+
+def said(pair: str, amount: int) -> str:
+    """`cpu=4`; the flavor is told elsewhere."""
+    resource = pair.partition("/")[2]
+    return f"{resource}={written(resource, amount)}"
+
+
+def flavor_of(pair: str) -> str:
+    return pair.partition("/")[0]
+
+
+def amount(pair: str, number: int) -> str:
+    return written(pair.partition("/")[2], number)
+
+
+def listed(node: QuotaNode) -> Iterator[tuple[str, FlavorQuotas, ResourceQuota]]:
+    """Every quota of the node with its pair."""
+    for flavor, quota in node.quotas():
+        yield flavor_resource(flavor.name, quota.name), flavor, quota
+
+
+def changed_in_trees(proposal: Proposal) -> Iterator[tuple[QuotaNode | None, QuotaNode]]:
+    """The changed nodes that have a parent and are not on or below a cycle, where nothing can be counted."""
+    for before, node in proposal.changed(QuotaNode):
+        if node.parent is not None and countable(proposal.after, node.ref):
+            yield before, node
+
+
+def written_in_trees(proposal: Proposal) -> Iterator[tuple[QuotaNode, str, FlavorQuotas, ResourceQuota] | NotEvaluated]:
+    """Each quota that was written, or came below another parent, with its pair; or word that the tree is not known."""
+    for before, node in changed_in_trees(proposal):
+        if missing := untold(proposal):
+            yield missing
+            return
+        stood = before.terms() if before is not None and before.parent == node.parent else {}
+        for pair, flavor, quota in listed(node):
+            if stood.get(pair) != quota.terms():
+                yield node, pair, flavor, quota
+
+
+def untold(proposal: Proposal) -> NotEvaluated | None:
+    """What to answer where not all of the tree is known."""
+    unknown = proposal.unknown(*KINDS)
+    return NotEvaluated(f"not all objects of {', '.join(unknown)} are known") if unknown else None
+
+
+def held(forest: Forest, ref: Ref, pair: str) -> int:
+    """What workloads in the subtree hold of its quota and from above."""
+    node = forest.node(ref)
+    return node.reserved.get(pair, 0) if isinstance(node, ClusterQueue) else reserved(forest, ref, pair)

@@ -1,0 +1,41 @@
+"""What the rules about MultiKueue share: the ClusterQueues that a change concerns, and who runs their checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import AdmissionCheckUse, ClusterQueue
+from policies.dialects.kueue_checks import AdmissionCheck
+from policies.dialects.kueue_kinds import ADMISSION_CHECK, admission_check_ref
+from policies.model.objects import Ref
+from policies.model.proposal import Proposal
+from policies.model.rule import NotEvaluated
+
+
+def concerned(proposal: Proposal) -> Iterator[ClusterQueue]:
+    """The changed ClusterQueues, and those that name a changed AdmissionCheck; each once."""
+    refs: dict[Ref, None] = {queue.ref: None for _, queue in proposal.changed(ClusterQueue)}
+    for before, check in proposal.changed(AdmissionCheck):
+        if before is None or before.controller != check.controller or check == before:
+            refs |= dict.fromkeys(sorted(proposal.after.users(check.ref)))
+    for ref in refs:
+        queue = proposal.after.node(ref)
+        if isinstance(queue, ClusterQueue):
+            yield queue
+
+
+def run_by(proposal: Proposal, queue: ClusterQueue, controller: str) -> list[AdmissionCheckUse]:
+    """The queue's checks that this controller runs, as far as they are known."""
+    return [use for use in queue.checks if _controller(proposal, use) == controller]
+
+
+def unseen(proposal: Proposal, queue: ClusterQueue) -> NotEvaluated | None:
+    """What to answer besides, where a check that is not at hand may be of any controller."""
+    if proposal.unknown(ADMISSION_CHECK) and any(_controller(proposal, use) is None for use in queue.checks):
+        return NotEvaluated("not all objects of AdmissionCheck are known")
+    return None
+
+
+def _controller(proposal: Proposal, use: AdmissionCheckUse) -> str | None:
+    check = proposal.after.get(admission_check_ref(use.name))
+    return check.controller if isinstance(check, AdmissionCheck) else None

@@ -1,0 +1,41 @@
+"""What a ClusterQueue names and needs: the search is the same for flavors and for checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from policies.dialects.kueue import ClusterQueue
+from policies.model.nearest import nearest
+from policies.model.objects import GroupKind, Ref
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Finding, NotEvaluated
+
+Named = tuple[str, str]
+"""A name and the path of the field that it stands in."""
+
+
+def missing(
+    proposal: Proposal, kind: GroupKind, ref: Callable[[str], Ref], named: Callable[[ClusterQueue], Iterable[Named]]
+) -> Iterator[Finding | NotEvaluated]:
+    """A finding for each name of a changed ClusterQueue under which no object of `kind` exists."""
+
+    def exists(name: str) -> bool:
+        return proposal.after.get(ref(name)) is not None
+
+    unknown = proposal.unknown(kind)
+    for _, queue in proposal.changed(ClusterQueue):
+        for name, field in named(queue):
+            if not name or exists(name):
+                continue
+            if unknown:
+                yield NotEvaluated(f"not all objects of {kind.kind} are known")
+                return
+            near = nearest(name, exists)
+            yield Finding(
+                queue.ref,
+                field,
+                f"{kind.kind} {name} does not exist; nothing is admitted by {queue.name} until it does",
+                fix=f"write {near} if that was meant" if near else f"create {kind.kind} {name}",
+                subject=name,
+                profiles=STRICT_ONLY,
+            )

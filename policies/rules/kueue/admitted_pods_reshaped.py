@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from policies.dialects.kueue_jobs import LEADER_WORKER_SET, QUEUE_NAME, STATEFUL_SET, QueuedJob
+from policies.dialects.kueue_templates import JobPods
+from policies.dialects.reading import mapping
+from policies.model.pod_shape import shape
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+
+_FIX = "scale to 0, change it, and scale up again"
+
+
+@rule(
+    "admitted-pods-reshaped",
+    source="Kueue: webhooks of StatefulSet and LeaderWorkerSet",
+    kinds=(STATEFUL_SET, LEADER_WORKER_SET),
+)
+def admitted_pods_reshaped(proposal: Proposal) -> Iterator[Finding]:
+    """Pods that Kueue admits as one group are to become others in the middle of it.
+
+    Why it is refused: the group was given quota, and a place, for pods as they were. A rollout replaces them one after
+    the other, so pods that request more, or may run elsewhere, would wait inside a group that was admitted without
+    them. Images, commands and variables may change. A LeaderWorkerSet keeps the number of pods in a group.
+    Example: `cpu: 1` becomes `cpu: 2` in the template of a StatefulSet that has a queue-name and replicas.
+    Fix: scale to 0, change the template, and scale up again.
+    """
+    for before, job in proposal.changed(QueuedJob):
+        grouped = job.ref.group_kind in (STATEFUL_SET, LEADER_WORKER_SET)
+        if before is None or not grouped or not before.labels.get(QUEUE_NAME) or not before.replicas:
+            continue
+        if not job.replicas and not before.present:
+            continue
+        old, new = ({pods.at: pods for pods in each.pod_sets} for each in (before, job))
+        if job.ref.group_kind == LEADER_WORKER_SET:
+            yield from _resized(job, old, new)
+        for at in sorted({*old, *new}):
+            yield from _reshaped(job, at, old.get(at), new.get(at))
+
+
+def _resized(job: QueuedJob, old: Mapping[str, JobPods], new: Mapping[str, JobPods]) -> Iterator[Finding]:
+    """How many pods a group has: the leader is one of them."""
+    was, becomes = (sum(pods.count for pods in each.values()) for each in (old, new))
+    if old and new and was != becomes:
+        yield Finding(
+            job.ref,
+            "spec.leaderWorkerTemplate.size",
+            f"groups of {becomes} pods, and groups of {was} were admitted",
+            fix=f"keep {was}, or make a new LeaderWorkerSet",
+        )
+
+
+def _reshaped(job: QueuedJob, at: str, old: JobPods | None, new: JobPods | None) -> Iterator[Finding]:
+    if old is None or new is None:
+        if job.replicas:
+            message = f"a template is {'added' if old is None else 'removed'}, and groups were admitted as they were"
+            yield Finding(job.ref, at, message, fix=_FIX)
+        return
+    was, becomes = _shape(old), _shape(new)
+    for key in sorted({*was, *becomes}):
+        if was.get(key) != becomes.get(key):
+            what = {"containers": "requests or ports of containers", "initContainers": "those of init containers"}
+            message = f"{what.get(key, key)} of pods that were admitted as one group would change"
+            yield Finding(job.ref, f"{at}.spec.{key}", message, fix=_FIX)
+
+
+def _shape(pods: JobPods) -> dict[str, Any]:
+    return shape(mapping(pods.template.get("spec")))

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue
+from policies.model import fields
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, Profile, rule
+
+
+@rule("check-flavor-missing", source="Kueue: webhook of ClusterQueue", kinds=(CLUSTER_QUEUE,), alone=True)
+def check_flavor_missing(proposal: Proposal) -> Iterator[Finding]:
+    """An admission check of a ClusterQueue is to run on a flavor that the ClusterQueue does not have.
+
+    Why it is refused: workloads get one of the queue's own flavors, so the check would never run for that name; what it
+    was to guard (a budget, new nodes) goes unguarded and nobody is told.
+    Example: `onFlavors: [spot]` where the flavors of the queue are `on-demand` and `reserved`.
+    Fix: write a flavor of this ClusterQueue in onFlavors, or add the flavor to a resource group.
+    """
+    for before, queue in proposal.changed(ClusterQueue):
+        flavors = {flavor.name for group in queue.groups for flavor in group.flavors}
+        known = ", ".join(sorted(flavors)) or "none"
+        stood = _standing(proposal, before)
+        for check in queue.checks:
+            if stood.get(check.name) == set(check.on_flavors):
+                continue
+            for index, name in enumerate(check.on_flavors):
+                if name not in flavors:
+                    yield Finding(
+                        queue.ref,
+                        fields.join(check.field, index),
+                        f"admission check {check.name} runs on flavor {name}, which is none of this queue's: {known}",
+                        fix="name a flavor of this ClusterQueue, or add the flavor to one of its resource groups",
+                        subject=f"{check.name} {name}",
+                    )
+
+
+def _standing(proposal: Proposal, before: ClusterQueue | None) -> dict[str, set[str]]:
+    """What Kueue lets stand on update, by the name of the check; `strict` has a law of its own for that."""
+    rejects = proposal.configuration.kueue.enabled("RejectUpdatesToCQWithInvalidOnFlavors")
+    if before is None or rejects or proposal.configuration.profile is Profile.STRICT:
+        return {}
+    return {check.name: set(check.on_flavors) for check in before.checks}

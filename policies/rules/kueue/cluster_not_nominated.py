@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import WORKLOAD
+from policies.dialects.kueue_workload import REPLACES, Workload
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+
+
+@rule("cluster-not-nominated", source="Kueue: webhook of Workload (MultiKueue)", kinds=(WORKLOAD,), alone=True)
+def cluster_not_nominated(proposal: Proposal) -> Iterator[Finding]:
+    """A Workload is given to a worker cluster that was not nominated for it.
+
+    Why it is refused: copies are made in the nominated clusters only. In another one there is no copy that could run,
+    so the Workload would hold quota and never start.
+    Example: `clusterName: west` after `nominatedClusterNames: [east, north]`.
+    Fix: nominate the cluster first, or choose one of those that are.
+    """
+    slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
+    for before, workload in proposal.changed(Workload):
+        if before is None or before.cluster is not None or workload.cluster is None:
+            continue
+        if slicing and REPLACES in workload.annotations:
+            continue  # the new slice of an elastic job follows the old one
+        if workload.cluster not in before.nominated:
+            yield Finding(
+                workload.ref,
+                "status.clusterName",
+                f"cluster {workload.cluster} is not nominated; nominated are {', '.join(before.nominated) or 'none'}",
+                fix=f"add {workload.cluster} to nominatedClusterNames first, or name one that is there",
+            )

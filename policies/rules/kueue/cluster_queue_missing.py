@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, LocalQueue
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
+
+
+@rule(
+    "cluster-queue-missing",
+    source="Kueue: LocalQueue condition Active, reason ClusterQueueDoesNotExist",
+    kinds=(LOCAL_QUEUE,),
+    default=Action.WARN,
+)
+def cluster_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A LocalQueue leads to a ClusterQueue that does not exist.
+
+    Why it is reported: Kueue lets it be and admits nothing from it until somebody creates the ClusterQueue, so a slip
+    in the name shows only as work that waits for ever. It is a warning, since things may be applied in any order.
+    Example: `spec.clusterQueue: reserch` where the ClusterQueue is called `research`.
+    Fix: create the ClusterQueue. Where the name is wrong, delete the LocalQueue and create it with the right one:
+    `spec.clusterQueue` cannot be changed.
+    """
+    for _, local in proposal.changed(LocalQueue):
+        if local.queue is None or proposal.after.node(local.queue) is not None:
+            continue
+        if unknown := proposal.unknown(CLUSTER_QUEUE):
+            yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
+            return
+        yield Finding(
+            local.ref,
+            local.queue_field,
+            f"ClusterQueue {local.queue.name} does not exist; nothing is admitted from here until it does",
+            fix=f"create ClusterQueue {local.queue.name}, or create the LocalQueue anew with the right name: "
+            f"{local.queue_field} cannot be changed",
+            subject=local.queue.name,
+            profiles=STRICT_ONLY,
+        )

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, QuotaNode, cohort_ref
+from policies.model.forest import Forest
+from policies.model.nearest import nearest
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Cause, Finding, NotEvaluated, rule
+
+
+@rule(
+    "cohort-name-slip",
+    source="Kueue: naming a cohort is enough to make it",
+    kinds=(CLUSTER_QUEUE, COHORT),
+    default=Action.WARN,
+)
+def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A node names a Cohort that nobody else knows, one letter beside one that is in use.
+
+    Why it is reported: Kueue makes a cohort of any name, without quota, limits and parent. The slip takes the node out
+    of its tree without a word: it borrows from nobody, and nobody from it.
+    Example: `cohortName: reserch` beside a Cohort `research`.
+    Fix: correct the name. Where a new cohort is meant, create the Cohort object, in the same change set or before.
+    """
+    unknown = proposal.unknown(COHORT, CLUSTER_QUEUE)
+    for before, node in proposal.changed(QuotaNode):
+        parent = node.parent
+        if parent is None or (before is not None and before.parent == parent):
+            continue
+        if proposal.after.node(parent) is not None or proposal.after.count_children(parent) > 1:
+            continue  # it exists, or others mean it too
+        if unknown:
+            yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
+            return
+        near = nearest(parent.name, lambda name: _in_use(proposal.after, name))
+        if near is not None:
+            yield Finding(
+                node.ref,
+                node.parent_field,
+                f"nobody else knows Cohort {parent.name}, so {node.ref.name} would stand alone in it; there is {near}",
+                fix=f"write {near} if that was meant, else create Cohort {parent.name}",
+                subject=parent.name,
+                causes=(Cause(cohort_ref(near), "metadata.name", "is one letter away"),),
+                profiles=STRICT_ONLY,
+            )
+
+
+def _in_use(forest: Forest, name: str) -> bool:
+    ref = cohort_ref(name)
+    return forest.node(ref) is not None or forest.has_children(ref)

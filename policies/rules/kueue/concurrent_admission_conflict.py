@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue, ConcurrentAdmission
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+
+_MOST_FLAVORS = 16
+_POLICY = "spec.concurrentAdmissionPolicy"
+_CONSTRAINTS = f"{_POLICY}.migration.constraints"
+
+
+@rule(
+    "concurrent-admission-conflict",
+    source="Kueue: webhook of ClusterQueue (feature gate ConcurrentAdmission)",
+    kinds=(CLUSTER_QUEUE,),
+    alone=True,
+)
+def concurrent_admission_conflict(proposal: Proposal) -> Iterator[Finding]:
+    """The concurrent admission policy of a ClusterQueue does not go with the rest of it, or is changed.
+
+    Why it is refused: a workload is tried on every flavor of one group at the same time, one variant a flavor. That
+    needs exactly one group of at most 16 flavors and no strict order of workloads; variants that exist already follow
+    the policy they were made by.
+    Example: a policy beside two resource groups; `lastAcceptableFlavorName: spto` where the flavor is called `spot`.
+    Fix: one resource group, BestEffortFIFO, a flavor of the queue as the last; another policy in a new ClusterQueue.
+    """
+    if not proposal.configuration.kueue.enabled("ConcurrentAdmission"):
+        return
+    for before, queue in proposal.changed(ClusterQueue):
+        if before is not None and before.concurrent != queue.concurrent:
+            message = "a concurrent admission policy cannot be set, changed or removed once the ClusterQueue exists"
+            yield Finding(queue.ref, _POLICY, message, fix="make a new ClusterQueue with the policy that is wanted")
+        if queue.concurrent is not None:
+            yield from _shape(queue)
+            yield from _constraints(queue, queue.concurrent)
+
+
+def _shape(queue: ClusterQueue) -> Iterator[Finding]:
+    if len(queue.groups) != 1:
+        yield Finding(
+            queue.ref,
+            "spec.resourceGroups",
+            f"{len(queue.groups)} resource groups; a concurrent admission policy needs exactly 1",
+            fix="put all resources into one group, or remove the concurrentAdmissionPolicy",
+        )
+    elif (flavors := len(queue.groups[0].flavors)) > _MOST_FLAVORS:
+        yield Finding(
+            queue.ref,
+            "spec.resourceGroups[0].flavors",
+            f"{flavors} flavors; a concurrent admission policy allows {_MOST_FLAVORS}",
+            fix=f"remove {flavors - _MOST_FLAVORS} flavors, or the concurrentAdmissionPolicy",
+            excess=flavors,
+        )
+    if queue.queueing_strategy == "StrictFIFO":
+        yield Finding(
+            queue.ref,
+            "spec.queueingStrategy",
+            "StrictFIFO keeps workloads in order, which a concurrent admission policy cannot",
+            fix="write BestEffortFIFO, or remove the concurrentAdmissionPolicy",
+        )
+
+
+def _constraints(queue: ClusterQueue, policy: ConcurrentAdmission) -> Iterator[Finding]:
+    if policy.constrained and policy.mode != "TryPreferredFlavors":
+        yield Finding(
+            queue.ref,
+            _CONSTRAINTS,
+            f"constraints are for the mode TryPreferredFlavors, the mode is {policy.mode}",
+            fix="remove the constraints, or write TryPreferredFlavors",
+        )
+    flavors = [flavor.name for group in queue.groups for flavor in group.flavors]
+    if policy.last_flavor is not None and policy.last_flavor not in flavors:
+        yield Finding(
+            queue.ref,
+            f"{_CONSTRAINTS}.lastAcceptableFlavorName",
+            f"flavor {policy.last_flavor} is none of this queue's: {', '.join(flavors) or 'none'}",
+            fix="name a flavor of this ClusterQueue",
+        )

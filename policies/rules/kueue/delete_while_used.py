@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import nsmallest
+
+from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR
+from policies.dialects.kueue_kinds import ADMISSION_CHECK
+from policies.model.forest import Forest
+from policies.model.objects import GroupKind, KubeObject, Ref
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Cause, Finding, NotEvaluated, rule
+
+_NAMED = 10  # users that a message lists; the rest are counted
+_LOSS = {
+    CLUSTER_QUEUE: "nothing would be admitted from there",
+    RESOURCE_FLAVOR: "these admit nothing while it is missing",
+    ADMISSION_CHECK: "these admit nothing while it is missing",
+}
+
+
+@rule(
+    "delete-while-used", source="Kueue issues 1253 and 13676", kinds=(CLUSTER_QUEUE, RESOURCE_FLAVOR, ADMISSION_CHECK)
+)
+def delete_while_used(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A ClusterQueue, ResourceFlavor or AdmissionCheck is deleted while others refer to it.
+
+    Why it is refused: a ClusterQueue whose flavor or check is gone admits nothing at all, and work in a LocalQueue
+    whose ClusterQueue is gone waits for ever. Kueue takes the deletion and lets the object hang on its finalizer.
+    Example: deleting ResourceFlavor `spot` while ClusterQueue `ml` has quota in it.
+    Fix: change or delete what refers to it first, or in the same change set.
+    """
+    for thing in proposal.deleted(KubeObject):
+        kind = thing.ref.group_kind
+        if kind not in _LOSS or proposal.after.get(thing.ref) is not None:
+            continue
+        count, first = _users(proposal.after, thing.ref)
+        if not count:
+            needed: GroupKind = LOCAL_QUEUE if kind == CLUSTER_QUEUE else CLUSTER_QUEUE
+            if proposal.unknown(needed):
+                yield NotEvaluated(f"what refers to {thing.ref.kind} objects: not all {needed.kind} objects are known")
+            continue
+        more = f" and {count - len(first)} more" if count > len(first) else ""
+        yield Finding(
+            thing.ref,
+            "metadata.name",
+            f"cannot be deleted: {', '.join(map(str, first))}{more} {'refers' if count == 1 else 'refer'} to it, and "
+            f"{_LOSS[kind]}",
+            fix="change or delete what refers to it first, or in the same change set",
+            excess=count,
+            causes=tuple(Cause(user, "spec", f"refers to {thing.ref}") for user in first),
+            profiles=STRICT_ONLY,
+        )
+
+
+def _users(forest: Forest, ref: Ref) -> tuple[int, list[Ref]]:
+    """How many refer to it, and the first by name."""
+    if ref.group_kind == CLUSTER_QUEUE:
+        return forest.attached_count(ref), nsmallest(_NAMED, (local.ref for local in forest.attached(ref)))
+    return forest.count_users(ref), nsmallest(_NAMED, forest.users(ref))

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, FlavorQuotas, QuotaNode, ResourceGroup
+from policies.model.objects import Ref
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+
+
+@rule(
+    "flavor-resources-mismatch",
+    source="Kueue: webhooks of Cohort and ClusterQueue (names, order), CEL of the resource group (number)",
+    kinds=(COHORT, CLUSTER_QUEUE),
+    alone=True,
+)
+def flavor_resources_mismatch(proposal: Proposal) -> Iterator[Finding]:
+    """A flavor does not list exactly the resources that its group covers, in the same order.
+
+    Why it is refused: a workload gets one flavor for all resources of a group, so each flavor must say its quota of
+    each of them; a forgotten one would read as no quota at all. That the order is the same is Kueue's demand.
+    Example: the group covers `cpu, memory`; flavor `spot` lists `memory, cpu`, or only `cpu`.
+    Fix: list under each flavor the coveredResources of its group, in their order; a quota may be 0.
+    """
+    for _, node in proposal.changed(QuotaNode):
+        for group in node.groups:
+            for flavor in group.flavors:
+                if _is_readable(group, flavor):
+                    yield from _misplaced(node.ref, group, flavor)
+                    yield from _miscounted(node.ref, group, flavor)
+
+
+def _is_readable(group: ResourceGroup, flavor: FlavorQuotas) -> bool:
+    """Whether both lists are there with a name in each entry; what is not is for `bad-structure` to report."""
+    names = (*group.covered_resources, *_listed(flavor))
+    return bool(group.covered_resources) and bool(flavor.resources) and all(names)
+
+
+def _misplaced(ref: Ref, group: ResourceGroup, flavor: FlavorQuotas) -> Iterator[Finding]:
+    patch = _reordering(group, flavor)
+    for quota, covered in zip(flavor.resources, group.covered_resources, strict=False):
+        if quota.name != covered:
+            yield Finding(
+                ref,
+                quota.field("name"),
+                f"flavor {flavor.name} lists {quota.name} where its group covers {covered}",
+                fix=_fix(group, flavor),
+                subject=f"{flavor.name}/{quota.name}",
+                patch=patch,
+            )
+            patch = ()  # it puts the whole list in order, so it is told once
+
+
+def _miscounted(ref: Ref, group: ResourceGroup, flavor: FlavorQuotas) -> Iterator[Finding]:
+    covered, listed = group.covered_resources, _listed(flavor)
+    if len(covered) != len(listed):
+        missing = [name for name in covered if name not in listed]
+        surplus = [name for name in listed if name not in covered]
+        lacks = f"; it lacks {', '.join(missing)}" if missing else ""
+        extra = f"; {', '.join(surplus)} {'is' if len(surplus) == 1 else 'are'} not covered" if surplus else ""
+        yield Finding(
+            ref,
+            flavor.field("resources"),
+            f"flavor {flavor.name} lists {_count(listed)}, its group covers {len(covered)}{lacks}{extra}",
+            fix=_fix(group, flavor),
+            subject=flavor.name,
+            excess=abs(len(covered) - len(listed)),
+        )
+
+
+def _fix(group: ResourceGroup, flavor: FlavorQuotas) -> str:
+    return f"list under flavor {flavor.name} exactly {', '.join(group.covered_resources)}, in this order"
+
+
+def _reordering(group: ResourceGroup, flavor: FlavorQuotas) -> tuple[dict[str, str], ...]:
+    """The moves that put the list in order; none where it has other names than the group covers."""
+    covered, left = group.covered_resources, _listed(flavor)
+    if sorted(covered) != sorted(left):
+        return ()
+    moves = []
+    for index, name in enumerate(covered):
+        here = left.index(name, index)
+        if here != index:
+            left.insert(index, left.pop(here))
+            at = flavor.pointer("resources", here), flavor.pointer("resources", index)
+            moves.append({"op": "move", "from": at[0], "path": at[1]})
+    return tuple(moves)
+
+
+def _listed(flavor: FlavorQuotas) -> list[str]:
+    return [quota.name for quota in flavor.resources]
+
+
+def _count(names: list[str]) -> str:
+    return "1 resource" if len(names) == 1 else f"{len(names)} resources"

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.core import POD, Pod
+from policies.dialects.kueue import LocalQueue, local_queue_ref
+from policies.dialects.kueue_jobs import (
+    KINDS,
+    MAX_SECONDS,
+    POD_GROUP,
+    PREBUILT,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+    RETRIABLE,
+    QueuedJob,
+)
+from policies.dialects.kueue_workload import ELASTIC
+from policies.model import fields
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+
+_SUSPEND = "suspend the job first, or make a new one"
+
+
+@rule("job-label-changed", source="Kueue: webhooks of every kind of job", kinds=(*KINDS, POD))
+def job_label_changed(proposal: Proposal) -> Iterator[Finding]:
+    """A label by which a running job was admitted is changed.
+
+    Why it is refused: quota was given to the job as it was. With another queue it would run on quota that it gave back;
+    with another priority or more time it would be something that nobody has admitted.
+    Example: another `kueue.x-k8s.io/queue-name` on a Job with `suspend: false`.
+    Fix: suspend the job before the label is changed; where it is never allowed, make a new job.
+    """
+    for before, job in proposal.changed(QueuedJob):
+        if before is not None:
+            for key, message, fix in _changes(proposal, before, job):
+                where = "annotations" if key == ELASTIC else "labels"
+                yield Finding(job.ref, fields.join("metadata", where, key), message, fix=fix, subject=key)
+    for old, pod in proposal.changed(Pod):
+        if old is not None:
+            yield from _of_pod(old, pod)
+
+
+def _changes(proposal: Proposal, before: QueuedJob, job: QueuedJob) -> Iterator[tuple[str, str, str]]:
+    """(label, message, fix) of each change that comes too late."""
+    changed = {
+        key for key in (QUEUE_NAME, PREBUILT, MAX_SECONDS, PRIORITY_CLASS) if _value(before, key) != _value(job, key)
+    }
+    if QUEUE_NAME in changed and job.running:
+        yield QUEUE_NAME, f"the queue of a running job changes from {_shown(before, job, QUEUE_NAME)}", _SUSPEND
+    elif QUEUE_NAME in changed and not _value(job, QUEUE_NAME) and not job.abilities.suspend:
+        message = f"a {job.ref.kind} cannot be suspended, so it cannot leave its queue"
+        yield QUEUE_NAME, message, "name another queue, or delete it and create it anew"
+    elif QUEUE_NAME in changed and not _value(job, QUEUE_NAME) and _has_default(proposal, job):
+        message = "the queue cannot be taken away where a LocalQueue named default takes every job"
+        yield QUEUE_NAME, message, "name another queue, or delete the job"
+    if PREBUILT in changed and job.running:
+        yield PREBUILT, f"the Workload of a running job changes from {_shown(before, job, PREBUILT)}", _SUSPEND
+    if MAX_SECONDS in changed and (before.running or job.running):
+        yield MAX_SECONDS, f"the time of a running job changes from {_shown(before, job, MAX_SECONDS)}", _SUSPEND
+    if PRIORITY_CLASS in changed and not _value(job, PRIORITY_CLASS):
+        yield PRIORITY_CLASS, "a priority class cannot be taken away, only changed", "name another class"
+    elif PRIORITY_CLASS in changed and not _value(before, PRIORITY_CLASS) and job.running:
+        yield PRIORITY_CLASS, "a running job was admitted without a priority class", _SUSPEND
+    slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
+    if slicing and _elastic(before) != _elastic(job):
+        yield ELASTIC, "a job is elastic from its creation on or never", "make a new job"
+
+
+def _of_pod(before: Pod, pod: Pod) -> Iterator[Finding]:
+    group, retriable = fields.join("metadata.labels", POD_GROUP), fields.join("metadata.annotations", RETRIABLE)
+    if before.labels.get(POD_GROUP) != pod.labels.get(POD_GROUP):
+        yield Finding(pod.ref, group, "a pod stays in its group", fix="make a new pod", subject=POD_GROUP)
+    if before.annotations.get(RETRIABLE) == "false" and pod.annotations.get(RETRIABLE) != "false":
+        message = "a group that was told to retry no pod cannot begin to again"
+        yield Finding(pod.ref, retriable, message, fix="make a new group", subject=RETRIABLE)
+
+
+def _value(job: QueuedJob, key: str) -> str:
+    return job.labels.get(key, "")
+
+
+def _shown(before: QueuedJob, job: QueuedJob, key: str) -> str:
+    return f"{_value(before, key) or 'none'} to {_value(job, key) or 'none'}"
+
+
+def _elastic(job: QueuedJob) -> bool:
+    return job.annotations.get(ELASTIC) == "true"
+
+
+def _has_default(proposal: Proposal, job: QueuedJob) -> bool:
+    default = proposal.after.get(local_queue_ref(job.ref.namespace, "default"))
+    return proposal.configuration.kueue.enabled("LocalQueueDefaulting") and isinstance(default, LocalQueue)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from policies.dialects.core import POD, Pod
+from policies.dialects.kueue_jobs import (
+    KINDS,
+    MANAGED,
+    MAX_SECONDS,
+    POD_GROUP,
+    POD_GROUP_SIZE,
+    PREBUILT,
+    QUEUE_NAME,
+    SUSPENDED_BY,
+    QueuedJob,
+)
+from policies.dialects.kueue_workload import ELASTIC
+from policies.dialects.labels import is_domain
+from policies.model import fields
+from policies.model.proposal import Proposal
+from policies.model.rule import Action, Finding, rule
+
+_COUNT = re.compile(r"\+?0{0,20}[1-9][0-9]{0,9}").fullmatch
+_MOST = 2**31 - 1
+
+Fault = tuple[str, str, str, str]
+"""(labels or annotations, key, message, fix)"""
+
+
+@rule("job-label-invalid", source="Kueue: webhooks of every kind of job", kinds=(*KINDS, POD), alone=True)
+def job_label_invalid(proposal: Proposal) -> Iterator[Finding]:
+    """A job says by a label of Kueue what Kueue cannot do for it.
+
+    Why it is refused: the labels are all that a job tells Kueue. A queue that cannot exist, a time that is no number or
+    a group of pods without a size leave the job waiting for ever, or running outside every quota. A Pod that is marked
+    as managed though its job is managed itself is a warning.
+    Example: `kueue.x-k8s.io/queue-name: Team_A`; `max-exec-time-seconds: 1h`; a pod-group-name without its total count.
+    Fix: names in lower case, letters, digits, `-` and `.`; times and counts as whole numbers above 0.
+    """
+    slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
+    for _, job in proposal.changed(QueuedJob):
+        yield from _findings(job, _common(job.labels, job.abilities.prebuilt, job.ref.kind))
+        if slicing and job.annotations.get(ELASTIC) == "true" and not job.abilities.elastic:
+            message = f"a {job.ref.kind} cannot change its size while it runs"
+            yield from _findings(job, iter([("annotations", ELASTIC, message, f"remove {ELASTIC}")]))
+    for _, pod in proposal.changed(Pod):
+        yield from _findings(pod, _common(pod.labels, True, "Pod"))
+        yield from _findings(pod, _grouped(pod))
+        yield from _managed_twice(pod)
+
+
+def _managed_twice(pod: Pod) -> Iterator[Finding]:
+    if pod.labels.get(MANAGED) == "true" and pod.owner and SUSPENDED_BY not in pod.annotations:
+        yield Finding(
+            pod.ref,
+            fields.join("metadata.labels", MANAGED),
+            f"{pod.owner}, which it belongs to, is managed already, so its pods would be counted twice",
+            fix=f"remove {MANAGED} from the pods of a managed job",
+            subject=f"owner {MANAGED}",
+            action=Action.WARN,
+        )
+
+
+def _findings(job: QueuedJob | Pod, faults: Iterator[Fault]) -> Iterator[Finding]:
+    for where, key, message, fix in faults:
+        yield Finding(job.ref, fields.join("metadata", where, key), message, fix=fix, subject=key)
+
+
+def _common(labels: Mapping[str, str], prebuilt: bool, kind: str) -> Iterator[Fault]:
+    name = "write lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
+    for key in (QUEUE_NAME, PREBUILT):
+        value = labels.get(key, "")
+        if value and not is_domain(value):
+            yield "labels", key, f"{value[:80]!r} is no name that an object can have", name
+    if PREBUILT in labels and not prebuilt:
+        yield "labels", PREBUILT, f"a {kind} cannot use a Workload that exists already", f"remove {PREBUILT}"
+    seconds = labels.get(MAX_SECONDS)
+    if seconds is not None and not _is_count(seconds):
+        yield (
+            "labels",
+            MAX_SECONDS,
+            f"{seconds[:40]!r} is no whole number of seconds above 0",
+            'write "3600" for an hour',
+        )
+
+
+def _grouped(pod: Pod) -> Iterator[Fault]:
+    managed, group, size = pod.labels.get(MANAGED), pod.labels.get(POD_GROUP), pod.annotations.get(POD_GROUP_SIZE)
+    if managed not in (None, "true"):
+        yield "labels", MANAGED, f"{managed[:40]!r} says nothing; the only value is true", "write true, or remove it"
+    if group is not None and not is_domain(group):
+        yield (
+            "labels",
+            POD_GROUP,
+            f"{group[:80]!r} is no name of a group",
+            "write lower-case letters, digits, '-' and '.'",
+        )
+    if group is not None and size is None:
+        message = f"group {group[:80]} has no size, so nobody knows when it is complete"
+        yield "annotations", POD_GROUP_SIZE, message, f"write {POD_GROUP_SIZE}"
+    if size is not None and group is None:
+        yield "labels", POD_GROUP, f"a group of {size[:40]} pods has no name", f"write {POD_GROUP}"
+    if size is not None and not _is_count(size):
+        yield "annotations", POD_GROUP_SIZE, f"{size[:40]!r} is no whole number above 0", "write the number of pods"
+
+
+def _is_count(text: str) -> bool:
+    return _COUNT(text) is not None and int(text) <= _MOST

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kubeconfig import PREFIX, path_fault
+from policies.dialects.kueue_checks import PATH, MultiKueueCluster
+from policies.dialects.kueue_kinds import MULTIKUEUE_CLUSTER
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Finding, rule
+
+
+@rule(
+    "kubeconfig-path-unsafe",
+    source="Kueue: gate MultiKueueKubeConfigPathValidation; MultiKueueCluster condition Active, reason BadKubeConfig",
+    kinds=(MULTIKUEUE_CLUSTER,),
+    alone=True,
+)
+def kubeconfig_path_unsafe(proposal: Proposal) -> Iterator[Finding]:
+    """A MultiKueueCluster takes its kubeconfig from a file that is not below /etc/multikueue/kubeconfigs.
+
+    Why it is refused: who may write a MultiKueueCluster could have the manager read any file of its own, such as the
+    token of its service account. Such a cluster is never connected.
+    Example: `kubeConfig: {locationType: Path, location: /var/run/secrets/kubernetes.io/serviceaccount/token}`.
+    Fix: mount the kubeconfig below /etc/multikueue/kubeconfigs and name it there, or keep it in a Secret.
+    """
+    for _, cluster in proposal.changed(MultiKueueCluster):
+        fault = path_fault(cluster.location) if cluster.kind == PATH else None
+        if fault is not None:
+            yield Finding(
+                cluster.ref,
+                cluster.field,
+                f"{fault}; {cluster.ref.name} is never connected",
+                fix=f"mount the kubeconfig below {PREFIX} and name it there, or keep it in a Secret",
+                profiles=STRICT_ONLY,
+            )

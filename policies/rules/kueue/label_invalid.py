@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from policies.dialects.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR, WORKLOAD, ClusterQueue
+from policies.dialects.kueue_flavor import ResourceFlavor
+from policies.dialects.kueue_workload import Workload
+from policies.model.cures import apart
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+from policies.schema.structure import Defect
+
+
+@rule(
+    "label-invalid",
+    source="Kueue: webhooks of ClusterQueue, ResourceFlavor and Workload",
+    kinds=(CLUSTER_QUEUE, RESOURCE_FLAVOR, WORKLOAD),
+    alone=True,
+)
+def label_invalid(proposal: Proposal) -> Iterator[Finding]:
+    """A label, a selector, a taint or a toleration is none that Kubernetes accepts.
+
+    Why it is refused: no namespace and no node can ever carry such a label, so the selector matches nothing, or the
+    pods that it is copied to are refused one by one when they should start.
+    Example: `namespaceSelector` with `{key: team, operator: In}` and no values; `nodeLabels: {"@gpu": yes}`.
+    Fix: write keys as an optional DNS domain and `/`, then up to 63 letters, digits and `-_.`; values likewise
+    without the domain; give In and NotIn values, Exists and DoesNotExist none.
+    """
+    for _, queue in proposal.changed(ClusterQueue):
+        yield from _findings(queue, queue.selector_faults)
+    for _, flavor in proposal.changed(ResourceFlavor):
+        yield from _findings(flavor, flavor.label_faults)
+    templates = proposal.configuration.kueue.enabled("WorkloadValidationForPodSetMetadata")
+    for _, workload in proposal.changed(Workload):
+        for pod_set in workload.pod_sets if templates else ():
+            yield from _findings(workload, pod_set.metadata_faults)
+        for check in workload.checks:
+            yield from _findings(workload, check.faults)
+
+
+def _findings(thing: ClusterQueue | ResourceFlavor | Workload, faults: Iterable[Defect]) -> Iterator[Finding]:
+    for fault in faults:
+        message, fix = apart(fault.message, "write what Kubernetes takes for labels, or remove it")
+        yield Finding(thing.ref, fault.field, message, fix=fix, subject=fault.message)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.model import quota as arithmetic
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+from policies.model.pools import NO_POOL
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
+from policies.rules.kueue._kueue_quota import KINDS, said, written_in_trees
+
+
+@rule(
+    "lending-limit-idle",
+    source="Quotree; Kueue: only queues that list a flavor and resource can borrow it",
+    kinds=KINDS,
+    default=Action.WARN,
+)
+def lending_limit_idle(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A node limits what it lends, but nobody in its tree could borrow it.
+
+    Why it is reported: only a ClusterQueue that lists the flavor and the resource itself, be it with 0, can borrow.
+    With nobody to lend to the limit means nothing; mostly a queue is missing or has the wrong cohort.
+    Example: `lendingLimit: 4` in flavor `a100` where no other queue of the cohort lists `a100`.
+    Fix: remove the limit, or list the flavor and resource, with nominalQuota 0, in the queues that are to borrow.
+    """
+    for written in written_in_trees(proposal):
+        if isinstance(written, NotEvaluated):
+            yield written
+            continue
+        node, pair, flavor, quota = written
+        limit = quota.terms().lending
+        if limit is None or _takers(proposal.after, node.ref, pair):
+            continue
+        yield Finding(
+            node.ref,
+            quota.field("lendingLimit"),
+            f"may lend {said(pair, limit)} of flavor {flavor.name}, but no other queue of its tree lists that",
+            fix=f"remove lendingLimit, or list {quota.name} in flavor {flavor.name} with nominalQuota 0 in the "
+            "queues that are to borrow it",
+            subject=pair,
+            profiles=STRICT_ONLY,
+        )
+
+
+def _takers(forest: Forest, ref: Ref, pair: str) -> int:
+    """How many ClusterQueues of the tree, not in the subtree itself, list the pair."""
+    root = arithmetic.root_of(forest, ref)
+    own = forest.share_of(ref).pools.get(pair, NO_POOL)
+    return arithmetic.below(forest, root, pair).queues - own.queues

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, QuotaNode, ResourceQuota, flavor_resource
+from policies.model.proposal import Proposal
+from policies.model.quantity import Quantity
+from policies.model.rule import Finding, rule
+
+
+@rule(
+    "limit-without-parent",
+    source="Kueue: webhooks of Cohort and ClusterQueue, CEL of ClusterQueue (borrowingLimit)",
+    kinds=(COHORT, CLUSTER_QUEUE),
+    alone=True,
+)
+def limit_without_parent(proposal: Proposal) -> Iterator[Finding]:
+    """A Cohort or ClusterQueue limits borrowing or lending but has no parent to borrow from or lend to.
+
+    Why it is refused: at the root of a tree both limits mean nothing, so whoever set one expects something else: most
+    often the line that names the cohort is missing, and with it all sharing.
+    Example: a ClusterQueue with `borrowingLimit: 4` for cpu and no `cohortName`.
+    Fix: name the parent (ClusterQueue: `cohortName`, in v1beta1 `cohort`; Cohort: `parentName`, in v1alpha1 `parent`),
+    or remove the limit.
+    """
+    for _, node in proposal.changed(QuotaNode):
+        if node.parent is None:
+            for flavor, quota in node.quotas():
+                for key, limit in (("borrowingLimit", quota.borrowing_limit), ("lendingLimit", quota.lending_limit)):
+                    if limit is not None:
+                        yield _finding(node, flavor.name, quota, key, limit)
+
+
+def _finding(node: QuotaNode, flavor: str, quota: ResourceQuota, key: str, limit: Quantity) -> Finding:
+    return Finding(
+        node.ref,
+        quota.field(key),
+        f"{key} {limit.text} of {quota.name} in flavor {flavor} has no effect: {node.parent_field} names no parent",
+        fix=f"name the Cohort above in {node.parent_field}, or remove {key}",
+        subject=flavor_resource(flavor, quota.name),
+        patch=({"op": "remove", "path": quota.pointer(key)},),
+    )

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, ClusterQueue, LocalQueue
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Cause, Finding, NotEvaluated, rule
+
+
+@rule(
+    "local-queue-to-stopped",
+    source="Kueue: LocalQueue condition Active, reason ClusterQueueIsInactive",
+    kinds=(LOCAL_QUEUE,),
+    default=Action.WARN,
+)
+def local_queue_to_stopped(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A LocalQueue is made to a ClusterQueue that is stopped.
+
+    Why it is reported: a stopped ClusterQueue admits nothing, so all work of the namespace waits until somebody starts
+    it again, and the LocalQueue shows only that it is inactive.
+    Example: `spec.clusterQueue: research` where ClusterQueue `research` has `stopPolicy: Hold`.
+    Fix: set the stopPolicy of the ClusterQueue to None, or lead to another one.
+    """
+    for before, local in proposal.changed(LocalQueue):
+        queue = proposal.after.node(local.queue) if local.queue else None
+        if queue is None and proposal.unknown(CLUSTER_QUEUE):
+            yield NotEvaluated("not all objects of ClusterQueue are known")
+            return
+        if before is None and isinstance(queue, ClusterQueue) and queue.stop_policy in ("Hold", "HoldAndDrain"):
+            yield Finding(
+                local.ref,
+                local.queue_field,
+                f"ClusterQueue {queue.name} is stopped by stopPolicy {queue.stop_policy}; nothing is admitted from "
+                "here until that is None",
+                fix=f"set spec.stopPolicy of {queue.name} to None, or lead to another ClusterQueue",
+                subject=queue.name,
+                causes=(Cause(queue.ref, "spec.stopPolicy", f"is {queue.stop_policy}"),),
+                profiles=STRICT_ONLY,
+            )

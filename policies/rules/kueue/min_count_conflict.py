@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import WORKLOAD
+from policies.dialects.kueue_workload import Workload
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+
+
+@rule("min-count-conflict", source="Kueue: webhook of Workload", kinds=(WORKLOAD,), alone=True)
+def min_count_conflict(proposal: Proposal) -> Iterator[Finding]:
+    """More than one pod set of a Workload may be admitted with fewer pods, or one of an elastic job.
+
+    Why it is refused: when quota is short the pods of one set are reduced step by step until they fit; with two such
+    sets it is open which gives way. An elastic job changes its size by itself, so both would work on the same number.
+    Example: `minCount: 2` in the pod sets `driver` and `workers`.
+    Fix: keep minCount in one pod set; remove it from elastic jobs.
+    """
+    slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
+    for _, workload in proposal.changed(Workload):
+        reducible = [pod_set.name for pod_set in workload.pod_sets if pod_set.min_count is not None]
+        if len(reducible) > 1:
+            yield Finding(
+                workload.ref,
+                "spec.podSets",
+                f"{len(reducible)} pod sets have a minCount: {', '.join(reducible)}; at most 1 may have one",
+                fix="keep minCount in the pod set that may start smaller",
+                subject="several",
+                excess=len(reducible),
+            )
+        if reducible and workload.elastic and slicing:
+            yield Finding(
+                workload.ref,
+                "spec.podSets",
+                f"an elastic job has no minCount, and pod set {reducible[0]} has one",
+                fix="remove minCount, or the annotation kueue.x-k8s.io/elastic-job",
+                subject="elastic",
+            )

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import QuotaNode
+from policies.model import quota as arithmetic
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+from policies.model.pools import NO_POOL
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Cause, Finding, NotEvaluated, rule
+from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, held, said, untold
+
+
+@rule("moved-to-another-root", source="Kueue issue 15933", kinds=KINDS, default=Action.WARN)
+def moved_to_another_root(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A ClusterQueue or Cohort leaves its tree and takes along quota that others there could use.
+
+    Why it is reported: all that the node lent is gone for the tree that it leaves, at once, while the work that
+    borrowed it runs on. The message says how much that is, what is left there, and what the node's own workloads hold.
+    Example: ClusterQueue `ml` with 10 cpu goes from cohort `research` to `production`; `research` had 31 cpu.
+    Fix: make sure that the tree can do without, or lower the node's quota first and leave the rest in the tree.
+    """
+    for before, node in proposal.changed(QuotaNode):
+        if before is None or before.parent == node.parent or before.parent is None:
+            continue
+        if not all(arithmetic.countable(forest, node.ref) for forest in (proposal.before, proposal.after)):
+            continue
+        if missing := untold(proposal):
+            yield missing
+            return
+        old, new = (arithmetic.root_of(forest, node.ref) for forest in (proposal.before, proposal.after))
+        if old != new:
+            yield from _findings(proposal, node, old, new)
+
+
+def _findings(proposal: Proposal, node: QuotaNode, old: Ref, new: Ref) -> Iterator[Finding]:
+    for pair, pool in sorted(proposal.before.share_of(node.ref).pools.items()):
+        work = held(proposal.before, node.ref, pair)
+        if not pool.lent and not work:
+            continue
+        left, had = (_subtree(forest, old, pair) for forest in (proposal.after, proposal.before))
+        yield Finding(
+            node.ref,
+            node.parent_field,
+            f"moves from the tree of {old.name} to that of {new.name} and takes {said(pair, pool.lent)} of flavor "
+            f"{flavor_of(pair)} along that others could use: {old.name} has {amount(pair, left)} after, "
+            f"{amount(pair, had)} before; its workloads hold {amount(pair, work)}",
+            fix=f"make sure that {old.name} can do without, or leave part of the quota there",
+            subject=pair,
+            causes=(Cause(old, "spec.resourceGroups", f"has {said(pair, left)} of flavor {flavor_of(pair)} left"),),
+            profiles=STRICT_ONLY,
+        )
+
+
+def _subtree(forest: Forest, root: Ref, pair: str) -> int:
+    return arithmetic.subtree(forest, root, pair) if arithmetic.countable(forest, root) else NO_POOL.lent

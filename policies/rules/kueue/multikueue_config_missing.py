@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
+from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CONFIG, multikueue_config_ref
+from policies.model.nearest import nearest
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
+
+_FIELD = "spec.parameters"
+
+
+@rule(
+    "multikueue-config-missing",
+    source="Kueue: AdmissionCheck condition Active, reason BadConfig",
+    kinds=(ADMISSION_CHECK,),
+    default=Action.WARN,
+)
+def multikueue_config_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """An AdmissionCheck of MultiKueue leads to no MultiKueueConfig.
+
+    Why it is reported: the check is inactive then, and ClusterQueues that ask for it admit nothing. It is a warning,
+    since things may be applied in any order.
+    Example: `parameters: {apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: wokers}`; the config is `workers`.
+    Fix: create the MultiKueueConfig, or name the one that is meant.
+    """
+    for _, check in proposal.changed(AdmissionCheck):
+        if check.controller != MULTIKUEUE:
+            continue
+        if check.parameters is None or check.parameters.group_kind != MULTIKUEUE_CONFIG:
+            fix = "write apiGroup kueue.x-k8s.io, kind MultiKueueConfig and its name under spec.parameters"
+            yield _finding(check, _FIELD, "names no MultiKueueConfig", fix)
+        elif proposal.after.get(check.parameters) is None:
+            if proposal.unknown(MULTIKUEUE_CONFIG):
+                yield NotEvaluated("not all objects of MultiKueueConfig are known")
+                return
+            name = check.parameters.name
+            near = nearest(name, lambda other: proposal.after.get(multikueue_config_ref(other)) is not None)
+            fix = f"write {near} if that was meant" if near else f"create MultiKueueConfig {name}"
+            yield _finding(check, f"{_FIELD}.name", f"names MultiKueueConfig {name}, which does not exist", fix)
+
+
+def _finding(check: AdmissionCheck, field: str, what: str, fix: str) -> Finding:
+    message = f"AdmissionCheck {check.ref.name} {what}; queues that ask for it admit nothing"
+    return Finding(check.ref, field, message, fix=fix, profiles=STRICT_ONLY)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import CLUSTER_QUEUE
+from policies.dialects.kueue_checks import MULTIKUEUE, PROVISIONING
+from policies.dialects.kueue_kinds import ADMISSION_CHECK, admission_check_ref
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Cause, Finding, NotEvaluated, rule
+from policies.rules.kueue._multikueue import concerned, run_by, unseen
+
+
+@rule(
+    "multikueue-with-provisioning",
+    source="Kueue: ClusterQueue condition Active, reason MultiKueueWithProvisioningRequest",
+    kinds=(CLUSTER_QUEUE, ADMISSION_CHECK),
+)
+def multikueue_with_provisioning(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A ClusterQueue sends its workloads to other clusters and asks for new nodes in this one.
+
+    Why it is refused: the nodes would be made where the pods never run. Kueue makes the queue inactive and admits
+    nothing from it. Its webhook sees one object at a time and takes each of them.
+    Example: a check run by `kueue.x-k8s.io/multikueue` beside one run by `kueue.x-k8s.io/provisioning-request`.
+    Fix: remove one of the two; nodes of a worker cluster are asked for by the ClusterQueue that is there.
+    """
+    for queue in concerned(proposal):
+        if missing := unseen(proposal, queue):
+            yield missing
+        away, here = run_by(proposal, queue, MULTIKUEUE), run_by(proposal, queue, PROVISIONING)
+        if away and here:
+            yield Finding(
+                queue.ref,
+                here[0].name_field,
+                f"check {here[0].name} makes nodes in this cluster while check {away[0].name} sends the pods to "
+                f"another: nothing is admitted by ClusterQueue {queue.name}",
+                fix=f"remove {here[0].name} here and ask for nodes in the ClusterQueue of the worker cluster, or "
+                f"remove {away[0].name}",
+                excess=len(here),
+                causes=tuple(
+                    Cause(admission_check_ref(use.name), "spec.controllerName", f"is run by {controller}")
+                    for use, controller in ((away[0], MULTIKUEUE), (here[0], PROVISIONING))
+                ),
+                profiles=STRICT_ONLY,
+            )

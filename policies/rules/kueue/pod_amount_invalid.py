@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import WORKLOAD
+from policies.dialects.kueue_workload import Amount, Workload
+from policies.model.proposal import Proposal
+from policies.model.quantity import Quantity
+from policies.model.rule import Finding, rule
+
+_RESERVED = "pods"
+
+
+@rule("pod-amount-invalid", source="Kueue: webhook of Workload", kinds=(WORKLOAD,), alone=True)
+def pod_amount_invalid(proposal: Proposal) -> Iterator[Finding]:
+    """A container of a Workload requests a negative amount, or the resource `pods`.
+
+    Why it is refused: a negative request would give quota back to the queue that others then spend. The resource
+    `pods` is counted by the queue itself, one for each pod, so nobody may ask for it by name.
+    Example: `requests: {cpu: "-1"}`; `limits: {pods: "1"}`.
+    Fix: write 0 or more, and leave `pods` out of requests and limits.
+    """
+    signed = not proposal.configuration.kueue.enabled("WorkloadValidateResourcesAreNonNegative")
+    for _, workload in proposal.changed(Workload):
+        for pod_set in workload.pod_sets:
+            for amount in pod_set.amounts:
+                if message := _fault(amount, signed):
+                    fix = f"remove {_RESERVED}" if amount.resource == _RESERVED else "write 0 or more"
+                    yield Finding(workload.ref, amount.field, message, fix=fix)
+
+
+def _fault(amount: Amount, signed: bool) -> str:
+    if amount.resource == _RESERVED:
+        return f"{_RESERVED} is counted by the queue, one for each pod, and cannot be asked for by name"
+    if amount.quantity < Quantity.ZERO and not signed:
+        return f"{amount.resource}={amount.quantity.text} is negative; it would give quota instead of taking it"
+    return ""

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import WORKLOAD
+from policies.dialects.kueue_workload import Workload
+from policies.model import fields
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+
+_READY = "Ready"
+
+
+@rule("pod-set-update-invalid", source="Kueue: webhook of Workload", kinds=(WORKLOAD,), alone=True)
+def pod_set_update_invalid(proposal: Proposal) -> Iterator[Finding]:
+    """An admission check changes pods of a set that does not exist, or changes its mind after it was ready.
+
+    Why it is refused: what a check says of the pods is merged into them when the job starts, and all checks are ready
+    then. A name that fits no pod set would be dropped in silence; a later change would reach some of the pods only.
+    Example: podSetUpdates for `worker` where the pod set is called `workers`.
+    Fix: name pod sets of the Workload; to change the updates, set the check to Retry so that the Workload starts anew.
+    """
+    for before, workload in proposal.changed(Workload):
+        names = [pod_set.name for pod_set in workload.pod_sets]
+        for check in workload.checks:
+            for index, name in enumerate(check.updated):
+                if name not in names:
+                    yield Finding(
+                        workload.ref,
+                        fields.join(check.field, index, "name"),
+                        f"check {check.name} updates pod set {name}, and there are {', '.join(names) or 'none'}",
+                        fix="name a pod set of the Workload",
+                        subject=f"{check.name} {name}",
+                    )
+        if before is not None:
+            yield from _changed(before, workload)
+
+
+def _changed(before: Workload, workload: Workload) -> Iterator[Finding]:
+    now = {check.name: check for check in workload.checks}
+    for old in before.checks:
+        new = now.get(old.name)
+        if new is not None and old.state == new.state == _READY and old.content != new.content:
+            yield Finding(
+                workload.ref,
+                new.field,
+                f"check {new.name} is ready, so its podSetUpdates cannot change any more",
+                fix="keep them as they are, or set the check to Retry first",
+                subject=new.name,
+            )

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, QuotaNode, cluster_queue_ref, cohort_ref
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Cause, Finding, NotEvaluated, rule
+
+
+@rule(
+    "queue-named-like-cohort",
+    source="A policy of Quotree; Kueue keeps the two kinds apart by kind alone",
+    kinds=(CLUSTER_QUEUE, COHORT),
+    default=Action.WARN,
+)
+def queue_named_like_cohort(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A ClusterQueue and a Cohort have the same name.
+
+    Why it is reported: Kueue writes the paths of preemption messages and its metrics with bare names, so nobody can
+    tell which of the two is meant; and `cohortName: ml` reads as if it led to ClusterQueue `ml`.
+    Example: Cohort `ml`, and a ClusterQueue `ml` in it.
+    Fix: give the new one of the two another name.
+    """
+    for before, node in proposal.changed(QuotaNode):
+        other = (cohort_ref if node.ref.group_kind == CLUSTER_QUEUE else cluster_queue_ref)(node.ref.name)
+        if before is not None:
+            continue
+        if proposal.after.node(other) is None:
+            if proposal.unknown(other.group_kind):
+                yield NotEvaluated(f"not all objects of {other.kind} are known")
+        else:
+            yield Finding(
+                node.ref,
+                "metadata.name",
+                f"{other} has the same name; messages and metrics of Kueue do not tell the two apart",
+                fix=f"give the new {node.ref.kind} another name",
+                causes=(Cause(other, "metadata.name", f"is called {other.name} too"),),
+                profiles=STRICT_ONLY,
+            )

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import ClusterQueue
+from policies.model import quota as arithmetic
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+from policies.model.pools import NO_TERMS, minus, plus
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
+from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, held, said, untold
+
+
+@rule("quota-below-reserved", source="Kueue issues 13716 and 15933", kinds=KINDS, default=Action.WARN)
+def quota_below_reserved(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """Quota is cut, or moved away, below what workloads hold of it.
+
+    Why it is reported: Kueue evicts nobody for that. What runs goes on, nothing new fits until enough of it has ended,
+    and a queue that holds more than its own becomes a victim of all who may reclaim. It is a warning, since shrinking a
+    full cluster is a thing to do. What is held is read from `status.flavorsReservation` of the ClusterQueues.
+    Example: ClusterQueue `ml` holds 10 cpu, and its nominalQuota goes from 10 to 4 with borrowingLimit 2.
+    Fix: wait until the work has ended, or cut in smaller steps.
+    """
+    edited = any(change.before is not None and change.ref.group_kind in KINDS for change in proposal.changes)
+    if edited and (missing := untold(proposal)):
+        yield missing
+        return
+    worse: set[tuple[Ref, str]] = set()
+    for ref in sorted(proposal.after.upward(proposal.scope)):
+        if not arithmetic.countable(proposal.after, ref):
+            continue
+        for pair in _pairs(proposal, ref):
+            over, most, work = _over(proposal, proposal.after, ref, pair)
+            if over > 0 and over > _over(proposal, proposal.before, ref, pair)[0]:
+                worse.add((ref, pair))
+                yield _finding(proposal, ref, pair, over, most, work)
+    yield from _borrowers(proposal, worse)
+
+
+def _pairs(proposal: Proposal, ref: Ref) -> list[str]:
+    forests = (proposal.before, proposal.after)
+    return sorted({pair for f in forests for pair in (*f.share_of(ref).pools, *f.below(ref).pools)})
+
+
+def _over(proposal: Proposal, forest: Forest, ref: Ref, pair: str) -> tuple[int, int, int]:
+    """By how much more is held than could be, what could be held, and what is.
+
+    A node that may borrow without limit is over where its root is, and there alone.
+    """
+    node, own = forest.node(ref), arithmetic.terms(forest, ref, pair)
+    work, most = _held(proposal, forest, ref, pair), arithmetic.subtree(forest, ref, pair)
+    if node is not None and node.parent is not None:
+        if own.borrowing is None:
+            return 0, most, work
+        most = plus(most, own.borrowing)
+    return max(0, minus(work, most)), most, work
+
+
+def _held(proposal: Proposal, forest: Forest, ref: Ref, pair: str) -> int:
+    """A manifest from a file has no status; then what was held before the change is what is held."""
+    node = forest.node(ref)
+    told = forest if not isinstance(node, ClusterQueue) or node.reserved else proposal.before
+    return held(told, ref, pair)
+
+
+def _finding(proposal: Proposal, ref: Ref, pair: str, over: int, most: int, work: int) -> Finding:
+    at = ref if proposal.after.node(ref) is not None else min(change.ref for change in proposal.changes)
+    short = amount(pair, over)
+    return Finding(
+        at,
+        "spec.resourceGroups",
+        f"{ref} holds {said(pair, work)} of flavor {flavor_of(pair)} for workloads and could hold {amount(pair, most)} "
+        f"after this change: it is over by {short}; what runs goes on, nothing new fits",
+        fix=f"wait until work that holds {short} has ended, or leave {short} more",
+        subject=f"{ref.kind} {ref.name} {pair}",
+        excess=over,
+        profiles=STRICT_ONLY,
+    )
+
+
+def _borrowers(proposal: Proposal, worse: set[tuple[Ref, str]]) -> Iterator[Finding]:
+    """Queues that the tree can still hold, but that now borrow what was their own."""
+    for before, queue in proposal.changed(ClusterQueue):
+        if before is None or queue.parent is None or not arithmetic.countable(proposal.after, queue.ref):
+            continue
+        for pair, terms in before.terms().items():
+            left, work = queue.terms().get(pair, NO_TERMS).nominal, _held(proposal, proposal.after, queue.ref, pair)
+            if left < work <= terms.nominal and (queue.ref, pair) not in worse:
+                yield Finding(
+                    queue.ref,
+                    "spec.resourceGroups",
+                    f"{queue.name} holds {said(pair, work)} of flavor {flavor_of(pair)} for workloads and keeps "
+                    f"{amount(pair, left)} of its own: {amount(pair, work - left)} of it is borrowed after this "
+                    "change, and others may reclaim that",
+                    fix=f"leave nominalQuota at {amount(pair, work)} until the work has ended",
+                    subject=f"{queue.ref.kind} {queue.name} {pair}",
+                    excess=work - left,
+                    profiles=STRICT_ONLY,
+                )

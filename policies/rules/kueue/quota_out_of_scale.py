@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import QuotaNode, ResourceQuota
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+from policies.model.pools import NO_POOL, UNLIMITED
+from policies.model.proposal import Proposal
+from policies.model.quota import terms
+from policies.model.rule import STRICT_ONLY, Action, Cause, Finding, NotEvaluated, rule
+from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, listed, untold
+
+_FACTOR = 1000
+"""Between siblings of one flavor and resource; the step from cores to milli-CPU, and from Mi to Gi or none at all."""
+
+
+@rule("quota-out-of-scale", source="Kueue issue 12207", kinds=KINDS, default=Action.WARN)
+def quota_out_of_scale(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A nominal quota is a thousand times that of a sibling, or a thousandth.
+
+    Why it is reported: siblings that count one resource in different units look alike in the manifests, but one of them
+    can borrow, or lend, without bound. Nobody notices before the cluster is full.
+    Example: `memory` with `nominalQuota: 20096Mi` beside a queue with `nominalQuota: 1`, which is one byte; `cpu: 1000`
+    beside `cpu: 1`, where 1000m was meant.
+    Fix: write the unit. If the quotas are meant that way, leave them: this is a warning.
+    """
+    for before, node in proposal.changed(QuotaNode):
+        if node.parent is None:
+            continue
+        if missing := untold(proposal):
+            yield missing
+            return
+        stood = before.terms() if before is not None and before.parent == node.parent else {}
+        beside = proposal.after.beside(node.ref).pools
+        for pair, _, quota in listed(node):
+            own, others = quota.terms().nominal, beside.get(pair, NO_POOL)
+            if own in (0, UNLIMITED) or (pair in stood and stood[pair].nominal == own):
+                continue
+            if others.smallest and own >= _FACTOR * others.smallest:
+                yield _finding(proposal.after, node, quota, pair, others.smallest)
+            elif others.largest >= _FACTOR * own:
+                yield _finding(proposal.after, node, quota, pair, others.largest)
+
+
+def _finding(forest: Forest, node: QuotaNode, quota: ResourceQuota, pair: str, other: int) -> Finding:
+    own = quota.terms().nominal
+    ratio, word = (own // other, "times") if own > other else (other // own, "th part of")
+    sibling = _sibling(forest, node, pair, other)
+    relation = f"{ratio} {word}" if own > other else f"the {ratio}{word}"
+    wrote = quota.nominal.text if quota.nominal else ""
+    return Finding(
+        node.ref,
+        quota.field("nominalQuota"),
+        f"{quota.name}={wrote} in flavor {flavor_of(pair)} is {relation} what {sibling.name} beside it has, "
+        f"{amount(pair, other)}",
+        fix=_cure(quota, own > other, wrote),
+        subject=pair,
+        causes=(Cause(sibling, "spec.resourceGroups", f"{quota.name}={amount(pair, other)}"),),
+        profiles=STRICT_ONLY,
+    )
+
+
+def _sibling(forest: Forest, node: QuotaNode, pair: str, nominal: int) -> Ref:
+    """The first sibling of this very quota. Costs the siblings: for the message only."""
+    assert node.parent is not None
+    near = (ref for ref, _ in forest.shares(node.parent) if ref != node.ref)
+    return min(ref for ref in near if terms(forest, ref, pair).nominal == nominal)
+
+
+def _cure(quota: ResourceQuota, larger: bool, wrote: str) -> str:
+    if quota.name == "cpu" and larger and wrote.isdecimal():
+        return f"cpu is counted in cores; write {wrote}m if milli-CPU was meant"
+    if quota.name == "memory" and not larger and wrote.isdecimal():
+        return f"memory without a suffix is counted in bytes; write {wrote}Gi or {wrote}Mi if that was meant"
+    return "write both in the same unit; leave it if the two are meant to differ that much"

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue_jobs import QUEUE_NAME, RAY, QueuedJob
+from policies.dialects.kueue_ray import Ray
+from policies.dialects.kueue_shapes import HEAD
+from policies.dialects.kueue_workload import ELASTIC
+from policies.model import fields
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+
+_MOST = 18  # pod sets of a Workload
+_EXAMPLE = "name it by what its pods do, such as workers"
+
+Fault = tuple[str, str, str]
+"""(field, message, fix)"""
+
+
+@rule("ray-cluster-invalid", source="Kueue: webhooks of RayJob, RayCluster and RayService", kinds=RAY, alone=True)
+def ray_cluster_invalid(proposal: Proposal) -> Iterator[Finding]:
+    """A Ray cluster that Kueue is to queue cannot be counted, or would keep its quota.
+
+    Why it is refused: Kueue admits a cluster as a whole, in at most 18 sets of pods, one of them the head. A cluster
+    that grows by itself outgrows what was admitted unless the job is elastic; one that stays after its job holds quota
+    for nobody; a job cannot bring a cluster of its own and run in another one too.
+    Example: a RayJob with a queue-name and without `shutdownAfterJobFinishes: true`; a worker group named `head`.
+    Fix: what the message says; or take the queue-name away, if the quota is not to hold for it.
+    """
+    elastic = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
+    for _, job in proposal.changed(QueuedJob):
+        if job.ray is not None and job.labels.get(QUEUE_NAME):
+            grows = elastic and job.annotations.get(ELASTIC) == "true"
+            for field, message, fix in _faults(job.ray, grows):
+                yield Finding(job.ref, field, message, fix=fix)
+
+
+def _faults(ray: Ray, grows: bool) -> Iterator[Fault]:
+    if ray.selects and ray.described:
+        fix = "remove clusterSelector, or rayClusterSpec to run outside of every quota"
+        yield "spec.clusterSelector", "a job with a cluster of its own cannot run in another one too", fix
+    elif not ray.described and not ray.selects:
+        message = "it neither describes a cluster nor selects one, so there is nothing to admit"
+        yield "spec.rayClusterSpec", message, "describe the cluster"
+    elif ray.described:
+        yield from _of_cluster(ray, grows)
+
+
+def _of_cluster(ray: Ray, grows: bool) -> Iterator[Fault]:
+    if not ray.shuts_down:
+        message = "the cluster would stay when the job is done, and hold its quota"
+        yield "spec.shutdownAfterJobFinishes", message, "write shutdownAfterJobFinishes: true"
+    if ray.autoscaled and not grows:
+        message = "a cluster that grows by itself outgrows what was admitted"
+        fix = f"write enableInTreeAutoscaling: false, or annotate {ELASTIC}: true where Kueue has elastic jobs"
+        yield fields.join(ray.at, "enableInTreeAutoscaling"), message, fix
+    groups = fields.join(ray.at, "workerGroupSpecs")
+    sets = 1 + len(ray.groups)
+    if sets > _MOST:
+        message = (
+            f"the head and {len(ray.groups)} worker groups are {sets} sets of pods, a Workload has {_MOST} at most"
+        )
+        yield groups, message, f"put the workers into {_MOST - 1} groups or fewer"
+    for index, name in enumerate(ray.groups):
+        if name == HEAD:
+            message = f"the name {HEAD} is that of the cluster's head, no worker group can have it"
+            yield fields.join(groups, index, "groupName"), message, _EXAMPLE

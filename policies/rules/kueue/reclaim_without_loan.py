@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue
+from policies.dialects.kueue_state import NEVER
+from policies.model import quota as arithmetic
+from policies.model.forest import Forest
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
+from policies.rules.kueue._kueue_quota import untold
+
+
+@rule(
+    "reclaim-without-loan",
+    source="Quotree; Kueue's reclaimWithinCohort and borrowWithinCohort",
+    kinds=(CLUSTER_QUEUE,),
+    default=Action.WARN,
+)
+def reclaim_without_loan(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A ClusterQueue may take quota back from its cohort, or preempt there to borrow, but there is no such quota.
+
+    Why it is reported: with `reclaimWithinCohort` a queue takes back what others have borrowed of its quota, or of the
+    Cohorts above it. Where none of these lends anything, nobody can have borrowed it. Likewise with
+    `borrowWithinCohort` where nobody lends to the queue. Both settings read like a promise that cannot be kept.
+    Example: `reclaimWithinCohort: Any` in a queue whose flavors all have `lendingLimit: 0`.
+    Fix: raise a lendingLimit, or set the policy to Never.
+    """
+    for before, queue in proposal.changed(ClusterQueue):
+        if queue.parent is None or not any(queue.terms()) or not arithmetic.countable(proposal.after, queue.ref):
+            continue
+        if before is not None and _settings(before) == _settings(queue):
+            continue
+        if missing := untold(proposal):
+            yield missing
+            return
+        yield from _findings(proposal.after, queue)
+
+
+def _settings(queue: ClusterQueue) -> object:
+    return queue.preemption, queue.parent, queue.terms()
+
+
+def _findings(forest: Forest, queue: ClusterQueue) -> Iterator[Finding]:
+    policy = queue.preemption
+    if policy.reclaim_within_cohort != NEVER and not _lends(forest, queue):
+        yield Finding(
+            queue.ref,
+            "spec.preemption.reclaimWithinCohort",
+            f"is {policy.reclaim_within_cohort}, but {queue.name} lends nothing that others could have borrowed: "
+            "there is nothing to take back",
+            fix=f"raise a lendingLimit or a nominalQuota of {queue.name}, or set reclaimWithinCohort to Never",
+            profiles=STRICT_ONLY,
+        )
+    if policy.borrow_within_cohort != NEVER and not _borrows(forest, queue):
+        yield Finding(
+            queue.ref,
+            "spec.preemption.borrowWithinCohort.policy",
+            f"is {policy.borrow_within_cohort}, but {queue.name} can borrow nothing: its borrowingLimit is 0, or "
+            "nobody in its tree lends",
+            fix="raise the borrowingLimit or the lendingLimit of a sibling, or set borrowWithinCohort to Never",
+            profiles=STRICT_ONLY,
+        )
+
+
+def _lends(forest: Forest, queue: ClusterQueue) -> bool:
+    """Whether the queue, or a node above it that has one above it in turn, lends any of what the queue lists."""
+    way = (queue.ref, *forest.ancestors(queue.ref))[:-1]
+    return any(arithmetic.lent(forest, ref, pair) for ref in way for pair in queue.terms())
+
+
+def _borrows(forest: Forest, queue: ClusterQueue) -> bool:
+    return any(
+        terms.borrowing != 0 and arithmetic.on_offer(forest, queue.ref, pair) > 0
+        for pair, terms in queue.terms().items()
+    )

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from policies.dialects.kueue import WORKLOAD
+from policies.dialects.kueue_workload import PodSet, Workload
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+
+
+@rule("reserved-workload-changed", source="Kueue: webhook of Workload", kinds=(WORKLOAD,), alone=True)
+def reserved_workload_changed(proposal: Proposal) -> Iterator[Finding]:
+    """The pod sets or the admission of a Workload change while quota is reserved for it.
+
+    Why it is refused: the quota was reserved for exactly these pods. More of them would run without quota, and another
+    admission would move what is in use from one queue or flavor to another behind the back of both.
+    Example: `count: 10` in a pod set that was admitted with 1.
+    Fix: let the Workload give up its quota first (set `active: false`, or clear status.admission), or make a new one.
+    """
+    for before, workload in proposal.changed(Workload):
+        if before is None:
+            continue
+        if before.reserved:
+            yield from _pod_sets(proposal, before, workload)
+        if before.admission is not None and workload.admission is not None:
+            topology = proposal.configuration.kueue.enabled("TopologyAwareScheduling")
+            parts = [each.fixed if topology else each.content for each in (before.admission, workload.admission)]
+            if parts[0] != parts[1]:
+                message = "what was admitted cannot change; it can only be cleared as a whole"
+                yield Finding(workload.ref, "status.admission", message, fix="clear status.admission, then admit anew")
+
+
+def _pod_sets(proposal: Proposal, before: Workload, workload: Workload) -> Iterator[Finding]:
+    if len(before.pod_sets) != len(workload.pod_sets):
+        yield Finding(
+            workload.ref,
+            "spec.podSets",
+            f"{len(workload.pod_sets)} pod sets, quota is reserved for {len(before.pod_sets)}",
+            fix="keep the pod sets, or let the Workload give up its quota first",
+        )
+        return
+    slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
+    for old, new in zip(before.pod_sets, workload.pod_sets, strict=True):
+        if _compared(new, old if slicing and new.count < old.count else new) != old.content:
+            counts = (
+                f"{new.count} pods, it was {old.count}" if new.count != old.count else "its template or size differs"
+            )
+            yield Finding(
+                workload.ref,
+                new.field,
+                f"pod set {new.name} changes while quota is reserved for it: {counts}",
+                fix="keep the pod set, or let the Workload give up its quota first",
+                subject=new.name,
+            )
+
+
+def _compared(new: PodSet, counted: PodSet) -> Mapping[str, Any]:
+    return {**new.content, "count": counted.count}

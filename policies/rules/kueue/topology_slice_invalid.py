@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue import WORKLOAD
+from policies.dialects.kueue_workload import PodSet, Workload
+from policies.model import fields
+from policies.model.proposal import Proposal
+from policies.model.rule import Action, Finding, rule
+
+
+@rule("topology-slice-invalid", source="Kueue: webhook of Workload", kinds=(WORKLOAD,), alone=True)
+def topology_slice_invalid(proposal: Proposal) -> Iterator[Finding]:
+    """The slices in which a pod set wants its pods have no size, or no topology.
+
+    Why it is refused: a slice is so many pods in one domain of a topology level. One of 0 pods, or of pods without a
+    level, cannot be placed, and the Workload would wait for ever.
+    Example: `podSetSliceSize: 0`; `podSetSliceSize: 4` without podSetSliceRequiredTopology.
+    Fix: write both podSetSliceRequiredTopology and a podSetSliceSize above 0, or neither.
+    """
+    sized = proposal.configuration.kueue.enabled("TASValidateWorkloadSliceSize")
+    for _, workload in proposal.changed(Workload):
+        for pod_set in workload.pod_sets:
+            for field, message, fix in _faults(pod_set) if sized else ():
+                yield Finding(workload.ref, field, message, fix=fix)
+            if pod_set.sub_groups < 0:
+                yield Finding(
+                    workload.ref,
+                    f"{pod_set.slices.field}.subGroupCount",
+                    f"{pod_set.sub_groups} is negative; a later version of Kueue refuses that",
+                    fix="write 0 or more",
+                    action=Action.WARN,
+                )
+
+
+def _faults(pod_set: PodSet) -> Iterator[tuple[str, str, str]]:
+    """(field, message, fix) of each size that cannot be."""
+    slices = pod_set.slices
+    field = f"{slices.field}.podSetSliceSize"
+    if slices.topology and slices.size is None:
+        yield field, f"slices within {slices.topology} need a size", "write how many pods make a slice"
+    elif slices.topology and slices.size is not None and slices.size <= 0:
+        yield field, f"{slices.size} pods make no slice", "write 1 or more"
+    elif slices.size is not None and not slices.topology:
+        message = f"a size of {slices.size} without podSetSliceRequiredTopology says nothing"
+        yield field, message, "write podSetSliceRequiredTopology too, or remove the size"
+    for index, (topology, size) in enumerate(slices.layers):
+        if size <= 0:
+            at = fields.join(slices.field, "podsetSliceRequiredTopologyConstraints", index, "size")
+            yield at, f"{size} pods make no slice within {topology or 'a level'}", "write 1 or more"

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.kueue_checks import MultiKueueConfig
+from policies.dialects.kueue_kinds import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, multikueue_cluster_ref
+from policies.model import fields
+from policies.model.nearest import nearest
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
+
+
+@rule(
+    "worker-cluster-missing",
+    source="Kueue: AdmissionCheck condition Active, reasons NoUsableClusters and SomeActiveClusters",
+    kinds=(MULTIKUEUE_CONFIG,),
+    default=Action.WARN,
+)
+def worker_cluster_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A MultiKueueConfig names a MultiKueueCluster that does not exist.
+
+    Why it is reported: no work goes there, and where all are missing the check is inactive. It is a warning, since
+    things may be applied in any order.
+    Example: `clusters: [europe, amreica]` where the MultiKueueCluster is called `america`.
+    Fix: create the MultiKueueCluster, or correct the name.
+    """
+
+    def exists(name: str) -> bool:
+        return proposal.after.get(multikueue_cluster_ref(name)) is not None
+
+    for _, config in proposal.changed(MultiKueueConfig):
+        for index, name in enumerate(config.clusters):
+            if not name or exists(name):
+                continue
+            if proposal.unknown(MULTIKUEUE_CLUSTER):
+                yield NotEvaluated("not all objects of MultiKueueCluster are known")
+                return
+            near = nearest(name, exists)
+            yield Finding(
+                config.ref,
+                fields.join("spec.clusters", index),
+                f"MultiKueueCluster {name} does not exist; no work of {config.ref.name} goes there until it does",
+                fix=f"write {near} if that was meant" if near else f"create MultiKueueCluster {name}",
+                subject=name,
+                profiles=STRICT_ONLY,
+            )

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
+
+from policies.dialects.kueue import (
+    CLUSTER_QUEUE,
+    LOCAL_QUEUE,
+    WORKLOAD,
+    ClusterQueue,
+    LocalQueue,
+    flavor_resource,
+    local_queue_ref,
+)
+from policies.dialects.kueue_jobs import BATCH_JOB, KINDS, MIN_PARALLELISM, PREBUILT, QUEUE_NAME, QueuedJob
+from policies.dialects.kueue_templates import JobPods
+from policies.dialects.kueue_workload import PodSet, Workload
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+from policies.model.pools import plus, written
+from policies.model.proposal import Proposal
+from policies.model.quota import Potential, countable, potential
+from policies.model.requests import fewest_pods, pod_set_requests, template_requests, total
+from policies.model.rule import STRICT_ONLY, Action, Cause, Finding, NotEvaluated, rule
+from policies.rules.kueue._kueue_quota import untold
+
+
+@rule(
+    "workload-never-fits",
+    source="Kueue: Workload condition QuotaReserved, reason ExceedsMaxQuota",
+    kinds=(WORKLOAD, *KINDS),
+    default=Action.WARN,
+)
+def workload_never_fits(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A Workload or a job asks for more than its ClusterQueue could ever give, with the whole tree idle.
+
+    Why it is reported: Kueue takes it and lets it wait for ever; the queue, the borrowing limit or the root that is too
+    small is named nowhere. Pods that cannot get a flavor together, and all pod sets in sum, are compared with what the
+    queue could hold at best; of a Deployment one pod, since its pods are admitted one by one. LimitRanges,
+    transformations and excluded resources are not looked at.
+    Example: 4 pods of 8 cpu each where the ClusterQueue has 10 and may borrow 10.
+    Fix: ask for less, submit to another queue, or raise the limit that the message names.
+    """
+    for submitted in _submissions(proposal):
+        if missing := untold(proposal):
+            yield missing
+            return
+        local = proposal.after.get(submitted.local)
+        queue = proposal.after.node(local.queue) if isinstance(local, LocalQueue) and local.queue else None
+        if not isinstance(queue, ClusterQueue):
+            unknown = proposal.unknown(LOCAL_QUEUE, CLUSTER_QUEUE)
+            if unknown:
+                yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
+        elif queue.groups and countable(proposal.after, queue.ref):
+            yield from _Fit(proposal.after, submitted, queue).findings()
+
+
+class _Asking(NamedTuple):
+    """What pods of one template need together, as quota counts it; `field` is their path."""
+
+    name: str
+    field: str
+    requests: Mapping[str, int]
+
+
+class _Submission(NamedTuple):
+    """What is handed to a LocalQueue. `whole` is the path under which all pods are."""
+
+    ref: Ref
+    local: Ref
+    asking: tuple[_Asking, ...]
+    whole: str
+
+
+def _submissions(proposal: Proposal) -> Iterator[_Submission]:
+    """The Workloads that wait for quota and the jobs that will have one, where they ask for something new."""
+    for before, workload in proposal.changed(Workload):
+        if workload.queue is None or workload.reserved:
+            continue
+        if before is None or (before.pod_sets, before.queue) != (workload.pod_sets, workload.queue):
+            asking = (_of_pod_set(workload, pod_set) for pod_set in workload.pod_sets)
+            yield _Submission(workload.ref, workload.queue, tuple(asking), "spec.podSets")
+    for old, job in proposal.changed(QueuedJob):
+        name = job.labels.get(QUEUE_NAME)
+        if not name or job.owner or job.labels.get(PREBUILT):
+            continue
+        if old is None or (old.pod_sets, old.labels.get(QUEUE_NAME)) != (job.pod_sets, name):
+            asking = (_of_pods(job, pods) for pods in job.pod_sets)
+            yield _Submission(job.ref, local_queue_ref(job.ref.namespace, name), tuple(asking), "spec")
+
+
+def _of_pod_set(workload: Workload, pod_set: PodSet) -> _Asking:
+    pods = fewest_pods(workload, pod_set)
+    return _asking(pod_set.name, pod_set.field, pod_set_requests(pod_set, pods), pods)
+
+
+def _of_pods(job: QueuedJob, pods: JobPods) -> _Asking:
+    """A batch Job may start with fewer pods where it says so."""
+    least = job.annotations.get(MIN_PARALLELISM, "") if job.ref.group_kind == BATCH_JOB else ""
+    fewer = int(least[:9]) if least.isdecimal() and least.isascii() else pods.count
+    count = min(pods.count, fewer)
+    return _asking(pods.name, pods.at, template_requests(pods.template, count), count)
+
+
+def _asking(name: str, field: str, requests: Mapping[str, int], pods: int) -> _Asking:
+    amounts = {**requests, "pods": pods}  # a queue that covers pods counts them
+    return _Asking(name, field, {resource: amount for resource, amount in amounts.items() if amount})
+
+
+class _Short(NamedTuple):
+    """What a flavor cannot give, and how much of it could be had at best."""
+
+    flavor: str
+    resource: str
+    asked: int
+    reach: Potential
+
+    def __str__(self) -> str:
+        most = written(self.resource, self.reach.amount)
+        return f"flavor {self.flavor} gives {most} at most, by {self.reach.limit} of {self.reach.node}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    forest: Forest
+    submitted: _Submission
+    queue: ClusterQueue
+
+    def findings(self) -> Iterator[Finding]:
+        alone = [finding for asking in self.submitted.asking for finding in self._of(asking)]
+        yield from alone or self._in_sum()
+
+    def _of(self, asking: _Asking) -> Iterator[Finding]:
+        """One pod set by itself: its resources of one group need one flavor that can give all of them."""
+        requests = asking.requests
+        for group in self.queue.groups:
+            asked = {resource: requests[resource] for resource in group.covered_resources if resource in requests}
+            short = [self._short(flavor.name, asked) for flavor in group.flavors]
+            lacking = [entry for entry in short if entry is not None]
+            if lacking and len(lacking) == len(short):
+                yield self._finding(f"pod set {asking.name}", asking.field, lacking)
+
+    def _short(self, flavor: str, asked: Mapping[str, int]) -> _Short | None:
+        """The first resource of which the flavor could never give enough."""
+        shorts = (_Short(flavor, name, amount, self._most(flavor, name)) for name, amount in asked.items())
+        return next((short for short in shorts if short.asked > short.reach.amount), None)
+
+    def _most(self, flavor: str, resource: str) -> Potential:
+        return potential(self.forest, self.queue.ref, flavor_resource(flavor, resource))
+
+    def _in_sum(self) -> Iterator[Finding]:
+        """All pod sets together, which may use all flavors of a resource."""
+        requests = total(asking.requests for asking in self.submitted.asking)
+        for group in self.queue.groups:
+            for resource in (name for name in group.covered_resources if name in requests):
+                asked = requests[resource]
+                most = [
+                    _Short(flavor.name, resource, asked, self._most(flavor.name, resource)) for flavor in group.flavors
+                ]
+                if most and asked > reduce(plus, (short.reach.amount for short in most)):
+                    yield self._finding("the pod sets together", self.submitted.whole, most)
+
+    def _finding(self, who: str, field: str, short: list[_Short]) -> Finding:
+        asks = ", ".join(
+            f"{name}={written(name, asked)}" for name, asked in {s.resource: s.asked for s in short}.items()
+        )
+        first = max(short, key=lambda entry: (entry.resource == short[0].resource, entry.reach.amount))
+        room = written(first.resource, first.reach.amount)
+        return Finding(
+            self.submitted.ref,
+            field,
+            f"can never be admitted by ClusterQueue {self.queue.name}: {who} ask{'s' * who.startswith('pod set ')} for "
+            f"{asks}, {', '.join(map(str, short))}",
+            fix=f"ask for {first.resource}={room} or less, submit to another queue, or raise {first.reach.limit} of "
+            f"{first.reach.node}",
+            subject=" ".join(sorted({entry.resource for entry in short})),
+            excess=min(entry.asked - entry.reach.amount for entry in short),
+            causes=tuple(Cause(entry.reach.node, "spec.resourceGroups", str(entry)) for entry in short),
+            profiles=STRICT_ONLY,
+        )

@@ -1,0 +1,122 @@
+"""The check that two rules share: what the children of a queue are promised against what the queue itself holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from heapq import nsmallest
+from typing import Literal
+
+from policies.dialects.volcano import ROOT, Queue, reshaped
+from policies.model import fields
+from policies.model.objects import Ref, Share
+from policies.model.proposal import Proposal
+from policies.model.quantity import Quantity
+from policies.model.rule import BOTH, COMPAT_ONLY, STRICT_ONLY, Cause, Finding, Profile
+from policies.rules.volcano._volcano_resources import counted
+
+_NAMED = 10  # children that a finding lists, the largest first
+_NEVER_SCALAR = ("cpu", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """One of the two amounts that are handed down a tree of Volcano queues."""
+
+    amount: Literal["guarantee", "deserved"]
+    field: str
+    verb: str
+
+    def of(self, queue: Queue) -> Mapping[str, Quantity]:
+        return queue.guarantee if self.amount == "guarantee" else queue.deserved
+
+    def total(self, share: Share) -> Mapping[str, int]:
+        return share.kept if self.amount == "guarantee" else share.nominal
+
+
+GUARANTEE = Promise("guarantee", "spec.guarantee.resource", "are guaranteed")
+DESERVED = Promise("deserved", "spec.deserved", "deserve")
+
+
+def exceeded(proposal: Proposal, promise: Promise) -> Iterator[Finding]:
+    """A finding for each touched queue and resource where the children's sum is above the queue's own amount.
+
+    An amount that the queue does not set counts as zero. Top queues are not compared with root, whose amounts Volcano
+    derives from theirs. The sums are kept by the forest: siblings are only looked at for the message.
+    """
+    asked = _asked_upstream(proposal)
+    for queue in proposal.touched(Queue):
+        if queue.ref == ROOT:
+            continue
+        own = promise.of(queue)
+        for resource, total in sorted(promise.total(proposal.after.below(queue.ref)).items()):
+            held = own.get(resource)
+            upstream = queue.ref in asked and counted(resource)
+            if total > (held.nano if held else 0):
+                yield _finding(proposal, promise, queue, resource, total, BOTH if upstream else STRICT_ONLY)
+            elif held is None and resource not in _NEVER_SCALAR and upstream:
+                # Volcano refuses a zero that its parent does not name; a zero promises nothing, so strict lets it pass.
+                yield _finding(proposal, promise, queue, resource, total, COMPAT_ONLY)
+
+
+def _asked_upstream(proposal: Proposal) -> set[Ref]:
+    """The queues that Volcano's webhook sums up: a changed one, and the parent that it has now."""
+    asked: set[Ref] = set()
+    for before, queue in proposal.changed(Queue):
+        if queue.ref != ROOT and reshaped(before, queue):
+            asked.add(queue.ref)
+            if queue.parent is not None:
+                asked.add(queue.parent)
+    return asked
+
+
+def _finding(
+    proposal: Proposal, promise: Promise, queue: Queue, resource: str, total: int, profiles: frozenset[Profile]
+) -> Finding:
+    count, largest = _largest(proposal, promise, queue, resource)
+    own = promise.of(queue).get(resource)
+    held = own or Quantity.ZERO
+    wanted = Quantity.of_nano(total, like=(own or largest[0][1]).format)
+    holds = held.text if own else f"none ({promise.field} does not name {resource}, which counts as 0)"
+    listed = ", ".join(f"{child.name} {amount.text}" for child, amount in largest)
+    more = f" and {count - len(largest)} more" if count > len(largest) else ""
+    return Finding(
+        queue.ref,
+        fields.join(promise.field, resource),
+        f"its children {promise.verb} {resource}={wanted.text} ({listed}{more}), {queue.name} holds {holds}",
+        fix=_fix(proposal, promise, queue, resource, wanted, held),
+        subject=resource,
+        excess=total - held.nano,
+        causes=tuple(
+            Cause(child.ref, fields.join(promise.field, resource), f"{resource}={amount.text}")
+            for child, amount in largest
+        ),
+        profiles=profiles,
+    )
+
+
+def _largest(
+    proposal: Proposal, promise: Promise, queue: Queue, resource: str
+) -> tuple[int, list[tuple[Queue, Quantity]]]:
+    """How many children are promised any, and those that are promised the most; one pass over the siblings."""
+    shares = ((child, promise.total(share).get(resource)) for child, share in proposal.after.shares(queue.ref))
+    promised = [(-amount, child) for child, amount in shares if amount is not None]
+    children = [proposal.after.node(child) for _, child in nsmallest(_NAMED, promised)]
+    return len(promised), [(child, promise.of(child)[resource]) for child in children if isinstance(child, Queue)]
+
+
+def _fix(proposal: Proposal, promise: Promise, queue: Queue, resource: str, wanted: Quantity, held: Quantity) -> str:
+    """What to do, with the headroom that is left for the one child that was changed."""
+    surplus = wanted - held
+    changed = [
+        child for _, child in proposal.changed(Queue) if child.parent == queue.ref and resource in promise.of(child)
+    ]
+    if len(changed) == 1:
+        (child,) = changed
+        room = promise.of(child)[resource] - surplus
+        if room >= Quantity.ZERO:
+            left = f"lower {child.name} to {room.text} or less, which is what is left"
+            return f"{left}, or raise {queue.name} to {wanted.text}"
+    if not changed:
+        return f"keep {queue.name} at {wanted.text} or more, or lower its children by {surplus.text} in all first"
+    return f"lower the children by {surplus.text} in all, or raise {queue.name} to {wanted.text}"

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from policies.dialects.core import POD
+from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Queue, moved
+from policies.model.forest import Forest
+from policies.model.objects import Attached, Ref
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Cause, Finding, rule
+
+_FAR = 200  # levels that are looked up; a tree of that depth is refused for it
+
+
+@rule(
+    "ancestor-closed",
+    source="Volcano section 6: close cascade",
+    kinds=(QUEUE, JOB, POD_GROUP, POD),
+    default=Action.WARN,
+)
+def ancestor_closed(proposal: Proposal) -> Iterator[Finding]:
+    """A Volcano queue is put, or work is submitted, below a queue that is closed.
+
+    Why it is told: Volcano closes every queue below a closed one as soon as it looks at it, so the work will wait
+    without a word. Nothing is wrong for good, so this is a warning.
+    Example: `eng` is Closed, and a queue with `parent: eng` is created, which is Open for a moment.
+    Fix: open the queue above first (`vcctl queue operate --action open`), or choose another place.
+    """
+    for before, queue in proposal.changed(Queue):
+        if moved(before, queue) and queue.is_open and (closed := _closed(proposal.after, queue.ref)) is not None:
+            yield _finding(queue.ref, queue.parent_field, closed, "Volcano will close it too")
+    for before_work, work in proposal.changed(Attached):
+        leaf = proposal.after.node(work.queue) if work.queue else None
+        if not isinstance(leaf, Queue) or not leaf.is_open:
+            continue
+        if before_work is not None and before_work.queue == work.queue:
+            continue
+        if (closed := _closed(proposal.after, leaf.ref)) is not None:
+            yield _finding(work.ref, work.queue_field, closed, f"Volcano will close {leaf.name} too")
+
+
+def _closed(forest: Forest, ref: Ref) -> Queue | None:
+    """The nearest ancestor that takes no work."""
+    for above in islice(forest.ancestors(ref), _FAR):
+        queue = forest.node(above)
+        if isinstance(queue, Queue) and not queue.is_open:
+            return queue
+    return None
+
+
+def _finding(ref: Ref, field: str, closed: Queue, outcome: str) -> Finding:
+    return Finding(
+        ref,
+        field,
+        f"queue {closed.name} above it is {closed.state}; {outcome}",
+        fix=f"open queue {closed.name} first, or choose another place",
+        subject=closed.name,
+        causes=(Cause(closed.ref, "status.state", f"is {closed.state}"),),
+        profiles=STRICT_ONLY,
+    )

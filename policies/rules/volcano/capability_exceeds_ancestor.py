@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from policies.dialects.volcano import QUEUE, ROOT, Queue, nearest_capability, reshaped
+from policies.model import fields
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+from policies.model.proposal import Proposal
+from policies.model.quantity import Quantity
+from policies.model.rule import BOTH, STRICT_ONLY, Action, Cause, Finding, Profile, rule
+from policies.rules.volcano._volcano_resources import counted
+
+
+@rule("capability-exceeds-ancestor", source="Volcano Q12, Q15 and gap C3", kinds=(QUEUE,))
+def capability_exceeds_ancestor(proposal: Proposal) -> Iterator[Finding]:
+    """A queue, or one below it, has a higher capability than the nearest queue above that limits the resource.
+
+    Why it is refused: the higher limit can never be reached, and whoever set it does not know. Capabilities of siblings
+    may add up to more than the parent's; only each alone is compared. A capability of 0 counts as none, and root is
+    never looked at. The whole moved subtree is judged, not the moved queue alone.
+    Example: `eng` has capability cpu 20, and `ml`, anywhere below it, gets cpu 21.
+    Fix: lower the capability below, or raise the one above first.
+    """
+    for before, queue in proposal.changed(Queue):
+        if queue.ref == ROOT:
+            continue
+        asked = reshaped(before, queue)
+        own = dict(queue.limits())
+        yield from _against_below(proposal.after, queue, own, asked)
+        for resource, highest in sorted(proposal.after.share_of(queue.ref).limit.items()):
+            above = nearest_capability(proposal.after, queue, resource)
+            if above is None or highest <= above[1].nano:
+                continue
+            if resource in own:
+                yield _finding(queue, resource, queue, own[resource], above, _profiles(asked, resource))
+            elif (holder := _holder(proposal.after, queue.ref, resource, highest)) is not None:
+                finding = _finding(queue, resource, holder, holder.capability[resource], above, STRICT_ONLY)
+                yield replace(finding, action=Action.WARN) if _lifted(before, queue, resource) else finding
+
+
+def _profiles(asked: bool, resource: str) -> frozenset[Profile]:
+    """Volcano refuses it too where it looks at the amounts of this queue, and knows the resource."""
+    return BOTH if asked and counted(resource) else STRICT_ONLY
+
+
+def _lifted(before: Queue | None, queue: Queue, resource: str) -> bool:
+    """The queue has only given up its own limit. In a sound tree that breaks nothing, and in a broken one it may not
+    be refused: what exceeds the queue above exceeded it before."""
+    return before is not None and before.parent == queue.parent and resource in dict(before.limits())
+
+
+def _against_below(forest: Forest, queue: Queue, own: dict[str, Quantity], asked: bool) -> Iterator[Finding]:
+    below = forest.below(queue.ref).limit
+    for resource, limit in sorted(own.items()):
+        highest = below.get(resource, 0)
+        if highest > limit.nano and (holder := _holder(forest, queue.ref, resource, highest)) is not None:
+            wanted = holder.capability[resource]
+            yield Finding(
+                queue.ref,
+                fields.join("spec.capability", resource),
+                f"its capability {resource}={limit.text} is below that of {holder.name} under it, {wanted.text}",
+                fix=f"lower {holder.name} to {limit.text} first, or keep {queue.name} at {wanted.text} or more",
+                subject=resource + " below",
+                excess=highest - limit.nano,
+                causes=(Cause(holder.ref, fields.join("spec.capability", resource), f"{resource}={wanted.text}"),),
+                profiles=_profiles(asked, resource),
+            )
+
+
+def _finding(
+    queue: Queue,
+    resource: str,
+    holder: Queue,
+    wanted: Quantity,
+    above: tuple[Queue, Quantity],
+    profiles: frozenset[Profile],
+) -> Finding:
+    ancestor, limit = above
+    who = "its capability" if holder is queue else f"the capability of {holder.name} below it,"
+    return Finding(
+        queue.ref,
+        fields.join("spec.capability", resource) if holder is queue else "spec.parent",
+        f"{who} {resource}={wanted.text} is above that of {ancestor.name}, {limit.text}",
+        fix=f"lower {holder.name} to {limit.text} or less, or raise {ancestor.name} first",
+        subject=resource,
+        excess=(wanted - limit).nano,
+        causes=tuple(
+            Cause(cause.ref, fields.join("spec.capability", resource), f"{resource}={amount.text}")
+            for cause, amount in ((holder, wanted), (ancestor, limit))
+            if cause is not queue
+        ),
+        profiles=profiles,
+    )
+
+
+def _holder(forest: Forest, ref: Ref, resource: str, highest: int) -> Queue | None:
+    """The queue below that has this capability, the first by name; for the message only."""
+    here = ref
+    while children := [ref for ref, share in forest.shares(here) if share.limit.get(resource) == highest]:
+        here = min(children)
+        queue = forest.node(here)
+        if isinstance(queue, Queue) and resource in dict(queue.limits()):
+            return queue
+    return None

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.volcano import QUEUE
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+from policies.rules.volcano._children_sums import DESERVED, exceeded
+
+
+@rule(
+    "children-deserved-exceed-parent",
+    source="Volcano hierarchical queue: webhook checks; Q14 and Q16",
+    kinds=(QUEUE,),
+)
+def children_deserved_exceed_parent(proposal: Proposal) -> Iterator[Finding]:
+    """The children of a queue deserve more than the queue itself.
+
+    Why it is refused: what the children deserve they win back by reclaim, and together they would win back more than
+    their parent may. A resource that the parent's `deserved` does not name counts as 0 there.
+    Example: `eng` deserves cpu 10; its children deserve cpu 6 and cpu 5.
+    Fix: lower a child's `deserved`, or raise the parent's first.
+    """
+    yield from exceeded(proposal, DESERVED)

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.volcano import QUEUE
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+from policies.rules.volcano._children_sums import GUARANTEE, exceeded
+
+
+@rule(
+    "children-guarantee-exceeds-parent",
+    source="Volcano hierarchical queue: webhook checks; Q13 and Q16",
+    kinds=(QUEUE,),
+)
+def children_guarantee_exceeds_parent(proposal: Proposal) -> Iterator[Finding]:
+    """The children of a queue are guaranteed more than the queue itself.
+
+    Why it is refused: a guarantee that the parent does not hold cannot be kept. A resource that the parent's guarantee
+    does not name counts as 0 there, so then no child may be guaranteed any.
+    Example: `eng` guarantees cpu 6; its children guarantee cpu 4 and cpu 3.
+    Fix: lower a child's guarantee, or raise the parent's first.
+    """
+    yield from exceeded(proposal, GUARANTEE)

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.volcano import QUEUE, Queue, moved, queue_ref
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Finding, rule
+
+_DEFAULT = queue_ref("default")
+
+
+@rule("default-queue-as-parent", source="Volcano section 4; J1", kinds=(QUEUE,), default=Action.WARN)
+def default_queue_as_parent(proposal: Proposal) -> Iterator[Finding]:
+    """The queue `default` gets its first child, and so takes no work any more.
+
+    Why it is told: work that names no queue goes to `default`, and only leaves take work. From then on everybody who
+    names no queue is refused, whoever they are.
+    Example: a queue with `parent: default` is created.
+    Fix: create the queue beside `default`, or make sure that all work names a queue.
+    """
+    if proposal.before.has_children(_DEFAULT):
+        return
+    for before, queue in proposal.changed(Queue):
+        if queue.parent == _DEFAULT and moved(before, queue):
+            yield Finding(
+                queue.ref,
+                queue.parent_field,
+                "default becomes a parent and takes no work any more; work that names no queue will be refused",
+                fix="choose another parent, or make sure that all work names a queue",
+                subject="default",
+                profiles=STRICT_ONLY,
+            )

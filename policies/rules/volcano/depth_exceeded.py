@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from policies.dialects.volcano import QUEUE, ROOT, Queue, moved
+from policies.model.proposal import Proposal
+from policies.model.rule import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, rule
+
+_BEYOND = 100  # levels beyond the limit that are counted; a chain of thousands is told as one of about a hundred
+
+
+@rule("depth-exceeded", source="Volcano Q8 and gap C2: --max-queue-depth", kinds=(QUEUE,))
+def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
+    """A Volcano queue, or one below it, would lie deeper than allowed.
+
+    Why it is refused: each level costs every scheduling session, and Volcano sets a limit (`--max-queue-depth`, 5; a
+    child of root has depth 1). Volcano itself counts the moved queue alone; here everything below it is counted too.
+    Example: with a limit of 5, a queue with two levels below it is moved to depth 4.
+    Fix: hang the subtree higher, or flatten it; `volcano.maxQueueDepth` in the configuration follows Volcano's flag.
+    """
+    most = proposal.configuration.volcano.max_queue_depth
+    for before, queue in proposal.changed(Queue):
+        if queue.ref == ROOT or proposal.after.on_cycle(queue.ref):
+            continue
+        above = list(islice(proposal.after.ancestors(queue.ref), most + _BEYOND))
+        depth = sum(ref != ROOT for ref in above) + 1
+        deepest = depth + proposal.after.below(queue.ref).height
+        endless = any(proposal.after.on_cycle(ref) for ref in above)
+        if deepest > most:
+            where = f"lies at depth {depth}" + (f", the deepest queue below it at {deepest}" if deepest > depth else "")
+            yield Finding(
+                queue.ref,
+                "spec.parent",
+                f"{where}; the limit is {most}",
+                fix=_fix(depth, deepest - most),
+                excess=deepest,
+                profiles=BOTH if depth > most and moved(before, queue) else STRICT_ONLY,
+            )
+        elif endless and moved(before, queue):
+            message, fix = "the way up does not end", "name a parent whose own parents lead to root"
+            yield Finding(queue.ref, "spec.parent", message, fix=fix, profiles=COMPAT_ONLY)
+
+
+def _fix(depth: int, surplus: int) -> str:
+    """Depth 1 is as high as a queue can hang, so from there on up only a flatter subtree helps."""
+    levels = "1 level" if surplus == 1 else f"{surplus} levels"
+    cure = f"hang it at least {levels} higher" if surplus < depth else f"take {levels} out of what is below it"
+    return f"{cure}, or raise volcano.maxQueueDepth"

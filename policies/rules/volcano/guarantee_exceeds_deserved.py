@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.volcano import QUEUE, ROOT, Queue
+from policies.model import fields
+from policies.model.forest import Forest
+from policies.model.proposal import Proposal
+from policies.model.quantity import Quantity
+from policies.model.rule import BOTH, COMPAT_ONLY, Finding, rule
+
+
+@rule("guarantee-exceeds-deserved", source="Volcano Q3", kinds=(QUEUE,), alone=True)
+def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
+    """A queue is guaranteed more of a resource than it deserves.
+
+    Why it is refused: what is guaranteed is part of what is deserved. A resource that `deserved` does not name is
+    deserved to the amount of 0.
+    Example: `guarantee.resource: {cpu: 2}` with `deserved: {cpu: 1}`, or with no `deserved` at all.
+    Fix: raise `deserved` to the guarantee, or lower the guarantee.
+    """
+    for _, queue in proposal.changed(Queue):
+        for resource, guarantee in sorted(queue.guarantee.items()):
+            deserved = queue.deserved.get(resource)
+            if deserved is not None and deserved >= guarantee:
+                continue
+            held = (
+                f"deserves only {deserved.text}"
+                if deserved is not None
+                else "deserves none: spec.deserved does not name it"
+            )
+            field = fields.join("spec.deserved", resource)
+            yield Finding(
+                queue.ref,
+                field,
+                f"is guaranteed {resource}={guarantee.text} but {held}",
+                fix=f"set {field} to {guarantee.text} or more, or lower the guarantee",
+                subject=resource,
+                excess=(guarantee - (deserved or Quantity.ZERO)).nano,
+                patch=_patch(proposal.after, queue, resource, guarantee),
+                profiles=BOTH if guarantee.nano else COMPAT_ONLY,
+            )
+
+
+def _patch(forest: Forest, queue: Queue, resource: str, guarantee: Quantity) -> tuple[dict[str, object], ...]:
+    """Of this resource alone, so that the patches of several findings go together; where there is no `deserved` to add
+    it to, the whole of it. None where part of `deserved` cannot be read and would be lost, and none where another rule
+    would refuse the raised amount."""
+    if queue.deserved:
+        if not _has_room(forest, queue, resource, guarantee):
+            return ()
+        return ({"op": "add", "path": fields.pointer("spec", "deserved", resource), "value": guarantee.text},)
+    if any(defect.field.startswith("spec.deserved") for defect in queue.defects):
+        return ()
+    if not all(_has_room(forest, queue, name, amount) for name, amount in queue.guarantee.items()):
+        return ()
+    whole = {name: amount.text for name, amount in queue.guarantee.items()}
+    return ({"op": "add", "path": "/spec/deserved", "value": whole},)
+
+
+def _has_room(forest: Forest, queue: Queue, resource: str, amount: Quantity) -> bool:
+    """Whether the queue may deserve this much: within its capability, and beside its siblings within the parent."""
+    if amount > queue.capability.get(resource, amount):
+        return False
+    parent = forest.node(queue.parent) if queue.parent and queue.parent != ROOT else None
+    if not isinstance(parent, Queue):
+        return True
+    raised = amount - queue.deserved.get(resource, Quantity.ZERO)
+    total = forest.below(parent.ref).nominal.get(resource, 0) + raised.nano
+    return total <= parent.deserved.get(resource, Quantity.ZERO).nano

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+
+from policies.dialects.volcano import HIERARCHY, HIERARCHY_WEIGHTS, QUEUE, Queue
+from policies.model import fields
+from policies.model.proposal import Proposal
+from policies.model.rule import BOTH, STRICT_ONLY, Finding, Profile, rule
+
+_PATH = fields.join("metadata.annotations", HIERARCHY)
+_WEIGHTS = fields.join("metadata.annotations", HIERARCHY_WEIGHTS)
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?").fullmatch
+_HEXADECIMAL = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+").fullmatch
+_BEYOND_NUMBERS = re.compile(r"[+-]?(inf|infinity)|nan", re.IGNORECASE).fullmatch
+
+
+@rule("hierarchy-annotations-invalid", source="Volcano Q6", kinds=(QUEUE,))
+def hierarchy_annotations_invalid(proposal: Proposal) -> Iterator[Finding]:
+    """The annotations that place a Volcano queue in the tree of hierarchical DRF do not fit together.
+
+    Why it is refused: each name of the path `volcano.sh/hierarchy` has one weight in `volcano.sh/hierarchy-weights`, a
+    number above 0. With a weight missing or unreadable the scheduler cannot divide anything.
+    Example: the path `root/eng/ml` with the weights `1/2`, or `1/0/3`.
+    Fix: write as many weights as names, each above 0, such as `1/2/8`.
+    """
+    for _, queue in proposal.changed(Queue):
+        path, weights = queue.hierarchy or "", queue.hierarchy_weights or ""
+        if path or weights:
+            yield from _lengths(queue, path, weights)
+            yield from _weights(queue, path, weights)
+
+
+def _lengths(queue: Queue, path: str, weights: str) -> Iterator[Finding]:
+    names, numbers = path.split("/"), weights.split("/")
+    if len(names) != len(numbers):
+        yield Finding(
+            queue.ref,
+            _WEIGHTS,
+            f"{_count(path, names, 'name')} in the path {path!r}, {_count(weights, numbers, 'weight')} in {weights!r}",
+            fix=f"give {HIERARCHY_WEIGHTS} one weight for each name of {HIERARCHY}",
+            subject="length",
+            excess=abs(len(names) - len(numbers)),
+        )
+    elif "" in names:
+        yield Finding(
+            queue.ref,
+            _PATH,
+            f"a name in the path {path!r} is empty",
+            fix="write a path such as root/eng/ml",
+            subject="name",
+            profiles=STRICT_ONLY,
+        )
+
+
+def _count(text: str, parts: list[str], word: str) -> str:
+    number = len(parts) if text else 0
+    return f"{number} {word}" + ("" if number == 1 else "s")
+
+
+def _weights(queue: Queue, path: str, weights: str) -> Iterator[Finding]:
+    """Nothing where there are no weights at all and the path is longer, which `_lengths` has said."""
+    if not weights and "/" in path:
+        return
+    for i, text in enumerate(weights.split("/")):
+        wrong, profiles = _flaw(text)
+        if wrong:
+            yield Finding(
+                queue.ref,
+                _WEIGHTS,
+                f"the weight {text!r} in {weights!r} {wrong}",
+                fix="write a number above 0, such as 1 or 2.5",
+                subject=str(i),
+                profiles=profiles,
+            )
+
+
+def _flaw(text: str) -> tuple[str, frozenset[Profile]]:
+    """What is wrong with a weight, empty where nothing is. Numbers are those that Go's ParseFloat reads."""
+    if _BEYOND_NUMBERS(text):
+        return "is no finite number", BOTH if text.startswith("-") else STRICT_ONLY
+    if not (_DECIMAL(text) or _HEXADECIMAL(text)):
+        return "is no number", BOTH
+    try:
+        number = float.fromhex(text) if _HEXADECIMAL(text) else float(text)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number):
+        return "is too large for a number", BOTH
+    return ("", BOTH) if number > 0 else ("is not above 0", BOTH)

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from policies.dialects.volcano import HIERARCHY, QUEUE, Queue, path_end, path_way, shortened
+from policies.model import fields
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+from policies.model.proposal import Proposal
+from policies.model.rule import BOTH, STRICT_ONLY, Cause, Finding, Profile, rule
+
+_FIELD = fields.join("metadata.annotations", HIERARCHY)
+
+
+@rule("hierarchy-path-nested", source="Volcano Q6 and gap C7", kinds=(QUEUE,))
+def hierarchy_path_nested(proposal: Proposal) -> Iterator[Finding]:
+    """Of two Volcano queues, one lies below the other in the tree of hierarchical DRF.
+
+    Why it is refused: in that tree queues are leaves; a queue on the way to another one would be leaf and inner node at
+    once. Volcano looks only for queues below the new one; here it is told as well that the new one lies below another.
+    Example: queue `eng` has `volcano.sh/hierarchy: root/eng`, and a queue with `root/eng/ml` is created.
+    Fix: give the upper queue a leaf of its own, such as `root/eng/rest`.
+    """
+    for _, queue in proposal.changed(Queue):
+        if not queue.hierarchy:
+            continue
+        for other in _above(queue, proposal.after):
+            yield _finding(queue, other, "lies below", f"below {other.name}", STRICT_ONLY)
+        lower = _below(queue, proposal.after)
+        if lower is not None:
+            yield _finding(queue, lower, "lies above", "above", BOTH)
+
+
+def _above(queue: Queue, forest: Forest) -> list[Queue]:
+    """The queues that its path leads through, by name: no queue is looked at that ends elsewhere."""
+    path = queue.hierarchy or ""
+    ends = (ref for place in shortened(path) for ref in forest.users(path_end(place)))
+    return [other for other in _queues(ends, forest) if path.startswith(f"{other.hierarchy}/")]
+
+
+def _below(queue: Queue, forest: Forest) -> Queue | None:
+    """The first by name of the queues whose paths lead through this one's."""
+    path = queue.hierarchy or ""
+    ways = forest.users(path_way(shortened(path)[-1]))
+    return next((other for other in _queues(ways, forest) if (other.hierarchy or "").startswith(f"{path}/")), None)
+
+
+def _queues(refs: Iterable[Ref], forest: Forest) -> Iterator[Queue]:
+    for ref in sorted(refs):
+        other = forest.node(ref)
+        if isinstance(other, Queue) and other.hierarchy:
+            yield other
+
+
+def _finding(queue: Queue, other: Queue, where: str, subject: str, profiles: frozenset[Profile]) -> Finding:
+    return Finding(
+        queue.ref,
+        _FIELD,
+        f"its path {queue.hierarchy} {where} that of queue {other.name}, {other.hierarchy}",
+        fix="give each queue a path that leads to no other queue",
+        subject=subject,
+        causes=(Cause(other.ref, _FIELD, f"has the path {other.hierarchy}"),),
+        profiles=profiles,
+    )

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from policies.dialects.volcano import JOB, Job
+from policies.dialects.volcano_job import Policy, Volume
+from policies.model.proposal import Proposal
+from policies.model.rule import Action, Finding, Profile, rule
+
+PLUGINS = ("env", "hcclrank", "mpi", "pytorch", "ray", "ssh", "svc", "tensorflow")
+EVENTS = ("*", "PodFailed", "PodEvicted", "PodPending", "Unknown", "TaskCompleted", "TaskFailed", "JobUpdated")
+ACTIONS = (
+    "AbortJob",
+    "RestartJob",
+    "RestartTask",
+    "RestartPod",
+    "RestartPartition",
+    "TerminateJob",
+    "CompleteJob",
+    "ResumeJob",
+)
+
+
+@rule("job-contradiction", source="Volcano J1", kinds=(JOB,))
+def job_contradiction(proposal: Proposal) -> Iterator[Finding]:
+    """A new Volcano Job contradicts itself, or lacks something without which it cannot run.
+
+    Why it is refused: Volcano would have to guess, or would find out while the Job runs. Judged are: that there are
+    tasks, each with a name of its own; that a task is cut into parts without a rest; that each policy names events or
+    one exit code, none twice, and actions that a user may ask for; that each volume has a path of its own and either
+    a claim or the name of one; that the plugin mpi finds its master and its worker among the tasks. A plugin that
+    Volcano does not bring along is a warning, since yours may.
+    Example: two tasks named `worker`; `policies: [{event: PodFailed, exitCode: 3, action: RestartJob}]`.
+    Fix: what the message says.
+    """
+    for before, job in proposal.changed(Job):
+        if before is None:
+            yield from _tasks(job)
+            for policies in job.spec.policies:
+                yield from _policies(job, policies)
+            yield from _volumes(job)
+            yield from _plugins(job, Action.WARN if proposal.configuration.profile is Profile.STRICT else None)
+
+
+def _tasks(job: Job) -> Iterator[Finding]:
+    if not job.spec.tasks:
+        yield Finding(job.ref, "spec.tasks", "it has no task", fix="give it at least one task")
+    names = Counter(task.name for task in job.spec.tasks)
+    seen: set[str] = set()
+    for task in job.spec.tasks:
+        if names[task.name] > 1 and task.name in seen:
+            where = f"{task.field}.name"
+            yield Finding(job.ref, where, f"a second task is named {task.name}", fix="give each task its own name")
+        seen.add(task.name)
+        if task.partitions and task.partitions.total * task.partitions.size != task.replicas:
+            parts = task.partitions
+            made = parts.total * parts.size
+            yield Finding(
+                job.ref,
+                f"{task.field}.partitionPolicy",
+                f"{parts.total} partitions of {parts.size} pods are {made}, task {task.name} has {task.replicas} pods",
+                fix=f"set its replicas to {made}, or choose partitions that hold {task.replicas} pods in all",
+            )
+
+
+def _policies(job: Job, policies: tuple[Policy, ...]) -> Iterator[Finding]:
+    events: set[str] = set()
+    codes: set[int] = set()
+    for policy in policies:
+        for message, fix in _policy(policy, events, codes):
+            yield Finding(job.ref, policy.field, message, fix=fix, subject=message)
+        events.update(policy.events)
+        codes.update(() if policy.exit_code is None else (policy.exit_code,))
+    if "*" in events and len(events) > 1:
+        yield Finding(
+            job.ref,
+            policies[0].field.rpartition("[")[0],
+            "the event * stands for every event, so no other may be named beside it",
+            fix="name * alone, or the events one by one",
+        )
+
+
+def _policy(policy: Policy, events: set[str], codes: set[int]) -> Iterator[tuple[str, str]]:
+    """What is wrong with the policy and the fix; `events` and `codes` are those of the policies before it."""
+    if policy.events and policy.exit_code is not None:
+        yield "it names an event and an exit code", "make two policies of it"
+    elif not policy.events and policy.exit_code is None:
+        yield "it names neither an event nor an exit code", "name the event or the exit code that it is for"
+    elif policy.exit_code == 0:
+        yield "an exit code of 0 is no failure", "name another exit code, or the event TaskCompleted"
+    elif policy.exit_code in codes:
+        yield f"an earlier policy has the exit code {policy.exit_code} too", "keep one of the two"
+    for event in policy.events:
+        if event not in EVENTS:
+            yield f"{event!r} is no event that a policy may name", f"name one of {', '.join(EVENTS)}"
+        elif event in events:
+            yield f"an earlier policy has the event {event} too", "keep one of the two"
+    if policy.events and policy.action not in ACTIONS:
+        yield f"{policy.action!r} is no action that a policy may name", f"name one of {', '.join(ACTIONS)}"
+
+
+def _volumes(job: Job) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for volume in job.spec.volumes:
+        for message, fix in _volume(volume, seen):
+            yield Finding(job.ref, volume.field, message, fix=fix, subject=message)
+        seen.add(volume.mount_path)
+
+
+def _volume(volume: Volume, seen: set[str]) -> Iterator[tuple[str, str]]:
+    if not volume.mount_path:
+        yield "it has no mountPath", "say where it is mounted"
+    elif volume.mount_path in seen:
+        yield f"a second volume is mounted at {volume.mount_path}", "mount each volume at a path of its own"
+    if volume.has_claim and volume.claim_name:
+        yield "it has a volumeClaim and a volumeClaimName", "name an existing claim, or describe a new one, not both"
+    elif not volume.has_claim and not volume.claim_name:
+        yield "it has neither a volumeClaim nor a volumeClaimName", "name an existing claim, or describe a new one"
+
+
+def _plugins(job: Job, action: Action | None) -> Iterator[Finding]:
+    names = [task.name for task in job.spec.tasks]
+    for role, name in zip(("master", "worker"), job.spec.mpi, strict=False):
+        if name not in names:
+            yield Finding(
+                job.ref,
+                "spec.plugins.mpi",
+                f"the plugin mpi takes task {name} for its {role}, and there is none of that name",
+                fix=f"name a task {name}, or write --{role}= with the name of one: {', '.join(names) or 'none yet'}",
+                subject=role,
+            )
+    for plugin in job.spec.plugins:
+        if plugin not in PLUGINS:
+            yield Finding(
+                job.ref,
+                "spec.plugins",
+                f"Volcano brings no job plugin named {plugin!r}",
+                fix=f"name one of {', '.join(PLUGINS)}, unless your Volcano has one of that name",
+                subject=plugin,
+                action=action,
+            )

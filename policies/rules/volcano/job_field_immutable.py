@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.volcano import JOB, Job
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+
+_MAY = "only minAvailable, priorityClassName, and the replicas and minAvailable of tasks may change"
+
+
+@rule("job-field-immutable", source="Volcano J2", kinds=(JOB,))
+def job_field_immutable(proposal: Proposal) -> Iterator[Finding]:
+    """A field of a stored Volcano Job is changed that may not change.
+
+    Why it is refused: the pods of the Job are made from it as it was. A Job in another queue would be counted in one
+    queue and run in the other.
+    Example: `queue: eng` becomes `queue: web`; a task is added; the image of a task changes.
+    Fix: change the number of pods only, or delete the Job and create it anew.
+    """
+    for before, job in proposal.changed(Job):
+        if before is None:
+            continue
+        old, new = dict(before.spec.fixed), dict(job.spec.fixed)
+        for field in sorted({*old, *new}):
+            if old.get(field) != new.get(field):
+                yield Finding(
+                    job.ref,
+                    field if field in new else "spec.tasks" if field.startswith("spec.tasks") else "spec",
+                    f"{_what(field, old, new)}; {_MAY}",
+                    fix="leave it as it is, or delete the Job and create it anew",
+                    subject=field,
+                )
+
+
+def _what(field: str, old: dict[str, int], new: dict[str, int]) -> str:
+    if field not in old and field.startswith("spec.tasks"):
+        return "a task is added"
+    if field not in new and field.startswith("spec.tasks"):
+        return "a task is removed"
+    name = field.removeprefix("spec.")
+    if field not in new:
+        return f"{name} is removed"
+    return f"{name} changes after the Job was created"

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from policies.dialects.volcano import QUEUE, Queue, exists, moved
+from policies.model.objects import Ref
+from policies.model.proposal import Proposal
+from policies.model.rule import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, rule
+
+_FAR = 200  # levels that are looked up; a tree of that depth is refused for it
+
+
+@rule("parent-missing", source="Volcano Q9", kinds=(QUEUE,))
+def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A Volcano queue names a parent that does not exist.
+
+    Why it is refused: Volcano's scheduler refuses all work of a session in which a queue's parent is missing. (Kueue is
+    different: a Cohort that only its children name is legal there, and has no quota and no limits.)
+    Example: `spec.parent: enginering` where the queue is called `engineering`.
+    Fix: correct the name, or apply the parent first, or in the same change set.
+    """
+    for before, queue in proposal.changed(Queue):
+        absent = _first_absent(proposal, queue)
+        if absent is None:
+            continue
+        if unknown := proposal.unknown(QUEUE):
+            yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
+            return
+        if absent == queue.parent:
+            yield Finding(
+                queue.ref,
+                "spec.parent",
+                f"parent {absent.name} does not exist",
+                fix=f"correct the name or create queue {absent.name} first",
+                subject=absent.name,
+                profiles=BOTH if moved(before, queue) else STRICT_ONLY,
+            )
+        elif moved(before, queue):
+            yield Finding(
+                queue.ref,
+                "spec.parent",
+                f"{absent.name}, further up, does not exist",
+                fix=f"create queue {absent.name} first",
+                subject=absent.name,
+                profiles=COMPAT_ONLY,  # strict tells it of the queue that names it
+            )
+
+
+def _first_absent(proposal: Proposal, queue: Queue) -> Ref | None:
+    above = islice(proposal.after.ancestors(queue.ref), _FAR)
+    return next((ref for ref in above if not exists(proposal.after, ref)), None)

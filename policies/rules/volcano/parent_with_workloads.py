@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, ROOT, Queue, moved, work_in
+from policies.model.proposal import Proposal
+from policies.model.rule import BOTH, STRICT_ONLY, Cause, Finding, NotEvaluated, rule
+
+_NAMED = 5  # pieces of work that a message lists; the rest are counted
+
+
+@rule("parent-with-workloads", source="Volcano hierarchical queue: webhook checks; Q10 and gap C4", kinds=(QUEUE,))
+def parent_with_workloads(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A queue gets its first child while work is queued or runs in it.
+
+    Why it is refused: only leaves take work. Volcano's scheduler refuses every session, for all queues, in which a job
+    sits in a queue that has children; a PodGroup counts in any phase, even Completed.
+    Example: `train` holds PodGroup `ns/bert`, and a queue with `parent: train` is created.
+    Fix: let the work end or move it to a leaf, then create the child; or create the child beside the queue.
+    """
+    for before, child in proposal.changed(Queue):
+        parent = child.parent
+        if parent is None or parent == ROOT or not moved(before, child) or proposal.before.has_children(parent):
+            continue
+        queue = proposal.after.node(parent)
+        pods = queue.allocated_pods if isinstance(queue, Queue) else 0
+        work = work_in(proposal.after, parent)
+        if not pods and not work:
+            if unknown := proposal.unknown(POD_GROUP, JOB):
+                yield NotEvaluated(f"work in queues that become parents: no {' or '.join(unknown)} objects are known")
+            continue
+        listed = ", ".join(str(item.ref) for item in work[:_NAMED]) + (
+            f" and {len(work) - _NAMED} more" if len(work) > _NAMED else ""
+        )
+        held = " and ".join(filter(None, [listed, f"{pods} allocated pods" if pods else ""]))
+        yield Finding(
+            child.ref,
+            "spec.parent",
+            f"{parent.name} cannot become a parent while it holds {held}",
+            fix=f"let that work end, or move it to a queue without children, before giving {parent.name} a child",
+            subject=parent.name,
+            causes=tuple(Cause(item.ref, item.queue_field, f"is in queue {parent.name}") for item in work[:_NAMED]),
+            profiles=BOTH if pods else STRICT_ONLY,
+        )

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.volcano import BUILT_IN, QUEUE, ROOT, Queue
+from policies.model.proposal import Proposal
+from policies.model.quantity import Amounts
+from policies.model.rule import Finding, rule
+
+
+@rule("protected-queue", source="Volcano Q11, Q17 and Q19", kinds=(QUEUE,))
+def protected_queue(proposal: Proposal) -> Iterator[Finding]:
+    """A queue that Volcano needs is deleted, or the amounts of `root` are changed.
+
+    Why it is refused: without `root` there is no tree; without `default` work that names no queue has nowhere to go.
+    The amounts of `root` are the cluster's: a capability that names only cpu would leave no memory for anybody. With
+    `volcano.queueAllocatedPodsCheck` a queue with allocated pods is not deleted either.
+    Example: `kubectl delete queue default`.
+    Fix: change or delete another queue; `volcano.rootQueueProtection: false` in the configuration frees `root`.
+    """
+    settings = proposal.configuration.volcano
+    for queue in proposal.deleted(Queue):
+        if queue.name in BUILT_IN:
+            yield Finding(queue.ref, "metadata.name", "cannot be deleted: Volcano needs it", fix="keep it")
+        elif settings.queue_allocated_pods_check and queue.allocated_pods:
+            yield Finding(
+                queue.ref,
+                "status.allocated.pods",
+                f"cannot be deleted while {_pods(queue.allocated_pods)} allocated",
+                fix="close the queue and wait until its pods have ended",
+                excess=queue.allocated_pods,
+            )
+    if settings.root_queue_protection:
+        for before, queue in proposal.changed(Queue):
+            if before is not None and queue.ref == ROOT:
+                yield from _root_changes(before, queue)
+
+
+def _root_changes(before: Queue, root: Queue) -> Iterator[Finding]:
+    pairs = {
+        "spec.capability": (before.capability, root.capability),
+        "spec.deserved": (before.deserved, root.deserved),
+        "spec.guarantee.resource": (before.guarantee, root.guarantee),
+    }
+    for field, (old, new) in pairs.items():
+        if old != new:
+            yield Finding(
+                root.ref,
+                field,
+                f"the amounts of root are protected: {_listed(old)} would become {_listed(new)}",
+                fix="leave them as they are, or set volcano.rootQueueProtection to false in the configuration",
+            )
+
+
+def _listed(amounts: Amounts) -> str:
+    return ", ".join(f"{resource}={amount.text}" for resource, amount in sorted(amounts.items())) or "none"
+
+
+def _pods(number: int) -> str:
+    return "1 of its pods is" if number == 1 else f"{number} of its pods are"

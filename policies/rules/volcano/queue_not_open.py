@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.core import POD
+from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, PodGroup, Queue, exists
+from policies.model.objects import Attached, Ref
+from policies.model.proposal import Proposal
+from policies.model.rule import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, Profile, rule
+
+
+@rule("queue-not-open", source="Volcano J1 and P1", kinds=(JOB, POD_GROUP, POD))
+def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """Work is submitted to a Volcano queue that is closed, closing or does not exist.
+
+    Why it is refused: such a queue schedules nothing new, so the work would wait without a word.
+    A queue whose state nobody has written yet counts as open; Volcano's own webhook refuses work there.
+    Example: a PodGroup with `queue: batch` while `kubectl get queue batch` shows `Closed`.
+    Fix: open the queue (`vcctl queue operate --action open`), or name another.
+    """
+    for before, work in proposal.changed(Attached):
+        if work.queue is None or work.queue.group_kind != QUEUE or (before is not None and before.queue == work.queue):
+            continue
+        queue = proposal.after.node(work.queue)
+        profiles = _profiles(work, created=before is None)
+        if isinstance(queue, Queue):
+            yield from _closed(work, queue, profiles)
+        elif exists(proposal.after, work.queue):
+            continue  # built in, and only the scheduler has seen it
+        elif proposal.unknown(QUEUE):
+            yield NotEvaluated("not all objects of Queue are known")
+        else:
+            yield _finding(
+                work, work.queue, "does not exist", f"create queue {work.queue.name} or name another", profiles
+            )
+
+
+def _profiles(work: Attached, created: bool) -> frozenset[Profile]:
+    """Volcano asks this of new Jobs and PodGroups alone, and not of a PodGroup that names no queue."""
+    asked = created and work.ref.group_kind != POD and not (isinstance(work, PodGroup) and work.written_queue is None)
+    return BOTH if asked else STRICT_ONLY
+
+
+def _closed(work: Attached, queue: Queue, profiles: frozenset[Profile]) -> Iterator[Finding]:
+    if not queue.is_open:
+        fix = f"open queue {queue.name} or name another"
+        yield _finding(work, queue.ref, f"is {queue.state}, so it takes no new work", fix, profiles)
+    elif queue.state == "" and profiles == BOTH:
+        yield _finding(work, queue.ref, "has no state yet", "wait until Volcano has opened it", COMPAT_ONLY)
+
+
+def _finding(work: Attached, queue: Ref, what: str, fix: str, profiles: frozenset[Profile]) -> Finding:
+    return Finding(
+        work.ref, work.queue_field, f"queue {queue.name} {what}", fix=fix, subject=queue.name, profiles=profiles
+    )

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.volcano import QUEUE, Queue
+from policies.model.proposal import Proposal
+from policies.model.rule import BOTH, COMPAT_ONLY, Action, Finding, Profile, rule
+
+SETTABLE = ("", "Open", "Closed")
+
+
+@rule("queue-state-unsettable", source="Volcano Q5 and issue 3517", kinds=(QUEUE,))
+def queue_state_unsettable(proposal: Proposal) -> Iterator[Finding]:
+    """Somebody writes a state of a Volcano queue that only Volcano's controller may reach.
+
+    Why it is refused: a queue is opened and closed; that it is closing, since work is still in it, is for Volcano to
+    find out, and a state that Volcano does not know stops the queue. A queue that *is* Closing or Unknown may be edited
+    all the same, which Volcano's own webhook refuses. On an object that is created the API server drops the state, so
+    there it is a warning. In a cluster, whoever writes the status as a person is asked; ServiceAccounts are not, since
+    Volcano's controller is one.
+    Example: `status: {state: Closing}` is written into a queue that is Open.
+    Fix: write `Closed` or `Open`, or use `vcctl queue operate`.
+    """
+    for before, queue in proposal.changed(Queue):
+        if queue.state in SETTABLE:
+            continue
+        stays = before is not None and before.state == queue.state
+        yield Finding(
+            queue.ref,
+            "status.state",
+            f"the state {queue.state} cannot be set, only Open and Closed",
+            fix="leave status.state out, or write Open or Closed",
+            subject=queue.state,
+            profiles=COMPAT_ONLY if stays else BOTH,
+            action=Action.WARN if before is None and proposal.configuration.profile is Profile.STRICT else None,
+        )

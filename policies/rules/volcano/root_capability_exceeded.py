@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from policies.dialects.volcano import QUEUE, ROOT, Queue, reshaped
+from policies.model import fields
+from policies.model.proposal import Proposal
+from policies.model.quantity import Format, Quantity
+from policies.model.rule import STRICT_ONLY, Action, Finding, rule
+
+
+@rule("root-capability-exceeded", source="Volcano, session open, step 3", kinds=(QUEUE,), default=Action.WARN)
+def root_capability_exceeded(proposal: Proposal) -> Iterator[Finding]:
+    """The top queues are promised more than the capability of `root`.
+
+    Why it is told: Volcano never compares the top queues with root, and its scheduler clamps them without a word. As
+    soon as root has a capability, a resource that it does not name counts as 0 for the whole tree. It is a warning,
+    since a cluster that has lost a node must not stop anybody.
+    Example: root has `capability: {cpu: 100}`; the queues below it deserve cpu 120, and memory, of which there is none.
+    Fix: name every resource in root's capability, with as much as there is, or lower the top queues.
+    """
+    root = proposal.after.node(ROOT)
+    if not isinstance(root, Queue) or not root.capability:
+        return
+    if not any(
+        reshaped(before, queue) and ROOT in (queue.ref, queue.parent) for before, queue in proposal.changed(Queue)
+    ):
+        return
+    below = proposal.after.below(ROOT)
+    for what, totals in (("deserve", below.nominal), ("are guaranteed", below.kept)):
+        yield from _over(root, what, totals)
+
+
+def _over(root: Queue, what: str, totals: Mapping[str, int]) -> Iterator[Finding]:
+    for resource, total in sorted(totals.items()):
+        limit = root.capability.get(resource)
+        held = limit.nano if limit else 0
+        if total > held:
+            wanted = Quantity.of_nano(total, like=limit.format if limit else _format(resource))
+            has = f"holds {limit.text}" if limit else "names none, so there is none"
+            yield Finding(
+                root.ref,
+                fields.join("spec.capability", resource),
+                f"the top queues {what} {resource}={wanted.text}, of which root's capability {has}",
+                fix=f"raise root's capability of {resource} to {wanted.text}, or lower the queues below it",
+                subject=f"{what} {resource}",
+                excess=total - held,
+                profiles=STRICT_ONLY,
+            )
+
+
+def _format(resource: str) -> Format:
+    return "BinarySI" if resource in ("memory", "ephemeral-storage") else "DecimalSI"

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from policies.dialects.volcano import JOB, Job
+from policies.dialects.volcano_job import Task
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+
+
+@rule("task-dependency-cycle", source="Volcano J1", kinds=(JOB,))
+def task_dependency_cycle(proposal: Proposal) -> Iterator[Finding]:
+    """Tasks of a Volcano Job wait for each other, or for a task that the Job does not have.
+
+    Why it is refused: none of them would ever start.
+    Example: `dependsOn: {name: [worker]}` in task `master`, and `dependsOn: {name: [master]}` in task `worker`.
+    Fix: remove one of the dependencies, or correct the name.
+    """
+    for before, job in proposal.changed(Job):
+        if before is not None:
+            continue  # what a stored Job depends on cannot change
+        tasks = {task.name: task for task in job.spec.tasks}
+        for task in job.spec.tasks:
+            for name in dict.fromkeys(task.depends_on):
+                if name not in tasks:
+                    yield Finding(
+                        job.ref,
+                        f"{task.field}.dependsOn",
+                        f"task {task.name} depends on {name}, which is none of its tasks",
+                        fix=f"name one of {', '.join(other for other in tasks if other != task.name) or 'its tasks'}",
+                        subject=name,
+                    )
+        cycle = _cycle(tasks)
+        if cycle:
+            yield Finding(
+                job.ref,
+                f"{tasks[cycle[0]].field}.dependsOn",
+                f"tasks wait for each other: {' -> '.join((*cycle, cycle[0]))}",
+                fix="remove one of these dependencies",
+                subject="cycle",
+            )
+
+
+def _cycle(tasks: Mapping[str, Task]) -> list[str]:
+    """Names of tasks that each depend on the next and the last on the first; empty where there is no such ring."""
+    waiting = {name: {other for other in task.depends_on if other in tasks} for name, task in tasks.items()}
+    needed_by: dict[str, list[str]] = {}
+    for name, others in waiting.items():
+        for other in others:
+            needed_by.setdefault(other, []).append(name)
+    ready = [name for name, others in waiting.items() if not others]
+    while ready:
+        done = ready.pop()
+        del waiting[done]
+        for name in needed_by.get(done, ()):
+            waiting[name].discard(done)
+            if not waiting[name]:
+                ready.append(name)
+    return _ring(waiting)
+
+
+def _ring(waiting: Mapping[str, set[str]]) -> list[str]:
+    """One ring among tasks that all wait: following the first name each waits for comes back somewhere."""
+    if not waiting:
+        return []
+    way: dict[str, None] = {}
+    here = min(waiting)
+    while here not in way:
+        way[here] = None
+        here = min(other for other in waiting[here] if other in waiting)
+    names = list(way)
+    return names[names.index(here) :]

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.volcano import JOB, POD_GROUP, Job, PodGroup
+from policies.model.objects import KubeObject
+from policies.model.proposal import Proposal
+from policies.model.rule import BOTH, STRICT_ONLY, Finding, rule
+
+
+@rule("topology-tier-contradiction", source="Volcano P1 and J1", kinds=(JOB, POD_GROUP))
+def topology_tier_contradiction(proposal: Proposal) -> Iterator[Finding]:
+    """A network topology of a PodGroup or a Volcano Job names its highest tier twice: by number and by name.
+
+    Why it is refused: the two may mean different tiers, and nobody knows which one holds.
+    Example: `networkTopology: {highestTierAllowed: 1, highestTierName: rack}`.
+    Fix: keep one of the two.
+    """
+    for before, work in proposal.changed(KubeObject):
+        if isinstance(work, (PodGroup, Job)):
+            for field in work.two_tiers:
+                yield Finding(
+                    work.ref,
+                    field,
+                    "highestTierAllowed and highestTierName are both given",
+                    fix="keep one of the two",
+                    profiles=BOTH if before is None else STRICT_ONLY,
+                )

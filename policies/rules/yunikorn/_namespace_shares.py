@@ -1,0 +1,215 @@
+"""What the namespaces below YuniKorn's queues are guaranteed together.
+
+The forest keeps one total for all namespaces with the same `parentqueue`, so a question costs the number of different
+texts there and the depth of the tree, not the number of namespaces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from heapq import nsmallest
+
+from policies.dialects.core import NAMESPACE
+from policies.dialects.yunikorn_config import Application, Partition, Queue
+from policies.dialects.yunikorn_config.model import ROOT, amounts
+from policies.dialects.yunikorn_config.placement import Placement, placed
+from policies.dialects.yunikorn_config.quotas import promised_below
+from policies.dialects.yunikorn_config.resources import Amounts, least, minus, plus
+from policies.dialects.yunikorn_shares import PARENT_QUEUE, group
+from policies.model.forest import Children, Forest
+from policies.model.objects import Ref, Share
+from policies.rules.yunikorn._yunikorn_tree import config, unfiltered
+
+_ANYONE = "@namespace@"
+"""Stands for a namespace that no queue is declared for; no namespace has such a name, but a queue may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The queues of one text by their paths in small letters, root left out.
+
+    `promised` is what a queue's children are guaranteed, `most` the smallest max on the way down to it.
+    """
+
+    partition: Partition
+    queues: Mapping[str, Queue]
+    promised: Mapping[str, Amounts]
+    most: Mapping[str, Amounts]
+
+    def exists(self, path: str) -> bool:
+        return path.lower() == ROOT or path.lower() in self.queues
+
+    def is_leaf(self, path: str) -> bool:
+        queue = self.partition.root if path.lower() == ROOT else self.queues.get(path.lower())
+        return queue is not None and queue.is_leaf
+
+    def may_submit(self, path: str, application: Application) -> bool:
+        """All may, since nobody asks for himself here."""
+        del path, application
+        return True
+
+    def placement(self, application: Application) -> Placement:
+        """For those whom the filters of the rules let pass."""
+        return placed([unfiltered(rule) for rule in self.partition.rules], self, application)
+
+    def above(self, path: str) -> list[Queue]:
+        """The declared queues on the path, the nearest first, root left out."""
+        found = []
+        while "." in path:
+            if path in self.queues:
+                found.append(self.queues[path])
+            path = path.rpartition(".")[0]
+        return found
+
+
+@lru_cache(maxsize=8)
+def declared(text: str) -> Declared | None:
+    """None where the text has no queues."""
+    partition = config(text).partition
+    if partition is None or partition.root is None:
+        return None
+    promised: dict[str, Amounts] = {}
+    promised_below(partition.root, promised)
+    most: dict[str, Amounts] = {}
+    for child in partition.root.queues:
+        _note_most(child, {}, most)
+    queues = {queue.path.lower(): queue for queue in partition.root.walk() if queue is not partition.root}
+    return Declared(partition, queues, promised, most)
+
+
+def _note_most(queue: Queue, above: Amounts, most: dict[str, Amounts]) -> None:
+    own = amounts(queue.maximum)
+    most[queue.path.lower()] = here = least(own, above) if any(own.values()) else above  # all zero is no max at all
+    for child in queue.queues:
+        _note_most(child, here, most)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Namespaces with the same `parentqueue`: below which queue they are.
+
+    `looked` are the queues below which the rules look for one that is declared for the namespace.
+    """
+
+    parent: str
+    looked: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=16384)
+def _group(text: str, parent_queue: str) -> _Group:
+    """The parent is empty where these namespaces get no queues of their own."""
+    known = declared(text)
+    assert known is not None
+    application = _application(_ANYONE, parent_queue)
+    placement = known.placement(application)
+    parent, _, name = placement.queue.rpartition(".")
+    if not placement.created or name != _ANYONE or placement.rule is None:
+        return _Group("")
+    rules = known.partition.rules[: placement.rule + 1]
+    forced = (placed([replace(unfiltered(rule), create=True)], known, application).queue for rule in rules)
+    looked = {path.rpartition(".")[0].lower() for path in forced if path.endswith(f".{_ANYONE}")}
+    return _Group(parent.lower(), tuple(sorted(looked)))
+
+
+def _application(namespace: str, parent_queue: str) -> Application:
+    return Application(
+        tags={"namespace": namespace} | ({"namespace.parentqueue": parent_queue} if parent_queue else {})
+    )
+
+
+def _is_in(text: str, group: _Group, parent_queue: str, name: str) -> bool:
+    """Whether the namespace gets a queue of its own below the group's parent; it does unless one is declared."""
+    known = declared(text)
+    assert known is not None
+    if not any(f"{path}.{name}" in known.queues for path in group.looked):
+        return True
+    placement = known.placement(_application(name, parent_queue))
+    return placement.created and placement.queue.lower() == f"{group.parent}.{name}"
+
+
+def parent_of(text: str, parent_queue: str, namespace: str) -> str:
+    """The path of the queue below which the namespace gets its own; empty where it gets none."""
+    found = _group(text, parent_queue)
+    return found.parent if found.parent and _is_in(text, found, parent_queue, namespace) else ""
+
+
+def groups(forest: Forest, text: str) -> Iterator[tuple[str, str, Amounts]]:
+    """(what `parentqueue` says, the path of that queue, what its namespaces are guaranteed) of each such text."""
+    for key in forest.staked(PARENT_QUEUE):
+        found = _group(text, key.name)
+        if found.parent:
+            yield key.name, found.parent, _guaranteed(text, key.name, forest.stakes(key))
+
+
+@lru_cache(maxsize=4096)
+def _guaranteed(text: str, parent_queue: str, stakes: Children) -> Amounts:
+    """What these namespaces are guaranteed, without those that have a declared queue.
+
+    Kept for as long as nothing of the group changes, which leaves the very same object in the next snapshot.
+    """
+    found, sums = _group(text, parent_queue), stakes.total.nominal
+    for ref, share in _with_a_queue(text, found, stakes) if sums else ():
+        if not _is_in(text, found, parent_queue, ref.name):
+            sums = minus(sums, share.nominal)
+    return {name: amount for name, amount in sums.items() if amount}
+
+
+def _with_a_queue(text: str, group: _Group, stakes: Children) -> Iterator[tuple[Ref, Share]]:
+    """Those for whom a queue may be declared: found among the queues or among the namespaces, whichever are fewer."""
+    known = declared(text)
+    assert known is not None
+    above = [known.partition.root if path == ROOT else known.queues.get(path) for path in group.looked]
+    if sum(len(queue.queues) for queue in above if queue) > len(stakes):
+        yield from stakes.items()
+        return
+    for name in {child.name.lower() for queue in above if queue for child in queue.queues}:
+        ref = Ref(*NAMESPACE, "", name)
+        share = stakes.get(ref)
+        if share is not None:
+            yield ref, share
+
+
+def guaranteed_below(forest: Forest, text: str) -> dict[str, Amounts]:
+    """What the namespaces below each declared queue count for there, as the guarantees of the queues between let them.
+
+    A queue that is guaranteed some of a type itself counts with that at its parent, whatever is below it.
+    """
+    known = declared(text)
+    assert known is not None
+    found: dict[str, Amounts] = {}
+    for _, parent, rest in groups(forest, text):
+        for queue in known.above(parent) if rest else ():
+            path = queue.path.lower()
+            found[path] = plus(found.get(path), rest)
+            rest = {name: amount for name, amount in rest.items() if name not in amounts(queue.guaranteed)}
+    return found
+
+
+def highest_quotas(forest: Forest, text: str) -> Iterator[tuple[str, Amounts]]:
+    """The path of each queue with namespaces right below it, and the highest quotas among these.
+
+    Namespaces that a queue is declared for may be among them: what is found here is to be looked at one by one.
+    """
+    for key in forest.staked(PARENT_QUEUE):
+        found = _group(text, key.name)
+        if found.parent:
+            yield found.parent, forest.stakes(key).total.limit
+
+
+def members(forest: Forest, text: str, queue: Queue) -> Iterator[tuple[Ref, Share]]:
+    """The namespaces somewhere below the queue, with what each has. All of them: for messages, not for checks."""
+    path = queue.path.lower()
+    for parent_queue, parent, _ in groups(forest, text):
+        if parent == path or parent.startswith(f"{path}."):
+            found = _group(text, parent_queue)
+            for ref, share in forest.stakes(group(parent_queue)).items():
+                if _is_in(text, found, parent_queue, ref.name):
+                    yield ref, share
+
+
+def largest(forest: Forest, text: str, queue: Queue, kind: str, most: int) -> tuple[int, list[tuple[Ref, int]]]:
+    """How many namespaces below the queue are guaranteed any of this type, and those that are guaranteed the most."""
+    given = [(-share.nominal[kind], ref) for ref, share in members(forest, text, queue) if share.nominal.get(kind)]
+    return len(given), [(ref, -amount) for amount, ref in nsmallest(most, given)]

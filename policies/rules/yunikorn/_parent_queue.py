@@ -1,0 +1,117 @@
+"""What becomes of the queue that a Namespace names in `parentqueue`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import nsmallest
+
+from policies.dialects import yunikorn
+from policies.dialects.core import NAMESPACE, Namespace
+from policies.dialects.yunikorn_config import Partition, PlacementRule
+from policies.dialects.yunikorn_config.configmap import Tree, tree
+from policies.dialects.yunikorn_config.model import Problem
+from policies.dialects.yunikorn_config.placement import Application, Queues, Rejected, candidate
+from policies.dialects.yunikorn_config.placement_checks import FIXED, TAG
+from policies.dialects.yunikorn_shares import PARENT_QUEUE
+from policies.model.objects import Ref
+from policies.model.proposal import Proposal
+from policies.model.rule import NotEvaluated
+from policies.rules.yunikorn._namespace_shares import Declared, declared
+from policies.rules.yunikorn._queue_config import trees
+from policies.rules.yunikorn._yunikorn_tree import opened, partition, tags, unfiltered
+
+_TAG = "namespace.parentqueue"
+_NAMED = 5  # namespaces that a message lists
+
+
+Candidates = list[tuple[str, str]]
+
+
+def named_parents(proposal: Proposal) -> Iterator[tuple[Namespace, Candidates] | NotEvaluated]:
+    """Each changed Namespace that names a parent queue, with what becomes of it; or word that no queues are known."""
+    named = [namespace for _, namespace in proposal.changed(Namespace) if yunikorn.parent_queue(namespace)]
+    queues = partition(proposal) if named else None
+    if isinstance(queues, NotEvaluated):
+        yield queues
+    elif queues is not None:
+        for namespace in named:
+            yield namespace, _parents(queues, opened(queues), Application(tags=tags(namespace)))
+
+
+def parents_of_others(proposal: Proposal) -> Iterator[tuple[Tree, str, list[Ref], Candidates] | NotEvaluated]:
+    """(tree as written, what `parentqueue` says, the Namespaces that say so, what becomes of it) of each such text.
+
+    Only where the queues change, and of Namespaces that do not. A parent that was declared before the change is left
+    out: what its removal means is told by the rules about queues in use. Namespaces with the same text count as one.
+    """
+    namespace = proposal.configuration.yunikorn.namespace
+    stood = declared(tree(proposal.before, namespace).text or "")
+    changing = {change.ref for change in proposal.changes}
+    for written in trees(proposal):
+        known = declared(written.text) if written.text else None
+        if known is None or written.ref.namespace != namespace:
+            continue
+        for key in proposal.after.staked(PARENT_QUEUE):
+            application = Application(tags={_TAG: key.name})
+            found = _parents(known.partition, known, application) if key.name else []
+            if any(fault for _, fault in found) and not _lost(stood, known, application):
+                members = [ref for ref, _ in proposal.after.stakes(key).items() if ref not in changing]
+                if members:
+                    yield written, key.name, members, found
+        if unknown := proposal.unknown(NAMESPACE):
+            yield NotEvaluated(f"not all objects of {unknown[0]} are known, some may name a parent queue that is none")
+
+
+def problem(parent: str, members: list[Ref], fault: str) -> Problem:
+    """What is wrong with the parent queue that these Namespaces name, said to who writes the queues."""
+    first = ", ".join(ref.name for ref in nsmallest(_NAMED, members))
+    more = f" and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
+    return Problem(
+        "",
+        0,
+        f"the parent queue {parent} of namespaces ({first}{more}) {fault}",
+        f"declare {parent} with `parent: true`, or first let the annotation parentqueue of these namespaces name "
+        "a queue that can be used",
+        f"parent queue {parent}",
+        accepted=True,
+    )
+
+
+def _lost(stood: Declared | None, known: Declared, application: Application) -> bool:
+    """Whether the queue was declared and usable, so that it is this change that takes it away."""
+    if stood is None or stood is known:
+        return False
+    usable = (path for path, fault in _parents(stood.partition, stood, application) if path and not fault)
+    return any(stood.exists(path) for path in usable)
+
+
+def _parents(known: Partition, queues: Queues, application: Application) -> Candidates:
+    """For each rule that puts queues below the named one: its path, and why it cannot be used; empty where it can.
+
+    The path is empty where the rule gives none.
+    """
+    found = []
+    for rule in _naming(known):
+        try:
+            path = candidate(unfiltered(rule), queues, application)
+        except Rejected as error:
+            found.append(("", str(error)))
+            continue
+        if path and queues.is_leaf(path):
+            found.append((path, "is a leaf"))
+        else:
+            found.append((path, "" if path else "does not exist, and no placement rule creates it"))
+    return found
+
+
+def _naming(partition: Partition) -> Iterator[PlacementRule]:
+    """The parent rules that read the annotation; those that also ask for a user or a queue cannot be told here."""
+    for rule in partition.rules:
+        for link in rule.chain()[:-1]:
+            kinds = {_kind(each) for each in link.chain()}
+            if _kind(link) == TAG and link.value.text.strip().lower() == _TAG and kinds <= {TAG, FIXED}:
+                yield link
+
+
+def _kind(rule: PlacementRule) -> str:
+    return rule.name.text.strip().lower()

@@ -1,0 +1,51 @@
+"""From problems of YuniKorn's queue configuration to findings about the ConfigMap that holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from policies.dialects.yunikorn_config.configmap import QueueConfigMap, Tree, tree
+from policies.dialects.yunikorn_config.model import Config, Problem
+from policies.model.cures import apart
+from policies.model.proposal import Proposal
+from policies.model.rule import BOTH, STRICT_ONLY, Finding
+
+_CORRECT = "correct that line"
+
+
+def trees(proposal: Proposal) -> Iterator[Tree]:
+    """The tree of each namespace where one of the two ConfigMaps was written, as it stands afterwards."""
+    namespaces = {config_map.ref.namespace for _, config_map in proposal.changed(QueueConfigMap)}
+    namespaces |= {config_map.ref.namespace for config_map in proposal.deleted(QueueConfigMap)}
+    for namespace in sorted(namespaces):
+        yield tree(proposal.after, namespace)
+
+
+def findings(proposal: Proposal, check: Callable[[Config], Iterable[Problem]]) -> Iterator[Finding]:
+    """What the check says of each written tree. What YuniKorn itself accepts counts in `strict` only."""
+    for written in trees(proposal):
+        if written.setting is not None and written.text is not None:
+            for problem in check(written.config):
+                yield finding(written, problem)
+
+
+def finding(written: Tree, problem: Problem) -> Finding:
+    assert written.setting is not None
+    message, fix = (problem.message, problem.fix) if problem.fix else apart(problem.message, _CORRECT)
+    step = "" if not problem.field or problem.field.startswith("[") else "."
+    return Finding(
+        written.ref,
+        f"{written.setting.field}{step}{problem.field}",
+        f"{written.key}, line {problem.line}: {message}" if problem.line else message,
+        fix=fix,
+        subject=problem.subject,
+        excess=problem.excess,
+        profiles=STRICT_ONLY if problem.accepted else BOTH,
+    )
+
+
+def about_setting(config_map: QueueConfigMap, problem: Problem) -> Finding:
+    """A problem of one key beside the tree."""
+    return Finding(
+        config_map.ref, problem.field, problem.message, fix=problem.fix, subject=problem.subject, profiles=STRICT_ONLY
+    )

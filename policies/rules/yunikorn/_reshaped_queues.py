@@ -1,0 +1,26 @@
+"""YuniKorn's queues before and after a change of its configuration, with who uses them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from policies.dialects.yunikorn_config.configmap import Tree, tree
+from policies.model.proposal import Proposal
+from policies.rules.yunikorn._namespace_shares import Declared, declared
+from policies.rules.yunikorn._queue_config import trees
+from policies.rules.yunikorn._queue_uses import Uses, uses
+
+
+def reshaped(proposal: Proposal) -> Iterator[tuple[Tree, Declared, Declared, Mapping[str, Uses]]]:
+    """(tree as written, queues before, queues after, uses by the rules before) where both have queues at all.
+
+    The uses are those that the change leaves, so that a pod that is deleted in it does not count.
+    """
+    namespace = proposal.configuration.yunikorn.namespace
+    stood = tree(proposal.before, namespace).text
+    for written in trees(proposal):
+        if written.ref.namespace != namespace or not stood or not written.text or written.text == stood:
+            continue
+        before, after = declared(stood), declared(written.text)
+        if before is not None and after is not None:
+            yield written, before, after, uses(proposal.after, stood)

@@ -1,0 +1,55 @@
+"""YuniKorn's queues and placement rules, as rules about Namespaces and Pods look at them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from policies.dialects import yunikorn
+from policies.dialects.core import Namespace, Pod
+from policies.dialects.yunikorn_config import Config, Partition, PlacementRule, read_config
+from policies.dialects.yunikorn_config.configmap import tree
+from policies.dialects.yunikorn_config.model import Filter
+from policies.dialects.yunikorn_config.placement import Configured
+from policies.model.proposal import Proposal
+from policies.model.rule import NotEvaluated
+
+
+def opened(partition: Partition) -> Configured:
+    """The declared queues, where all may submit: for questions that no user asks."""
+    root = partition.root
+    opened = replace(root, submit_acl=replace(root.submit_acl, text="*")) if root else None
+    return Configured(replace(partition, root=opened))
+
+
+def partition(proposal: Proposal) -> Partition | NotEvaluated:
+    """The queues after the change, or word that they are not known."""
+    namespace = proposal.configuration.yunikorn.namespace
+    text = tree(proposal.after, namespace).text
+    found = config(text).partition if text else None
+    if found is None or found.root is None:
+        return NotEvaluated(f"YuniKorn's queue configuration in namespace {namespace} is not known")
+    return found
+
+
+@lru_cache(maxsize=8)
+def config(text: str) -> Config:
+    """Read once for as long as the text stays: it may hold thousands of queues, and every Pod asks."""
+    return read_config(text)
+
+
+def submitter(proposal: Proposal, pod: Pod) -> tuple[str, tuple[str, ...]]:
+    """Whom the annotation names, else who asks, which YuniKorn's admission controller would write there."""
+    if pod.annotations.get(yunikorn.USER_INFO):
+        name, groups = yunikorn.user_of(pod)
+        return name, tuple(groups or ())
+    return proposal.circumstances.user.name, proposal.circumstances.user.groups
+
+
+def tags(namespace: Namespace) -> dict[str, str]:
+    return {"namespace": namespace.ref.name, **yunikorn.application_tags(namespace)}
+
+
+def unfiltered(rule: PlacementRule) -> PlacementRule:
+    """The rule as it is for those whom its filters let pass."""
+    return replace(rule, filter=Filter(), parent=unfiltered(rule.parent) if rule.parent else None)

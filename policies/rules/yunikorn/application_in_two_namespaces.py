@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from policies.dialects.core import APP_ID, POD, Pod
+from policies.model import fields
+from policies.model.objects import Ref
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Cause, Finding, NotEvaluated, rule
+
+_LOOK = 64  # pods of one application; where nothing is wrong yet they all are in one namespace, and the first tells it
+
+
+@rule(
+    "application-in-two-namespaces",
+    source="YuniKorn: queue, user and quota of an application are those of its first pod",
+    kinds=(POD,),
+)
+def application_in_two_namespaces(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A Pod joins a YuniKorn application of another namespace.
+
+    Why it is refused: YuniKorn tells applications apart by their id alone. All pods of one id are charged to the queue,
+    the user and the namespace of the first, so whoever copies an id runs on the quota of somebody else.
+    Example: pods in `dev` and in `prod`, both with the label `yunikorn.apache.org/app-id: etl`.
+    Fix: give the application of each namespace an id of its own, such as `etl-dev`.
+    """
+    for _, pod in proposal.changed(Pod):
+        if pod.application is None:
+            continue
+        other = _elsewhere(proposal, pod.application, pod.ref.namespace)
+        if other is not None:
+            name = pod.application.name
+            yield Finding(
+                pod.ref,
+                _field(pod),
+                f"application {name} has pods in namespace {other.namespace}; this one would run on their quota",
+                fix=f"give it an id of its own, such as {name}-{pod.ref.namespace}",
+                subject=name,
+                causes=(Cause(other, _FIELD, f"belongs to application {name}"),),
+                profiles=STRICT_ONLY,
+            )
+        elif proposal.unknown(POD):
+            yield NotEvaluated("not all objects of Pod are known")
+
+
+def _elsewhere(proposal: Proposal, application: Ref, namespace: str) -> Ref | None:
+    some = islice(proposal.after.users(application), _LOOK)
+    return min((ref for ref in some if ref.group_kind == POD and ref.namespace != namespace), default=None)
+
+
+_FIELD = fields.join("metadata.labels", APP_ID)
+
+
+def _field(pod: Pod) -> str:
+    """Where the id stands that counts."""
+    if pod.labels.get(APP_ID):
+        return _FIELD
+    if pod.annotations.get(APP_ID):
+        return fields.join("metadata.annotations", APP_ID)
+    return fields.join("metadata.labels", "applicationId" if pod.labels.get("applicationId") else "spark-app-selector")

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.core import NAMESPACE, POD
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Finding, NotEvaluated, rule
+from policies.rules.yunikorn._queue_uses import Uses
+from policies.rules.yunikorn._reshaped_queues import reshaped
+
+
+@rule("busy-queue-removed", source="YuniKorn: reload of the queue configuration, draining queues", kinds=(CONFIG_MAP,))
+def busy_queue_removed(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A queue is taken out of YuniKorn's configuration while it is used.
+
+    Why it is refused: YuniKorn accepts it and lets the queue drain: what runs there goes on, but new applications go by
+    the next placement rule, into another queue or nowhere, and Namespaces whose `parentqueue` it was lose the queue
+    that theirs are made below. Pods at work in the queue count, and Namespaces that name it. Which queue a Pod is in is
+    told by the placement rules and what it asks for; rules that ask for its user are not followed.
+    Example: `root.eng.dev` is removed while Pods with the label `queue: root.eng.dev` run.
+    Fix: let nobody submit to the queue (`submitacl: ""`), wait until what runs there has ended, then remove it.
+    """
+    for written, before, after, used in reshaped(proposal):
+        gone = [path for path in before.queues if path not in after.queues]
+        if gone and (unknown := proposal.unknown(POD, NAMESPACE)):
+            yield NotEvaluated(f"whether removed queues are used: not all {' and '.join(unknown)} objects are known")
+        for path in sorted(gone):
+            use, name = used.get(path, Uses()), before.queues[path].path
+            if use.count:
+                assert written.setting is not None
+                yield Finding(
+                    written.ref,
+                    written.setting.field,
+                    f"queue {name} is removed while it is used by {use}",
+                    fix=f"keep {name} until what runs there has ended and no namespace names it; an empty submitacl "
+                    "keeps new applications out",
+                    subject=name,
+                    excess=use.count,
+                    causes=use.causes(f"uses queue {name}"),
+                    profiles=STRICT_ONLY,
+                )

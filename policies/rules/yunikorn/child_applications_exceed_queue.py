@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.yunikorn_config.model import Config, Problem
+from policies.dialects.yunikorn_config.quotas import applications_above_queue
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+from policies.rules.yunikorn._queue_config import findings
+
+
+@rule(
+    "child-applications-exceed-queue",
+    source="YuniKorn: validation of queues.yaml, maxapplications",
+    kinds=(CONFIG_MAP,),
+)
+def child_applications_exceed_queue(proposal: Proposal) -> Iterator[Finding]:
+    """A queue of YuniKorn may run more applications than the queue above it.
+
+    Why it is refused: YuniKorn refuses the configuration. Below a queue with `maxapplications` every child needs its
+    own, and no larger one; without one a child has no limit at all.
+    Example: `root.eng` with `maxapplications: 4`, its child `ml` without.
+    Fix: give `ml` a `maxapplications` from 1 to 4.
+    """
+    yield from findings(proposal, _applications)
+
+
+def _applications(config: Config) -> Iterator[Problem]:
+    for partition in config.partitions:
+        if partition.root is not None:
+            yield from applications_above_queue(partition.root)

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.yunikorn_config.model import Config, Problem
+from policies.dialects.yunikorn_config.quotas import max_above_parent
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+from policies.rules.yunikorn._queue_config import findings
+
+
+@rule(
+    "child-max-exceeds-parent-max",
+    source="YuniKorn: validation of queues.yaml, max within the max above",
+    kinds=(CONFIG_MAP,),
+)
+def child_max_exceeds_parent_max(proposal: Proposal) -> Iterator[Finding]:
+    """A queue of YuniKorn has a higher max than a queue above it.
+
+    Why it is refused: the queue above stops the work first, so the number promises what nobody can have; YuniKorn
+    refuses the configuration. The smallest max on the path counts, not only the parent's. A resource that the queue
+    above does not name is without limit there. The sum of the children's max is free. Child templates are held to the
+    same, which YuniKorn overlooks.
+    Example: `root.eng` with `max: {memory: 10G}` and `root.eng.ml` with `max: {memory: 12G}`.
+    Fix: lower the max of `root.eng.ml` to 10G, or raise that of `root.eng` first.
+    """
+    yield from findings(proposal, _above_parent)
+
+
+def _above_parent(config: Config) -> Iterator[Problem]:
+    for partition in config.partitions:
+        if partition.root is not None:
+            yield from max_above_parent(partition.root)

@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.yunikorn_config.model import Config, Problem
+from policies.dialects.yunikorn_config.quotas import guaranteed_above_queue
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+from policies.rules.yunikorn._queue_config import findings
+
+
+@rule(
+    "children-guaranteed-exceed-queue",
+    source="YuniKorn: validation of queues.yaml, sums of guaranteed",
+    kinds=(CONFIG_MAP,),
+)
+def children_guaranteed_exceed_queue(proposal: Proposal) -> Iterator[Finding]:
+    """The children of a queue of YuniKorn are guaranteed more than the queue itself has.
+
+    Why it is refused: guarantees that the queue does not hold cannot all be kept. The children's sum stays within the
+    guarantee of the queue, for the resources that this names, and within the smallest max on its path. A child
+    without a guarantee counts with those of its own children. YuniKorn overlooks one case: a queue between that
+    guarantees one resource hides what its children are guaranteed of others.
+    Example: `root.eng` with `guaranteed: {memory: 100G}`; its children with 60G and 50G.
+    Fix: lower a child's guarantee by 10G, or raise that of `root.eng` to 110G.
+    """
+    yield from findings(proposal, _sums)
+
+
+def _sums(config: Config) -> Iterator[Problem]:
+    for partition in config.partitions:
+        if partition.root is not None:
+            yield from guaranteed_above_queue(partition.root)

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects import yunikorn
+from policies.dialects.core import NAMESPACE, Namespace
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Cause, Finding, rule
+
+
+@rule(
+    "guaranteed-exceeds-quota",
+    source="YuniKorn: queue validation, guaranteed within max; not done for namespaces there",
+    kinds=(NAMESPACE,),
+    alone=True,
+)
+def guaranteed_exceeds_quota(proposal: Proposal) -> Iterator[Finding]:
+    """A Namespace is guaranteed more of a resource than its quota lets it use.
+
+    Why it is refused: the part above the quota can never be used, and it distorts the order in which YuniKorn serves
+    queues and picks victims. YuniKorn refuses the same of a queue in queues.yaml but never looks at namespaces. A
+    resource that only one of the two names is fine.
+    Example: `namespace.quota: '{"cpu":"4"}'` and `namespace.guaranteed: '{"cpu":"6"}'`.
+    Fix: lower the guarantee to 4, or raise the quota to 6.
+    """
+    legacy = yunikorn.reads_legacy(proposal.configuration.yunikorn.version)
+    for _, namespace in proposal.changed(Namespace):
+        quota, guaranteed = yunikorn.quota(namespace, legacy), yunikorn.guaranteed(namespace)
+        if quota is None or guaranteed is None:
+            continue  # what cannot be read, or is all zero, neither limits nor guarantees
+        quotas = yunikorn.written(yunikorn.quota_texts(namespace, legacy) or {})
+        guarantees = yunikorn.written(yunikorn.guaranteed_texts(namespace) or {})
+        for kind in sorted(kind for kind in guaranteed if kind in quota and guaranteed[kind] > quota[kind]):
+            (resource, wanted), (name, held) = guarantees[kind], quotas[kind]
+            source = _source(namespace, resource)
+            yield Finding(
+                namespace.ref,
+                yunikorn.field(yunikorn.GUARANTEED),
+                f"{resource}={wanted} is guaranteed, {yunikorn.short(source)} allows {name}={held}",
+                fix=f"lower the guarantee to {name}={held} or less, or raise the quota to {resource}={wanted} or more",
+                subject=kind,
+                excess=guaranteed[kind] - quota[kind],
+                causes=(Cause(namespace.ref, yunikorn.field(source), f"the quota is {name}={held}"),),
+                profiles=STRICT_ONLY,
+            )
+
+
+def _source(namespace: Namespace, resource: str) -> str:
+    """The annotation that limits the resource; the legacy pair only where namespace.quota is absent."""
+    if namespace.annotations.get(yunikorn.QUOTA):
+        return yunikorn.QUOTA
+    return next(key for key, name in yunikorn.LEGACY.items() if yunikorn.type_of(name) == yunikorn.type_of(resource))

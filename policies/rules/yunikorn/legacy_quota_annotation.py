@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects import yunikorn
+from policies.dialects.core import NAMESPACE, Namespace
+from policies.dialects.yunikorn_flaws import shown
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Finding, rule
+
+
+@rule(
+    "legacy-quota-annotation",
+    source="YuniKorn: namespace.max.cpu and namespace.max.memory, deprecated since 1.2",
+    kinds=(NAMESPACE,),
+    default=Action.WARN,
+    alone=True,
+)
+def legacy_quota_annotation(proposal: Proposal) -> Iterator[Finding]:
+    """A Namespace gives its quota by the deprecated annotations namespace.max.cpu and namespace.max.memory.
+
+    Why it is reported: YuniKorn has deprecated the pair since 1.2 and drops it in 2.0; from then on the namespace has
+    no quota, without a word. It is a warning up to 1.x and an error where the configuration names YuniKorn 2.0 or
+    later. The webhook can translate the pair itself: `yunikorn.translateLegacyAnnotations` in the configuration.
+    Example: `yunikorn.apache.org/namespace.max.cpu: "4"` and `yunikorn.apache.org/namespace.max.memory: 64Gi`.
+    Fix: `yunikorn.apache.org/namespace.quota: '{"cpu":"4","memory":"64Gi"}'` in place of both.
+    """
+    version = proposal.configuration.yunikorn.version
+    for _, namespace in proposal.changed(Namespace):
+        both = bool(namespace.annotations.get(yunikorn.QUOTA))
+        if both and yunikorn.reads_legacy(version):
+            continue  # what is then wrong with them is that they are ignored: quota-annotations-conflict
+        given = [key for key in yunikorn.LEGACY if namespace.annotations.get(key)]
+        for key in given:
+            yield Finding(
+                namespace.ref,
+                yunikorn.field(key),
+                _message(namespace, key, version),
+                fix=_fix(namespace, given),
+                subject=yunikorn.LEGACY[key],
+                patch=_patch(namespace) if key == given[0] else (),
+                profiles=STRICT_ONLY,
+                action=None if yunikorn.reads_legacy(version) else Action.DENY,
+            )
+
+
+def _message(namespace: Namespace, key: str, version: tuple[int, int]) -> str:
+    text = f"{yunikorn.short(key)}={shown(namespace.annotations[key])}"
+    if yunikorn.reads_legacy(version):
+        return f"{text} is deprecated since YuniKorn 1.2; YuniKorn 2.0 will not read it"
+    if namespace.annotations.get(yunikorn.QUOTA):
+        return f"{text} is not read by YuniKorn {version[0]}.{version[1]}; namespace.quota alone counts"
+    return f"{text} is not read by YuniKorn {version[0]}.{version[1]}, which runs this namespace without a quota"
+
+
+def _fix(namespace: Namespace, given: list[str]) -> str:
+    names = " and ".join(yunikorn.short(key) for key in given)
+    value = yunikorn.translation(namespace)
+    if namespace.annotations.get(yunikorn.QUOTA):
+        return f"remove {names}"
+    if value is None:
+        return f'write the amounts as a JSON object into {yunikorn.QUOTA}, such as {{"cpu":"4"}}, and remove {names}'
+    return f"write {yunikorn.QUOTA}: '{value}' and remove {names}"
+
+
+def _patch(namespace: Namespace) -> tuple[dict[str, object], ...]:
+    if namespace.annotations.get(yunikorn.QUOTA):
+        return tuple(yunikorn.removed(namespace))
+    return tuple(yunikorn.translated(namespace))

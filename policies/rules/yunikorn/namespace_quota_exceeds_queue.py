@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import nsmallest
+
+from policies.dialects import yunikorn
+from policies.dialects.core import NAMESPACE, Namespace
+from policies.dialects.yunikorn_config import Application, Partition, Problem, Queue
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.yunikorn_config.model import Resources, amounts
+from policies.dialects.yunikorn_config.placement import placed
+from policies.dialects.yunikorn_config.quotas import shown, written
+from policies.dialects.yunikorn_config.resources import over
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Finding, NotEvaluated, rule
+from policies.rules.yunikorn._namespace_shares import declared, highest_quotas, members
+from policies.rules.yunikorn._queue_config import finding, trees
+from policies.rules.yunikorn._yunikorn_tree import opened, partition, tags, unfiltered
+
+_NAMED = 10  # namespaces that a message lists, the highest quota first
+
+
+@rule(
+    "namespace-quota-exceeds-queue",
+    source="YuniKorn: queue validation, max and guaranteed within the parent's; not done for namespaces there",
+    kinds=(NAMESPACE, CONFIG_MAP),
+)
+def namespace_quota_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A Namespace is given more than the queue above its own may use.
+
+    Why it is refused: the placement rules make a queue for the namespace, and the queues above it limit what it gets. A
+    quota or a guarantee above their max can never be used, and a guarantee above the parent's own is not backed by
+    anything. YuniKorn refuses the same in queues.yaml but never looks at namespaces. Each namespace is judged by
+    itself; guarantees of several are not summed up here. A queue that stands in queues.yaml ignores the annotations.
+    A change of the queues is compared with the quotas of the namespaces below them.
+    Example: `namespace.quota: '{"cpu":"20"}'` below a queue with `max: {vcore: 10}`.
+    Fix: lower the annotation to what the queue has, or raise the queue's max or guarantee.
+    """
+    yield from _of_queues(proposal)
+    legacy = yunikorn.reads_legacy(proposal.configuration.yunikorn.version)
+    given = [
+        (namespace, quota, guaranteed)
+        for _, namespace in proposal.changed(Namespace)
+        for quota, guaranteed in [(yunikorn.quota(namespace, legacy), yunikorn.guaranteed(namespace))]
+        if quota or guaranteed
+    ]
+    queues = partition(proposal) if given else None
+    if queues is None or isinstance(queues, NotEvaluated):
+        yield from [queues] if queues else []
+        return
+    for namespace, quota, guaranteed in given:
+        above = _above(queues, namespace)
+        quotas = yunikorn.written(yunikorn.quota_texts(namespace, legacy) or {})
+        guarantees = yunikorn.written(yunikorn.guaranteed_texts(namespace) or {})
+        for queue in above:
+            yield from _over(namespace, None, quota, quotas, queue, queue.maximum, "max")
+            yield from _over(namespace, yunikorn.GUARANTEED, guaranteed, guarantees, queue, queue.maximum, "max")
+        for queue in above[-1:]:
+            limit = queue.guaranteed
+            yield from _over(namespace, yunikorn.GUARANTEED, guaranteed, guarantees, queue, limit, "guaranteed")
+
+
+def _of_queues(proposal: Proposal) -> Iterator[Finding]:
+    """Where a max was written: which namespaces below it have a higher quota. Only then namespaces are looked at."""
+    for written_tree in trees(proposal):
+        known = declared(written_tree.text) if written_tree.text else None
+        if known is None or written_tree.ref.namespace != proposal.configuration.yunikorn.namespace:
+            continue
+        excessive: dict[tuple[str, str], Queue] = {}
+        for path, quotas in highest_quotas(proposal.after, written_tree.text or ""):
+            for queue in known.above(path):
+                most = amounts(queue.maximum)
+                for kind in over(quotas, most) if any(most.values()) else ():
+                    excessive[queue.path, kind] = queue
+        for (_, kind), queue in sorted(excessive.items(), key=lambda item: item[0]):
+            problem = _below_quotas(proposal, written_tree.text or "", queue, kind)
+            if problem is not None:
+                yield finding(written_tree, problem)
+
+
+def _below_quotas(proposal: Proposal, text: str, queue: Queue, kind: str) -> Problem | None:
+    limit = (queue.maximum or {})[kind]
+    legacy = yunikorn.reads_legacy(proposal.configuration.yunikorn.version)
+    higher: list[tuple[int, str]] = []
+    for ref, _ in members(proposal.after, text, queue):
+        namespace = proposal.after.get(ref)
+        quota = yunikorn.quota(namespace, legacy) if isinstance(namespace, Namespace) else None
+        if quota and quota.get(kind, 0) > (limit.value or 0):
+            higher.append((-quota[kind], ref.name))
+    if not higher:
+        return None
+    listed = ", ".join(f"{name} {shown(kind, -amount)}" for amount, name in nsmallest(_NAMED, higher))
+    more = f" and {len(higher) - _NAMED} more" if len(higher) > _NAMED else ""
+    highest = -min(higher)[0]
+    return Problem(
+        limit.written.field,
+        limit.written.line,
+        f"the max of {queue.path} is {kind}={limit.written.text}, less than the quota of namespaces below it "
+        f"({listed}{more})",
+        f"keep it at {shown(kind, highest)} or more, or lower the quotas of these namespaces first",
+        f"{queue.path} max {kind} of namespaces",
+        highest - (limit.value or 0),
+        accepted=True,
+    )
+
+
+def _key(namespace: Namespace, resource: str) -> str:
+    """The annotation that gives the quota of this resource; the legacy pair only where namespace.quota is absent."""
+    if namespace.annotations.get(yunikorn.QUOTA):
+        return yunikorn.QUOTA
+    return next(key for key, name in yunikorn.LEGACY.items() if name == resource)
+
+
+def _above(queues: Partition, namespace: Namespace) -> list[Queue]:
+    """The declared queues above the one that the rules make for the namespace, root left out, the nearest last."""
+    rules = [unfiltered(rule) for rule in queues.rules]
+    placement = placed(rules, opened(queues), Application(tags=tags(namespace)))
+    if not placement.created:
+        return []
+    steps = placement.queue.split(".")
+    found = [queues.queue(".".join(steps[:length])) for length in range(2, len(steps))]
+    return [queue for queue in found if queue is not None]
+
+
+def _over(
+    namespace: Namespace,
+    key: str | None,
+    wanted: yunikorn.Resource | None,
+    texts: dict[str, tuple[str, str]],
+    queue: Queue,
+    limit: Resources | None,
+    what: str,
+) -> Iterator[Finding]:
+    most = amounts(limit)
+    if not wanted or not any(most.values()):
+        return  # a limit that is all zero is none
+    for kind in sorted(kind for kind in wanted if kind in most and wanted[kind] > most[kind]):
+        resource, text = texts[kind]
+        held = written(limit, kind)
+        yield Finding(
+            namespace.ref,
+            yunikorn.field(key or _key(namespace, resource)),
+            f"{resource}={text} is more than queue {queue.path} has: its {what} is {kind}={held}",
+            fix=f"lower {resource} to what {kind}={held} says, or raise the {what} of {queue.path}",
+            subject=f"{kind} {what} of {queue.path}",
+            excess=wanted[kind] - most[kind],
+            profiles=STRICT_ONLY,
+        )

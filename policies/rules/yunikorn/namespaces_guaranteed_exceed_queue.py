@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from policies.dialects import yunikorn
+from policies.dialects.core import NAMESPACE, Namespace
+from policies.dialects.yunikorn_config import Problem, Queue
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, tree
+from policies.dialects.yunikorn_config.model import amounts
+from policies.dialects.yunikorn_config.quotas import shown
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Cause, Finding, NotEvaluated, rule
+from policies.rules.yunikorn._namespace_shares import Declared, declared, guaranteed_below, largest, parent_of
+from policies.rules.yunikorn._queue_config import finding, trees
+
+_NAMED = 10  # namespaces that a message lists, the largest first
+
+
+@rule(
+    "namespaces-guaranteed-exceed-queue",
+    source="YuniKorn: validation of queues.yaml, sums of guaranteed; not done for namespaces there",
+    kinds=(NAMESPACE, CONFIG_MAP),
+)
+def namespaces_guaranteed_exceed_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """The Namespaces below a queue of YuniKorn are guaranteed more together than the queue has.
+
+    Why it is refused: guarantees that the queue does not hold cannot all be kept. YuniKorn compares sums in queues.yaml
+    but never with those of the queues that it makes for namespaces. Here each namespace counts with its own
+    `namespace.guaranteed` beside the queues declared below the same queue; the sum stays within the queue's guarantee,
+    for the resources that this names, and within the smallest max on its path. Max and quota are free to overlap, as in
+    queues.yaml. Asked when a Namespace changes and when the queues do.
+    Example: `root.eng` with `guaranteed: {vcore: 4}`; namespaces `dev` and `web` below it with `{"cpu":"3"}` each.
+    Fix: lower the guarantee of one namespace to what is left, or raise that of the queue first.
+    """
+    namespace = proposal.configuration.yunikorn.namespace
+    given = [each for _, each in proposal.changed(Namespace) if yunikorn.guaranteed(each)]
+    written = [found for found in trees(proposal) if found.ref.namespace == namespace]
+    text = tree(proposal.after, namespace).text if given or written else None
+    known = declared(text) if text else None
+    if text is None or known is None:
+        if given:
+            yield NotEvaluated(f"YuniKorn's queue configuration in namespace {namespace} is not known")
+        return
+    sums = _Sums(proposal, text, known)
+    for each in given:
+        yield from sums.of_namespace(each)
+    for found in written:
+        for problem in sums.of_queues():
+            yield finding(found, problem)
+    if unknown := proposal.unknown(NAMESPACE):
+        yield NotEvaluated(f"not all objects of {unknown[0]} are known, so what they are guaranteed may be more")
+
+
+@dataclass(frozen=True, slots=True)
+class _Excess:
+    """`queue` holds `limit` of this type by its `key`, which is guaranteed or max; `wanted` is promised."""
+
+    queue: Queue
+    kind: str
+    key: str
+    wanted: int
+    limit: int
+
+    @property
+    def surplus(self) -> str:
+        return shown(self.kind, self.wanted - self.limit)
+
+
+class _Sums:
+    def __init__(self, proposal: Proposal, text: str, known: Declared):
+        self._forest, self._text, self._known = proposal.after, text, known
+        self._below = guaranteed_below(proposal.after, text)
+
+    def of_namespace(self, namespace: Namespace) -> Iterator[Finding]:
+        own = dict(yunikorn.guaranteed(namespace) or {})
+        parent = parent_of(self._text, yunikorn.parent_queue(namespace) or "", namespace.ref.name)
+        for queue in self._known.above(parent):
+            for excess in self._excesses(queue):
+                if own.get(excess.kind):
+                    yield self._about(namespace, excess, own[excess.kind])
+            own = {kind: amount for kind, amount in own.items() if kind not in amounts(queue.guaranteed)}
+
+    def of_queues(self) -> Iterator[Problem]:
+        """What is too much by the namespaces alone; the sums of declared queues are another rule's."""
+        for path in sorted(self._below):
+            for excess in self._excesses(self._known.queues[path]):
+                if self._known.promised[path].get(excess.kind, 0) <= excess.limit:
+                    yield self._problem(excess)
+
+    def _excesses(self, queue: Queue) -> Iterator[_Excess]:
+        path = queue.path.lower()
+        for kind, amount in sorted(self._below.get(path, {}).items()):
+            wanted = amount + self._known.promised[path].get(kind, 0)
+            for key, limits in (("guaranteed", amounts(queue.guaranteed)), ("max", self._known.most[path])):
+                if kind in limits and wanted > limits[kind]:
+                    yield _Excess(queue, kind, key, wanted, limits[kind])
+
+    def _about(self, namespace: Namespace, excess: _Excess, own: int) -> Finding:
+        message, causes = self._told(excess)
+        room, kind, path = own - (excess.wanted - excess.limit), excess.kind, excess.queue.path
+        texts = yunikorn.written(yunikorn.guaranteed_texts(namespace) or {})
+        lower = f"lower the guarantee by {excess.surplus}" if room >= 0 else "lower the guarantees of namespaces"
+        left = f"; {kind}={shown(kind, room)} is what is left for {namespace.ref.name}" if room >= 0 else ""
+        return Finding(
+            namespace.ref,
+            yunikorn.field(yunikorn.GUARANTEED),
+            f"with {texts[kind][0]}={texts[kind][1]} here {message}",
+            fix=f"{lower}, or raise the {excess.key} of {path} to {shown(kind, excess.wanted)} or more{left}",
+            subject=f"{kind} {excess.key} of {path}",
+            excess=excess.wanted - excess.limit,
+            causes=tuple(cause for cause in causes if cause.object != namespace.ref),
+            profiles=STRICT_ONLY,
+        )
+
+    def _problem(self, excess: _Excess) -> Problem:
+        queue, message = excess.queue, self._told(excess)[0]
+        given = queue.guaranteed if excess.key == "guaranteed" else queue.maximum
+        place = given[excess.kind].written if given and excess.kind in given else None
+        wanted = shown(excess.kind, excess.wanted)
+        return Problem(
+            place.field if place else queue.at("resources", excess.key),
+            place.line if place else queue.line,
+            message,
+            f"keep {excess.key} of {queue.path} at {wanted} or more, or lower the guarantees of its namespaces by "
+            f"{excess.surplus} first",
+            f"{queue.path} {excess.key} {excess.kind} of namespaces",
+            excess.wanted - excess.limit,
+            accepted=True,
+        )
+
+    def _told(self, excess: _Excess) -> tuple[str, tuple[Cause, ...]]:
+        kind, path = excess.kind, excess.queue.path
+        count, first = largest(self._forest, self._text, excess.queue, kind, _NAMED)
+        listed = ", ".join(f"{ref.name} {shown(kind, amount)}" for ref, amount in first)
+        more = f" and {count - len(first)} more" if count > len(first) else ""
+        queues = self._known.promised[path.lower()].get(kind, 0)
+        beside = f", its queues {shown(kind, queues)}" if queues else ""
+        holds = {"guaranteed": "is guaranteed", "max": "has at most"}[excess.key]
+        field = yunikorn.field(yunikorn.GUARANTEED)
+        causes = tuple(Cause(ref, field, f"{kind}={shown(kind, amount)}") for ref, amount in first)
+        wanted, limit = (shown(kind, amount) for amount in (excess.wanted, excess.limit))
+        whose = f"namespaces {listed}{more}{beside}"
+        return f"{kind}={wanted} is guaranteed below {path} ({whose}), which {holds} {limit}", causes

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects import yunikorn
+from policies.dialects.core import NAMESPACE
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Finding, NotEvaluated, rule
+from policies.rules.yunikorn._parent_queue import named_parents, parents_of_others, problem
+from policies.rules.yunikorn._queue_config import finding
+
+
+@rule(
+    "parent-queue-missing",
+    source="YuniKorn: placement by tag below the queue of namespace.parentqueue; never validated there",
+    kinds=(NAMESPACE, CONFIG_MAP),
+)
+def parent_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A Namespace names a parent queue that does not exist.
+
+    Why it is refused: YuniKorn takes the annotation `parentqueue` as it is. The placement rule that puts the
+    namespace's queue below it then does not match: applications go to another queue, without the quota meant for
+    them, or are rejected. Where a placement rule creates the parent it may be missing; where no rule reads the
+    annotation nothing is said. Asked when a Namespace changes, and of all Namespaces when the queues or the rules do.
+    Example: `yunikorn.apache.org/parentqueue: root.produktion` where the queue is called `root.production`.
+    Fix: name a queue of queues.yaml that has `parent: true`, or let the placement rule create it.
+    """
+    for judged in named_parents(proposal):
+        if isinstance(judged, NotEvaluated):
+            yield judged
+            continue
+        namespace, found = judged
+        if found and not any(path for path, _ in found):
+            name = yunikorn.parent_queue(namespace)
+            yield Finding(
+                namespace.ref,
+                yunikorn.field(yunikorn.PARENT_QUEUE),
+                f"the parent queue {name} cannot be used: {found[0][1]}",
+                fix="name a queue of queues.yaml that has `parent: true`, or let the placement rule create it",
+                subject=name or "",
+                profiles=STRICT_ONLY,
+            )
+    for other in parents_of_others(proposal):
+        if isinstance(other, NotEvaluated):
+            yield other
+            continue
+        written, parent, members, found = other
+        if not any(path for path, _ in found):
+            yield finding(written, problem(parent, members, f"cannot be used: {found[0][1]}"))

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects import yunikorn
+from policies.dialects.core import NAMESPACE, POD, Namespace, Pod
+from policies.dialects.yunikorn_config import Application
+from policies.dialects.yunikorn_config.configmap import tree
+from policies.dialects.yunikorn_config.model import amounts
+from policies.dialects.yunikorn_config.placement import Configured, placed
+from policies.dialects.yunikorn_config.quotas import shown
+from policies.dialects.yunikorn_config.resources import Amounts, over
+from policies.model.objects import Ref
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
+from policies.rules.yunikorn._namespace_shares import Declared, declared
+from policies.rules.yunikorn._yunikorn_tree import submitter, tags
+
+_NAMES = {yunikorn.VCORE: "cpu"}
+
+
+@rule(
+    "pod-exceeds-queue",
+    source="YuniKorn: headroom of a queue; the pod stays Pending, NotEnoughQueueQuota",
+    kinds=(POD,),
+    default=Action.WARN,
+)
+def pod_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """A Pod asks for more than its queue of YuniKorn could ever give, even when nothing else runs.
+
+    Why it is reported: YuniKorn takes the Pod and lets it wait for ever. The Pod's requests, with init containers,
+    sidecars and overhead, are compared with the max of each queue on its path, and with the quota of its Namespace
+    where a placement rule makes the queue. A resource that a queue does not limit is not compared.
+    Example: a Pod that requests 8 cpu in a namespace with `namespace.quota: '{"cpu":"4"}'`.
+    Fix: ask for less, or have the quota or the queue's max raised.
+    """
+    new = [pod for before, pod in proposal.changed(Pod) if before is None and pod.asks]
+    namespace = proposal.configuration.yunikorn.namespace
+    text = tree(proposal.after, namespace).text if new else None
+    known = declared(text) if text else None
+    if known is None:
+        if new:
+            yield NotEvaluated(f"YuniKorn's queue configuration in namespace {namespace} is not known")
+        return
+    for pod in new:
+        for whose, most in _limits(proposal, pod, known):
+            for kind in over(pod.asks, most):
+                yield _finding(pod, kind, whose, most[kind])
+
+
+def _limits(proposal: Proposal, pod: Pod, known: Declared) -> Iterator[tuple[str, Amounts]]:
+    """(whose, the most) of each limit above the pod; nothing where its queue cannot be told. All zero is no limit."""
+    found = proposal.after.get(Ref(*NAMESPACE, "", pod.ref.namespace))
+    namespace = found if isinstance(found, Namespace) else None
+    user, groups = submitter(proposal, pod)
+    told = tags(namespace) if namespace else {"namespace": pod.ref.namespace}
+    application = Application(yunikorn.queue_of(pod) or "", user, groups, told)
+    placement = placed(known.partition.rules, Configured(known.partition), application)
+    for queue in known.above(placement.queue.lower()):
+        most = amounts(queue.maximum)
+        if any(most.values()):
+            yield f"the max of queue {queue.path}", most
+    if placement.created and namespace:
+        legacy = yunikorn.reads_legacy(proposal.configuration.yunikorn.version)
+        yield f"the quota of namespace {namespace.ref.name}", yunikorn.quota(namespace, legacy) or {}
+
+
+def _finding(pod: Pod, kind: str, whose: str, most: int) -> Finding:
+    wanted, limit, resource = shown(kind, pod.asks[kind]), shown(kind, most), _NAMES.get(kind, kind)
+    return Finding(
+        pod.ref,
+        "spec.containers",
+        f"the pod needs {resource}={wanted}, {whose} is {limit}: it would wait for ever",
+        fix=f"ask for {resource}={limit} or less in all, or have {whose} raised to {wanted}",
+        subject=f"{kind} of {whose}",
+        excess=pod.asks[kind] - most,
+        profiles=STRICT_ONLY,
+    )

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, CONFIGS, DEFAULTS, QueueConfigMap, Tree, tree
+from policies.dialects.yunikorn_config.model import DEFAULT_PARTITION
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Finding, rule
+from policies.rules.yunikorn._queue_config import trees
+
+_BUILT_IN = "YuniKorn would run its built-in tree, where all namespaces may submit and no queue has a quota"
+
+
+@rule("queue-config-destructive", source="YuniKorn: reload of the queue configuration", kinds=(CONFIG_MAP,))
+def queue_config_destructive(proposal: Proposal) -> Iterator[Finding]:
+    """A change of YuniKorn's configuration throws the live tree away.
+
+    Why it is refused: YuniKorn accepts it. A text without partitions, or without the partition `default`, makes the
+    reload tear the running partition down, and every application in it fails. A key that is missing or cannot be
+    unzipped, and a ConfigMap that is emptied or deleted, make it run its built-in tree: all quotas are gone. Only
+    where the other one of `yunikorn-defaults` and `yunikorn-configs` has the tree is a missing key fine.
+    Example: `queues.yaml: "# to be done"`.
+    Fix: keep the key and its partition `default`; to stop work, close queues by their ACLs.
+    """
+    for written in trees(proposal):
+        yield from _text(written)
+        yield from _lost(proposal, written)
+
+
+def _text(written: Tree) -> Iterator[Finding]:
+    """What the text says, or that there is none to be read."""
+    setting = written.setting
+    if setting is None:
+        return
+    if setting.text is None:
+        message = f"{written.key} cannot be read ({setting.fault}); {_BUILT_IN}"
+        yield _finding(written, setting.field, message, "write the text anew, or compress it with gzip")
+    elif not setting.text.strip():
+        yield _finding(written, setting.field, f"{written.key} is empty; {_BUILT_IN}", "give the whole tree")
+    elif not written.config.problems and written.config.partition is None:
+        several = ", ".join(partition.called for partition in written.config.partitions)
+        has = f"only {several}" if several else "no partitions at all"
+        message = (
+            f"{written.key} has {has}, not the partition {DEFAULT_PARTITION}; YuniKorn would take down the one that "
+            "runs, and every application in it fails"
+        )
+        yield _finding(written, setting.field, message, f"add the partition {DEFAULT_PARTITION} with its queues")
+
+
+def _lost(proposal: Proposal, written: Tree) -> Iterator[Finding]:
+    """The tree was there before and is gone, as far as the two ConfigMaps are known."""
+    if written.setting is not None:
+        return
+    stood = tree(proposal.before, written.ref.namespace)
+    if stood.setting is None or not _is_changed(proposal, stood):
+        return
+    gone = proposal.after.get(stood.ref) is None
+    what = f"the ConfigMap {stood.ref.name} is deleted" if gone else f"{written.key} is missing"
+    other = DEFAULTS if stood.ref.name == CONFIGS else CONFIGS
+    fix = f"keep {stood.key}, or put it into {other} first"
+    if CONFIG_MAP not in proposal.after.known and proposal.after.get(stood.ref._replace(name=other)) is None:
+        fix += f"; what {other} holds is not known here: if it holds the queues, exempt this change from the rule"
+    yield Finding(
+        stood.ref,
+        stood.setting.field,
+        f"{what}, which held the queues; {_BUILT_IN}",
+        fix=fix,
+        profiles=STRICT_ONLY,
+    )
+
+
+def _is_changed(proposal: Proposal, stood: Tree) -> bool:
+    return any(change.ref == stood.ref and isinstance(change.before, QueueConfigMap) for change in proposal.changes)
+
+
+def _finding(written: Tree, field: str, message: str, fix: str) -> Finding:
+    return Finding(written.ref, field, message, fix=fix, profiles=STRICT_ONLY)

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, QueueConfigMap, unreadable_settings
+from policies.dialects.yunikorn_config.loading import load_failures
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+from policies.rules.yunikorn._queue_config import about_setting, findings
+
+
+@rule(
+    "queue-config-unloadable",
+    source="YuniKorn: what its loader refuses after the validation has passed",
+    kinds=(CONFIG_MAP,),
+)
+def queue_config_unloadable(proposal: Proposal) -> Iterator[Finding]:
+    """YuniKorn's queue configuration passes its check and then fails to load.
+
+    Why it is refused: the ConfigMap is accepted, the scheduler writes a line into its log and goes on with the old
+    tree, so that the two differ without a word; after a restart the scheduler does not come up with this tree at all.
+    That happens where root is written in capitals, a queue is called `@recovery@`, an ACL has a blank too many, an
+    amount in a child template is none, or a `service.*` setting is no time span or switch.
+    Example: `submitacl: "sue  dev"`, with two blanks.
+    Fix: `submitacl: "sue dev"`.
+    """
+    yield from findings(proposal, load_failures)
+    for _, config_map in proposal.changed(QueueConfigMap):
+        for problem in unreadable_settings(config_map):
+            yield about_setting(config_map, problem)

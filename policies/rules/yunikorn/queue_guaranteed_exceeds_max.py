@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.yunikorn_config.model import Config, Problem
+from policies.dialects.yunikorn_config.quotas import guaranteed_above_max
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+from policies.rules.yunikorn._queue_config import findings
+
+
+@rule(
+    "queue-guaranteed-exceeds-max",
+    source="YuniKorn: validation of queues.yaml, guaranteed within max",
+    kinds=(CONFIG_MAP,),
+)
+def queue_guaranteed_exceeds_max(proposal: Proposal) -> Iterator[Finding]:
+    """A queue of YuniKorn is guaranteed more of a resource than its own max.
+
+    Why it is refused: the part above the max can never be used, and YuniKorn refuses the configuration. In a child
+    template YuniKorn overlooks it, and every dynamic queue below gets both numbers. A resource that only one of the
+    two names is fine.
+    Example: `guaranteed: {vcore: 5}` and `max: {vcore: 4}`.
+    Fix: lower the guarantee to 4, or raise the max to 5.
+    """
+    yield from findings(proposal, _above_max)
+
+
+def _above_max(config: Config) -> Iterator[Problem]:
+    for partition in config.partitions:
+        if partition.root is not None:
+            yield from guaranteed_above_max(partition.root)

@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.yunikorn_config.settings import quota_without_effect
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+from policies.rules.yunikorn._queue_config import findings
+
+
+@rule("queue-quota-without-effect", source="YuniKorn: queue quota at run time; not checked there", kinds=(CONFIG_MAP,))
+def queue_quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
+    """A queue of YuniKorn has a quota that limits nothing.
+
+    Why it is refused: whoever wrote it believes in a limit that is none. YuniKorn drops a max whose amounts are all
+    0, so that the queue which should be shut has no limit at all; and it counts `cpu` under the name `vcore`, so that
+    no pod ever asks for a `cpu`.
+    Example: `max: {memory: 0}`, or `max: {cpu: 4}`.
+    Fix: shut the queue by an ACL or by maxapplications; write `max: {vcore: 4}`.
+    """
+    yield from findings(proposal, quota_without_effect)

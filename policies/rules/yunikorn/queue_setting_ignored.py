@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.yunikorn_config.configmap import (
+    CONFIG_MAP,
+    QueueConfigMap,
+    settings_that_fall_back,
+    settings_that_need_a_restart,
+)
+from policies.dialects.yunikorn_config.settings import ignored
+from policies.model.proposal import Proposal
+from policies.model.rule import Action, Finding, rule
+from policies.rules.yunikorn._queue_config import about_setting, findings
+
+
+@rule(
+    "queue-setting-ignored",
+    source="YuniKorn: properties and ACLs; not checked there",
+    kinds=(CONFIG_MAP,),
+    default=Action.WARN,
+)
+def queue_setting_ignored(proposal: Proposal) -> Iterator[Finding]:
+    """A setting of YuniKorn's configuration has no effect.
+
+    Why it is told: YuniKorn refuses no such value; it takes its default and says so, if at all, in a debug line. That
+    concerns properties of queues that it does not know or cannot read, names in ACLs and in longer filter lists that
+    fit no name there, an unknown user group resolver, a quota preemption delay where the partition has that switched
+    off, and switches and patterns of the admission controller. A change of the policy group has no effect before the
+    scheduler is restarted.
+    Example: `preemption.delay: 30`, without a unit.
+    Fix: `preemption.delay: 30s`.
+    """
+    yield from findings(proposal, ignored)
+    for before, config_map in proposal.changed(QueueConfigMap):
+        for problem in settings_that_fall_back(config_map):
+            yield about_setting(config_map, problem)
+        for problem in settings_that_need_a_restart(before, config_map):
+            yield about_setting(config_map, problem)

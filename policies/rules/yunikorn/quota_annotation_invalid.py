@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects import yunikorn
+from policies.dialects.core import NAMESPACE, Namespace
+from policies.dialects.yunikorn_flaws import Flaw, flaws
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Finding, rule
+
+
+@rule("quota-annotation-invalid", source="YuniKorn: namespace quota annotations", kinds=(NAMESPACE,), alone=True)
+def quota_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
+    """A quota annotation of a Namespace cannot be read.
+
+    Why it is refused: YuniKorn writes a line into its log and runs the namespace without a quota, so one missing quote
+    lifts the limit of a whole team. It does not fall back to the legacy annotations, and one bad value voids the whole
+    annotation. A queue that lives keeps its earlier quota until it is empty, which hides the mistake for a while.
+    `namespace.quota` and `namespace.guaranteed` hold one JSON object, each key once, whose values are all texts with a
+    quantity of 0 or more; `namespace.max.cpu` and `namespace.max.memory` hold such a quantity, `namespace.maxApps` a
+    whole number.
+    Example: `yunikorn.apache.org/namespace.quota: '{"cpu":4,"memory":"64MiB"}'`; the 4 is no text, MiB is no suffix.
+    Fix: `'{"cpu":"4","memory":"64Mi"}'`.
+    """
+    legacy = yunikorn.reads_legacy(proposal.configuration.yunikorn.version)
+    for _, namespace in proposal.changed(Namespace):
+        for flaw in flaws(namespace):
+            at = f", {flaw.where}" if flaw.where else ""
+            outcome = flaw.outcome or _outcome(namespace, flaw, legacy)
+            yield Finding(
+                namespace.ref,
+                yunikorn.field(flaw.annotation),
+                f"{yunikorn.short(flaw.annotation)}{at}: {flaw.message}; {outcome}",
+                fix=flaw.fix,
+                subject=flaw.subject,
+                profiles=STRICT_ONLY,
+            )
+
+
+def _outcome(namespace: Namespace, flaw: Flaw, legacy: bool) -> str:
+    """What YuniKorn does where it drops the whole annotation."""
+    given = [yunikorn.short(key) for key in yunikorn.LEGACY if namespace.annotations.get(key)]
+    if flaw.annotation == yunikorn.GUARANTEED:
+        return "YuniKorn would run this namespace without a guarantee"
+    if flaw.annotation == yunikorn.MAX_APPS:
+        return "YuniKorn would not limit the number of applications of this namespace"
+    if flaw.annotation in yunikorn.LEGACY and not legacy:
+        return "and this YuniKorn no longer reads this annotation at all"
+    if flaw.annotation in yunikorn.LEGACY and namespace.annotations.get(yunikorn.QUOTA):
+        return "YuniKorn ignores it here, since namespace.quota is given"
+    instead = (
+        f", and would not use {' and '.join(given)} instead" if given and flaw.annotation == yunikorn.QUOTA else ""
+    )
+    return f"YuniKorn would run this namespace without a quota{instead}"

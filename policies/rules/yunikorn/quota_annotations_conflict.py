@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects import yunikorn
+from policies.dialects.core import NAMESPACE, Namespace
+from policies.dialects.yunikorn_flaws import shown
+from policies.model.proposal import Proposal
+from policies.model.rule import STRICT_ONLY, Action, Finding, rule
+
+
+@rule(
+    "quota-annotations-conflict",
+    source="YuniKorn: namespace.quota is used instead of namespace.max.*",
+    kinds=(NAMESPACE,),
+    default=Action.WARN,
+    alone=True,
+)
+def quota_annotations_conflict(proposal: Proposal) -> Iterator[Finding]:
+    """A Namespace gives its quota twice: by namespace.quota and by the legacy annotations.
+
+    Why it is reported: YuniKorn takes namespace.quota alone, even where it cannot be read, and never merges the two. A
+    resource that only the legacy annotation names is not limited.
+    Example: `namespace.quota: '{"cpu":"5"}'` beside `namespace.max.memory: 1Gi`; memory is not limited.
+    Fix: write every amount into `namespace.quota` and remove `namespace.max.cpu` and `namespace.max.memory`.
+    """
+    if not yunikorn.reads_legacy(proposal.configuration.yunikorn.version):
+        return  # then the pair means nothing any more: legacy-quota-annotation
+    for _, namespace in proposal.changed(Namespace):
+        if not namespace.annotations.get(yunikorn.QUOTA):
+            continue
+        for key, resource in yunikorn.LEGACY.items():
+            name, text = yunikorn.short(key), namespace.annotations.get(key)
+            if text:
+                yield Finding(
+                    namespace.ref,
+                    yunikorn.field(key),
+                    f"{name}={shown(text)} is ignored: namespace.quota is given, {_instead(namespace, resource)}",
+                    fix=f"keep the amount of {resource} in namespace.quota alone and remove {name}",
+                    subject=resource,
+                    patch=({"op": "remove", "path": yunikorn.pointer(key)},),
+                    profiles=STRICT_ONLY,
+                )
+
+
+def _instead(namespace: Namespace, resource: str) -> str:
+    texts = yunikorn.quota_texts(namespace)
+    if texts is None or yunikorn.quota(namespace) is None:
+        return "though it limits nothing"
+    written = yunikorn.written(texts).get(yunikorn.type_of(resource))  # vcore limits cpu as well
+    if written is None:
+        return f"which does not limit {resource}, and the two are never merged"
+    return f"which says {written[0]}={written[1]}"

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from policies.dialects import yunikorn
+from policies.dialects.core import NAMESPACE, YUNIKORN, Namespace
+from policies.dialects.json_positions import scan
+from policies.dialects.yunikorn_flaws import quoted, shown
+from policies.model.proposal import Proposal
+from policies.model.quantity import BadQuantity, Quantity
+from policies.model.rule import STRICT_ONLY, Action, Finding, rule
+
+_REQUESTED = ("cpu", "memory", "ephemeral-storage", "pods")
+_REQUESTED_PREFIXES = ("hugepages-", "attachable-volumes-")
+_MEANT = {"vcore": "cpu", "vcores": "cpu", "cpus": "cpu", "cores": "cpu", "mem": "memory", "ram": "memory"}
+_LISTED = 100
+"""Findings of one Namespace: an annotation has room for 10 000 such names, and nobody reads even these."""
+_SMALL = 1000
+"""Units. A fraction of fewer was not meant: `100m` of memory, half a device; 1.1Gi is a fraction of a byte as well."""
+
+
+@rule(
+    "quota-without-effect",
+    source="YuniKorn: namespace annotations that are read and then do nothing, or are not read",
+    kinds=(NAMESPACE,),
+    default=Action.WARN,
+    alone=True,
+)
+def quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
+    """A quota annotation can be read but does not do what it seems to.
+
+    Why it is reported: YuniKorn accepts each of these without a word.
+    - Keys are case-sensitive: it never sees `namespace.Quota` or `enableYunikorn`, nor a label of the right name.
+    - Pods ask for `cpu`, never for `vcore`, `CPU` or `cpus`; a limit on these limits nothing.
+    - A quota whose amounts are all zero is no quota: everything is allowed, not nothing.
+    - `memory: 100m` is a tenth of a byte, rounded up to 1: no pod that asks for memory ever fits.
+    - `namespace.maxApps: "0"` is no limit, and one with a sign is lost on the way to the scheduler.
+    Example: `yunikorn.apache.org/namespace.quota: '{"vcore":"4","memory":"64Gi"}'`; cpu is not limited.
+    Fix: write what the message names.
+    """
+    legacy = yunikorn.reads_legacy(proposal.configuration.yunikorn.version)
+    for _, namespace in proposal.changed(Namespace):
+        for slip in islice(_slips(namespace, legacy), _LISTED):
+            yield Finding(
+                namespace.ref, slip.field, slip.message, fix=slip.fix, subject=slip.subject, profiles=STRICT_ONLY
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Slip:
+    field: str
+    message: str
+    fix: str
+    subject: str = ""
+
+
+def _slips(namespace: Namespace, legacy: bool) -> Iterator[_Slip]:
+    yield from _keys(namespace)
+    for key in (yunikorn.QUOTA, yunikorn.GUARANTEED):
+        yield from _amounts(namespace, key)
+    if legacy and not namespace.annotations.get(yunikorn.QUOTA):
+        yield from _legacy(namespace)
+    yield from _max_apps(namespace)
+    yield from _switch(namespace)
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+
+def _keys(namespace: Namespace) -> Iterator[_Slip]:
+    for key in sorted(namespace.annotations):
+        if key in yunikorn.NAMESPACE_KEYS:
+            if not namespace.annotations[key] and key not in (yunikorn.ENABLE, yunikorn.GENERATE_APP_ID):
+                message = f"{yunikorn.short(key)} is empty, which counts as absent"
+                yield _Slip(yunikorn.field(key), message, f"write a value, or remove {yunikorn.short(key)}")
+        elif key.startswith(YUNIKORN) and (cure := _near(yunikorn.short(key))):
+            yield _Slip(yunikorn.field(key), f"YuniKorn does not read {yunikorn.short(key)} on a Namespace", cure)
+    for key in sorted(namespace.labels):
+        if key in yunikorn.NAMESPACE_KEYS:
+            message = f"{yunikorn.short(key)} is a label; YuniKorn reads the annotation of that name alone"
+            yield _Slip(yunikorn.label_field(key), message, "write it under metadata.annotations")
+
+
+def _near(key: str) -> str:
+    """What to write instead of a key that is none; empty for a key that is not meant as one of a Namespace."""
+    for known in yunikorn.NAMESPACE_KEYS:
+        if _letters(known) == _letters(key) and known not in yunikorn.LEGACY:
+            return f"write {known}; keys are case-sensitive"
+    if _letters(key).startswith("max"):
+        return f"write the amount into {yunikorn.QUOTA}, which takes every resource"
+    if key.casefold().startswith("namespace."):
+        return "write one of " + ", ".join(map(yunikorn.short, yunikorn.NAMESPACE_KEYS))
+    return ""
+
+
+def _letters(key: str) -> str:
+    """The key without what is easily got wrong: case, separators, the plural and the word namespace."""
+    stem = key.removeprefix(YUNIKORN).casefold().removeprefix("namespace.")
+    return "".join(character for character in stem if character.isalnum()).removesuffix("s")
+
+
+# -- amounts -----------------------------------------------------------------------------------------------------------
+
+
+def _amounts(namespace: Namespace, annotation: str) -> Iterator[_Slip]:
+    """Of the members that can be read; the others are quota-annotation-invalid, which then voids all."""
+    text = namespace.annotations.get(annotation, "")
+    field = yunikorn.field(annotation)
+    members = {member.key: member.value for member in scan(text).members if member.kind == "text"}
+    for resource, value in members.items():
+        problem = _unrequested(resource, value, "cpu" in members) or _fraction(resource, value)
+        if problem:
+            yield _Slip(field, *problem, subject=resource or '""')
+    texts = yunikorn.strings(text)
+    if scan(text).kind == "object" and texts is not None and _nothing(yunikorn.resource(texts)):
+        yield _all_zero(annotation)
+
+
+def _legacy(namespace: Namespace) -> Iterator[_Slip]:
+    texts = yunikorn.legacy_texts(namespace)
+    given = [key for key, resource in yunikorn.LEGACY.items() if resource in texts]
+    for key in given:
+        if problem := _fraction(yunikorn.LEGACY[key], texts[yunikorn.LEGACY[key]]):
+            yield _Slip(yunikorn.field(key), *problem)
+    if given and _nothing(yunikorn.resource(texts)):
+        yield _all_zero(given[0])
+
+
+def _nothing(amounts: yunikorn.Resource | None) -> bool:
+    return amounts is not None and not any(amounts.values())
+
+
+def _all_zero(annotation: str) -> _Slip:
+    name = yunikorn.short(annotation)
+    if annotation == yunikorn.GUARANTEED:
+        message = f"{name} guarantees nothing, which counts as absent"
+        return _Slip(yunikorn.field(annotation), message, f"write an amount above 0, or remove {name}")
+    message = f"{name} has no amount above 0, which YuniKorn takes for no quota at all: everything is allowed"
+    fix = 'to allow nothing, write a smallest amount beside the zeros, such as {"cpu":"0","memory":"1"}'
+    return _Slip(yunikorn.field(annotation), message, f"{fix}; to allow everything, remove {name}")
+
+
+def _unrequested(resource: str, text: str, beside_cpu: bool) -> tuple[str, str] | None:
+    """For a name that no pod can request: names without a domain are Kubernetes' own, and these are few."""
+    if resource in _REQUESTED or resource.startswith(_REQUESTED_PREFIXES) or "/" in resource.strip("/"):
+        return None
+    if resource == yunikorn.VCORE and beside_cpu:
+        return (
+            '"vcore" and "cpu" are the same to YuniKorn, and chance decides which of the two counts',
+            'remove "vcore"',
+        )
+    if resource == yunikorn.VCORE:
+        quantity = _quantity(text)
+        amount = f": {shown(text)} is {quantity.units()}m of cpu" if quantity else ""
+        return f'"vcore" counts thousandths of a core in an annotation{amount}', 'write "cpu", which counts cores'
+    lower = resource.strip().casefold().removeprefix("requests.").removeprefix("limits.")
+    meant = lower if lower in _REQUESTED else _MEANT.get(lower, "")
+    fix = f"write {quoted(meant)}" if meant else "write the name that pods use, such as cpu, memory or nvidia.com/gpu"
+    return f"no pod requests a resource of the name {quoted(resource)}, so nothing is limited by it", fix
+
+
+def _fraction(resource: str, text: str) -> tuple[str, str] | None:
+    """For an amount of a few units and a bit: milli was not meant, nor was half a device."""
+    quantity = _quantity(text)
+    if quantity is None or resource == "cpu" or quantity.nano % 10**9 == 0 or not 0 < quantity.units() < _SMALL:
+        return None
+    message = f"{resource}={text} is rounded up to {quantity.units()}"
+    if resource not in ("memory", "ephemeral-storage"):
+        return message, "write a whole amount"
+    fix = f"write {text[:-1]}M or {text[:-1]}Mi" if text.endswith("m") else "write a whole number of bytes"
+    return message + (" byte" if quantity.units() == 1 else " bytes"), fix
+
+
+def _quantity(text: str) -> Quantity | None:
+    try:
+        return Quantity.parse(text)
+    except BadQuantity:
+        return None
+
+
+# -- the rest ----------------------------------------------------------------------------------------------------------
+
+
+def _max_apps(namespace: Namespace) -> Iterator[_Slip]:
+    text = yunikorn.read_max_apps(namespace)
+    field = yunikorn.field(yunikorn.MAX_APPS)
+    if not text:
+        return
+    if not yunikorn.core_max_apps(text.lstrip("+-")):
+        message = f"namespace.maxApps={shown(text)} counts as absent and limits nothing"
+        yield _Slip(field, message, "write a number above 0, or remove namespace.maxApps")
+    elif not text.isdecimal():
+        message = f"namespace.maxApps={shown(text)} is lost: YuniKorn's scheduler reads no sign, so nothing is limited"
+        yield _Slip(field, message, f"write {text.lstrip('+-')}")
+
+
+def _switch(namespace: Namespace) -> Iterator[_Slip]:
+    text = namespace.annotations.get(yunikorn.ENABLE)
+    if text is not None and text not in ("true", "false"):
+        message = (
+            f"namespace.enableYuniKorn={shown(text)} is read as false, so YuniKorn does not schedule the pods here"
+        )
+        yield _Slip(yunikorn.field(yunikorn.ENABLE), message, "write true or false, in lower case")

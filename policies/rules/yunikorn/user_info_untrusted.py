@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects import yunikorn
+from policies.dialects.core import POD
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, refs
+from policies.dialects.yunikorn_work import PodTemplate
+from policies.model import fields
+from policies.model.objects import KubeObject
+from policies.model.proposal import Proposal, User
+from policies.model.rule import BOTH, STRICT_ONLY, Finding, NotEvaluated, Profile, rule
+from policies.mutation.yunikorn_admission import (
+    Filters,
+    Request,
+    concerns_workload,
+    refused_pod_update,
+    refused_user_info,
+)
+from policies.rules.yunikorn._pod_templates import MAKERS, templates
+
+
+@rule("user-info-untrusted", source="YuniKorn: admission controller, user.info of pods and workloads", kinds=MAKERS)
+def user_info_untrusted(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
+    """Somebody says that a Pod runs on behalf of another user, without the right to say so.
+
+    Why it is refused: YuniKorn charges limits and checks queue access by the annotation
+    `yunikorn.apache.org/user.info`, so whoever may write it freely runs on the quota of others. It may be written by
+    the users and groups that YuniKorn's ConfigMap lists under `admissionController.accessControl` (externalUsers,
+    externalGroups, and systemUsers while trustControllers is on); nobody is refused for naming nobody but himself, and
+    with bypassAuth all may write anything. On a Pod it stays as it is. YuniKorn looks at workloads only when they are
+    created; here the template may not be changed so later either. The value is a JSON object with user and groups.
+    Example: anna creates a Pod with `user.info: '{"user":"root"}'`.
+    Fix: leave the annotation out; YuniKorn fills in who creates the Pod.
+    """
+    settings = proposal.configuration.yunikorn
+    filters: Filters | None = None
+    for thing, before, after in templates(proposal):
+        written, old = (each.annotations.get(yunikorn.USER_INFO) if each else None for each in (after, before))
+        if written == old:
+            continue
+        if filters is None:
+            filters = Filters.of(proposal.after, settings.namespace)
+        request = Request.of(thing.ref.namespace, proposal.circumstances.user, proposal.after)
+        reason = _reason(thing, before, after, request, filters)
+        if reason is None:
+            continue
+        if not request.user.name and _is_readable(written):
+            yield NotEvaluated("who asks is not known, so whether he may write user.info is not either")
+        elif proposal.unknown(CONFIG_MAP) and all(proposal.after.get(ref) is None for ref in refs(settings.namespace)):
+            yield NotEvaluated(f"whom YuniKorn trusts is not known: its ConfigMaps in namespace {settings.namespace}")
+        else:
+            yield _finding(thing, after, reason, BOTH if before is None or thing.ref.group_kind == POD else STRICT_ONLY)
+
+
+def _reason(
+    thing: KubeObject, before: PodTemplate | None, after: PodTemplate, request: Request, filters: Filters
+) -> str | None:
+    written, kind = after.annotations.get(yunikorn.USER_INFO), thing.ref.kind
+    if kind == POD.kind and before is not None:
+        return refused_pod_update(after.labels, before.annotations.get(yunikorn.USER_INFO), written, request, filters)
+    if kind != POD.kind and not concerns_workload(kind, after.labels, request, filters):
+        return None
+    return None if _names_himself(written, request.user) else refused_user_info(written, request.user, filters)
+
+
+def _names_himself(written: str | None, user: User) -> bool:
+    """Which is what mutating webhooks write before this is asked."""
+    found = yunikorn.read_user_info(written or "")
+    return bool(user.name) and found is not None and found[0] == user.name and set(found[1] or ()) <= set(user.groups)
+
+
+def _is_readable(written: str | None) -> bool:
+    return written is None or yunikorn.read_user_info(written) is not None
+
+
+def _finding(thing: KubeObject, after: PodTemplate, reason: str, profiles: frozenset[Profile]) -> Finding:
+    return Finding(
+        thing.ref,
+        fields.join(after.at, "metadata", "annotations", yunikorn.USER_INFO),
+        f"the annotation {yunikorn.USER_INFO} is refused: {reason}",
+        fix="leave it as it was, or out of a new object: YuniKorn then writes who creates it; whom it trusts to write "
+        "it stands in its ConfigMap under admissionController.accessControl",
+        profiles=profiles,
+    )

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.yunikorn_config.limits import limits_above_ancestor, limits_above_queue
+from policies.dialects.yunikorn_config.model import Config, Problem
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+from policies.rules.yunikorn._queue_config import findings
+
+
+@rule(
+    "user-limit-exceeds-queue",
+    source="YuniKorn: validation of queues.yaml, limits against queues and limits above",
+    kinds=(CONFIG_MAP,),
+)
+def user_limit_exceeds_queue(proposal: Proposal) -> Iterator[Finding]:
+    """A limit allows users or groups more than their queue, or than a limit above it.
+
+    Why it is refused: the smaller number wins whatever the limit says, and YuniKorn refuses the configuration. A
+    limit stays within the max and the maxapplications of its queue. Further up the tree the limit on the same name
+    counts, or that on `*` where the name has none; where that sets a number of applications, this one has to set one
+    too.
+    Example: `root.eng` allows `sue` 10G of memory, `root.eng.ml` allows her 11G.
+    Fix: lower the limit in `root.eng.ml` to 10G, or raise that in `root.eng`.
+    """
+    yield from findings(proposal, _limits)
+
+
+def _limits(config: Config) -> Iterator[Problem]:
+    for partition in config.partitions:
+        if partition.root is None:
+            continue
+        for queue in partition.root.walk():
+            yield from limits_above_queue(queue)
+        yield from limits_above_ancestor(partition.root)

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects.yunikorn_config.limits import partition_limits
+from policies.dialects.yunikorn_config.model import Config, Problem
+from policies.model.proposal import Proposal
+from policies.model.rule import Finding, rule
+from policies.rules.yunikorn._queue_config import findings
+
+
+@rule("user-limit-invalid", source="YuniKorn: validation of queues.yaml, limits by themselves", kinds=(CONFIG_MAP,))
+def user_limit_invalid(proposal: Proposal) -> Iterator[Finding]:
+    """A limit on users or groups in a queue of YuniKorn cannot be used as it stands.
+
+    Why it is refused: YuniKorn refuses the configuration. A limit names users or groups, and something that it
+    limits; each name stands once in the limits of a queue; `*` means all others and stands last, for groups after at
+    least one name; maxresources are amounts, one of them above 0.
+    Example: `users: ["*"]`, and in the next limit `users: [sue]`.
+    Fix: put the limit of `sue` first.
+    """
+    yield from findings(proposal, _limits)
+
+
+def _limits(config: Config) -> Iterator[Problem]:
+    for partition in config.partitions:
+        yield from partition_limits(partition)

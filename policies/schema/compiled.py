@@ -1,0 +1,156 @@
+"""A declared version made ready for checking: plain JSON Schema, and where the rules and keyed lists are.
+
+Plain JSON Schema lacks four things that an API server does with a structural schema, so they are spelled out here:
+unknown fields are refused (they become warnings), a null counts as absent but in a list, integers have the range of
+their format, and a required field with a default is never missing. `policies.schema.structure` compares the entries of
+sets and of lists keyed by a field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from policies.schema.declarations import Schema
+
+Steps: TypeAlias = tuple[str, ...]
+
+EACH = "*"
+"""The step into every entry of a list, or every value of a mapping. No property has this name."""
+
+_KEPT = [
+    "enum",
+    "pattern",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "minProperties",
+    "maxProperties",
+    "x-expected",
+    "x-quantity",
+]
+_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
+_DATE_TIME = (
+    r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+    r"(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedList:
+    """A list whose entries are told apart by `keys`: field -> the value where an entry lacks it.
+
+    A set has no keys: its entries are texts, each told apart by itself.
+    """
+
+    steps: Steps
+    keys: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedRule:
+    """A CEL rule of the schema, by the id of its Python twin, and the place whose value it is about."""
+
+    steps: Steps
+    id: str
+    message: str
+    transition: bool
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """One version of one kind. `has_status` says that the status is a subresource."""
+
+    document: Schema
+    keyed: tuple[KeyedList, ...]
+    rules: tuple[PlacedRule, ...]
+    has_status: bool
+
+    @cached_property
+    def is_sound(self) -> Callable[[Any], bool]:
+        """The fast yes or no. Raises ValueError for what JSON cannot hold, such as a key that is no text."""
+        from jsonschema_rs import Draft202012Validator
+
+        return Draft202012Validator(self.document).is_valid
+
+
+def compiled(version: Schema) -> Compiled:
+    schema = version["schema"]
+    document = plain({**schema, "required": ["metadata", *schema.get("required", ())]})
+    document["properties"] |= {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+    places = list(_places(schema, ()))
+    return Compiled(
+        document=document,
+        keyed=tuple(
+            KeyedList(steps, _keys(node))
+            for steps, node in places
+            if node.get("x-kubernetes-list-type") in ("map", "set")
+        ),
+        rules=tuple(rule for steps, node in places for rule in _rules(steps, node)),
+        has_status=version.get("status", False),
+    )
+
+
+def plain(node: Schema, nullable: bool = False) -> Schema:
+    """The structural schema `node` as plain JSON Schema."""
+    node = {**node, **node.get("offline", {})}
+    result = {key: node[key] for key in _KEPT if key in node}
+    types = ["integer", "string"] if "x-kubernetes-int-or-string" in node else [node["type"]] if "type" in node else []
+    if types:
+        result["type"] = [*types, "null"] if nullable else types
+    if nullable and "enum" in node:
+        result["enum"] = [*node["enum"], None]
+    if "integer" in types:
+        low, high = _RANGES[node.get("format", "int64")]
+        result["minimum"] = max(low, node.get("minimum", low))
+        result["maximum"] = min(high, node.get("maximum", high))
+    if node.get("format") == "date-time":
+        result |= {"pattern": _DATE_TIME, "x-expected": "a time as in 2025-01-31T12:00:00Z"}
+    return result | _inside(node)
+
+
+def _inside(node: Schema) -> Schema:
+    """The keywords about what an object or list holds."""
+    result: Schema = {key: node[key] for key in ("anyOf",) if key in node and "x-kubernetes-int-or-string" not in node}
+    for key in ("items", "propertyNames"):
+        if key in node:
+            result[key] = plain(node[key])
+    if node.get("type") != "object":
+        return result
+    properties = node.get("properties", {})
+    required = [name for name in node.get("required", ()) if "default" not in properties.get(name, {})]
+    if properties:
+        result["properties"] = {name: plain(value, name not in required) for name, value in properties.items()}
+    if required:
+        result["required"] = required
+    if "additionalProperties" in node:
+        result["additionalProperties"] = plain(node["additionalProperties"], nullable=True)
+    elif not node.get("x-kubernetes-preserve-unknown-fields"):
+        result["additionalProperties"] = False
+    return result
+
+
+def _places(node: Schema, steps: Steps) -> Iterator[tuple[Steps, Schema]]:
+    """Every schema below and including `node`, with its place."""
+    yield steps, node
+    for name, value in node.get("properties", {}).items():
+        yield from _places(value, (*steps, name))
+    for key in ("items", "additionalProperties"):
+        if key in node:
+            yield from _places(node[key], (*steps, EACH))
+
+
+def _keys(node: Schema) -> tuple[tuple[str, Any], ...]:
+    properties = node["items"].get("properties", {})
+    return tuple((key, properties[key].get("default")) for key in node.get("x-kubernetes-list-map-keys", ()))
+
+
+def _rules(steps: Steps, node: Schema) -> Iterator[PlacedRule]:
+    for rule in node.get("x-kubernetes-validations", ()):
+        if "id" in rule:
+            yield PlacedRule(steps, rule["id"], rule["message"], "oldSelf" in rule["rule"])

@@ -1,0 +1,219 @@
+"""Plain words for what a schema refuses; loaded with the first manifest that has a fault."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any, cast
+
+from jsonschema import Draft202012Validator, ValidationError, validators
+
+from policies.model import fields
+from policies.model.quantity import BadQuantity, Quantity
+from policies.schema.declarations import Schema
+from policies.schema.structure import Defect, Path
+
+MAX_DEPTH = 200
+"""Levels of nesting that are read; a pod template needs about 15."""
+MAX_VALUES = 1_000_000
+"""Values that are read of a manifest with a fault; a full ClusterQueue has less than 300 000."""
+SHOWN = 60
+"""Characters of a wrong value that a message repeats."""
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
+_TYPES = {
+    "string": "text",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "object": "a mapping",
+    "array": "a list",
+    "null": "null",
+}
+
+
+def unreadable(manifest: Mapping[str, Any]) -> list[tuple[Path, Defect]]:
+    """What no JSON document can hold, or none that a computer should spell out."""
+    reading = _Reading()
+    size = reading.size(manifest, ())
+    if size > MAX_VALUES and not reading.found:
+        reading.found.append(((), Defect("", f"spells out to {size} values; at most {MAX_VALUES} are read")))
+    return reading.found
+
+
+class _Reading:
+    """Looks at each part of a manifest once, however often aliases repeat it."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Path, Defect]] = []
+        self._sizes: dict[int, int | None] = {}  # by identity; None while its inside is being looked at
+
+    def size(self, value: Any, path: Path) -> int:
+        """The number of values with all aliases spelled out."""
+        if isinstance(value, str) and not _unicode(value):
+            self._fault(path, f"{shown(value)} is no valid Unicode")
+        if not isinstance(value, (list, Mapping)):
+            return 1
+        if id(value) not in self._sizes:
+            self._sizes[id(value)] = None
+            self._sizes[id(value)] = 1 + sum(self.size(item, (*path, step)) for step, item in self._items(value, path))
+        size = self._sizes[id(value)]
+        if size is None:
+            self._fault(path, "contains itself")
+        return size or 1
+
+    def _items(self, value: Any, path: Path) -> Iterator[tuple[str | int, Any]]:
+        if len(path) > MAX_DEPTH:
+            self._fault(path[:10], f"nests deeper than {MAX_DEPTH} levels")
+        elif isinstance(value, list):
+            yield from enumerate(value)
+        else:
+            for key, item in value.items():
+                if isinstance(key, str) and _unicode(key):
+                    yield key, item
+                elif isinstance(key, str):
+                    self._fault(path, f"the key {shown(key)} is no valid Unicode")
+                else:
+                    self._fault(path, f"the key {shown(key)} is no text; put it in quotes")
+
+    def _fault(self, path: Path, message: str) -> None:
+        self.found.append((path, Defect(fields.join("", *path), message)))
+
+
+def explain(document: Schema, manifest: Mapping[str, Any]) -> list[tuple[Path, Defect]]:
+    """Every fault that this plain JSON Schema finds."""
+    found: dict[tuple[Path, Defect], None] = {}
+    for error in _Validator(document).iter_errors(manifest):
+        path = tuple(error.absolute_path)
+        fault = _Fault(str(error.validator), error.validator_value, error.instance, cast("Schema", error.schema))
+        for below, defect in _defects(fault, path):
+            found[(*path, *below), defect] = None
+    return list(found)
+
+
+def shown(value: Any) -> str:
+    """The value as one would write it, shortened."""
+    text = ""
+    for part in _ENCODER.iterencode(value):
+        text += part
+        if len(text) > SHOWN:
+            text = text[: SHOWN - 4] + " ..."
+            break
+    return text if _unicode(text) else ascii(text)
+
+
+def _unicode(text: str) -> bool:
+    return text.isprintable() or not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """A keyword of a schema and the value that does not obey it."""
+
+    keyword: str
+    limit: Any
+    value: Any
+    schema: Mapping[str, Any]
+
+
+def _defects(fault: _Fault, path: Path) -> Iterator[tuple[Path, Defect]]:
+    if fault.keyword == "required":
+        for name in fault.limit:
+            if name not in fault.value:
+                yield (name,), Defect(fields.join("", *path, name), "is missing; it is required")
+    elif fault.keyword == "additionalProperties":
+        known = fault.schema.get("properties", {})
+        for name in fault.value:
+            if name not in known:
+                yield (name,), Defect(fields.join("", *path, name), _unknown(name, known), warning=True)
+    elif fault.keyword == "anyOf":  # only the name of an object is asked for in two ways
+        yield (
+            ("name",),
+            Defect(fields.join("", *path, "name"), "is missing; it is required, unless there is a generateName"),
+        )
+    elif fault.schema.get("x-quantity") and fault.value is not None:
+        yield (), Defect(fields.join("", *path), _no_quantity(fault.value), quantity=True)
+    else:
+        yield (), Defect(fields.join("", *path), _words(fault))
+
+
+def _unknown(name: str, known: Mapping[str, Any]) -> str:
+    near = get_close_matches(name, known, n=1)
+    advice = f"did you mean {near[0]!r}?" if near else f"known here are {', '.join(sorted(known))}"
+    return f"is unknown here, so the API server drops it; {advice}"
+
+
+def _no_quantity(value: Any) -> str:
+    try:
+        Quantity.parse(value)
+    except BadQuantity as error:
+        return str(error)
+    if isinstance(value, int):
+        return f"{shown(value)} has more than 64 bits, too many for a plain number; put it in quotes"
+    return f"{shown(value)} is no quantity; write a number with an optional unit, such as 500m, 10 or 10Gi"
+
+
+def _words(fault: _Fault) -> str:
+    value, limit = fault.value, fault.limit
+    match fault.keyword:
+        case "type" if value is None:
+            return "is null; it is required"
+        case "type":
+            wanted = " or ".join(_TYPES[name] for name in limit if name != "null")
+            return f"{shown(value)} is {_type(value)}; it must be {wanted}"
+        case "enum":
+            return f"{shown(value)} is not allowed; it must be {_choice([item for item in limit if item is not None])}"
+        case "pattern":
+            expected = fault.schema.get("x-expected", f"text that matches {limit}")
+            found = f"{shown(value)} is not allowed;" if value else "is empty; leave it out, or"
+            return f"{found} it must be {expected}"
+        case "minimum":
+            return f"{shown(value)} is too small; it must be {limit} or more"
+        case "maximum":
+            return f"{shown(value)} is too large; it must be {limit} or less"
+        case _:
+            return _size(fault)
+
+
+def _size(fault: _Fault) -> str:
+    """The words for minLength, maxItems and the like."""
+    noun = {"Length": "character", "Items": "entry", "Properties": "key"}[fault.keyword[3:]]
+    bound = f"at least {fault.limit}" if fault.keyword.startswith("min") else f"at most {fault.limit}"
+    subject = f"{shown(fault.value)} has" if noun == "character" else "has"
+    return f"{subject} {_count(len(fault.value), noun)}; it must have {bound}"
+
+
+def _count(number: int, noun: str) -> str:
+    plural = "entries" if noun == "entry" else noun + "s"
+    return f"{number} {noun if number == 1 else plural}"
+
+
+def _choice(items: list[Any]) -> str:
+    words = [shown(item) for item in items]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _type(value: Any) -> str:
+    if isinstance(value, bool):
+        return _TYPES["boolean"]
+    names = {str: "string", int: "integer", dict: "object", list: "array"}
+    kind = names.get(type(value))
+    return _TYPES[kind] if kind else "a decimal number" if isinstance(value, float) else f"a {type(value).__name__}"
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\$$", r"\\Z", pattern))
+
+
+def _pattern(_validator: Any, pattern: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
+    """As jsonschema's, but `$` matches at the very end only, as in Go; Python's also matches before a last newline."""
+    if isinstance(value, str) and not _compiled(pattern).search(value):
+        yield ValidationError("does not match")
+
+
+_extend: Any = validators.extend
+_Validator = _extend(Draft202012Validator, {"pattern": _pattern})

@@ -1,0 +1,214 @@
+"""What is wrong with the structure of one manifest, by the schemas in `policies.schema.declarations`.
+
+The answer is that of an API server which holds Kueue's and Volcano's CRDs: what it refuses is a defect, and what it
+drops silently (unknown fields, a status where that is a subresource) is a defect marked `warning`. CEL rules that a
+rule of Quotree states with more facts are left to that rule. Nothing is loaded or compiled before the first manifest
+of a kind, and a sound manifest costs some microseconds.
+
+Known differences: a list where a time belongs is a defect here though the API server stores it, and 1.0 for 1 is none
+here though the API server refuses it where a CEL rule reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from policies.model import fields
+
+if TYPE_CHECKING:
+    from policies.schema.compiled import Compiled
+
+Manifest: TypeAlias = Mapping[str, Any]
+Path: TypeAlias = tuple[str | int, ...]
+
+_STATUS: Path = ("status",)
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One fault of a manifest.
+
+    `field` is the path as the user wrote it. `quantity` says that the value should be a quantity and is none.
+    `warning` says that the API server accepts the manifest all the same and drops what is at `field`.
+    """
+
+    field: str
+    message: str
+    quantity: bool = False
+    warning: bool = False
+
+
+def defects(manifest: Manifest, *, subresource: str = "") -> tuple[Defect, ...]:
+    """Every defect of the manifest by itself, in the order of their paths; none for a kind that has no schema here.
+
+    With `subresource="status"` the manifest is a write of the status, which is otherwise dropped where the kind has
+    that subresource.
+    """
+    group, version, kind = _identity(manifest)
+    versions = _versions(group, kind)
+    if versions is None:
+        return ()
+    compiled = versions.get(version)
+    if compiled is None:
+        known = ", ".join(versions)
+        return (Defect("apiVersion", f"{kind} has no version {version!r} in {group}; known are {known}"),)
+    drops_status = compiled.has_status and subresource != "status"
+    found = _structural(compiled, manifest)
+    if drops_status and any(path[:1] == _STATUS for path, _ in found):
+        found = _status_as_warnings(found)
+        manifest = {name: value for name, value in manifest.items() if name != "status"}
+    if _acceptable(found):  # as on the API server: rules look at sound objects only
+        broken = _broken_rules(compiled, manifest)
+        found += _status_as_warnings(broken) if drops_status else broken
+    return tuple(defect for _, defect in sorted(found, key=_order))
+
+
+def transition_defects(before: Manifest, after: Manifest, *, subresource: str = "") -> tuple[Defect, ...]:
+    """Every field of `after` that must not differ from `before` but does; none where either has other defects.
+
+    Without `subresource="status"` the status of `before` stays, as it does on the API server.
+    """
+    group, version, kind = _identity(after)
+    compiled = (_versions(group, kind) or {}).get(version)
+    if compiled is None or before.get("apiVersion") != after.get("apiVersion"):
+        return ()
+    if compiled.has_status and subresource != "status":
+        after = {**after, "status": before.get("status")}
+    if not all(_acceptable(_structural(compiled, manifest)) for manifest in (before, after)):
+        return ()
+    found = list(_broken_transitions(compiled, before, after))
+    return tuple(defect for _, defect in sorted(found, key=_order))
+
+
+def _identity(manifest: Manifest) -> tuple[str, str, str]:
+    api_version, kind = manifest.get("apiVersion"), manifest.get("kind")
+    if not isinstance(api_version, str) or not isinstance(kind, str):
+        return "", "", ""
+    group, _, version = api_version.rpartition("/")
+    return group, version, kind
+
+
+def _versions(group: str, kind: str) -> Mapping[str, Compiled] | None:
+    from policies.schema.declarations import FILES
+
+    file = FILES.get((group, kind))
+    return _declared(file) if file else None
+
+
+@cache
+def _declared(file: str) -> Mapping[str, Compiled]:
+    from policies.schema.compiled import compiled
+    from policies.schema.declarations import load
+
+    return {version["name"]: compiled(version) for version in load(file)["versions"]}
+
+
+def _structural(compiled: Compiled, manifest: Manifest) -> list[tuple[Path, Defect]]:
+    try:
+        sound = compiled.is_sound(manifest)
+    except (ValueError, RecursionError):  # what JSON cannot hold, such as a key that is no text
+        sound = False
+    if sound:
+        return list(_duplicates(compiled, manifest))
+    from policies.schema.messages import explain, unreadable
+
+    found = list(unreadable(manifest))
+    if not found:
+        found = [*explain(compiled.document, manifest), *_duplicates(compiled, manifest)]
+    return found
+
+
+def _acceptable(found: list[tuple[Path, Defect]]) -> bool:
+    return all(defect.warning for _, defect in found)
+
+
+def _duplicates(compiled: Compiled, manifest: Manifest) -> Iterator[tuple[Path, Defect]]:
+    """Entries of sets and keyed lists that are, or have the key of, an earlier entry."""
+    for keyed in compiled.keyed:
+        for path, entries in _located(manifest, keyed.steps):
+            if isinstance(entries, list) and len(entries) > 1:
+                yield from _repeated(entries, keyed.keys, path)
+
+
+def _repeated(entries: list[Any], keys: tuple[tuple[str, Any], ...], path: Path) -> Iterator[tuple[Path, Defect]]:
+    seen: dict[tuple[str, ...], int] = {}
+    for index, entry in enumerate(entries):
+        key = _key(entry, keys)
+        first = index if key is None else seen.setdefault(key, index)
+        if key is not None and first != index:
+            message = f"{_named(key, keys)} is already in entry {first} of this list; every entry needs its own"
+            at = (*path, index, keys[-1][0]) if keys else (*path, index)
+            yield at, Defect(fields.join("", *at), message)
+
+
+def _named(key: tuple[str, ...], keys: tuple[tuple[str, Any], ...]) -> str:
+    if not keys:
+        return repr(key[0])
+    return " and ".join(f"{name} {value!r}" for (name, _), value in zip(keys, key, strict=True))
+
+
+def _key(entry: Any, keys: tuple[tuple[str, Any], ...]) -> tuple[str, ...] | None:
+    """What tells an entry apart; None where it has no sound key."""
+    if not keys:
+        return (entry,) if isinstance(entry, str) else None
+    if not isinstance(entry, dict):
+        return None
+    values = tuple(default if entry.get(name) is None else entry[name] for name, default in keys)
+    return values if all(isinstance(value, str) for value in values) else None
+
+
+def _broken_rules(compiled: Compiled, manifest: Manifest) -> list[tuple[Path, Defect]]:
+    from policies.schema.structure_rules import RULES
+
+    return [
+        ((*path, *below), Defect(fields.join("", *path, *below), rule.message))
+        for rule in compiled.rules
+        if not rule.transition
+        for path, value in _located(manifest, rule.steps)
+        for below in RULES[rule.id](value)
+    ]
+
+
+def _broken_transitions(compiled: Compiled, before: Manifest, after: Manifest) -> Iterator[tuple[Path, Defect]]:
+    from policies.schema.structure_rules import TRANSITIONS
+
+    for rule in compiled.rules:
+        if not rule.transition:
+            continue
+        old = dict(_located(before, rule.steps))
+        for path, value in _located(after, rule.steps):
+            if path in old:
+                for below in TRANSITIONS[rule.id](value, old[path]):
+                    at = (*path, *below)
+                    yield at, Defect(fields.join("", *at), rule.message)
+
+
+def _located(value: Any, steps: tuple[str, ...], path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """The values at this place, with their paths; null counts as absent."""
+    if value is None:
+        return
+    if not steps:
+        yield path, value
+        return
+    step, rest = steps[0], steps[1:]
+    if step != "*":
+        if isinstance(value, Mapping):
+            yield from _located(value.get(step), rest, (*path, step))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _located(item, rest, (*path, index))
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _located(item, rest, (*path, key))
+
+
+def _status_as_warnings(found: list[tuple[Path, Defect]]) -> list[tuple[Path, Defect]]:
+    return [(path, replace(defect, warning=True) if path[:1] == _STATUS else defect) for path, defect in found]
+
+
+def _order(found: tuple[Path, Defect]) -> tuple[list[tuple[int, int, str]], str]:
+    path, defect = found
+    return [(0, step, "") if isinstance(step, int) else (1, 0, step) for step in path], defect.message

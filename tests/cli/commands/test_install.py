@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from click.testing import CliRunner
+
+from cli.exits import Exit
+from cli.group import quotree
+from policies.vap.admission_policies import policies
+
+
+def test_the_policies_are_written_as_yaml_to_standard_output_or_to_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "policies.yaml"
+
+    printed = CliRunner().invoke(quotree, ["install", "render", "--vap"])
+    written = CliRunner().invoke(quotree, ["install", "render", "--vap", "-o", str(file)])
+
+    assert printed.exit_code == written.exit_code == Exit.CLEAN
+    assert written.output == ""
+    assert list(yaml.safe_load_all(printed.output)) == list(yaml.safe_load_all(file.read_text())) == policies()
+
+
+def test_nothing_named_is_a_wrong_command_line_and_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    nothing = CliRunner().invoke(quotree, ["install", "render"])
+    nowhere = CliRunner().invoke(quotree, ["install", "render", "--vap", "-o", str(tmp_path / "no" / "file")])
+
+    assert (nothing.exit_code, nowhere.exit_code) == (Exit.USAGE, Exit.UNJUDGED)
+    assert "--vap" in nothing.output
+    assert "No such file" in nowhere.output

@@ -1,0 +1,121 @@
+"""`quotree pending`: who waits where, and why; over files, which are played first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.exits import Misused
+from cli.input.live import key_of
+from cli.report.waiting_text import Words, waiting_lines
+from scheduling.cycle.standing import waits
+from scheduling.objects.times import written
+from tests.cli.organisations import FLAVOR, batch_job, local, org_queue
+from tests.cli.runs import run, write
+from tests.reconciler.visible.known import NOW, loop, organisation, waiting
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> str:
+    """`small` has 4 and runs `first`; two wait there, one at a LocalQueue without a ClusterQueue."""
+    queues = (org_queue("small", 4), org_queue("idle", 4), local("small"), local("idle"), local("lost", queue="gone"))
+    jobs = (batch_job("first", "small", 4), batch_job("second", "small", 2), batch_job("third", "small", 9))
+    return f"files:{write(tmp_path / 'a.yaml', FLAVOR, *queues, *jobs, batch_job('stray', 'lost', 1)).parent}"
+
+
+def test_every_queue_with_somebody_waiting_is_listed_and_who_waits_at_none(files: str) -> None:
+    shown = run("pending", "--against", files)
+
+    assert shown.exit_code == 0
+    assert shown.stdout == (
+        "ClusterQueue small: 2 pending\n"
+        "    1  Job ns/second, priority 0: WaitingForQuota: couldn't assign flavors to pod set main: "
+        "insufficient unused quota for cpu in flavor spot, 2 more needed\n"
+        "    2  Job ns/third, priority 0: ExceedsMaxQuota: couldn't assign flavors to pod set main: "
+        "insufficient quota for cpu in flavor spot, previously considered podsets requests (0) + current podset "
+        "request (9) > maximum capacity (4)\n"
+        "at no ClusterQueue: 1 pending\n"
+        "  Job ns/stray, priority 0: Misconfigured: ClusterQueue gone doesn't exist\n"
+    )
+
+
+def test_one_queue_alone_may_be_asked_for(files: str) -> None:
+    assert run("pending", "idle", "--against", files).stdout == "ClusterQueue idle: nobody waits\n"
+    assert run("pending", "ns/small", "--against", files).stdout.startswith(
+        "LocalQueue ns/small: 2 pending\n    1  Job ns/second, "
+    )
+    assert "(number 2 of its ClusterQueue)" in run("pending", "ns/small", "--against", files).stdout
+    assert "doesn't exist" in run("pending", "ns/lost", "--against", files).stdout
+
+
+def test_no_more_are_shown_than_asked_for_and_the_rest_is_counted(files: str) -> None:
+    lines = run("pending", "small", "--against", files, "--limit", "1").stdout.splitlines()
+
+    assert (len(lines), lines[0], lines[-1]) == (3, "ClusterQueue small: 2 pending", "  and 1 more")
+
+
+def test_json_has_the_items_of_the_pending_lists(files: str) -> None:
+    (found,) = json.loads(run("pending", "small", "--against", files, "-o", "json").stdout)["queues"]
+
+    assert (found["kind"], found["name"], found["pending"]) == ("ClusterQueue", "small", 2)
+    assert [each["positionInClusterQueue"] for each in found["items"]] == [0, 1]
+    assert found["items"][0]["reason"] == "WaitingForQuota"
+
+
+def test_nobody_waiting_anywhere_is_said(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.yaml", FLAVOR, org_queue("a", 1), local("a"))
+
+    assert run("pending", "--against", f"files:{file.parent}").stdout == "nobody waits\n"
+
+
+@pytest.mark.parametrize(
+    ("queue", "said"),
+    [("ghost", "there is no ClusterQueue ghost"), ("ns/ghost", "there is no LocalQueue ns/ghost")],
+)
+def test_a_queue_that_is_not_there_is_a_mistake(files: str, queue: str, said: str) -> None:
+    shown = run("pending", queue, "--against", files)
+
+    assert (shown.exit_code, said in shown.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("command", [("pending",), ("why", "ns/first")])
+def test_a_cluster_that_cannot_be_read_is_out_of_reach(tmp_path: Path, command: tuple[str, ...]) -> None:
+    shown = run(*command, "--kubeconfig", str(tmp_path / "none"))
+
+    assert (shown.exit_code, "no such kubeconfig" in shown.stderr) == (4, True)
+    assert run(*command, "--against", "nothing").exit_code == 2
+
+
+# --- a workload of a live cluster by the name of its job
+
+
+def owned(name: str, owner: str, kind: str = "Job") -> dict[str, object]:
+    owners = [{"apiVersion": "v1", "kind": kind, "name": owner, "uid": owner}]
+    return waiting(name, 9, metadata={"ownerReferences": owners})
+
+
+def test_a_job_is_found_by_its_own_name_and_by_that_of_its_workload() -> None:
+    world = loop(*organisation(owned("job-one-1a", "one"), owned("x", "two"), owned("y", "two", "JobSet"))).world
+
+    assert key_of(world, "a/one") == key_of(world, "a/job-one-1a") == "a/job-one-1a"
+    with pytest.raises(Misused, match="a/two is the name of 2 jobs; name a Workload: a/x, a/y"):
+        key_of(world, "a/two")
+    for called in ("b/one", "one", "a/", "a/b/c", ""):
+        with pytest.raises(Misused):
+            key_of(world, called)
+
+
+def test_what_waits_until_a_moment_says_so() -> None:
+    later = {"count": 1, "requeueAt": "2030-01-01T00:00:00Z"}
+    evicted = {"type": "Evicted", "status": "True", "reason": "PodsReadyTimeout", "message": "too slow"}
+    status = {"requeueState": later, "conditions": [evicted | {"lastTransitionTime": "2026-01-01T00:00:00Z"}]}
+    world = loop(*organisation(waiting("slow", 1, status=status)), leads=False).world
+    found = waits(world, "a/slow", NOW, consider=True)
+    assert found is not None
+
+    lines = list(waiting_lines(Words(str, written), found))
+
+    assert lines[0].startswith("a/slow in a, number 1: PodsReadyTimeout: too slow")
+    assert lines[1] == "    not before 2030-01-01T00:00:00Z"

@@ -1,0 +1,192 @@
+"""Whatever stands in the files: `simulate` ends with 0 or 3, and says the place of what it left out."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cli.input.simulation import world
+from tests.cli.organisations import (
+    FLAVOR,
+    KUEUE,
+    batch_job,
+    cohort,
+    local,
+    org_queue,
+    queued_pod,
+    template,
+    workload,
+)
+from tests.cli.runs import run, write
+
+QUEUED = {"kueue.x-k8s.io/queue-name": "b"}
+ORGANISATION: list[dict[str, Any]] = [
+    FLAVOR,
+    cohort("org"),
+    org_queue("a", 4, "org", preemption={"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}),
+    org_queue("b", 4, "org"),
+    local("a"),
+    local("b"),
+    batch_job("j", "a", 2, pods=2, max_exec_time_seconds="60", job_min_parallelism="1"),
+    batch_job("k", "b", 3, priority_class="high"),
+    queued_pod("p", "a", 1),
+    queued_pod("g1", "b", 1, "g", 2),
+    queued_pod("g2", "b", 1, "g", 2),
+    workload("w", "a", 1, priority=3),
+    {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": "high"}, "value": 10},
+    {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "pc"}, "value": 10},
+    {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "l", "namespace": "ns"},
+        "spec": {"limits": [{"type": "Container", "max": {"cpu": "8"}, "defaultRequest": {"cpu": "1"}}]},
+    },
+    {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "kata"},
+        "handler": "kata",
+        "overhead": {"podFixed": {"cpu": "1"}},
+    },
+    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns", "labels": {"x": "y"}}},
+    {"apiVersion": KUEUE, "kind": "AdmissionCheck", "metadata": {"name": "c"}, "spec": {"controllerName": "x/y"}},
+    {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {"name": "rc", "namespace": "ns", "labels": QUEUED},
+        "spec": {
+            "headGroupSpec": {"template": template(1)},
+            "workerGroupSpecs": [{"groupName": "w", "replicas": 1, "template": template(1)}],
+        },
+    },
+]
+_NONSENSE = st.sampled_from(
+    [
+        None,
+        -1,
+        0,
+        1,
+        2**70,
+        1.5,
+        "",
+        "x",
+        "1e400",
+        "-5",
+        [],
+        {},
+        [1],
+        {"a": 1},
+        True,
+        [None],
+        {"cpu": "x"},
+        "10000-01-01T00:00:00Z",
+    ]
+)
+
+
+def _places(thing: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if at:
+        yield at
+    inside = thing.items() if isinstance(thing, dict) else enumerate(thing) if isinstance(thing, list) else ()
+    for key, value in inside:
+        yield from _places(value, (*at, key))
+
+
+_PLACES = [(index, at) for index, manifest in enumerate(ORGANISATION) for at in _places(manifest)]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(wrong=st.lists(st.tuples(st.sampled_from(_PLACES), _NONSENSE), min_size=1, max_size=3))
+def test_nonsense_anywhere_is_played_or_told(
+    tmp_path: Path, wrong: list[tuple[tuple[int, tuple[Any, ...]], Any]]
+) -> None:
+    manifests = copy.deepcopy(ORGANISATION)
+    for (index, at), value in wrong:
+        _put(manifests[index], at, value)
+    queues, work = (
+        _listed(tmp_path / name, part) for name, part in (("q.json", manifests[:6]), ("w.json", manifests[6:]))
+    )
+
+    ended = run("simulate", queues, "--add", work, "--at", "+2h", "--add", queues, "-o", "json")
+
+    assert ended.exit_code in (0, 3), ended.stderr
+    assert bool(json.loads(ended.stdout)["unreadable"]) == (ended.exit_code == 3)
+
+
+def _put(thing: Any, at: tuple[Any, ...], value: Any) -> None:
+    """Nothing where an earlier nonsense has taken the place away."""
+    for key in at[:-1]:
+        thing = thing[key] if _has(thing, key) else None
+    if _has(thing, at[-1]):
+        thing[at[-1]] = value
+
+
+def _has(thing: Any, key: Any) -> bool:
+    return (isinstance(thing, dict) and key in thing) or (
+        isinstance(thing, list) and isinstance(key, int) and key < len(thing)
+    )
+
+
+def _listed(file: Path, manifests: list[Any]) -> Path:
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": manifests}))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "says"),
+    [
+        (("metadata",), "x", "metadata: is no mapping; it needs a name at least"),
+        (("metadata", "name"), "", "metadata.name: is missing"),
+        (("metadata", "labels"), ["x"], "metadata.labels: is no mapping"),
+        (("metadata", "labels", "kueue.x-k8s.io/queue-name"), 1, "is no text; write it in quotes"),
+        (("spec",), "x", "spec: is no mapping"),
+        (("spec", "parallelism"), -1, "spec.parallelism: -1 is no number from 0 to 2147483647"),
+    ],
+)
+def test_a_job_that_no_api_server_takes_is_left_out(tmp_path: Path, at: tuple[str, ...], value: Any, says: str) -> None:
+    job = batch_job("job", "a", 1)
+    _put(job, at, value)
+
+    (told,) = _unreadable(write(tmp_path / "a.yaml", job))
+
+    assert says in told
+
+
+@pytest.mark.parametrize(
+    ("requests", "says"),
+    [
+        ({"cpu": "4 cores"}, "requests.cpu: "),
+        ({"cpu": "-1"}, "requests.cpu: -1 is negative"),
+        (["cpu"], "requests: is no mapping of quantities"),
+    ],
+)
+def test_a_request_that_cannot_be_read_is_not_taken_for_none(tmp_path: Path, requests: Any, says: str) -> None:
+    job = batch_job("job", "a", 1)
+    job["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = requests
+
+    (told,) = _unreadable(write(tmp_path / "a.yaml", job))
+
+    assert says in told
+    assert "Job ns/job is left out" in told
+
+
+def test_limits_of_a_namespace_and_overhead_are_looked_at_too(tmp_path: Path) -> None:
+    limits, runtime = copy.deepcopy(ORGANISATION[14]), copy.deepcopy(ORGANISATION[15])
+    limits["spec"]["limits"][0]["max"]["cpu"] = runtime["overhead"]["podFixed"]["cpu"] = "lots"
+
+    told = _unreadable(write(tmp_path / "a.yaml", limits, runtime))
+
+    assert ["spec.limits[0].max.cpu" in told[0], "overhead.podFixed.cpu" in told[1]] == [True, True]
+
+
+def _unreadable(file: Path) -> list[str]:
+    given = world(None, [str(file)], None)
+    given.take([str(file)])
+    return [item.message for item in given.unreadable]

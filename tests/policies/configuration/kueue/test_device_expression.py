@@ -1,0 +1,48 @@
+"""Expressions that select devices."""
+
+from __future__ import annotations
+
+import pytest
+
+from policies.configuration.kueue.device_expression import fault_of
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "true",
+        "device.driver == 'gpu.example.com'",
+        "device.attributes['gpu.example.com'].type == 'gpu' && !device.attributes[\"gpu.example.com\"].shared",
+        "device.capacity['gpu.example.com'].memory.compareTo(quantity('10Gi')) >= 0",
+        "device.attributes['a'].?b.orValue(false)",
+        "has(device.attributes['a'].b) ? device.attributes['a'].b in [1, 2u, 0x3] : false",
+        "['a', 'b'].exists(name, device.driver == name)",
+        "cel.bind(found, device.attributes['a'], found.x == {'k': 1}.k)",
+        "device.allowMultipleAllocations // shared",
+    ],
+)
+def test_what_can_select_a_device_passes(expression: str) -> None:
+    assert fault_of(expression) == ""
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        ("not an expression", "not is unknown"),
+        ("device.driver ==", "missing at the end"),
+        ("(device.driver == 'a'", "')' is missing"),
+        ("device.driver == 'a')", "')' does not belong there"),
+        ("device.driver = 'a'", "'=' at character 15"),
+        ("device.", "a name is missing"),
+        ("device.color == 'red'", "a device has no color"),
+        ("node.driver == 'a'", "node is unknown"),
+        ("device.driver", "must say true or false"),
+        ("1 + 2", "must say true or false"),
+        ("'gpu'", "must say true or false"),
+        ("[1].exists(n, n > 0) && n > 0", "n is unknown"),
+        ("(" * 200 + "true" + ")" * 200, "nested too deeply"),
+        ("a" * 20_000, "longer than"),
+    ],
+)
+def test_what_cannot_is_told_with_the_reason(expression: str, says: str) -> None:
+    assert says in fault_of(expression)

@@ -1,0 +1,251 @@
+"""What Kueue refuses of its Configuration; the cases of Kueue's own table run in tests/conformance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.configuration.kueue.defaults import default_selector, defaulted
+from policies.configuration.kueue.devices import CAPACITIES
+from policies.configuration.kueue.validation import faults, refuse_faults
+from policies.model.errors import BadConfiguration
+
+JOBS: dict[str, Any] = {"frameworks": ["batch/job"]}
+INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+SELECTOR = {"cel": {"expression": "device.driver == 'gpu.example.com'"}}
+
+
+def found(gates: dict[str, bool] | None = None, **sections: Any) -> list[tuple[str, str]]:
+    told = faults({"integrations": JOBS, **sections}, gates)
+    return [(fault.type.removeprefix("FieldValue"), fault.field) for fault in told]
+
+
+def test_an_empty_file_has_no_faults_once_the_defaults_are_in() -> None:
+    refuse_faults({})
+
+    assert defaulted({"namespace": "ours"})["managedJobsNamespaceSelector"] == default_selector("ours")
+    assert defaulted({"fairSharing": {}, "waitForPodsReady": {"timeout": "0s"}})["waitForPodsReady"]["timeout"] == "30m"
+
+
+def test_the_first_fault_is_told_by_its_place() -> None:
+    with pytest.raises(BadConfiguration, match="timeout") as refused:
+        refuse_faults({"waitForPodsReady": {"timeout": "-1s"}})
+
+    assert refused.value.at == "waitForPodsReady.timeout"
+
+
+@pytest.mark.parametrize(
+    ("sections", "wanted"),
+    [
+        ({"integrations": {"frameworks": ["batch/jib"]}}, [("NotSupported", "integrations.frameworks[0]")]),
+        (
+            {"integrations": {**JOBS, "externalFrameworks": ["Foo.v1", "A.v1.b.c", "A.v1.b.c"]}},
+            [("Invalid", "integrations.externalFrameworks[0]"), ("Duplicate", "integrations.externalFrameworks[2]")],
+        ),
+        (
+            {
+                "namespace": "ours",
+                "managedJobsNamespaceSelector": {"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]},
+            },
+            [("Invalid", "managedJobsNamespaceSelector")] * 2,
+        ),
+        (
+            {"managedJobsNamespaceSelector": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
+            [("Required", "managedJobsNamespaceSelector.matchExpressions[0].values")],
+        ),
+        (
+            {
+                "managedJobsNamespaceSelector": {
+                    "matchExpressions": [{"key": "a", "operator": "Exists", "values": ["b"]}]
+                }
+            },
+            [("Forbidden", "managedJobsNamespaceSelector.matchExpressions[0].values")],
+        ),
+        (
+            {"waitForPodsReady": {"timeout": "5m", "requeuingStrategy": {"backoffLimitCount": -1}}},
+            [("Invalid", "waitForPodsReady.requeuingStrategy.backoffLimitCount")],
+        ),
+        ({"waitForPodsReady": {"timeout": "soon"}}, [("Invalid", "waitForPodsReady.timeout")]),
+        ({"waitForPodsReady": {"enable": False, "timeout": "-1s"}}, []),
+        (
+            {"admissionFairSharing": {"usageHalfLifeTime": "1h"}},
+            [("Invalid", "admissionFairSharing.usageSamplingInterval")],
+        ),
+        (
+            {"admissionFairSharing": {"usageSamplingInterval": "1s", "resourceWeights": {"cpu": float("nan")}}},
+            [("Invalid", "admissionFairSharing.resourceWeights[cpu]")],
+        ),
+        (
+            {"objectRetentionPolicies": {"workloads": {"afterFinished": "-1s"}}},
+            [("Invalid", "objectRetentionPolicies.workloads.afterFinished")],
+        ),
+        (
+            {"resources": {"transformations": [{"input": "a", "strategy": "Retain"}] * 2}},
+            [("Duplicate", "resources.transformations[1].input")],
+        ),
+        (
+            {"visibilityServer": {"bindAddress": "::1%eth0", "bindPort": 65536}},
+            [("Invalid", "visibilityServer.bindAddress"), ("Invalid", "visibilityServer.bindPort")],
+        ),
+        ({"tls": {"minVersion": "VersionTLS11"}}, [("Invalid", "tls")]),
+        ({"internalCertManagement": {"enable": False, "webhookSecretName": ":)"}}, []),
+    ],
+)
+def test_a_section_has_the_faults_that_kueue_reports(sections: dict[str, Any], wanted: list[tuple[str, str]]) -> None:
+    assert found(**sections) == wanted
+
+
+@pytest.mark.parametrize(
+    ("configuration", "at", "said"),
+    [
+        ({"manageJobsWithoutQueueName": "yes"}, "manageJobsWithoutQueueName", "true or false"),
+        ({"integrations": {"frameworks": "batch/job"}}, "integrations.frameworks", "a list"),
+        ({"fairSharing": True}, "fairSharing", "a mapping"),
+        ({"namespace": 5}, "namespace", "a text"),
+        ({"integrations": {"frameworks": ["batch/jop"]}}, "integrations.frameworks[0]", "did you mean 'batch/job'?"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_what_is_expected(configuration: dict[str, Any], at: str, said: str) -> None:
+    with pytest.raises(BadConfiguration) as refused:
+        refuse_faults(configuration)
+
+    assert (refused.value.at, said in str(refused.value)) == (at, True)
+
+
+def test_gates_turn_checks_off() -> None:
+    assert found({"QuotaCheckStrategy": False}, resources={"quotaCheckStrategy": "Maybe"}) == []
+
+
+@pytest.mark.parametrize(
+    ("section", "wanted"),
+    [
+        ({"gcInterval": "-1s"}, [("Invalid", "gcInterval")]),
+        ({"externalFrameworks": [{"name": "Job.v1.batch"}]}, [("Invalid", "externalFrameworks[0].name")]),
+        (
+            {"externalFrameworks": [{"name": "A.v1.b"}, {"name": "A.v1.b"}, {"name": "A"}]},
+            [("Duplicate", "externalFrameworks[1].name"), ("Invalid", "externalFrameworks[2].name")],
+        ),
+        ({"dispatcherName": INCREMENTAL, "incrementalDispatcherConfig": {"stepSize": 1}}, []),
+        (
+            {"clusterProfile": {"credentialsProviders": [{"execConfig": {"interactiveMode": "Sometimes"}}]}},
+            [
+                ("Required", "clusterProfile.credentialsProviders.name"),
+                ("Required", "clusterProfile.credentialsProviders.execConfig.command"),
+                ("Required", "clusterProfile.credentialsProviders.execConfig.apiVersion"),
+                ("NotSupported", "clusterProfile.credentialsProviders.execConfig.interactiveMode"),
+            ],
+        ),
+    ],
+)
+def test_multikueue_has_the_faults_that_kueue_reports(section: dict[str, Any], wanted: list[tuple[str, str]]) -> None:
+    assert found(multiKueue=section) == [(type_, f"multiKueue.{field}") for type_, field in wanted]
+
+
+@pytest.mark.parametrize(
+    ("labels", "wanted"),
+    [
+        ([{"name": "team"}], []),
+        ([{"name": "_team"}], [("Invalid", "[0].name"), ("Invalid", "[0].name")]),
+        ([{"name": "a"}, {"name": "a"}], [("Duplicate", "[1].name")]),
+        (
+            [{"name": "a", "sourceLabelKey": "x y", "sourceAnnotationKey": "b"}],
+            [("Invalid", "[0]"), ("Invalid", "[0].sourceLabelKey")],
+        ),
+        ([{"name": "a", "sourceKind": "Workload"}], [("Invalid", "[0].trackedValues")]),
+        ([{"name": "a", "trackedValues": ["b", "b"]}], [("Invalid", "[0].trackedValues")]),
+        ([{"name": "a", "trackedValues": [str(n) for n in range(17)]}], [("TooMany", "[0].trackedValues")]),
+        ([{"name": "a", "sourceKind": "Pod"}], [("Invalid", "")]),
+        ([{"name": f"a{n}"} for n in range(7)], [("Invalid", "")]),
+        (
+            [
+                {
+                    "name": f"a{n}",
+                    "sourceKind": ("Cohort", "LocalQueue", "ClusterQueue", "Workload")[n % 4],
+                    "trackedValues": ["v"],
+                }
+                for n in range(21)
+            ],
+            [("TooMany", ""), ("Invalid", "")],
+        ),
+    ],
+)
+def test_labels_of_metrics_have_the_faults_that_kueue_reports(
+    labels: list[dict[str, Any]], wanted: list[tuple[str, str]]
+) -> None:
+    assert found(metrics={"customLabels": labels}) == [(type_, f"metrics.customLabels{at}") for type_, at in wanted]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "wanted"),
+    [
+        ({"name": "gpu"}, [("Required", "deviceClassNames")]),
+        (
+            {"name": "g p u", "deviceClassNames": ["a", "a"]},
+            [("Invalid", "name"), ("Duplicate", "deviceClassNames[1]")],
+        ),
+        ({"name": "gpu", "deviceClassNames": [f"c{n}" for n in range(9)]}, [("TooMany", "deviceClassNames")]),
+        ({"name": "gpu", "deviceClassNames": ["a"], "sources": [{}]}, [("Required", "sources[0]")]),
+        (
+            {"name": "gpu", "deviceClassNames": ["a"], "sources": [{"counter": {}, "capacity": {}}]},
+            [("Invalid", "sources[0]")],
+        ),
+        (
+            {"name": "gpu", "deviceClassNames": ["a"], "sources": [{"capacity": {"name": "m"}}]},
+            [("Invalid", "sources[0].capacity")],
+        ),
+        (
+            {"name": "gpu", "deviceClassNames": ["a"], "sources": [{"counter": {}}]},
+            [
+                ("Required", "sources[0].counter.name"),
+                ("Required", "sources[0].counter.driver"),
+                ("Required", "sources[0].counter.deviceSelector.cel.expression"),
+            ],
+        ),
+    ],
+)
+def test_device_classes_have_the_faults_that_kueue_reports(
+    mapping: dict[str, Any], wanted: list[tuple[str, str]]
+) -> None:
+    assert found(resources={"deviceClassMappings": [mapping]}) == [
+        (type_, f"resources.deviceClassMappings[0].{field}") for type_, field in wanted
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("memory", []),
+        ("a-b", ["Invalid"]),
+        ("x" * 33, ["TooLong"]),
+        ("gpu.example.com/memory", []),
+        ("/memory", ["Invalid"]),
+        ("gpu.example.com/", ["Invalid"]),
+        ("a." * 40 + "b/memory", ["TooLong"]),
+        ("a/b/c", []),
+    ],
+)
+def test_a_capacity_is_an_identifier_maybe_of_a_domain(name: str, wanted: list[str]) -> None:
+    capacity = {"name": name, "driver": "gpu.example.com", "deviceSelector": SELECTOR}
+    mapping = {"name": "gpu", "deviceClassNames": ["a"], "sources": [{"capacity": capacity}]}
+
+    told = found({CAPACITIES: True}, resources={"deviceClassMappings": [mapping]})
+
+    assert told == [(each, "resources.deviceClassMappings[0].sources[0].capacity.name") for each in wanted]
+
+
+@pytest.mark.parametrize("nonsense", [None, 5, "x", [], [1], {"a": []}, True])
+@pytest.mark.parametrize(
+    "section",
+    [
+        *("namespace", "integrations", "multiKueue", "fairSharing", "admissionFairSharing", "waitForPodsReady", "tls"),
+        *("resources", "managedJobsNamespaceSelector", "objectRetentionPolicies", "visibilityServer", "metrics"),
+        "internalCertManagement",
+    ],
+)
+def test_nonsense_is_read_without_a_crash(section: str, nonsense: object) -> None:
+    keys = ("frameworks", "customLabels", "transformations", "deviceClassMappings", "timeout", "execConfig")
+    within = dict.fromkeys(keys, nonsense)
+
+    for value in (nonsense, within):
+        assert isinstance(list(faults(defaulted({section: value}))), list)

@@ -1,0 +1,148 @@
+"""Kinds of jobs that an administrator describes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.configuration.settings import API_VERSION, Configuration
+from policies.dialects.job_shape import Active, JobShape, pods_at
+from policies.model.errors import BadConfiguration
+from policies.model.forest import Forest
+from policies.model.objects import GroupKind
+from policies.mutation.defaults import patch
+from policies.mutation.patching import patched
+
+TRAIN: dict[str, Any] = {
+    "group": "example.com",
+    "version": "v1",
+    "kind": "Train",
+    "plural": "trains",
+    "suspend": {"path": "spec.state", "suspended": "Halted", "running": "Going"},
+    "podSets": [
+        {"name": "engine", "template": "spec.engine"},
+        {"entries": "spec.cars", "name": "label", "template": "pod", "counts": [{"path": "seats", "atMost": "most"}]},
+    ],
+    "finished": {"succeeded": {"condition": "Arrived"}, "failed": {"fields": {"status.phase": ["Lost", "Broken"]}}},
+    "ready": {"fields": {"status.phase": "Moving"}},
+    "active": {"counts": ["status.cars.*.people"], "idle": {"status.phase": ["", "Halted"]}},
+    "priorityClass": "spec.class",
+}
+KIND = GroupKind("example.com", "Train")
+
+
+def configuration(*jobs: dict[str, Any], **kueue: bool) -> Configuration:
+    whole = {"apiVersion": API_VERSION, "kind": "Configuration", "kueue": kueue, "reconciler": {"jobs": list(jobs)}}
+    return Configuration.read(whole)
+
+
+def described(**changed: Any) -> JobShape:
+    return configuration({**TRAIN, **changed}).reconciler.jobs[KIND]
+
+
+def train(**spec: Any) -> dict[str, Any]:
+    meta = {"name": "t", "labels": {"kueue.x-k8s.io/queue-name": "q"}}
+    return {"apiVersion": "example.com/v1", "kind": "Train", "metadata": meta, "spec": spec}
+
+
+def test_pods_are_found_where_the_description_says() -> None:
+    pod: dict[str, Any] = {"spec": {"containers": []}}
+    cars = [{"label": "A", "seats": 4, "most": 3, "pod": pod}, {"label": "b", "pod": pod}, {"label": "none"}]
+
+    found = list(pods_at(train(engine=pod, cars=cars), described().pod_sets))
+
+    assert [(each.name, each.count, each.path) for each in found] == [
+        ("engine", 1, ("spec", "engine")),
+        ("a", 3, ("spec", "cars", 0, "pod")),
+        ("b", 1, ("spec", "cars", 1, "pod")),
+    ]
+
+
+def test_the_roles_of_a_mapping_are_named_by_their_keys_in_the_order_that_is_said() -> None:
+    pods = {"entries": "spec.roles", "template": "template", "counts": ["replicas"], "order": ["Worker"]}
+    roles = {"Aide": {"template": {"spec": {}}}, "Worker": {"template": {"spec": {}}, "replicas": 2}}
+
+    found = list(pods_at(train(roles=roles), described(podSets=[pods]).pod_sets))
+
+    assert [(each.name, each.count) for each in found] == [("worker", 2), ("aide", 1)]
+
+
+@pytest.mark.parametrize(
+    ("changed", "where", "told"),
+    [
+        ({"suspnd": "spec.x"}, "reconciler.jobs[0].suspnd", "did you mean 'suspend'"),
+        ({"plural": None}, "reconciler.jobs[0].plural", "is required"),
+        ({"podSets": [{"name": "a", "tempalte": "spec.a"}]}, "podSets[0].tempalte", "did you mean 'template'"),
+        ({"suspend": None}, "reconciler.jobs[0].suspend", "is required"),
+        ({"suspend": "spec..suspend"}, "reconciler.jobs[0].suspend", "keys with dots between them"),
+        ({"suspend": {"path": "spec.x", "running": True}}, "reconciler.jobs[0].suspend.running", "while it is"),
+        ({"podSets": []}, "reconciler.jobs[0].podSets", "where its pods are"),
+        ({"podSets": [{"name": "a"}]}, "reconciler.jobs[0].podSets[0].template", "is required"),
+        ({"podSets": [{"name": "a", "template": "t", "count": 1}]}, "reconciler.jobs[0].podSets[0].count", "'counts'"),
+        ({"finished": {"failed": {}}}, "reconciler.jobs[0].finished.failed", "name a condition"),
+        ({"active": {"counts": [3]}}, "reconciler.jobs[0].active.counts[0]", "3 is no path"),
+        ({"active": {"idle": "status.phase"}}, "reconciler.jobs[0].active.idle", "expected a mapping"),
+        ({"reclaimable": {"entries": "status.x", "name": "n"}}, "reconciler.jobs[0].reclaimable.count", "is required"),
+        ({"group": "batch", "kind": "Job"}, "reconciler.jobs[0].group", "example.com"),
+        ({"group": "ray.io", "kind": "RayJob"}, "reconciler.jobs[0].kind", "known already"),
+    ],
+)
+def test_what_is_wrong_with_a_description_is_told_with_its_place(
+    changed: dict[str, Any], where: str, told: str
+) -> None:
+    with pytest.raises(BadConfiguration, match=told) as raised:
+        described(**changed)
+    assert where in str(raised.value)
+
+
+def test_a_kind_is_described_once() -> None:
+    with pytest.raises(BadConfiguration, match="described twice"):
+        configuration(TRAIN, TRAIN)
+
+
+def test_a_job_of_a_described_kind_is_suspended_as_it_wants() -> None:
+    settings = configuration(TRAIN, manageJobs=True)
+    operations = patch(train(state="Going"), Forest(), settings)
+
+    assert operations == [{"op": "add", "path": "/spec/state", "value": "Halted"}]
+    assert patch(patched(train(), operations), Forest(), settings) == []
+    assert patch(train(state="Going"), Forest(), configuration(TRAIN)) == []
+
+
+def test_a_job_that_belongs_to_one_of_a_described_kind_is_left_to_it() -> None:
+    owner = {"apiVersion": "example.com/v1", "kind": "Train", "name": "t", "uid": "u", "controller": True}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {}}
+    meta = {"name": "j", "labels": {"kueue.x-k8s.io/queue-name": "q"}}
+
+    assert patch({**job, "metadata": meta}, Forest(), configuration(TRAIN, manageJobs=True))
+    assert not patch(
+        {**job, "metadata": {**meta, "ownerReferences": [owner]}}, Forest(), configuration(TRAIN, manageJobs=True)
+    )
+
+
+def test_a_pod_of_a_described_job_is_not_held_back_by_itself() -> None:
+    owner = {"apiVersion": "example.com/v1", "kind": "Train", "name": "t", "uid": "u", "controller": True}
+    meta = {"name": "p", "labels": {"kueue.x-k8s.io/queue-name": "q"}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": []}}
+    settings = configuration(TRAIN, managePods=True)
+
+    assert patch(pod, Forest(), settings)
+    assert not patch({**pod, "metadata": {**meta, "ownerReferences": [owner]}}, Forest(), settings)
+
+
+@pytest.mark.parametrize("active", [None, {}, {"counts": []}])
+def test_a_description_says_when_there_are_pods_or_that_there_are_none(active: object) -> None:
+    with pytest.raises(BadConfiguration, match=r"write none where it has none as soon as it is suspended") as caught:
+        described(active=active)
+    assert "reconciler.jobs[0].active" in str(caught.value)
+
+    assert described(active="none").active == Active()
+
+
+@pytest.mark.parametrize("path", ["metadata.annotations.hold", "status.hold", "kind", "metadata"])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_switch_that_nobody_would_write_is_refused(path: str, whole: bool) -> None:
+    with pytest.raises(BadConfiguration, match="name a field of its spec") as caught:
+        described(suspend={"path": path} if whole else path)
+    assert f"reconciler.jobs[0].suspend{'.path' if whole else ''}" in str(caught.value)

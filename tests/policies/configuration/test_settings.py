@@ -1,0 +1,100 @@
+"""What the configuration file may say, and what is said about one that cannot be followed."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+
+from policies.configuration.settings import API_VERSION, KIND, Configuration, ResourceGroup
+from policies.model.errors import BadConfiguration
+
+
+def configured(**keys: Any) -> Configuration:
+    return Configuration.read({"apiVersion": API_VERSION, "kind": KIND, **keys})
+
+
+def refusal(**keys: Any) -> str:
+    with pytest.raises(BadConfiguration) as caught:
+        configured(**keys)
+    return str(caught.value)
+
+
+# -- a day from which a rule denies, and rules that may be waived ------------------------------------------------------
+
+
+@pytest.mark.parametrize("written", ["2026-12-01", date(2026, 12, 1)])
+def test_the_day_may_be_a_text_or_what_yaml_makes_of_it(written: object) -> None:
+    (override,) = configured(rules=[{"rule": "*", "action": "deny", "from": written}]).overrides
+
+    assert override.since == date(2026, 12, 1)
+
+
+@pytest.mark.parametrize("written", ["2026-13-01", "20261201", "soon", 20261201, datetime(2026, 12, 1, tzinfo=UTC)])
+def test_what_is_no_day_is_told(written: object) -> None:
+    assert "is no day" in refusal(rules=[{"rule": "*", "action": "deny", "from": written}])
+
+
+def test_a_day_goes_with_deny_alone() -> None:
+    assert "rules[0].from: a day goes with the action deny" in refusal(
+        rules=[{"rule": "*", "action": "warn", "from": "2026-12-01"}]
+    )
+
+
+def test_waivable_rules_exist_and_are_none_about_exemptions() -> None:
+    assert configured(exemptions={"waivable": ["depth-exceeded"]}).waivable == {"depth-exceeded"}
+    assert "exemptions.waivable[0]: there is no rule 'depth-exeeded'; did you mean 'depth-exceeded'?" in refusal(
+        exemptions={"waivable": ["depth-exeeded"]}
+    )
+    assert "cannot be waived" in refusal(exemptions={"waivable": ["exemption-expired"]})
+    assert "did you mean 'waivable'" in refusal(exemptions={"waiveable": []})
+
+
+# -- resource groups of Volcano ----------------------------------------------------------------------------------------
+
+
+def test_resource_groups_are_read_as_volcano_writes_them() -> None:
+    group = {
+        "resourceGroup": "management",
+        "object": {"key": "namespace", "value": ["ns-1"]},
+        "labels": {"type": "m"},
+        "affinity": '{"nodeAffinity": {}}',
+        "tolerations": [{"key": "taint"}],
+        "schedulerName": "volcano",
+    }
+
+    assert configured(volcano={"resourceGroups": [group, {"resourceGroup": "cpu"}]}).volcano.resource_groups == (
+        ResourceGroup(
+            "management", "namespace", ("ns-1",), {"type": "m"}, {"nodeAffinity": {}}, ({"key": "taint"},), "volcano"
+        ),
+        ResourceGroup("cpu"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({}, "volcano.resourceGroups[0].resourceGroup: is required"),
+        ({"object": {"key": "label"}}, "volcano.resourceGroups[0].object.key: 'label' is none of"),
+        ({"object": {"value": [1]}}, "volcano.resourceGroups[0].object.value: expected a list of texts"),
+        ({"affinity": "{"}, "volcano.resourceGroups[0].affinity: expected JSON"),
+        ({"affinity": "[]"}, "volcano.resourceGroups[0].affinity: expected a JSON object"),
+        ({"labels": {"a": 1}}, "volcano.resourceGroups[0].labels: expected a mapping of texts"),
+        ({"tolerations": ["a"]}, "volcano.resourceGroups[0].tolerations: expected a list of mappings"),
+        ({"lables": {}}, "did you mean 'labels'"),
+    ],
+)
+def test_a_resource_group_that_cannot_be_followed_is_told(wrong: dict[str, Any], says: str) -> None:
+    group = {"resourceGroup": "a", **wrong} if wrong else {}
+
+    assert says in refusal(volcano={"resourceGroups": [group]})
+
+
+# -- YuniKorn ----------------------------------------------------------------------------------------------------------
+
+
+def test_yunikorn_is_followed_unless_it_is_said_not_to_be_there() -> None:
+    assert configured().yunikorn.follow
+    assert not configured(yunikorn={"follow": False}).yunikorn.follow
+    assert "yunikorn.follow: expected true or false" in refusal(yunikorn={"follow": "no"})

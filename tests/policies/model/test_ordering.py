@@ -1,0 +1,29 @@
+"""Objects are put into a forest from the leaves up."""
+
+from __future__ import annotations
+
+from policies.model.ordering import children_first
+from tests.builders import cohort, drawn, local_queue, pod_group, queue, typed
+
+
+def names(*manifests: dict[str, object]) -> list[str]:
+    return [thing.ref.name for thing in children_first(typed(manifest) for manifest in manifests)]
+
+
+def test_children_come_before_their_parents() -> None:
+    picture = list(drawn("a\n  b\n    c\nx\n  y"))
+
+    assert names(*picture) == ["c", "b", "y", "a", "x"]
+    assert names(*reversed(picture)) == ["c", "y", "b", "x", "a"]
+
+
+def test_what_is_no_node_comes_last() -> None:
+    assert names(local_queue("door", "ml"), pod_group("train", "a"), cohort("org")) == ["org", "door", "train"]
+
+
+def test_a_cycle_ends() -> None:
+    assert {"a", "b", "c", "own"} == set(names(queue("a", "b"), queue("b", "a"), queue("c", "b"), queue("own", "own")))
+
+
+def test_a_parent_that_is_not_there_counts_as_none() -> None:
+    assert names(queue("a", "missing"), queue("b", "a")) == ["b", "a"]

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.model.trie import Trie
+
+
+class Clash:
+    """A key whose hash is chosen, so that paths and whole hashes meet."""
+
+    def __init__(self, name: int, hash_: int):
+        self.name, self.hash = name, hash_
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Clash) and self.name == other.name
+
+    def __repr__(self) -> str:
+        return f"Clash({self.name}, {self.hash})"
+
+
+def total(values: Iterable[int]) -> int:
+    return sum(values)
+
+
+keys = st.builds(lambda name, spread: Clash(name, (name % spread) << 8), st.integers(0, 80), st.just(3)) | st.builds(
+    lambda name: Clash(1000 + name, hash(str(name))), st.integers(0, 400)
+)
+steps = st.lists(st.tuples(keys, st.integers(1, 9) | st.none()), max_size=150)
+
+
+@given(steps)
+def test_a_trie_holds_what_a_dict_holds_and_its_total_is_the_sum(steps: list[tuple[Clash, int | None]]) -> None:
+    trie: Trie[Clash, int, int] = Trie(total)
+    model: dict[Clash, int] = {}
+    for key, value in steps:
+        if value is None:
+            trie = trie.drop(key)
+            model.pop(key, None)
+        else:
+            trie = trie.put(key, value)
+            model[key] = value
+        assert len(trie) == len(model)
+        assert trie.total == sum(model.values())
+    assert dict(trie.items()) == model
+    assert all(trie[key] == value for key, value in model.items())
+
+
+@given(steps, keys)
+def test_a_change_leaves_the_older_version_as_it_was(steps: list[tuple[Clash, int | None]], key: Clash) -> None:
+    trie: Trie[Clash, int, int] = Trie(total)
+    for other, value in steps:
+        trie = trie.put(other, value or 1)
+    before = dict(trie.items())
+
+    trie.put(key, 5)
+    trie.drop(key)
+
+    assert dict(trie.items()) == before
+
+
+def test_a_change_among_many_totals_a_few_pages_only() -> None:
+    counted = 0
+
+    def counting(values: Iterable[int]) -> int:
+        nonlocal counted
+        values = list(values)
+        counted += len(values)
+        return sum(values)
+
+    trie: Trie[int, int, int] = Trie(counting)
+    for key in range(5000):
+        trie = trie.put(key, 1)
+    counted = 0
+
+    trie = trie.put(4321, 7)
+
+    assert trie.total == 5006
+    assert counted <= 4 * 16

@@ -1,0 +1,149 @@
+"""What is filled in for Kueue's objects and for the jobs that Kueue queues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from policies.configuration.settings import Configuration, KueueSettings
+from policies.model.forest import Forest
+from policies.model.rule import Profile
+from policies.mutation.defaults import patch
+from tests.builders import cluster_queue, local_queue, world
+
+MANAGED = Configuration(kueue=KueueSettings(manage_jobs=True))
+QUEUE = "kueue.x-k8s.io/queue-name"
+DEFAULT = world(local_queue("default", "ml"))
+IN_USE = "kueue.x-k8s.io/resource-in-use"
+
+
+def job(kind: str = "Job", api_version: str = "batch/v1", *, spec: Any = None, **metadata: Any) -> dict[str, Any]:
+    meta = {"name": "job", "namespace": "ns", **metadata}
+    return {"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": {} if spec is None else spec}
+
+
+def completed(manifest: dict[str, Any], forest: Forest, configuration: Configuration = MANAGED) -> dict[str, Any]:
+    """The object with the patch applied; applied to that, it changes nothing more."""
+    done: dict[str, Any] = jsonpatch.apply_patch(manifest, patch(manifest, forest, configuration))
+    assert patch(done, forest, configuration) == []
+    return done
+
+
+def test_a_job_that_names_a_queue_is_suspended() -> None:
+    done = completed(job(labels={QUEUE: "a"}), Forest())
+
+    assert done["spec"] == {"suspend": True}
+    assert done["metadata"]["labels"] == {QUEUE: "a"}
+
+
+def test_the_switch_of_a_kubeflow_job_lies_deeper() -> None:
+    done = completed(job("TFJob", "kubeflow.org/v1", labels={QUEUE: "a"}), Forest())
+
+    assert done["spec"] == {"runPolicy": {"suspend": True}}
+
+
+def test_other_settings_beside_the_switch_stay() -> None:
+    spec = {"runPolicy": {"cleanPodPolicy": "All", "suspend": False}}
+
+    done = completed(job("TFJob", "kubeflow.org/v1", labels={QUEUE: "a"}, spec=spec), Forest())
+
+    assert done["spec"] == {"runPolicy": {"cleanPodPolicy": "All", "suspend": True}}
+
+
+@pytest.mark.parametrize("labels", [{}, {"labels": {"app": "x"}}], ids=["no labels", "other labels"])
+def test_a_job_without_a_queue_goes_to_the_default_one(labels: dict[str, Any]) -> None:
+    done = completed(job(**labels), DEFAULT)
+
+    assert done["metadata"]["labels"] == {**labels.get("labels", {}), QUEUE: "default"}
+    assert done["spec"] == {"suspend": True}
+
+
+def test_a_job_without_a_queue_is_left_alone_where_there_is_no_default_one() -> None:
+    assert patch(job(), world(local_queue("default", "ml", "elsewhere")), MANAGED) == []
+
+
+def test_a_deployment_gets_its_queue_and_cannot_be_suspended() -> None:
+    done = completed(job("Deployment", "apps/v1"), DEFAULT)
+
+    assert done["metadata"]["labels"] == {QUEUE: "default"}
+    assert done["spec"] == {}
+
+
+def test_a_job_of_another_job_is_left_to_that_one() -> None:
+    owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set", "uid": "1", "controller": True}
+
+    assert patch(job(ownerReferences=[owner]), DEFAULT, MANAGED) == []
+
+
+def test_nothing_is_suspended_unless_jobs_are_managed() -> None:
+    assert patch(job(labels={QUEUE: "a"}), DEFAULT, Configuration()) == []
+
+
+def test_the_finalizer_comes_only_where_somebody_takes_it_away_again() -> None:
+    queue = cluster_queue("ml")
+
+    assert patch(queue, Forest(), Configuration()) == []
+    for configuration in (MANAGED, Configuration(profile=Profile.COMPAT)):
+        assert completed(queue, Forest(), configuration)["metadata"]["finalizers"] == [IN_USE]
+
+
+def test_other_finalizers_stay() -> None:
+    queue = cluster_queue("ml")
+    queue["metadata"]["finalizers"] = ["example.com/mine"]
+
+    assert completed(queue, Forest())["metadata"]["finalizers"] == ["example.com/mine", IN_USE]
+
+
+def test_min_counts_go_without_partial_admission() -> None:
+    workload = job("Workload", "kueue.x-k8s.io/v1beta2", spec={"podSets": [{"count": 3, "minCount": 1}, {"count": 1}]})
+    without = Configuration(kueue=KueueSettings(feature_gates={"PartialAdmission": False}))
+
+    assert patch(workload, Forest(), Configuration()) == []
+    assert completed(workload, Forest(), without)["spec"]["podSets"] == [{"count": 3}, {"count": 1}]
+
+
+CHECK: dict[str, Any] = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "AdmissionCheck",
+    "metadata": {"name": "abroad"},
+}
+
+
+def checked(controller: str) -> Forest:
+    """A default queue whose work is checked by this controller."""
+    queue = cluster_queue("ml")
+    queue["spec"]["admissionChecksStrategy"] = {"admissionChecks": [{"name": "abroad"}]}
+    return world(local_queue("default", "ml"), queue, {**CHECK, "spec": {"controllerName": controller}})
+
+
+FAR = checked("kueue.x-k8s.io/multikueue")
+
+
+def test_a_job_that_goes_to_another_cluster_is_left_to_multikueue() -> None:
+    near, far = (completed(job(labels={QUEUE: "default"}), forest)["spec"] for forest in (DEFAULT, FAR))
+
+    assert near == {"suspend": True}
+    assert far == {"suspend": True, "managedBy": "kueue.x-k8s.io/multikueue"}
+    assert completed(job(), FAR)["spec"] == far
+    assert completed(job(), checked("example.com/budget"))["spec"] == near
+
+
+def test_that_of_a_kubeflow_job_lies_where_its_switch_is() -> None:
+    spec = completed(job("TFJob", "kubeflow.org/v1"), FAR)["spec"]
+
+    assert spec == {"runPolicy": {"suspend": True, "managedBy": "kueue.x-k8s.io/multikueue"}}
+
+
+@pytest.mark.parametrize(
+    ("named", "then"),
+    [("kubernetes.io/job-controller", "kueue.x-k8s.io/multikueue"), ("example.com/mine", "example.com/mine")],
+)
+def test_a_controller_that_somebody_named_stays(named: str, then: str) -> None:
+    assert completed(job(spec={"managedBy": named}), FAR)["spec"]["managedBy"] == then
+
+
+def test_what_stays_in_this_cluster_is_left_to_nobody_else() -> None:
+    assert completed(job("SparkApplication", "sparkoperator.k8s.io/v1beta2"), FAR)["spec"] == {"suspend": True}
+    assert completed(job("Deployment", "apps/v1"), FAR)["spec"] == {}

@@ -1,0 +1,196 @@
+"""How Pods that name a LocalQueue are held back, and what templates hand on to their Pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from policies.configuration.settings import AdmissionSettings, Configuration, KueueSettings, YuniKornSettings
+from policies.model.forest import Forest
+from policies.model.pod_shape import role_hash
+from policies.model.proposal import Operation
+from policies.mutation.defaults import patch
+
+K = "kueue.x-k8s.io/"
+QUEUE = f"{K}queue-name"
+MANAGED = f"{K}managed"
+PARENT = f"{K}pod-suspending-parent"
+ON = Configuration(kueue=KueueSettings(manage_pods=True))
+JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "controller": True}
+SPEC = {"containers": [{"name": "main", "image": "a", "resources": {"requests": {"cpu": "1"}}}]}
+
+
+def pod(spec: Any = None, **metadata: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "ns", **metadata},
+        "spec": spec or SPEC,
+    }
+
+
+def replicas(kind: str, spec: Any, api: str = "apps/v1", **metadata: Any) -> dict[str, Any]:
+    return {"apiVersion": api, "kind": kind, "metadata": {"name": "d", "namespace": "ns", **metadata}, "spec": spec}
+
+
+def completed(
+    manifest: dict[str, Any], configuration: Configuration = ON, operation: Operation = Operation.CREATE
+) -> dict[str, Any]:
+    """The object with the patch applied; applied to that, it changes nothing more."""
+    done: dict[str, Any] = jsonpatch.apply_patch(manifest, patch(manifest, Forest(), configuration, operation))
+    assert patch(done, Forest(), configuration, operation) == []
+    return done
+
+
+def gates(done: dict[str, Any]) -> list[str]:
+    return [gate["name"] for gate in done["spec"].get("schedulingGates", [])]
+
+
+def test_a_pod_that_names_a_queue_waits_at_the_gate_and_is_marked() -> None:
+    done = completed(pod(labels={QUEUE: "a"}))
+
+    assert gates(done) == [f"{K}admission"]
+    assert done["metadata"] == {
+        "name": "p",
+        "namespace": "ns",
+        "labels": {QUEUE: "a", MANAGED: "true"},
+        "finalizers": [MANAGED],
+    }
+
+
+def test_gates_and_finalizers_of_others_stay() -> None:
+    spec = {**SPEC, "schedulingGates": [{"name": "example.com/other"}]}
+
+    done = completed(pod(spec, labels={QUEUE: "a"}, finalizers=["example.com/kept"]))
+
+    assert gates(done) == ["example.com/other", f"{K}admission"]
+    assert done["metadata"]["finalizers"] == ["example.com/kept", MANAGED]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "configuration"),
+    [
+        ({"labels": {QUEUE: "a"}}, Configuration()),
+        ({"labels": {"app": "x"}}, ON),
+        ({"labels": {QUEUE: ""}}, ON),
+        ({"labels": {QUEUE: "a"}, "ownerReferences": [JOB]}, ON),
+    ],
+    ids=["not switched on", "no queue", "an empty queue", "of a managed job"],
+)
+def test_other_pods_are_left_alone(metadata: dict[str, Any], configuration: Configuration) -> None:
+    assert patch(pod(**metadata), Forest(), configuration) == []
+
+
+def test_a_pod_whose_job_cannot_be_suspended_is_held_itself() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "controller": True}
+
+    done = completed(pod(labels={QUEUE: "a"}, annotations={PARENT: "statefulset"}, ownerReferences=[owner]))
+
+    assert gates(done) == [f"{K}admission"]
+
+
+def test_a_pod_that_wants_a_place_in_the_topology_waits_at_a_second_gate() -> None:
+    notes = {f"{K}podset-required-topology": "rack"}
+    manifest = pod(labels={QUEUE: "a"}, annotations=notes)
+
+    done = completed(manifest)
+    without = completed(manifest, Configuration(kueue=KueueSettings({"TopologyAwareScheduling": False}, False, True)))
+
+    assert gates(done) == [f"{K}admission", f"{K}topology"]
+    assert done["metadata"]["labels"][f"{K}tas"] == "true"
+    assert gates(without) == [f"{K}admission"]
+
+
+def test_pods_of_a_group_carry_the_hash_of_their_role_which_images_do_not_change() -> None:
+    group = {QUEUE: "a", f"{K}pod-group-name": "g"}
+    other = {"containers": [{**SPEC["containers"][0], "image": "b", "resources": {"requests": {"cpu": "1000m"}}}]}
+    larger = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "2"}}}]}
+
+    hashes = [completed(pod(spec, labels=group))["metadata"]["annotations"] for spec in (SPEC, other, larger)]
+
+    assert hashes[0] == {f"{K}role-hash": role_hash(SPEC)} == hashes[1]
+    assert hashes[2] != hashes[0]
+
+
+def test_what_other_webhooks_add_to_labels_stays() -> None:
+    """Both make the labels where there are none; the second must not take away what the first put there."""
+    both = Configuration(
+        kueue=KueueSettings(manage_pods=True),
+        yunikorn=YuniKornSettings(admission=AdmissionSettings(scheduler_name="always", labels=True)),
+    )
+    done = completed(pod(annotations={PARENT: "deployment"}), both)
+
+    assert done["metadata"]["labels"][MANAGED] == "true"
+    assert done["metadata"]["labels"].keys() > {MANAGED}
+
+
+@pytest.mark.parametrize(("kind", "name"), [("Deployment", "deployment"), ("StatefulSet", "statefulset")])
+@pytest.mark.parametrize("operation", [Operation.CREATE, Operation.UPDATE])
+def test_a_template_takes_over_queue_and_priority(kind: str, name: str, operation: Operation) -> None:
+    labels = {QUEUE: "a", f"{K}priority-class": "high", "app": "x"}
+    template = {"metadata": {"labels": {"app": "x", QUEUE: "old"}}, "spec": SPEC}
+
+    done = completed(replicas(kind, {"template": template}, labels=labels), operation=operation)
+
+    assert done["spec"]["template"]["metadata"] == {"labels": labels, "annotations": {PARENT: name}}
+
+
+def test_both_templates_of_a_leader_worker_set_are_marked() -> None:
+    spec = {"leaderWorkerTemplate": {"size": 2, "leaderTemplate": {"spec": SPEC}, "workerTemplate": {"spec": SPEC}}}
+
+    done = completed(replicas("LeaderWorkerSet", spec, "leaderworkerset.x-k8s.io/v1", labels={QUEUE: "a"}))
+
+    expected = {
+        "labels": {QUEUE: "a"},
+        "annotations": {PARENT: "leaderworkerset.x-k8s.io/leaderworkerset"},
+    }
+    inner = done["spec"]["leaderWorkerTemplate"]
+    assert inner["leaderTemplate"]["metadata"] == expected == inner["workerTemplate"]["metadata"]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        replicas("Deployment", {"template": {"spec": SPEC}}),
+        replicas("Deployment", {}, labels={QUEUE: "a"}),
+        replicas("Deployment", {"template": "x"}, labels={QUEUE: "a"}),
+        replicas("Deployment", None, labels={QUEUE: "a"}),
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": None, "spec": {}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {QUEUE: "a"}}, "spec": None},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"labels": {QUEUE: 5}}, "spec": SPEC},
+    ],
+)
+def test_what_cannot_be_completed_is_left_to_validation(manifest: dict[str, Any]) -> None:
+    assert patch(manifest, Forest(), ON) == []
+
+
+ELASTIC = Configuration(kueue=KueueSettings({"ElasticJobsViaWorkloadSlices": True}, manage_jobs=True))
+GROWS = {"labels": {QUEUE: "a"}, "annotations": {f"{K}elastic-job": "true"}}
+
+
+def test_pods_of_an_elastic_job_wait_at_a_gate_of_their_own() -> None:
+    manifest = replicas("Job", {"suspend": True, "template": {"spec": SPEC}}, "batch/v1", **GROWS)
+
+    done = completed(manifest, ELASTIC)
+
+    assert gates(done["spec"]["template"]) == [f"{K}elastic-job"]
+    assert patch(manifest, Forest(), Configuration(kueue=KueueSettings(manage_jobs=True))) == []
+
+
+def test_all_pods_of_an_elastic_ray_cluster_wait_at_that_gate() -> None:
+    workers = [{"groupName": "w", "template": {"spec": SPEC}}, {"groupName": "none"}]
+    spec = {"suspend": True, "headGroupSpec": {"template": {"spec": SPEC}}, "workerGroupSpecs": workers}
+
+    done = completed(replicas("RayCluster", spec, "ray.io/v1", **GROWS), ELASTIC)["spec"]
+
+    assert gates(done["headGroupSpec"]["template"]) == [f"{K}elastic-job"]
+    assert gates(done["workerGroupSpecs"][0]["template"]) == [f"{K}elastic-job"]
+
+
+@pytest.mark.parametrize("metadata", [{"labels": {QUEUE: "a"}}, {"annotations": GROWS["annotations"]}])
+def test_jobs_that_are_not_elastic_or_not_queued_have_no_such_gate(metadata: dict[str, Any]) -> None:
+    manifest = replicas("Job", {"suspend": True, "template": {"spec": SPEC}}, "batch/v1", **metadata)
+
+    assert patch(manifest, Forest(), ELASTIC) == []

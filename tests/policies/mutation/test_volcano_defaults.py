@@ -1,0 +1,158 @@
+"""What is filled into Volcano's Jobs and into the pods of resource groups, with jsonpatch as the judge."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import jsonpatch
+import pytest
+
+from policies.configuration.settings import Configuration, KueueSettings, ResourceGroup, VolcanoSettings
+from policies.model.forest import Forest
+from policies.model.proposal import Operation
+from policies.mutation.defaults import patch
+from policies.mutation.volcano_defaults import QUEUE_GATE, complete_job, complete_pod, gated_pod
+
+Manifest = dict[str, Any]
+
+
+def job(spec: Any) -> Manifest:
+    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "bert"}, "spec": spec}
+
+
+def pod(spec: Any, namespace: str = "ns", **annotations: str) -> Manifest:
+    metadata = {"name": "p", "namespace": namespace, "annotations": annotations}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def completed(manifest: Manifest) -> Any:
+    return jsonpatch.apply_patch(copy.deepcopy(manifest), complete_job(manifest))["spec"]
+
+
+def test_a_job_is_completed_and_the_second_time_nothing_is_left_to_do() -> None:
+    tasks = [{"replicas": 2}, {"name": "w", "replicas": 3, "minAvailable": 1, "maxRetry": 9}]
+    spec = completed(job({"tasks": tasks, "plugins": {"mpi": ["--port=1"]}}))
+
+    assert spec == {
+        "queue": "default",
+        "schedulerName": "volcano",
+        "maxRetry": 3,
+        "minAvailable": 3,
+        "plugins": {"mpi": ["--port=1"], "svc": [], "ssh": []},
+        "tasks": [
+            {"name": "default0", "replicas": 2, "minAvailable": 2, "maxRetry": 3},
+            {"name": "w", "replicas": 3, "minAvailable": 1, "maxRetry": 9},
+        ],
+    }
+    assert complete_job(job(spec)) == []
+
+
+def test_what_a_job_says_stays() -> None:
+    task = {"name": "a", "replicas": 4, "minAvailable": 4, "maxRetry": 1}
+    spec = {"queue": "ml", "schedulerName": "mine", "maxRetry": 1, "minAvailable": 2, "tasks": [task]}
+
+    assert complete_job(job(spec)) == []
+
+
+def test_a_pod_in_the_hosts_network_still_finds_the_clusters_names() -> None:
+    task = {"name": "a", "replicas": 1, "template": {"spec": {"hostNetwork": True}}}
+
+    assert completed(job({"tasks": [task]}))["tasks"][0]["template"]["spec"]["dnsPolicy"] == "ClusterFirstWithHostNet"
+
+
+@pytest.mark.parametrize("spec", [None, [], "text", {"tasks": "none"}, {"tasks": [None, 3]}, {"plugins": []}])
+def test_a_spec_of_the_wrong_structure_is_no_accident(spec: object) -> None:
+    assert isinstance(complete_job(job(spec)), list)
+
+
+def test_a_job_that_is_updated_is_left_alone() -> None:
+    assert patch(job({}), Forest(), Configuration(), Operation.UPDATE) == []
+
+
+# -- pods of resource groups -------------------------------------------------------------------------------------------
+
+CPU = ResourceGroup("cpu", labels={"type": "cpu"}, scheduler_name="volcano")
+NAMED = ResourceGroup("named", by="annotation", values=('team/kind: "big"',), labels={"type": "big"})
+TAINT = {"key": "taint", "operator": "Exists"}
+SYSTEM = ResourceGroup(
+    "system", by="namespace", values=("ns-1",), affinity={"nodeAffinity": {}}, tolerations=(TAINT,), labels={"t": "m"}
+)
+GROUPS = (SYSTEM, NAMED, CPU)
+
+
+def selected(manifest: Manifest) -> Any:
+    return jsonpatch.apply_patch(copy.deepcopy(manifest), complete_pod(manifest, GROUPS))["spec"]
+
+
+def test_a_pod_belongs_by_its_namespace() -> None:
+    manifest = pod({"nodeSelector": {"a": "b"}, "tolerations": [{"key": "own"}]}, "ns-1")
+
+    assert selected(manifest) == {
+        "nodeSelector": {"a": "b", "t": "m"},
+        "affinity": {"nodeAffinity": {}},
+        "tolerations": [{"key": "own"}, TAINT],
+    }
+    assert complete_pod(pod(selected(manifest), "ns-1"), GROUPS) == []
+
+
+def test_a_pod_belongs_by_an_annotation_of_the_group() -> None:
+    assert selected(pod({}, **{"team/kind": "big"})) == {"nodeSelector": {"type": "big"}}
+
+
+def test_a_pod_belongs_by_the_name_of_the_group() -> None:
+    manifest = pod({}, **{"volcano.sh/resource-group": "cpu"})
+
+    assert selected(manifest) == {"nodeSelector": {"type": "cpu"}, "schedulerName": "volcano"}
+
+
+def test_the_affinity_of_a_pod_stays() -> None:
+    assert selected(pod({"affinity": {"podAffinity": {}}}, "ns-1"))["affinity"] == {"podAffinity": {}}
+
+
+def test_other_pods_and_pods_without_groups_are_left_alone() -> None:
+    assert complete_pod(pod({}), GROUPS) == []
+    assert complete_pod(pod(None, "ns-1"), GROUPS) == []
+    assert patch(pod({}, "ns-1"), Forest(), Configuration()) == []
+
+
+def test_the_groups_of_the_configuration_count() -> None:
+    configuration = Configuration(volcano=VolcanoSettings(resource_groups=GROUPS))
+
+    assert [operation["path"] for operation in patch(pod({}, "ns-1"), Forest(), configuration)] == [
+        "/spec/nodeSelector",
+        "/spec/affinity",
+        "/spec/tolerations",
+    ]
+
+
+def test_a_pod_that_asks_for_it_waits_for_its_queue_at_a_gate() -> None:
+    manifest = pod({"schedulerName": "volcano", "schedulingGates": [{"name": "other"}]}, **{QUEUE_GATE: "true"})
+    manifest_after = jsonpatch.apply_patch(copy.deepcopy(manifest), gated_pod(manifest, switched_on=True))
+
+    assert manifest_after["spec"]["schedulingGates"] == [{"name": "other"}, {"name": QUEUE_GATE}]
+    assert gated_pod(manifest_after, switched_on=True) == []
+    assert gated_pod(manifest, switched_on=False) == []
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pod({"schedulerName": "volcano"}),
+        pod({"schedulerName": "volcano"}, **{QUEUE_GATE: "false"}),
+        pod({}, **{QUEUE_GATE: "true"}),
+        pod(None, **{QUEUE_GATE: "true"}),
+    ],
+)
+def test_pods_that_do_not_ask_volcano_for_the_gate_get_none(manifest: Manifest) -> None:
+    assert gated_pod(manifest, switched_on=True) == []
+
+
+def test_the_gates_of_two_projects_stand_side_by_side() -> None:
+    both = Configuration(volcano=VolcanoSettings(queue_allocation_gate=True), kueue=KueueSettings(manage_pods=True))
+    manifest = pod({"schedulerName": "volcano"}, **{QUEUE_GATE: "true"})
+    manifest["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "a"}
+
+    done = jsonpatch.apply_patch(copy.deepcopy(manifest), patch(manifest, Forest(), both))
+
+    assert [gate["name"] for gate in done["spec"]["schedulingGates"]] == ["kueue.x-k8s.io/admission", QUEUE_GATE]

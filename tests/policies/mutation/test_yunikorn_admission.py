@@ -1,0 +1,205 @@
+"""What YuniKorn's admission controller does: who is concerned, what is filled in, what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.configuration.settings import AdmissionSettings, Configuration, YuniKornSettings
+from policies.dialects.core import APP_ID
+from policies.dialects.priority_class import ALLOW_PREEMPTION
+from policies.dialects.yunikorn import ENABLE, QUEUE, USER_INFO
+from policies.dialects.yunikorn_config.configmap import Setting
+from policies.model.forest import Forest
+from policies.model.proposal import Operation, User
+from policies.mutation.defaults import patch
+from policies.mutation.yunikorn_admission import (
+    Filters,
+    Request,
+    judge,
+    mutated_pod,
+    mutated_workload,
+    refused_user_info,
+)
+from tests.builders import world
+
+ALL = AdmissionSettings(scheduler_name="default", labels=True, user_info=True, preemption=True)
+ANNA = User("anna", ("dev",))
+CONTROLLER = User("system:serviceaccount:kube-system:job-controller")
+DEV = Request(namespace="dev", user=ANNA)
+
+
+def pod(
+    labels: dict[str, str] | None = None, notes: dict[str, str] | None = None, scheduler: str = ""
+) -> dict[str, Any]:
+    spec = {"schedulerName": scheduler} if scheduler else {}
+    meta = {"name": "p", "namespace": "dev", "labels": labels or {}, "annotations": notes or {}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+
+def by_path(operations: list[dict[str, Any]]) -> dict[str, Any]:
+    return {operation["path"]: operation["value"] for operation in operations}
+
+
+def filters(**texts: str) -> Filters:
+    section = {"processNamespaces": "filtering", "bypassNamespaces": "filtering", "bypassAuth": "accessControl"}
+    return Filters.read(
+        {f"admissionController.{section[key]}.{key}": Setting(f"data[{key}]", text) for key, text in texts.items()}
+    )
+
+
+def test_a_pod_without_anything_becomes_one_of_yunikorn() -> None:
+    assert by_path(mutated_pod(pod(scheduler="default-scheduler"), DEV, Filters(), ALL)) == {
+        "/metadata/annotations": {USER_INFO: '{"user":"anna","groups":["dev"]}', ALLOW_PREEMPTION: "true"},
+        "/spec/schedulerName": "yunikorn",
+        "/metadata/labels": {APP_ID: "yunikorn-dev-autogen", "applicationId": "yunikorn-dev-autogen"},
+    }
+
+
+def test_each_switch_does_its_part_alone_and_none_does_nothing() -> None:
+    def paths(switches: AdmissionSettings) -> list[str]:
+        return [operation["path"] for operation in mutated_pod(pod(), DEV, Filters(), switches)]
+
+    assert paths(AdmissionSettings()) == []
+    assert paths(AdmissionSettings(scheduler_name="default")) == ["/spec/schedulerName"]
+    assert paths(AdmissionSettings(labels=True)) == ["/metadata/labels"]
+    assert paths(AdmissionSettings(user_info=True)) == ["/metadata/annotations"]
+    assert paths(AdmissionSettings(preemption=True)) == ["/metadata/annotations"]
+
+
+def test_a_foreign_scheduler_is_kept_unless_always_is_said() -> None:
+    foreign = pod(scheduler="volcano")
+    always = AdmissionSettings(scheduler_name="always")
+
+    assert mutated_pod(foreign, DEV, Filters(), AdmissionSettings(scheduler_name="default")) == []
+    assert by_path(mutated_pod(foreign, DEV, Filters(), always)) == {"/spec/schedulerName": "yunikorn"}
+
+
+@pytest.mark.parametrize(
+    ("labels", "notes", "added"),
+    [
+        ({APP_ID: "c"}, {}, {"applicationId": "c"}),
+        ({"applicationId": "a"}, {}, {}),
+        ({"spark-app-selector": "s"}, {}, {}),
+        ({}, {APP_ID: "b"}, {}),
+        ({APP_ID: "c", QUEUE: "root.q"}, {}, {"applicationId": "c", "queue": "root.q"}),
+    ],
+)
+def test_labels_that_say_the_id_are_kept(labels: dict[str, str], notes: dict[str, str], added: dict[str, str]) -> None:
+    operations = mutated_pod(pod(labels, notes), DEV, Filters(), AdmissionSettings(labels=True))
+
+    assert by_path(operations) == ({"/metadata/labels": labels | added} if added else {})
+
+
+def test_what_was_filled_in_stays_as_it_is_the_second_time() -> None:
+    notes = {USER_INFO: '{"user":"bob"}', ALLOW_PREEMPTION: "false"}
+
+    assert mutated_pod(pod({APP_ID: "c", "applicationId": "c"}, notes, "yunikorn"), DEV, Filters(), ALL) == []
+
+
+def test_pods_of_yunikorn_itself_and_of_bypassed_namespaces_are_left_alone() -> None:
+    assert mutated_pod(pod({"app": "yunikorn"}), DEV, Filters(), ALL) == []
+    assert mutated_pod(pod(), Request(namespace="kube-system", user=ANNA), Filters(), ALL) == []
+    assert mutated_pod(pod(), Request(namespace="dev", user=ANNA, enabled=False), Filters(), ALL) == []
+
+
+def test_a_namespace_without_labelling_gets_no_ids() -> None:
+    operations = mutated_pod(pod(), Request(namespace="dev", user=ANNA, generates=False), Filters(), ALL)
+
+    assert set(by_path(operations)) == {"/metadata/annotations", "/spec/schedulerName"}
+    assert set(by_path(operations)["/metadata/annotations"]) == {USER_INFO}
+
+
+def test_lists_of_namespaces_are_patterns_anywhere_in_the_name() -> None:
+    assert filters(processNamespaces="spark", bypassNamespaces="").processes("my-spark-1", None)
+    assert not filters(processNamespaces="spark").processes("dev", None)
+    assert filters(bypassNamespaces=" ^pre- , -post$ ").bypass_namespaces == ("^pre-", "-post$")
+
+
+def test_a_list_that_cannot_be_read_falls_back_to_its_default() -> None:
+    assert filters(bypassNamespaces="^ok$,(").bypass_namespaces == ("^kube-system$",)
+    assert filters(bypassAuth="perhaps").bypass_auth is False
+    assert filters(bypassAuth="T").bypass_auth is True
+
+
+def test_a_pattern_too_intricate_leaves_the_namespace_alone() -> None:
+    assert not Filters(bypass_namespaces=("(a+)+$",)).processes("dev", None)
+    assert not Filters(process_namespaces=("(a+)+$",)).processes("dev", None)
+
+
+def test_only_those_who_are_trusted_name_another_user() -> None:
+    written = '{"user":"bob"}'
+
+    assert refused_user_info(written, ANNA, Filters()) == "anna is none of those who may say on whose behalf a pod runs"
+    assert refused_user_info(written, CONTROLLER, Filters()) is None
+    assert refused_user_info(written, CONTROLLER, Filters(trust_controllers=False)) is not None
+    assert refused_user_info(written, ANNA, Filters(external_groups=("^dev$",))) is None
+    assert refused_user_info(written, ANNA, Filters(external_users=("^anna$",))) is None
+    assert refused_user_info("bob", ANNA, Filters(bypass_auth=True)) is None
+    assert "no JSON object" in (refused_user_info("bob", CONTROLLER, Filters()) or "")
+
+
+def test_whose_pod_it_is_stays_as_it_was() -> None:
+    before, after = pod({APP_ID: "a"}, {USER_INFO: '{"user":"a"}'}), pod({APP_ID: "a"})
+
+    assert judge("Pod", after, before, True, DEV, Filters()) == "on whose behalf a pod runs cannot be changed"
+    assert judge("Pod", before, before, True, DEV, Filters()) is None
+    assert judge("Pod", after, None, True, DEV, Filters()) == "the object cannot be read"
+    assert judge("Pod", {**after, "metadata": {"labels": {"app": "yunikorn"}}}, before, True, DEV, Filters()) is None
+
+
+def test_workloads_carry_the_user_in_their_template() -> None:
+    template = {"metadata": {"annotations": {"a": "b"}}}
+    wanted = {"a": "b", USER_INFO: '{"user":"anna","groups":["dev"]}'}
+    job = {"spec": {"template": template}}
+    cron = {"spec": {"jobTemplate": {"spec": {"template": template}}}}
+
+    assert by_path(mutated_workload("Job", job, DEV, Filters(), ALL)) == {"/spec/template/metadata/annotations": wanted}
+    assert by_path(mutated_workload("CronJob", cron, DEV, Filters(), ALL)) == {
+        "/spec/jobTemplate/spec/template/metadata/annotations": wanted
+    }
+    made = Request(namespace="dev", user=CONTROLLER)
+    assert mutated_workload("ReplicaSet", job, made, Filters(), ALL) == []
+    assert mutated_workload("Service", job, DEV, Filters(), ALL) == []
+
+
+def test_the_webhook_does_it_where_the_configuration_says_so_and_the_namespace_agrees() -> None:
+    configuration = Configuration(yunikorn=YuniKornSettings(admission=AdmissionSettings(scheduler_name="default")))
+    off = world({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "dev", "annotations": {ENABLE: "no"}}})
+
+    assert patch(pod(), Forest(), Configuration(), Operation.CREATE, ANNA) == []
+    assert by_path(patch(pod(), Forest(), configuration, Operation.CREATE, ANNA)) == {"/spec/schedulerName": "yunikorn"}
+    assert patch(pod(), off, configuration, Operation.CREATE, ANNA) == []
+
+
+def test_the_configuration_names_the_switches() -> None:
+    read = Configuration.read(
+        {
+            "apiVersion": "config.quotree.dev/v1alpha1",
+            "kind": "Configuration",
+            "yunikorn": {
+                "namespace": "yk",
+                "admission": {"schedulerName": "always", "labels": True, "userInfo": True, "preemption": True},
+            },
+        }
+    )
+
+    assert read.yunikorn.namespace == "yk"
+    assert read.yunikorn.admission == AdmissionSettings("always", True, True, True)
+
+
+@pytest.mark.parametrize(("written", "expected"), [("false", "false"), ("False", "true"), (None, "true")])
+def test_the_priority_class_decides_on_preemption_where_the_pod_says_nothing(
+    written: str | None, expected: str
+) -> None:
+    notes = {} if written is None else {ALLOW_PREEMPTION: written}
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    forest = world({**kind, "metadata": {"name": "high", "annotations": notes}, "value": 10})
+    settings = AdmissionSettings(preemption=True)
+    configuration = Configuration(yunikorn=YuniKornSettings(admission=settings))
+
+    submitted = pod() | {"spec": {"priorityClassName": "high"}}
+    (operation,) = patch(submitted, forest, configuration, Operation.CREATE, ANNA)
+
+    assert operation["value"][ALLOW_PREEMPTION] == expected

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from policies.schema.structure import defects, transition_defects
+from tests.policies.schema.structure_cases import (
+    ACCEPTED,
+    REFUSED,
+    TEMPLATE,
+    Manifest,
+    cluster_queue,
+    cohort,
+    fields,
+    flavor,
+    group,
+    manifest,
+    queue,
+    refused,
+    workload,
+)
+
+
+def message(manifest: Manifest) -> str:
+    (defect,) = defects(manifest)
+    return defect.message
+
+
+@pytest.mark.parametrize("case", ACCEPTED, ids=lambda case: case[0])
+def test_sound_manifests_have_no_defect(case: tuple[str, Manifest]) -> None:
+    assert defects(case[1]) == ()
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case[0])
+def test_each_fault_is_found_where_the_user_wrote_it(case: tuple[str, Manifest, list[str]]) -> None:
+    assert case[2] == refused(defects(case[1]))
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case[0])
+def test_looking_at_a_manifest_does_not_change_it(case: tuple[str, Manifest, list[str]]) -> None:
+    before = json.dumps(case[1])
+    defects(case[1])
+    assert before == json.dumps(case[1])
+
+
+def test_the_same_faults_come_in_the_same_order_however_the_manifest_is_ordered() -> None:
+    one = queue(weight=0, parent="A", capability={"b": "x", "a": "x"})
+    other = queue(capability={"a": "x", "b": "x"}, parent="A", weight=0)
+    assert defects(one) == defects(other)
+    assert fields(defects(one)) == ["spec.capability.a", "spec.capability.b", "spec.parent", "spec.weight"]
+
+
+def test_entries_are_ordered_by_number() -> None:
+    names = [f"f{number}" for number in range(12)]
+    bad = cohort(resourceGroups=[group(*names, nominalQuota="x")])
+    assert [f"spec.resourceGroups[0].flavors[{number}].resources[0].nominalQuota" for number in range(12)] == fields(
+        defects(bad)
+    )
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (queue(weight=0), "0 is too small; it must be 1 or more"),
+        (queue(weight="1"), '"1" is text; it must be a whole number'),
+        (queue(parent=["a"]), '["a"] is a list; it must be text'),
+        (queue(reclaimable=1.5), "1.5 is a decimal number; it must be true or false"),
+        (queue(dequeueStrategy="lifo"), '"lifo" is not allowed; it must be "fifo" or "traverse"'),
+        (queue(type="a" * 254), f'"{"a" * 55} ... has 254 characters; it must have at most 253'),
+        (workload(), "has 0 entries; it must have at least 1"),
+        (flavor(nodeLabels={str(number): "" for number in range(9)}), "has 9 keys; it must have at most 8"),
+        (cohort(resourceGroups=[{"coveredResources": ["cpu"]}]), "is missing; it is required"),
+        (workload({"template": None}), "is null; it is required"),
+        (
+            queue(parent="A"),
+            (
+                "\"A\" is not allowed; it must be a DNS subdomain: lower-case letters, digits, '-' and '.', "
+                "each part beginning and ending with a letter or digit"
+            ),
+        ),
+        (
+            cohort(resourceGroups=[group("a", "a")]),
+            "name 'a' is already in entry 0 of this list; every entry needs its own",
+        ),
+        (
+            cluster_queue(
+                admissionChecksStrategy={"admissionChecks": [{"name": "a", "onFlavors": ["b", "c", "b"]}]},
+            ),
+            "'b' is already in entry 0 of this list; every entry needs its own",
+        ),
+        (queue(capability={"cpu": 2**63}), "9223372036854775808 has more than 64 bits"),
+    ],
+)
+def test_messages_say_what_was_found_and_what_is_allowed(bad: Manifest, words: str) -> None:
+    assert message(bad).startswith(words)
+
+
+def test_an_empty_text_is_called_empty() -> None:
+    assert message(queue(parent="")).startswith("is empty; leave it out, or it must be a DNS subdomain")
+
+
+@pytest.mark.parametrize("value", ["x", "1 Gi", "", True, 1.5, [], {}, 2**63, "1e", "١"])
+def test_what_should_be_a_quantity_and_is_none_is_marked(value: object) -> None:
+    (defect,) = defects(queue(capability={"cpu": value}))
+    assert (defect.field, defect.quantity) == ("spec.capability.cpu", True)
+
+
+def test_other_faults_are_not_marked_as_quantities() -> None:
+    assert [defect.quantity for defect in defects(queue(capability=[], weight="1"))] == [False, False]
+
+
+# Unknown fields
+
+
+def test_an_unknown_field_is_a_warning_that_names_the_nearest_known_one() -> None:
+    (defect,) = defects(cluster_queue(cohort="org"))
+    assert defect.field == "spec.cohort"
+    assert defect.warning
+    assert defect.message == "is unknown here, so the API server drops it; did you mean 'cohortName'?"
+
+
+def test_where_no_known_field_is_near_all_are_named() -> None:
+    assert message(queue(guarantee={"zzz": 1})) == (
+        "is unknown here, so the API server drops it; known here are resource"
+    )
+
+
+@pytest.mark.parametrize(
+    ("bad", "field"),
+    [
+        (queue() | {"extra": 1}, "extra"),
+        (queue() | {"metadata": {"name": "q", "lables": {}}}, "metadata.lables"),
+        (cohort(resourceGroups=[group("a", nominal="1")]), "spec.resourceGroups[0].flavors[0].resources[0].nominal"),
+        (queue(**{"a b": 1}), "spec[a b]"),
+    ],
+)
+def test_unknown_fields_are_found_at_every_level(bad: Manifest, field: str) -> None:
+    assert [(found.field, found.warning) for found in defects(bad)] == [(field, True)]
+
+
+def test_a_pod_template_may_hold_any_field() -> None:
+    pod = {
+        "metadata": {"annotations": {"a": "b"}},
+        "spec": {"containers": [{"name": "a", "args": []}], "dnsPolicy": ""},
+    }
+    assert defects(workload({"template": pod})) == ()
+
+
+def test_rules_are_judged_although_a_field_is_unknown() -> None:
+    assert fields(defects(flavor(topologyName="racks", surplus=1))) == ["spec.nodeLabels", "spec.surplus"]
+
+
+# Versions and kinds
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {},
+        {"kind": "Queue"},
+        {"apiVersion": "scheduling.volcano.sh/v1beta1"},
+        {"apiVersion": 1, "kind": "Queue"},
+        {"apiVersion": "v1", "kind": "Pod", "spec": 1},
+        {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": ["Queue"]},
+        {"apiVersion": "example.com/v1", "kind": "Queue"},
+        {"apiVersion": "../kueue.x-k8s.io/v1beta2", "kind": "Cohort"},
+        {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Quota"},
+    ],
+)
+def test_kinds_without_a_schema_have_no_defects(other: Manifest) -> None:
+    assert defects(other) == ()
+    assert transition_defects(other, other) == ()
+
+
+@pytest.mark.parametrize("version", ["v1", "", "v1beta3"])
+def test_an_unknown_version_is_one_defect_that_names_the_known_ones(version: str) -> None:
+    (defect,) = defects(manifest(f"kueue.x-k8s.io/{version}", "Cohort", {"parentName": 1}))
+    assert defect.field == "apiVersion"
+    assert (
+        f"Cohort has no version {version!r} in kueue.x-k8s.io; known are v1beta2, v1beta1, v1alpha1" == defect.message
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "spec"),
+    [
+        ("v1alpha1", "Cohort", {"parent": "org", "resourceGroups": [group("a")]}),
+        ("v1beta1", "Cohort", {"parentName": "org", "resourceGroups": [group("a")]}),
+        ("v1beta1", "ClusterQueue", {"cohort": "org", "admissionChecks": ["a"], "resourceGroups": [group("a")]}),
+        ("v1beta1", "ClusterQueue", {"flavorFungibility": {"whenCanBorrow": "Borrow", "whenCanPreempt": "Preempt"}}),
+        ("v1beta1", "LocalQueue", {"clusterQueue": "team"}),
+        ("v1beta1", "ResourceFlavor", {"nodeLabels": {"a": "b"}}),
+        ("v1beta1", "Workload", {"podSets": [{"template": TEMPLATE}], "priorityClassName": "high", "priority": 1}),
+    ],
+)
+def test_older_versions_are_read_by_their_own_names(version: str, kind: str, spec: Manifest) -> None:
+    assert defects(manifest(f"kueue.x-k8s.io/{version}", kind, spec)) == ()
+
+
+@pytest.mark.parametrize(
+    ("version", "kind", "spec", "field"),
+    [
+        ("v1alpha1", "Cohort", {"parentName": "org"}, "spec.parentName"),
+        ("v1beta1", "Cohort", {"parent": "org"}, "spec.parent"),
+        ("v1beta2", "ClusterQueue", {"cohort": "org"}, "spec.cohort"),
+        ("v1beta1", "ClusterQueue", {"cohortName": "org"}, "spec.cohortName"),
+        ("v1beta1", "Workload", {"podSets": [{"template": TEMPLATE}], "priorityClassName": "high"}, "spec.priority"),
+        ("v1beta1", "Workload", {}, "spec.podSets"),
+    ],
+)
+def test_names_of_another_version_are_found(version: str, kind: str, spec: Manifest, field: str) -> None:
+    assert [field] == fields(defects(manifest(f"kueue.x-k8s.io/{version}", kind, spec)))

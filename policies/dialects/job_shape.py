@@ -1,4 +1,6 @@
-"""How a kind of job is described by paths: where its pods are, how it is suspended, and what its status says.
+"""The form in which a kind of job is described once, by paths: its pods, its switch, and what its status says.
+
+`policies.dialects.frameworks` has the kinds that Kueue knows; an administrator describes others in the configuration.
 
 A path is keys between dots. In paths of numbers `*` stands for every entry of a list or a mapping.
 """
@@ -162,30 +164,65 @@ class Reclaimable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobShape:
-    """A kind of job. `succeeded` and `failed` are None where it never ends.
+class Framework:
+    """A kind of job that Kueue queues, by a name in `integrations.frameworks`.
 
-    `managed_by` is the path of the field that says whose controller runs it. `prebuilt`: it may name a Workload that
-    was made beforehand. `unless` is a path: where something is there, the job is not queued. `late`: its templates may
-    change only when it has no pods any more, and not together with the switch.
+    `managed_by` is the path of the field that says whose controller runs it. `prebuilt`: a job may name a Workload that
+    was made before it. `elastic`: it may grow by slices of a Workload. `suspend` is None where it cannot be suspended.
     """
 
     kind: GroupKind
     version: str
     plural: str
-    pod_sets: tuple[PodSetPath, ...]
+    alias: str = ""
+    """Its name in `integrations.frameworks`; empty for group/kind in lower case."""
+    default: bool = False
+    """On where `integrations.frameworks` is not set."""
+    suspend: Switch | None = None
+    managed_by: str = ""
+    prebuilt: bool = True
+    elastic: bool = False
+    dispatched: bool = True
+    """MultiKueue sends it to other clusters."""
+    own_webhook: bool = False
+    """Its mutating webhook is written by hand, since the match conditions read fields of this kind."""
+    by_pods: bool = False
+    """Its Pods are queued one by one, and have the Workloads. `templates` are the paths of their templates."""
+    templates: tuple[str, ...] = ()
+    pods: Callable[[Manifest], Iterator[PodsAt]] | None = None
+    """Its pods, where the rules judge them and no path can say how many there are."""
+
+    @property
+    def name(self) -> str:
+        return self.alias or f"{self.kind.group}/{self.kind.kind.lower()}"
+
+    def pods_of(self, manifest: Manifest) -> Iterator[PodsAt]:
+        """The pods that such a job describes; none where what they ask for depends on other objects."""
+        if self.pods is not None:
+            yield from self.pods(manifest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobShape(Framework):
+    """A kind of job that the reconciler runs. `succeeded` and `failed` are None where it never ends.
+
+    `unless` is a path: where something is there, the job is not queued. `late`: its templates may change only when it
+    has no pods any more, and not together with the switch.
+    """
+
     suspend: Switch
+    pod_sets: tuple[PodSetPath, ...]
     succeeded: Sign | None = None
     failed: Sign | None = None
     ready: Ready | None = None
     active: Active = Active()
     reclaimable: Reclaimable | None = None
     priority_class: str = ""
-    managed_by: str = ""
-    prebuilt: bool = True
-    elastic: bool = False
     unless: str = ""
     late: bool = False
+
+    def pods_of(self, manifest: Manifest) -> Iterator[PodsAt]:
+        return pods_at(manifest, self.pod_sets)
 
 
 def at(thing: object, path: str) -> object:

@@ -6,8 +6,7 @@ between them. Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job cont
 
 from __future__ import annotations
 
-from policies.dialects.kueue_jobs import BATCH_JOB
-from policies.dialects.kueue_shapes import SHAPES
+from policies.dialects.frameworks import batch
 from policies.dialects.reading import Manifest
 from reconciler.jobs import job_state
 from reconciler.jobs.described import Described
@@ -57,4 +56,4 @@ class BatchJob(Described):
         return Writing(batch_patch(job, {**UNMARKED, **({"spec": change} if change else {})}), told=False)
 
 
-BATCH = BatchJob(SHAPES[BATCH_JOB])
+BATCH = BatchJob(batch.JOB)

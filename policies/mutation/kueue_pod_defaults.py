@@ -103,7 +103,7 @@ def _gated(spec: Mapping[str, Any], names: list[str], *path: str | int) -> Patch
 
 
 def marked_templates(kind: GroupKind, manifest: Manifest, settings: KueueSettings) -> Patch:
-    """Pods of a Deployment and the like take over its queue and priority, and are told that they are held themselves.
+    """Pods of a Deployment and the like take over its queue and priority, and a mark that each is queued by itself.
 
     One that belongs to another job is left to that one.
     """
@@ -135,8 +135,8 @@ def _at(manifest: Manifest, path: Path) -> dict[str, Any] | None:
 
 def _texts(meta: Mapping[str, Any], path: Path, key: str, wanted: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """What is missing of labels or annotations, which are made where they are missing themselves."""
-    given = mapping(meta.get(key))
-    missing = {name: value for name, value in wanted.items() if text(given.get(name)) != value}
+    present = mapping(meta.get(key))
+    missing = {name: value for name, value in wanted.items() if text(present.get(name)) != value}
     if missing and not isinstance(meta.get(key), dict):
         yield _add({}, *path, key)
     for name, value in missing.items():

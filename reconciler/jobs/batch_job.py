@@ -39,7 +39,7 @@ class BatchJob(Described):
             return None
         change = spec_change(job, wanted)
         if change and job_state.has_started(job):
-            return Writing(without_start_time(job), told=False)
+            return Writing(without_start_time(job), reported=False)
         return Writing(batch_patch(job, {"spec": {"suspend": False, **change}}))
 
     def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
@@ -52,8 +52,8 @@ class BatchJob(Described):
         if not self.quiet(job):
             return None
         if change and job_state.has_started(job):
-            return Writing(without_start_time(job), told=False)
-        return Writing(batch_patch(job, {**UNMARKED, **({"spec": change} if change else {})}), told=False)
+            return Writing(without_start_time(job), reported=False)
+        return Writing(batch_patch(job, {**UNMARKED, **({"spec": change} if change else {})}), reported=False)
 
 
 BATCH = BatchJob(batch.JOB)

@@ -87,7 +87,9 @@ KEYS: tuple[Key, ...] = (
         Use.REFUSED,
         "ResourceClaims are not counted: a workload with claims is never admitted.",
     ),
-    *_used("Only kinds that are named are queued; without the key, batch Jobs and Pods.", "integrations.frameworks"),
+    *_used(
+        "Only kinds that are named are queued; [the table](#kinds-of-jobs) has the default.", "integrations.frameworks"
+    ),
     *_used(
         "Kinds that are described under `reconciler.jobs` of our own settings; those are on anyway.",
         "integrations.externalFrameworks",

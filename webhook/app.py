@@ -25,7 +25,6 @@ from policies.model.forest import Forest
 from policies.model.proposal import Proposal
 from policies.model.verdict import Verdict
 from policies.mutation.defaults import patch
-from policies.mutation.kueue_pod_defaults import TEMPLATES
 from webhook import answer, conversion, decision
 from webhook.metrics import Metrics
 from webhook.review import BadReview, Review, parse
@@ -39,9 +38,7 @@ VALIDATING: Mapping[str, frozenset[str]] = {
     "/v1/validate/yunikorn": frozenset({core.NAMESPACE.group, PRIORITY_CLASS.group}) | WORKLOAD_GROUPS,
 }
 MUTATING: Mapping[str, frozenset[str]] = {
-    "/v1/mutate/kueue": frozenset(
-        {kueue.GROUP, core.POD.group, *(kind.group for kind in TEMPLATES), *(kind.group for kind in kueue_jobs.KINDS)}
-    ),
+    "/v1/mutate/kueue": frozenset({kueue.GROUP, core.POD.group, *(kind.group for kind in kueue_jobs.KINDS)}),
     "/v1/mutate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
     "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}) | WORKLOAD_GROUPS,
 }

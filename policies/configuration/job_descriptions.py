@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from policies.configuration.section import Section
+from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import (
     Active,
     Count,
@@ -17,7 +18,6 @@ from policies.dialects.job_shape import (
     Sign,
     Switch,
 )
-from policies.dialects.kueue_shapes import SHAPES
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
 

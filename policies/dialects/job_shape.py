@@ -1,4 +1,6 @@
-"""How a kind of job is described by paths: where its pods are, how it is suspended, and what its status says.
+"""The form in which a kind of job is described once, by paths: its pods, its switch, and what its status says.
+
+`policies.dialects.frameworks` has the kinds that Kueue knows; an administrator describes others in the configuration.
 
 A path is keys between dots. In paths of numbers `*` stands for every entry of a list or a mapping.
 """
@@ -23,8 +25,8 @@ class Count:
     path: str
     at_most: str = ""
 
-    def of(self, thing: Manifest) -> int:
-        count, most = _whole(at(thing, self.path)), _whole(at(thing, self.at_most)) if self.at_most else None
+    def of(self, holder: Manifest) -> int:
+        count, most = _whole(at(holder, self.path)), _whole(at(holder, self.at_most)) if self.at_most else None
         count = 1 if count is None else max(0, count)
         return count if most is None else min(count, max(0, most))
 
@@ -95,26 +97,26 @@ def _entries(manifest: Manifest, path: PodSetPath) -> Iterator[tuple[str, tuple[
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """Something that the status says: one of these conditions is True, and each of these fields has one of its values.
+    """What a status must show: one of these conditions is True, and each of these fields has one of its values.
 
-    `message` is the path of what is to be told of it; empty for the message of the condition.
+    `message` is the path of its message; empty for the message of the condition.
     """
 
     conditions: tuple[str, ...] = ()
     fields: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     message: str = ""
 
-    def seen(self, manifest: Manifest) -> str | None:
-        """Its message where it is so; else None."""
-        told = ""
+    def message_in(self, manifest: Manifest) -> str | None:
+        """None where the status does not show it."""
+        message = ""
         if self.conditions:
             found = next((each for each in conditions(manifest, "True") if each.get("type") in self.conditions), None)
             if found is None:
                 return None
-            told = text(found.get("message")) or ""
+            message = text(found.get("message")) or ""
         if not all(_said(at(manifest, path)) in values for path, values in self.fields.items()):
             return None
-        return text(at(manifest, self.message)) or "" if self.message else told
+        return text(at(manifest, self.message)) or "" if self.message else message
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +143,9 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Active:
-    """A job may have pods while a number at `counts` is not 0, where `sign` is seen, or a field does not look `idle`.
+    """A job may have pods while a number at `counts` is not 0, the status shows `sign`, or a field is not `idle`.
 
-    `resumed` is a condition that is False while the job runs: its controller has not seen the suspension yet.
+    `resumed` is a condition that is False while the job runs: its controller has not stopped it yet.
     """
 
     counts: tuple[str, ...] = ()
@@ -162,42 +164,77 @@ class Reclaimable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobShape:
-    """A kind of job. `succeeded` and `failed` are None where it never ends.
+class Framework:
+    """A kind of job that Kueue queues, by a name in `integrations.frameworks`.
 
-    `managed_by` is the path of the field that says whose controller runs it. `prebuilt`: it may name a Workload that
-    was made beforehand. `unless` is a path: where something is there, the job is not queued. `late`: its templates may
-    change only when it has no pods any more, and not together with the switch.
+    `managed_by` is the path of the field that says whose controller runs it. `prebuilt`: a job may name a Workload that
+    was made before it. `elastic`: it may grow by slices of a Workload. `suspend` is None where it cannot be suspended.
     """
 
     kind: GroupKind
     version: str
     plural: str
-    pod_sets: tuple[PodSetPath, ...]
+    alias: str = ""
+    """Its name in `integrations.frameworks`; empty for group/kind in lower case."""
+    default: bool = False
+    """On where `integrations.frameworks` is not set."""
+    suspend: Switch | None = None
+    managed_by: str = ""
+    prebuilt: bool = True
+    elastic: bool = False
+    dispatched: bool = True
+    """MultiKueue sends it to other clusters."""
+    own_webhook: bool = False
+    """Its mutating webhook is written by hand, since the match conditions read fields of this kind."""
+    by_pods: bool = False
+    """Its Pods are queued one by one, and have the Workloads. `templates` are the paths of their templates."""
+    templates: tuple[str, ...] = ()
+    pods: Callable[[Manifest], Iterator[PodsAt]] | None = None
+    """Its pods, where the rules judge them and no path can say how many there are."""
+
+    @property
+    def name(self) -> str:
+        return self.alias or f"{self.kind.group}/{self.kind.kind.lower()}"
+
+    def pods_of(self, manifest: Manifest) -> Iterator[PodsAt]:
+        """The pods that such a job describes; none where what they ask for depends on other objects."""
+        if self.pods is not None:
+            yield from self.pods(manifest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobShape(Framework):
+    """A kind of job that the reconciler runs. `succeeded` and `failed` are None where it never ends.
+
+    `unless` is a path: where it has a value, the job is not queued. `late`: its templates may change only when it
+    has no pods any more, and not together with the switch.
+    """
+
     suspend: Switch
+    pod_sets: tuple[PodSetPath, ...]
     succeeded: Sign | None = None
     failed: Sign | None = None
     ready: Ready | None = None
     active: Active = Active()
     reclaimable: Reclaimable | None = None
     priority_class: str = ""
-    managed_by: str = ""
-    prebuilt: bool = True
-    elastic: bool = False
     unless: str = ""
     late: bool = False
 
+    def pods_of(self, manifest: Manifest) -> Iterator[PodsAt]:
+        return pods_at(manifest, self.pod_sets)
 
-def at(thing: object, path: str) -> object:
-    """What is at a path of keys between dots; None where nothing is."""
+
+def at(holder: object, path: str) -> object:
+    """The value at a path of keys between dots; None where there is none."""
     for key in path.split("."):
-        thing = mapping(thing).get(key)
-    return thing
+        holder = mapping(holder).get(key)
+    return holder
 
 
-def total(thing: Manifest, paths: Iterable[str]) -> int:
+def total(holder: Manifest, paths: Iterable[str]) -> int:
     """The sum of the whole numbers at these paths."""
-    return sum(_whole(found) or 0 for path in paths for found in _all(thing, path.split(".")))
+    return sum(_whole(found) or 0 for path in paths for found in _all(holder, path.split(".")))
 
 
 def conditions(manifest: Manifest, status: str) -> Iterator[Mapping[str, Any]]:
@@ -207,14 +244,14 @@ def conditions(manifest: Manifest, status: str) -> Iterator[Mapping[str, Any]]:
             yield each
 
 
-def _all(thing: object, steps: list[str]) -> Iterator[object]:
+def _all(holder: object, steps: list[str]) -> Iterator[object]:
     if not steps:
-        yield thing
+        yield holder
     elif steps[0] == "*":
-        for entry in thing.values() if isinstance(thing, Mapping) else listing(thing):
+        for entry in holder.values() if isinstance(holder, Mapping) else listing(holder):
             yield from _all(entry, steps[1:])
     else:
-        yield from _all(mapping(thing).get(steps[0]), steps[1:])
+        yield from _all(mapping(holder).get(steps[0]), steps[1:])
 
 
 def _said(value: object) -> object:

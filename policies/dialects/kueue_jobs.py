@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
-from policies.dialects.job_shape import JobShape
+from policies.dialects.core import POD
+from policies.dialects.frameworks import FRAMEWORKS, batch, ray, replicated
+from policies.dialects.job_shape import Framework, at
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_ray import Ray, read_ray
-from policies.dialects.kueue_shapes import SHAPES
-from policies.dialects.kueue_templates import RAY_KINDS, JobPods, job_pods
+from policies.dialects.kueue_templates import JobPods, job_pods
 from policies.dialects.reading import Manifest, identity, listing, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import KINDS as YUNIKORNS
 from policies.dialects.yunikorn_work import NO_TEMPLATE, PodTemplate, pod_template
@@ -31,40 +32,12 @@ POD_GROUP_SIZE = f"{PREFIX}pod-group-total-count"
 RETRIABLE = f"{PREFIX}retriable-in-group"
 SUSPENDED_BY = f"{PREFIX}pod-suspending-parent"
 
-BATCH_JOB = GroupKind("batch", "Job")
-STATEFUL_SET = GroupKind("apps", "StatefulSet")
-LEADER_WORKER_SET = GroupKind("leaderworkerset.x-k8s.io", "LeaderWorkerSet")
-RAY = tuple(GroupKind("ray.io", kind) for kind in sorted(RAY_KINDS))
-
-
-class Abilities(NamedTuple):
-    """What a kind of job can do under Kueue. `suspend` is the path of its switch; empty where it has none.
-
-    `suspended` is what the switch says while the job must not run. `managed_by` is the path of the field that says
-    whose controller runs it.
-    """
-
-    suspend: tuple[str, ...] = ("spec", "suspend")
-    prebuilt: bool = True
-    elastic: bool = False
-    suspended: object = True
-    managed_by: tuple[str, ...] = ("spec", "managedBy")
-
-    @classmethod
-    def of(cls, shape: JobShape) -> Abilities:
-        managed_by = tuple(filter(None, shape.managed_by.split(".")))
-        return cls(shape.suspend.steps, shape.prebuilt, shape.elastic, shape.suspend.on, managed_by)
-
-
-_WITH_REPLICAS = Abilities(suspend=(), prebuilt=False)
-KINDS: Mapping[GroupKind, Abilities] = {
-    **{kind: Abilities.of(shape) for kind, shape in SHAPES.items()},
-    GroupKind("trainer.kubeflow.org", "TrainJob"): Abilities(),
-    GroupKind("workload.codeflare.dev", "AppWrapper"): Abilities(),
-    GroupKind("sparkoperator.k8s.io", "SparkApplication"): Abilities(prebuilt=False),
-    **{GroupKind("apps", kind): _WITH_REPLICAS for kind in ("Deployment", "StatefulSet")},
-    LEADER_WORKER_SET: _WITH_REPLICAS,
-}
+BATCH_JOB = batch.JOB.kind
+STATEFUL_SET = replicated.STATEFUL_SET.kind
+LEADER_WORKER_SET = replicated.LEADER_WORKER_SET.kind
+RAY = tuple(each.kind for each in ray.FRAMEWORKS)
+KINDS: Mapping[GroupKind, Framework] = {each.kind: each for each in FRAMEWORKS.values() if each.kind != POD}
+"""All but the Pod, which is read as one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +50,7 @@ class QueuedJob(KubeObject):
     that it belongs to, which Kueue manages instead. `replicas` are spec.replicas, `present` status.replicas.
     """
 
-    abilities: Abilities
+    framework: Framework
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     running: bool = False
@@ -92,21 +65,23 @@ class QueuedJob(KubeObject):
     present: int = 0
 
 
-def _reader(kind: GroupKind, abilities: Abilities) -> Callable[[Manifest], QueuedJob]:
+def _reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
+    kind = framework.kind
+
     def read(manifest: Manifest) -> QueuedJob:
         meta, spec = metadata(manifest), mapping(manifest.get("spec"))
         return QueuedJob(
             ref=identity(manifest, kind, namespaced=True),
             api_version=str(manifest.get("apiVersion")),
-            abilities=abilities,
+            framework=framework,
             labels=_ours(meta.get("labels")),
             annotations=_ours(meta.get("annotations")),
-            running=_runs(manifest, abilities),
+            running=_runs(manifest, framework),
             parallelism=_whole(spec.get("parallelism")),
             completions=_whole(spec.get("completions")),
             indexed=spec.get("completionMode") == "Indexed",
             template=pod_template(kind.kind, manifest) if kind in YUNIKORNS else NO_TEMPLATE,
-            pod_sets=job_pods(kind.kind, manifest),
+            pod_sets=job_pods(framework, manifest),
             owner=managed_owner(meta),
             ray=read_ray(kind.kind, manifest) if kind in RAY else None,
             replicas=1 if (replicas := _whole(spec.get("replicas"))) is None else replicas,
@@ -125,16 +100,13 @@ def managed_owner(meta: Mapping[str, Any], more: Container[GroupKind] = ()) -> s
     return ""
 
 
-READERS = {kind: _reader(kind, abilities) for kind, abilities in KINDS.items()}
+READERS = {kind: _reader(framework) for kind, framework in KINDS.items()}
 
 
-def _runs(manifest: Manifest, abilities: Abilities) -> bool:
-    if not abilities.suspend:
-        return bool(_whole(mapping(manifest.get("status")).get("readyReplicas")))
-    value: object = manifest
-    for step in abilities.suspend:
-        value = mapping(value).get(step)
-    return value != abilities.suspended
+def _runs(manifest: Manifest, framework: Framework) -> bool:
+    if framework.suspend is None:
+        return bool(_whole(at(manifest, "status.readyReplicas")))
+    return at(manifest, framework.suspend.path) != framework.suspend.on
 
 
 def _whole(value: object) -> int | None:

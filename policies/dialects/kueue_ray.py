@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from policies.dialects.kueue_templates import RAY_KINDS, ray_cluster
+from policies.dialects.frameworks.ray import CLUSTERS
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.model import fields
 
@@ -26,7 +28,7 @@ class Ray:
 
 def read_ray(kind: str, manifest: Manifest) -> Ray | None:
     """None for other kinds."""
-    if kind not in RAY_KINDS:
+    if kind not in CLUSTERS:
         return None
     path, cluster = ray_cluster(kind, manifest)
     spec = mapping(manifest.get("spec"))
@@ -38,3 +40,11 @@ def read_ray(kind: str, manifest: Manifest) -> Ray | None:
         selects=kind == "RayJob" and bool(mapping(spec.get("clusterSelector"))),
         shuts_down=kind != "RayJob" or spec.get("shutdownAfterJobFinishes") is True,
     )
+
+
+def ray_cluster(kind: str, manifest: Manifest) -> tuple[tuple[str, ...], Mapping[str, Any]]:
+    """Path and content of the cluster that an object of ray.io describes."""
+    found: Mapping[str, Any] = manifest
+    for step in CLUSTERS[kind]:
+        found = mapping(found.get(step))
+    return CLUSTERS[kind], found

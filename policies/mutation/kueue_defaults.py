@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from policies.configuration.settings import KueueSettings
-from policies.dialects.job_shape import JobShape
+from policies.dialects.job_shape import JobShape, Switch
 from policies.dialects.kueue import ClusterQueue, LocalQueue, local_queue_ref
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
-from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, Abilities, managed_owner
+from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, managed_owner
 from policies.dialects.kueue_kinds import IN_USE, admission_check_ref
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model import fields
@@ -21,8 +21,6 @@ Patch = list[dict[str, Any]]
 
 _DEFAULT = "default"
 _JOB_CONTROLLER = "kubernetes.io/job-controller"
-_STAY = (GroupKind("sparkoperator.k8s.io", "SparkApplication"),)
-"""Kinds that MultiKueue takes to no other cluster."""
 
 
 def finalizer(manifest: Manifest) -> Patch:
@@ -60,7 +58,7 @@ def queued_job(
     Source: Kueue, defaults of its job framework.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
-    abilities = Abilities.of(described[kind]) if kind in described else KINDS[kind]
+    framework = described[kind] if kind in described else KINDS[kind]
     if not settings.manage_jobs or not isinstance(meta, dict) or not isinstance(spec, dict):
         return []
     if managed_owner(meta, described):
@@ -75,26 +73,25 @@ def queued_job(
         if not isinstance(meta.get("labels"), dict):
             operations.append(_add({}, "metadata", "labels"))
         operations.append(_add(_DEFAULT, "metadata", "labels", QUEUE_NAME))
-    if not abilities.suspend:
+    if framework.suspend is None:
         return operations
-    operations += _suspended(manifest, abilities)
-    if kind in _STAY or not _goes_abroad(forest, local_queue_ref(namespace, queue or _DEFAULT)):
+    operations += _suspended(manifest, framework.suspend)
+    if not framework.dispatched or not _goes_abroad(forest, local_queue_ref(namespace, queue or _DEFAULT)):
         return operations
-    return operations + _managed_by(patched(manifest, operations), abilities.managed_by)
+    return operations + _managed_by(patched(manifest, operations), framework.managed_by)
 
 
-def _suspended(manifest: Manifest, abilities: Abilities) -> Patch:
+def _suspended(manifest: Manifest, switch: Switch) -> Patch:
     """The switch turned on, and what it hangs from made where it is missing."""
-    switch = abilities.suspend
     operations: Patch = []
     held: Any = manifest
-    for depth, step in enumerate(switch[:-1], start=1):
+    for depth, step in enumerate(switch.steps[:-1], start=1):
         held = mapping(held).get(step)
         if not isinstance(held, dict):
-            operations.append(_add({}, *switch[:depth]))
-    if mapping(held).get(switch[-1]) == abilities.suspended:
+            operations.append(_add({}, *switch.steps[:depth]))
+    if mapping(held).get(switch.steps[-1]) == switch.on:
         return []
-    return [*operations, _add(abilities.suspended, *switch)]
+    return [*operations, _add(switch.on, *switch.steps)]
 
 
 def _goes_abroad(forest: Forest, local: Ref) -> bool:
@@ -106,14 +103,15 @@ def _goes_abroad(forest: Forest, local: Ref) -> bool:
     return any(isinstance(check, AdmissionCheck) and check.controller == MULTIKUEUE for check in checks)
 
 
-def _managed_by(manifest: Manifest, path: tuple[str, ...]) -> Patch:
+def _managed_by(manifest: Manifest, path: str) -> Patch:
     """Leaves the job to MultiKueue where nobody else is named, and where there is a field for that."""
+    *above, last = path.split(".")
     held: Any = manifest
-    for step in path[:-1]:
+    for step in above:
         held = mapping(held).get(step)
-    if not path or not isinstance(held, Mapping) or held.get(path[-1]) not in (None, _JOB_CONTROLLER):
+    if not path or not isinstance(held, Mapping) or held.get(last) not in (None, _JOB_CONTROLLER):
         return []
-    return [_add(MULTIKUEUE, *path)]
+    return [_add(MULTIKUEUE, *above, last)]
 
 
 def _add(value: object, *path: str) -> dict[str, Any]:

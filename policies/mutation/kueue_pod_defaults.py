@@ -21,7 +21,7 @@ from policies.dialects.kueue_jobs import (
     managed_owner,
 )
 from policies.dialects.kueue_kinds import PREFIX
-from policies.dialects.kueue_templates import ray_cluster
+from policies.dialects.kueue_ray import ray_cluster
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.reading import Manifest, listing, mapping, text, texts
 from policies.model import fields
@@ -41,18 +41,6 @@ _INDEX = f"{PREFIX}pod-group-pod-index"
 _PLACED = tuple(
     f"{PREFIX}podset-{how}-topology" for how in ("required", "preferred", "unconstrained", "slice-required")
 )
-
-_APPS: Path = ("spec", "template")
-_LWS: Path = ("spec", "leaderWorkerTemplate")
-TEMPLATES: Mapping[GroupKind, tuple[str, tuple[Path, ...]]] = {
-    GroupKind("apps", "Deployment"): ("deployment", (_APPS,)),
-    GroupKind("apps", "StatefulSet"): ("statefulset", (_APPS,)),
-    GroupKind("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): (
-        "leaderworkerset.x-k8s.io/leaderworkerset",
-        ((*_LWS, "leaderTemplate"), (*_LWS, "workerTemplate")),
-    ),
-}
-"""The kinds whose Pods are admitted instead of themselves: what Kueue calls each, and where their templates lie."""
 
 
 def held_pod(manifest: Manifest, settings: KueueSettings, described: Container[GroupKind] = ()) -> Patch:
@@ -98,7 +86,7 @@ def elastic_gates(kind: GroupKind, manifest: Manifest, settings: KueueSettings) 
 
 def _elastic_templates(kind: GroupKind, manifest: Manifest) -> Iterator[Path]:
     if kind == BATCH_JOB:
-        yield _APPS
+        yield ("spec", "template")
         return
     path, cluster = ray_cluster(kind.kind, manifest)
     yield (*path, "headGroupSpec", "template")
@@ -115,18 +103,18 @@ def _gated(spec: Mapping[str, Any], names: list[str], *path: str | int) -> Patch
 
 
 def marked_templates(kind: GroupKind, manifest: Manifest, settings: KueueSettings) -> Patch:
-    """Pods of a Deployment and the like take over its queue and priority, and are told that they are held themselves.
+    """Pods of a Deployment and the like take over its queue and priority, and a mark that each is queued by itself.
 
     One that belongs to another job is left to that one.
     """
     meta = mapping(manifest.get("metadata"))
     labels = texts(meta.get("labels"))
-    if not settings.manage_pods or kind not in TEMPLATES or not labels.get(QUEUE_NAME) or managed_owner(meta):
+    framework = KINDS.get(kind)
+    if framework is None or not settings.manage_pods or not labels.get(QUEUE_NAME) or managed_owner(meta):
         return []
-    name, paths = TEMPLATES[kind]
     marks = {key: labels[key] for key in (QUEUE_NAME, PRIORITY_CLASS) if labels.get(key)}
     operations: Patch = []
-    for path in paths:
+    for path in (tuple(each.split(".")) for each in framework.templates):
         template = _at(manifest, path)
         if template is None:
             continue
@@ -134,7 +122,7 @@ def marked_templates(kind: GroupKind, manifest: Manifest, settings: KueueSetting
             operations.append(_add({}, *path, "metadata"))
         inner = mapping(template.get("metadata"))
         operations += _texts(inner, (*path, "metadata"), "labels", marks)
-        operations += _texts(inner, (*path, "metadata"), "annotations", {SUSPENDED_BY: name})
+        operations += _texts(inner, (*path, "metadata"), "annotations", {SUSPENDED_BY: framework.name})
     return operations
 
 
@@ -147,8 +135,8 @@ def _at(manifest: Manifest, path: Path) -> dict[str, Any] | None:
 
 def _texts(meta: Mapping[str, Any], path: Path, key: str, wanted: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """What is missing of labels or annotations, which are made where they are missing themselves."""
-    given = mapping(meta.get(key))
-    missing = {name: value for name, value in wanted.items() if text(given.get(name)) != value}
+    present = mapping(meta.get(key))
+    missing = {name: value for name, value in wanted.items() if text(present.get(name)) != value}
     if missing and not isinstance(meta.get(key), dict):
         yield _add({}, *path, key)
     for name, value in missing.items():

@@ -6,8 +6,7 @@ between them. Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job cont
 
 from __future__ import annotations
 
-from policies.dialects.kueue_jobs import BATCH_JOB
-from policies.dialects.kueue_shapes import SHAPES
+from policies.dialects.frameworks import batch
 from policies.dialects.reading import Manifest
 from reconciler.jobs import job_state
 from reconciler.jobs.described import Described
@@ -40,7 +39,7 @@ class BatchJob(Described):
             return None
         change = spec_change(job, wanted)
         if change and job_state.has_started(job):
-            return Writing(without_start_time(job), told=False)
+            return Writing(without_start_time(job), reported=False)
         return Writing(batch_patch(job, {"spec": {"suspend": False, **change}}))
 
     def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
@@ -53,8 +52,8 @@ class BatchJob(Described):
         if not self.quiet(job):
             return None
         if change and job_state.has_started(job):
-            return Writing(without_start_time(job), told=False)
-        return Writing(batch_patch(job, {**UNMARKED, **({"spec": change} if change else {})}), told=False)
+            return Writing(without_start_time(job), reported=False)
+        return Writing(batch_patch(job, {**UNMARKED, **({"spec": change} if change else {})}), reported=False)
 
 
-BATCH = BatchJob(SHAPES[BATCH_JOB])
+BATCH = BatchJob(batch.JOB)

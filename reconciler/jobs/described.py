@@ -49,9 +49,9 @@ class Described:
 
     def quiet(self, job: Manifest) -> bool:
         active = self.shape.active
-        if total(job, active.counts) or (active.sign is not None and active.sign.seen(job) is not None):
+        if total(job, active.counts) or (active.sign is not None and active.sign.message_in(job) is not None):
             return False
-        if Sign(fields=active.idle).seen(job) is None:
+        if Sign(fields=active.idle).message_in(job) is None:
             return False
         resumed = any(each.get("type") == active.resumed for each in conditions(job, "False"))
         return not (active.resumed and resumed and self.suspended(job))
@@ -62,7 +62,7 @@ class Described:
         if ready is None:
             return True
         if ready.sign is not None:
-            return ready.sign.seen(job) is not None
+            return ready.sign.message_in(job) is not None
         wanted = total(job, ready.of) if ready.of else sum(pods.count for pods in self.pods(job))
         return total(job, ready.counts) >= wanted
 
@@ -110,7 +110,7 @@ class Described:
         change = bool(_body(job, whole))
         if not self.halfway(job) and not (change and reserved):
             return None
-        return Writing(self._patch(job, whole, UNMARKED), told=False) if self.quiet(job) else None
+        return Writing(self._patch(job, whole, UNMARKED), reported=False) if self.quiet(job) else None
 
     def unmarked(self, job: Manifest) -> Patch | None:
         return self._patch(job, job, UNMARKED) if self.halfway(job) else None
@@ -148,7 +148,7 @@ class Described:
 
 
 def _ended(job: Manifest, reason: str, sign: Sign | None) -> Ending | None:
-    message = sign.seen(job) if sign is not None else None
+    message = sign.message_in(job) if sign is not None else None
     return Ending(reason, message) if message is not None else None
 
 

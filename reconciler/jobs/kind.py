@@ -29,10 +29,10 @@ class Ending(NamedTuple):
 
 
 class Writing(NamedTuple):
-    """A write of a job. `told`: it is what the job's owner is to hear of, and no preparation."""
+    """A write of a job. `reported`: an Event says so; a preparation is not reported."""
 
     patch: Patch
-    told: bool = True
+    reported: bool = True
 
 
 class JobKind(Protocol):

@@ -9,10 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from policies.configuration.kueue.namespaces import FRAMEWORKS
+from policies.dialects.frameworks import FRAMEWORKS, SHAPES
 from policies.dialects.job_shape import JobShape
-from policies.dialects.kueue_jobs import BATCH_JOB
-from policies.dialects.kueue_shapes import SHAPES
 from policies.dialects.reading import Manifest, listing, mapping
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
@@ -20,21 +18,28 @@ from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import Described
 from reconciler.jobs.kind import JobKind
 
-_FRAMEWORKS, _EXTERNAL = "integrations.frameworks", "integrations.externalFrameworks"
-_BY_PODS = ("pod", "deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
-"""What is queued by its Pods; that is no kind of job."""
+_NAMED, _EXTERNAL = "integrations.frameworks", "integrations.externalFrameworks"
+_PECULIAR: tuple[JobKind, ...] = (BATCH,)
+"""Kinds that take more than their description to run."""
 SHIPPED: Mapping[GroupKind, JobKind] = {
-    kind: BATCH if kind == BATCH_JOB else Described(shape) for kind, shape in SHAPES.items()
+    **{kind: Described(shape) for kind, shape in SHAPES.items()},
+    **{each.shape.kind: each for each in _PECULIAR},
 }
+DEFAULT = tuple(name for name, framework in FRAMEWORKS.items() if framework.default)
+"""On where `integrations.frameworks` is not set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Integrations:
-    """`frameworks` as Kueue names them; `external` as `Kind.version.group`. `pods`: Pods are queued by themselves."""
+    """`frameworks` as Kueue names them; `external` as `Kind.version.group`."""
 
-    frameworks: tuple[str, ...] = ("batch/job",)
+    frameworks: tuple[str, ...] = DEFAULT
     external: tuple[str, ...] = ()
-    pods: bool = True
+
+    @property
+    def pods(self) -> bool:
+        """Pods are queued by themselves."""
+        return any(FRAMEWORKS[name].by_pods for name in self.frameworks)
 
 
 def read_integrations(configuration: Manifest) -> Integrations:
@@ -45,24 +50,21 @@ def read_integrations(configuration: Manifest) -> Integrations:
         if name not in FRAMEWORKS:
             near = get_close_matches(name, FRAMEWORKS, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(FRAMEWORKS)}"
-            raise BadConfiguration(f"{name!r} is no kind of job that Kueue knows; {hint}", f"{_FRAMEWORKS}[{index}]")
-    pods = not frameworks or any(name in _BY_PODS for name in frameworks)
-    return Integrations(frameworks or Integrations().frameworks, external, pods)
+            raise BadConfiguration(f"{name!r} is no kind of job that Kueue knows; {hint}", f"{_NAMED}[{index}]")
+    return Integrations(frameworks or DEFAULT, external)
 
 
 def chosen(integrations: Integrations, described: Mapping[GroupKind, JobShape]) -> tuple[JobKind, ...]:
     """The kinds that are on; one that is described is on by that. Raises BadConfiguration for one that nobody knows."""
     found: dict[GroupKind, JobKind] = {kind: Described(shape) for kind, shape in described.items()}
-    for index, framework in enumerate(integrations.frameworks):
-        if framework in _BY_PODS:
+    for index, name in enumerate(integrations.frameworks):
+        framework = FRAMEWORKS[name]
+        kind = framework.kind
+        if framework.by_pods:
             continue
-        name, _, group = FRAMEWORKS[framework]
-        kind = GroupKind(group, name)
         if kind not in SHIPPED and kind not in found:
-            raise BadConfiguration(
-                f"{name} is not known here; take it out, or describe it in Quotree's settings under reconciler.jobs",
-                f"{_FRAMEWORKS}[{index}]",
-            )
+            cure = "take it out, or describe it in Quotree's settings under reconciler.jobs"
+            raise BadConfiguration(f"{kind.kind} is not known here; {cure}", f"{_NAMED}[{index}]")
         found.setdefault(kind, SHIPPED.get(kind) or found[kind])
     for index, external in enumerate(integrations.external):
         _check_external(external, f"{_EXTERNAL}[{index}]", described)

@@ -123,7 +123,7 @@ def _taken(kind: JobKind, job: Manifest, read: Workload) -> list[Step]:
 def _written(writing: Writing | None, reason: str, message: str) -> list[Step]:
     if writing is None:
         return []
-    return [Step(writing.patch, reason, message) if writing.told else Step(writing.patch)]
+    return [Step(writing.patch, reason, message) if writing.reported else Step(writing.patch)]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from policies.dialects.core import POD
+from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import JobShape, at
 from policies.dialects.kueue_jobs import (
     BATCH_JOB,
@@ -21,7 +22,6 @@ from policies.dialects.kueue_jobs import (
 )
 from policies.dialects.kueue_jobs import PRIORITY_CLASS as PRIORITY_CLASS_LABEL
 from policies.dialects.kueue_kinds import GROUP, PREFIX
-from policies.dialects.kueue_shapes import SHAPES
 from policies.dialects.kueue_workload import ELASTIC, GATED_BY
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.model.errors import PolicyError

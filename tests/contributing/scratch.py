@@ -37,7 +37,9 @@ class Scratch:
         environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
         command = [sys.executable, "-m", module, *arguments]
         ended = subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
-        assert ended.returncode == 0, f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}"
+        assert ended.returncode == 0, (
+            f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}"
+        )
         return ended.stdout
 
 

@@ -8,13 +8,12 @@ from typing import Any
 from policies.configuration.kueue.defaults import INCREMENTAL
 from policies.configuration.kueue.fault import Fault, duplicate, forbidden, invalid, required, unsupported
 from policies.configuration.kueue.grammar import below, kind_of, negative
-from policies.configuration.kueue.namespaces import FRAMEWORKS
+from policies.configuration.kueue.namespaces import kind_version_group
+from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.labels import is_label_value
 from policies.dialects.reading import Manifest, listing, mapping
 
 _AT = "multiKueue"
-_STAY = frozenset({"deployment", "sparkoperator.k8s.io/sparkapplication"})
-"""Kinds of jobs that MultiKueue takes to no other cluster by itself."""
 _MODES = ("Never", "IfAvailable", "Always")
 
 
@@ -32,7 +31,8 @@ def multikueue(configuration: Manifest) -> Iterator[Fault]:
 
 
 def _external(entries: list[Any], frameworks: list[Any]) -> Iterator[Fault]:
-    known = {FRAMEWORKS[name] for name in frameworks if name in FRAMEWORKS and name not in _STAY}
+    named = [FRAMEWORKS[name] for name in frameworks if name in FRAMEWORKS]
+    known = {kind_version_group(framework) for framework in named if framework.dispatched}
     seen: set[tuple[str, str, str]] = set()
     for index, entry in enumerate(entries):
         at, name = f"{_AT}.externalFrameworks[{index}].name", mapping(entry).get("name")

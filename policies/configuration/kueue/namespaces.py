@@ -7,31 +7,12 @@ from collections.abc import Iterator, Mapping
 from policies.configuration.kueue.defaults import NAME_OF_NAMESPACE
 from policies.configuration.kueue.fault import Fault, duplicate, invalid, required, unsupported
 from policies.configuration.kueue.grammar import kind_of, selector
+from policies.dialects.frameworks import FRAMEWORKS
+from policies.dialects.job_shape import Framework
 from policies.dialects.reading import Manifest, listing, mapping, text
 
 SELECTOR = "managedJobsNamespaceSelector"
 _SYSTEM = "kube-system"
-FRAMEWORKS: Mapping[str, tuple[str, str, str]] = {
-    "batch/job": ("Job", "v1", "batch"),
-    "deployment": ("Deployment", "v1", "apps"),
-    "jobset.x-k8s.io/jobset": ("JobSet", "v1alpha2", "jobset.x-k8s.io"),
-    "kubeflow.org/jaxjob": ("JAXJob", "v1", "kubeflow.org"),
-    "kubeflow.org/mpijob": ("MPIJob", "v2beta1", "kubeflow.org"),
-    "kubeflow.org/paddlejob": ("PaddleJob", "v1", "kubeflow.org"),
-    "kubeflow.org/pytorchjob": ("PyTorchJob", "v1", "kubeflow.org"),
-    "kubeflow.org/tfjob": ("TFJob", "v1", "kubeflow.org"),
-    "kubeflow.org/xgboostjob": ("XGBoostJob", "v1", "kubeflow.org"),
-    "leaderworkerset.x-k8s.io/leaderworkerset": ("LeaderWorkerSet", "v1", "leaderworkerset.x-k8s.io"),
-    "pod": ("Pod", "v1", ""),
-    "ray.io/raycluster": ("RayCluster", "v1", "ray.io"),
-    "ray.io/rayjob": ("RayJob", "v1", "ray.io"),
-    "ray.io/rayservice": ("RayService", "v1", "ray.io"),
-    "sparkoperator.k8s.io/sparkapplication": ("SparkApplication", "v1beta2", "sparkoperator.k8s.io"),
-    "statefulset": ("StatefulSet", "v1", "apps"),
-    "trainer.kubeflow.org/trainjob": ("TrainJob", "v1alpha1", "trainer.kubeflow.org"),
-    "workload.codeflare.dev/appwrapper": ("AppWrapper", "v1beta2", "workload.codeflare.dev"),
-}
-"""The kinds of jobs that Kueue manages, by their names in integrations.frameworks, as (kind, version, group)."""
 
 
 def managed_namespaces(configuration: Manifest) -> Iterator[Fault]:
@@ -69,16 +50,21 @@ def integrations(configuration: Manifest) -> Iterator[Fault]:
         return
     seen: set[tuple[str, str, str]] = set()
     for index, name in enumerate(listing(named)):
-        at, kind = f"integrations.frameworks[{index}]", FRAMEWORKS.get(name) if isinstance(name, str) else None
-        if kind is None:
+        at, framework = f"integrations.frameworks[{index}]", FRAMEWORKS.get(name) if isinstance(name, str) else None
+        if framework is None:
             yield unsupported(at, name, *FRAMEWORKS)
-        elif kind in seen:
+        elif kind_version_group(framework) in seen:
             yield duplicate(at, name)
         else:
-            seen.add(kind)
+            seen.add(kind_version_group(framework))
     yield from _external(listing(mapping(section).get("externalFrameworks")), seen)
     if "pod" in listing(named):
         yield from _needed_by_pods(configuration)
+
+
+def kind_version_group(framework: Framework) -> tuple[str, str, str]:
+    """As names under `externalFrameworks` have them."""
+    return framework.kind.kind, framework.version, framework.kind.group
 
 
 def _external(names: list[object], seen: set[tuple[str, str, str]]) -> Iterator[Fault]:

@@ -48,7 +48,7 @@ def _changes(proposal: Proposal, before: QueuedJob, job: QueuedJob) -> Iterator[
     }
     if QUEUE_NAME in changed and job.running:
         yield QUEUE_NAME, f"the queue of a running job changes from {_shown(before, job, QUEUE_NAME)}", _SUSPEND
-    elif QUEUE_NAME in changed and not _value(job, QUEUE_NAME) and not job.abilities.suspend:
+    elif QUEUE_NAME in changed and not _value(job, QUEUE_NAME) and job.framework.suspend is None:
         message = f"a {job.ref.kind} cannot be suspended, so it cannot leave its queue"
         yield QUEUE_NAME, message, "name another queue, or delete it and create it anew"
     elif QUEUE_NAME in changed and not _value(job, QUEUE_NAME) and _has_default(proposal, job):

@@ -40,8 +40,8 @@ def job_label_invalid(proposal: Proposal) -> Iterator[Finding]:
     """
     slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     for _, job in proposal.changed(QueuedJob):
-        yield from _findings(job, _common(job.labels, job.abilities.prebuilt, job.ref.kind))
-        if slicing and job.annotations.get(ELASTIC) == "true" and not job.abilities.elastic:
+        yield from _findings(job, _common(job.labels, job.framework.prebuilt, job.ref.kind))
+        if slicing and job.annotations.get(ELASTIC) == "true" and not job.framework.elastic:
             message = f"a {job.ref.kind} cannot change its size while it runs"
             yield from _findings(job, iter([("annotations", ELASTIC, message, f"remove {ELASTIC}")]))
     for _, pod in proposal.changed(Pod):

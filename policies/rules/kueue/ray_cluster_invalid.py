@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.dialects.frameworks.ray import HEAD
 from policies.dialects.kueue_jobs import QUEUE_NAME, RAY, QueuedJob
 from policies.dialects.kueue_ray import Ray
-from policies.dialects.kueue_shapes import HEAD
 from policies.dialects.kueue_workload import ELASTIC
 from policies.model import fields
 from policies.model.proposal import Proposal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.dialects.kueue_shapes import SHAPES
+from policies.dialects.frameworks import SHAPES
 from policies.model.objects import GroupKind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import Described

@@ -1,0 +1,34 @@
+"""JobSet, v1alpha2. Source: Kueue v0.19, pkg/controller/jobs/jobset."""
+
+from __future__ import annotations
+
+from policies.dialects.frameworks.batch import COMPLETION_INDEX
+from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, Ready, Reclaimable, Sign, Switch
+from policies.model.objects import GroupKind
+
+FRAMEWORKS = (
+    JobShape(
+        kind=GroupKind("jobset.x-k8s.io", "JobSet"),
+        version="v1alpha2",
+        plural="jobsets",
+        pod_sets=(
+            PodSetPath(
+                "name",
+                "template.spec.template",
+                (Count("replicas"), Count("template.spec.parallelism", at_most="template.spec.completions")),
+                entries="spec.replicatedJobs",
+                index_label=COMPLETION_INDEX,
+            ),
+        ),
+        suspend=Switch("spec.suspend"),
+        succeeded=Sign(("Completed",)),
+        failed=Sign(("Failed",)),
+        ready=Ready(
+            counts=("status.replicatedJobsStatus.*.ready", "status.replicatedJobsStatus.*.succeeded"),
+            of=("spec.replicatedJobs.*.replicas",),
+        ),
+        active=Active(("status.replicatedJobsStatus.*.active",), resumed="Suspended"),
+        reclaimable=Reclaimable("status.replicatedJobsStatus", "name", "succeeded"),
+        managed_by="spec.managedBy",
+    ),
+)

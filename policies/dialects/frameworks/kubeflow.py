@@ -1,0 +1,48 @@
+"""The jobs of Kubeflow: training-operator v1, mpi-operator v2beta1, trainer v1alpha1.
+
+Source: Kueue v0.19, pkg/controller/jobs.
+"""
+
+from __future__ import annotations
+
+from policies.dialects.job_shape import Active, Count, Framework, JobShape, PodSetPath, Ready, Sign, Switch
+from policies.model.objects import GroupKind
+
+_ROLES = ("Launcher", "Chief", "Master", "PS", "Worker", "Evaluator")
+"""In the order of Kueue's pod sets."""
+
+
+def _job(kind: str, replicas: str, version: str = "v1", prebuilt: bool = True) -> JobShape:
+    """Roles in a mapping, and a run policy."""
+    return JobShape(
+        kind=GroupKind("kubeflow.org", kind),
+        version=version,
+        plural=f"{kind.lower()}s",
+        pod_sets=(PodSetPath("", "template", (Count("replicas"),), entries=f"spec.{replicas}", order=_ROLES),),
+        suspend=Switch("spec.runPolicy.suspend"),
+        succeeded=Sign(("Succeeded",)),
+        failed=Sign(("Failed",)),
+        ready=Ready(Sign(("Running",))),
+        active=Active(("status.replicaStatuses.*.active",), resumed="Suspended"),
+        priority_class="spec.runPolicy.schedulingPolicy.priorityClass",
+        managed_by="spec.runPolicy.managedBy",
+        prebuilt=prebuilt,
+    )
+
+
+FRAMEWORKS = (
+    _job("TFJob", "tfReplicaSpecs"),
+    _job("PaddleJob", "paddleReplicaSpecs"),
+    _job("PyTorchJob", "pytorchReplicaSpecs"),
+    _job("XGBoostJob", "xgbReplicaSpecs"),
+    _job("MPIJob", "mpiReplicaSpecs", version="v2beta1"),
+    _job("JAXJob", "jaxReplicaSpecs", prebuilt=False),
+    # The pods of a TrainJob depend on its TrainingRuntime, which nobody reads here yet.
+    Framework(
+        kind=GroupKind("trainer.kubeflow.org", "TrainJob"),
+        version="v1alpha1",
+        plural="trainjobs",
+        suspend=Switch("spec.suspend"),
+        managed_by="spec.managedBy",
+    ),
+)

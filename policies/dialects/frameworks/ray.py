@@ -1,0 +1,79 @@
+"""The kinds of KubeRay. Source: Kueue v0.19, pkg/controller/jobs/{raycluster,rayjob,rayservice}; KubeRay v1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, Ready, Sign, Switch, at
+from policies.dialects.reading import Manifest, listing, mapping
+from policies.model.objects import GroupKind
+
+GROUP = "ray.io"
+HEAD = "head"
+"""The pod set of a Ray cluster's head, in lower case."""
+CLUSTERS: Mapping[str, tuple[str, ...]] = {
+    "RayCluster": ("spec",),
+    "RayJob": ("spec", "rayClusterSpec"),
+    "RayService": ("spec", "rayClusterConfig"),
+}
+"""Where each kind has the cluster."""
+
+
+def _submitter(job: Manifest) -> Mapping[str, Any]:
+    """The pod that KubeRay makes to submit a RayJob where the job describes none: in the image of the head."""
+    containers = listing(at(job, "spec.rayClusterSpec.headGroupSpec.template.spec.containers"))
+    image = mapping(next(iter(containers), None)).get("image")
+    resources = {"requests": {"cpu": "500m", "memory": "200Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
+    container = {"name": "ray-job-submitter", **({"image": image} if image else {}), "resources": resources}
+    return {"spec": {"containers": [container], "restartPolicy": "Never"}}
+
+
+def _of(kind: str, **more: Any) -> JobShape:
+    where = ".".join(CLUSTERS[kind])
+    workers = PodSetPath(
+        "groupName", "template", (Count("replicas"), Count("numOfHosts")), entries=f"{where}.workerGroupSpecs"
+    )
+    submitters = PodSetPath(
+        "submitter",
+        "spec.submitterPodTemplate",
+        when={"spec.submissionMode": ("K8sJobMode",)},
+        otherwise=_submitter,
+    )
+    own = (submitters,) if kind == "RayJob" else ()
+    return JobShape(
+        kind=GroupKind(GROUP, kind),
+        version="v1",
+        plural=f"{kind.lower()}s",
+        pod_sets=(PodSetPath(HEAD, f"{where}.headGroupSpec.template"), workers, *own),
+        managed_by="spec.managedBy",
+        elastic=True,
+        **more,
+    )
+
+
+_DEPLOYED = "status.jobDeploymentStatus"
+_ENDED = ("Complete", "Failed")
+FRAMEWORKS = (
+    _of(
+        "RayJob",
+        suspend=Switch("spec.suspend"),
+        succeeded=Sign(fields={_DEPLOYED: _ENDED, "status.jobStatus": ("SUCCEEDED",)}, message="status.message"),
+        failed=Sign(fields={_DEPLOYED: _ENDED}, message="status.message"),
+        ready=Ready(Sign(fields={"status.rayClusterStatus.state": ("ready",)})),
+        active=Active(idle={_DEPLOYED: ("", "New", "Suspended")}),
+        unless="spec.clusterSelector",
+    ),
+    _of(
+        "RayCluster",
+        suspend=Switch("spec.suspend"),
+        ready=Ready(Sign(fields={"status.state": ("ready",)})),
+        active=Active(("status.availableWorkerReplicas",), sign=Sign(fields={"status.state": ("ready",)})),
+    ),
+    _of(
+        "RayService",
+        suspend=Switch("spec.rayClusterConfig.suspend"),
+        ready=Ready(Sign(("Ready",))),
+        active=Active(sign=Sign(("Ready",))),
+    ),
+)

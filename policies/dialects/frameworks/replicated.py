@@ -1,0 +1,71 @@
+"""Pods, and the kinds whose Pods are queued one by one. Source: Kueue v0.19, pkg/controller/jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from policies.dialects.core import POD
+from policies.dialects.job_shape import Framework, PodsAt, at
+from policies.dialects.reading import Manifest, mapping
+from policies.model.objects import GroupKind
+
+_TEMPLATE = "spec.template"
+_LEADER, _WORKER = (f"spec.leaderWorkerTemplate.{role}Template" for role in ("leader", "worker"))
+
+
+def _of_deployment(manifest: Manifest) -> Iterator[PodsAt]:
+    """Its pods are admitted one by one."""
+    yield from _pods("main", min(1, _count(manifest, "spec.replicas")), manifest, _TEMPLATE)
+
+
+def _of_stateful_set(manifest: Manifest) -> Iterator[PodsAt]:
+    yield from _pods("main", _count(manifest, "spec.replicas"), manifest, _TEMPLATE)
+
+
+def _of_leader_worker_set(manifest: Manifest) -> Iterator[PodsAt]:
+    """Each group is admitted by itself: a leader, which is a worker where it has no template, and the others."""
+    size, leaders = _count(manifest, "spec.leaderWorkerTemplate.size"), bool(mapping(at(manifest, _LEADER)))
+    if _count(manifest, "spec.replicas"):
+        yield from _pods("leader", 1, manifest, _LEADER)
+        yield from _pods("worker", size - leaders, manifest, _WORKER)
+
+
+def _pods(name: str, count: int, manifest: Manifest, path: str) -> Iterator[PodsAt]:
+    template = mapping(at(manifest, path))
+    if template:
+        yield PodsAt(name, max(0, count), 1, template, tuple(path.split(".")))
+
+
+def _count(manifest: Manifest, path: str) -> int:
+    value = at(manifest, path)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 1
+
+
+_by_pods = partial(Framework, version="v1", default=True, by_pods=True, prebuilt=False)
+STATEFUL_SET = _by_pods(
+    kind=GroupKind("apps", "StatefulSet"),
+    plural="statefulsets",
+    alias="statefulset",
+    templates=(_TEMPLATE,),
+    pods=_of_stateful_set,
+)
+LEADER_WORKER_SET = _by_pods(
+    kind=GroupKind("leaderworkerset.x-k8s.io", "LeaderWorkerSet"),
+    plural="leaderworkersets",
+    templates=(_LEADER, _WORKER),
+    pods=_of_leader_worker_set,
+)
+FRAMEWORKS = (
+    _by_pods(kind=POD, plural="pods", alias="pod"),
+    _by_pods(
+        kind=GroupKind("apps", "Deployment"),
+        plural="deployments",
+        alias="deployment",
+        dispatched=False,
+        templates=(_TEMPLATE,),
+        pods=_of_deployment,
+    ),
+    STATEFUL_SET,
+    LEADER_WORKER_SET,
+)

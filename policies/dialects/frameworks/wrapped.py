@@ -1,0 +1,27 @@
+"""AppWrapper and SparkApplication, which are judged only: their controllers decide what their pods ask for.
+
+Source: Kueue v0.19, pkg/controller/jobs/{appwrapper,sparkapplication}.
+"""
+
+from __future__ import annotations
+
+from policies.dialects.job_shape import Framework, Switch
+from policies.model.objects import GroupKind
+
+FRAMEWORKS = (
+    Framework(
+        kind=GroupKind("workload.codeflare.dev", "AppWrapper"),
+        version="v1beta2",
+        plural="appwrappers",
+        suspend=Switch("spec.suspend"),
+        managed_by="spec.managedBy",
+    ),
+    Framework(
+        kind=GroupKind("sparkoperator.k8s.io", "SparkApplication"),
+        version="v1beta2",
+        plural="sparkapplications",
+        suspend=Switch("spec.suspend"),
+        prebuilt=False,
+        dispatched=False,
+    ),
+)

@@ -1,0 +1,45 @@
+"""Generated parts of files that people write.
+
+A part stands between a line with `begin generated: NAME` and one with `end generated: NAME`, indented as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BEGIN, END = "begin generated: ", "end generated: "
+
+
+def filled(path: str, blocks: Mapping[str, str]) -> str:
+    """The file with these blocks, by their names. Raises ValueError where the marks and the names do not agree."""
+    lines = (ROOT / path).read_text(encoding="utf-8").splitlines()
+    missing = blocks.keys() - {_name(line) for line in lines}
+    if missing:
+        raise ValueError(f"{path}: no line has {BEGIN}{min(missing)}")
+    return "".join(f"{line}\n" for line in replaced(lines, blocks))
+
+
+def replaced(lines: Iterable[str], blocks: Mapping[str, str]) -> Iterator[str]:
+    rest = iter(lines)
+    for line in rest:
+        yield line
+        if name := _name(line):
+            if name not in blocks:
+                raise ValueError(f"no generator makes {name}")
+            indent = line[: len(line) - len(line.lstrip())]
+            yield from (indent + each for each in blocks[name].splitlines())
+            yield _skipped_to(f"{END}{name}", rest)
+
+
+def _skipped_to(mark: str, lines: Iterator[str]) -> str:
+    for line in lines:
+        if mark in line:
+            return line
+    raise ValueError(f"no line has {mark}")
+
+
+def _name(line: str) -> str:
+    """Of the block that begins here; empty where none does."""
+    return next(iter(line.partition(BEGIN)[2].split()), "")

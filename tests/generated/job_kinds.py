@@ -1,0 +1,103 @@
+"""What follows from the kinds of jobs in policies/dialects/frameworks: webhook rules, RBAC, what is on, and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import groupby
+
+from policies.dialects.core import POD
+from policies.dialects.frameworks import FRAMEWORKS
+from policies.dialects.job_shape import Framework, JobShape
+from tests.generated.blocks import filled
+
+_LINE = 100
+"""A longer list of resources has a line for each entry."""
+_ALL = "create, delete, get, list, patch, update, watch"
+_RECONCILER = "manifests/components/reconciler"
+_HEAD = """\
+| In `integrations.frameworks` | Kind | The reconciler | Without `frameworks` | In `manifests/with-reconciler` |
+|---|---|---|---|---|
+"""
+
+
+def generate() -> dict[str, str]:
+    found = blocks(FRAMEWORKS.values())
+    return {path: filled(path, parts) for path, parts in found.items()}
+
+
+def blocks(frameworks: Collection[Framework]) -> Mapping[str, Mapping[str, str]]:
+    """By the path of the file and the name of the block."""
+    judged = [each for each in frameworks if each.kind != POD]
+    run = [each for each in judged if isinstance(each, JobShape)]
+    sent = [each for each in run if each.dispatched]
+    return {
+        "manifests/base/validating-webhooks.yaml": {"kueue-jobs": webhook_rules(judged, "CREATE, UPDATE")},
+        "manifests/base/mutating-webhooks.yaml": {
+            "kueue-other-jobs": webhook_rules([each for each in run if not each.own_webhook], "CREATE"),
+            "kueue-templates": webhook_rules([each for each in judged if each.templates], "CREATE, UPDATE"),
+        },
+        f"{_RECONCILER}/rbac.yaml": {
+            "jobs": rbac_rules(run, "get, list, watch, patch"),
+            "jobs-status": rbac_rules(run, "patch", "/status"),
+            "jobs-finalizers": rbac_rules(run, "update", "/finalizers"),
+        },
+        f"{_RECONCILER}/multikueue.yaml": {"jobs-status": rbac_rules(sent, "patch", "/status")},
+        f"{_RECONCILER}/user-roles.yaml": {
+            "jobs": rbac_rules(run, _ALL),
+            "jobs-status": rbac_rules(run, "get", "/status"),
+        },
+        f"{_RECONCILER}/configuration.yaml": {"frameworks": "\n".join(f"- {each.name}" for each in run)},
+        "manifests/components/reconciler-deletes-jobs/rbac.yaml": {"jobs": rbac_rules(run, "delete")},
+        "manifests/multikueue-worker/rbac.yaml": {"jobs": rbac_rules(sent, "get, list, watch, create, patch, delete")},
+        "docs/configuration.md": {"kinds-of-jobs": _HEAD + "\n".join(map(_row, frameworks))},
+    }
+
+
+def webhook_rules(frameworks: Iterable[Framework], operations: str) -> str:
+    return "\n".join(
+        line
+        for group, members in _by_group(frameworks)
+        for line in (
+            f"- apiGroups: [{group}]",
+            f"  apiVersions: [{', '.join(sorted({each.version for each in members}))}]",
+            f"  operations: [{operations}]",
+            *_resources([each.plural for each in members]),
+            "  scope: Namespaced",
+        )
+    )
+
+
+def rbac_rules(frameworks: Iterable[Framework], verbs: str, subresource: str = "") -> str:
+    return "\n".join(
+        line
+        for group, members in _by_group(frameworks)
+        for line in (
+            f"- apiGroups: [{group}]",
+            *_resources([f"{each.plural}{subresource}" for each in members]),
+            f"  verbs: [{verbs}]",
+        )
+    )
+
+
+def _by_group(frameworks: Iterable[Framework]) -> Iterator[tuple[str, list[Framework]]]:
+    """API groups in the order of their names."""
+    found = sorted(frameworks, key=lambda each: each.kind)
+    for group, members in groupby(found, key=lambda each: each.kind.group):
+        yield group, list(members)
+
+
+def _resources(names: list[str]) -> list[str]:
+    line = f"  resources: [{', '.join(names)}]"
+    return [line] if len(line) <= _LINE else ["  resources:", *(f"    - {name}" for name in names)]
+
+
+def _row(framework: Framework) -> str:
+    group, kind = framework.kind
+    api = f"{group}/{framework.version}" if group else framework.version
+    shipped = isinstance(framework, JobShape)
+    does = "runs it" if shipped else "queues its Pods" if framework.by_pods else "refuses the name"
+    return f"| `{framework.name}` | {kind} (`{api}`) | {does} | {_on(framework.default)} | {_on(shipped)} |"
+
+
+def _on(on: bool) -> str:
+    return "on" if on else ""

@@ -1,0 +1,113 @@
+"""What is generated from the descriptions of kinds of jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from policies.dialects.frameworks import FRAMEWORKS, SHAPES, batch, jobset, kubeflow
+from policies.dialects.kueue_jobs import KINDS
+from policies.model.errors import BadConfiguration
+from policies.model.objects import GroupKind
+from reconciler.configured import read_configured
+from reconciler.jobs.kinds import read_integrations
+from tests.generated import job_kinds
+from tests.generated.job_kinds import rbac_rules, webhook_rules
+
+FILES = job_kinds.generate()
+(JOB_SET,) = jobset.FRAMEWORKS
+OF_KUBEFLOW = [each for each in kubeflow.FRAMEWORKS if each.kind.group == "kubeflow.org"]
+
+
+def webhooks(which: str) -> dict[str, list[dict[str, Any]]]:
+    configuration = yaml.safe_load(FILES[f"manifests/base/{which}-webhooks.yaml"])
+    return {webhook["name"]: webhook["rules"] for webhook in configuration["webhooks"]}
+
+
+def asked(rules: list[dict[str, Any]]) -> set[tuple[str, str, str, str]]:
+    return {
+        (group, version, resource, rule["scope"])
+        for rule in rules
+        for group in rule["apiGroups"]
+        for version in rule["apiVersions"]
+        for resource in rule["resources"]
+    }
+
+
+def of(kinds: list[GroupKind]) -> set[tuple[str, str, str, str]]:
+    described = (KINDS[kind] for kind in kinds)
+    return {(each.kind.group, each.version, each.plural, "Namespaced") for each in described}
+
+
+def test_rules_of_one_group_are_one_rule_in_the_order_of_groups() -> None:
+    found = yaml.safe_load(webhook_rules([JOB_SET, *OF_KUBEFLOW, batch.JOB], "CREATE"))
+
+    assert [rule["apiGroups"] for rule in found] == [["batch"], ["jobset.x-k8s.io"], ["kubeflow.org"]]
+    assert found[0] == {
+        "apiGroups": ["batch"],
+        "apiVersions": ["v1"],
+        "operations": ["CREATE"],
+        "resources": ["jobs"],
+        "scope": "Namespaced",
+    }
+    assert found[2]["apiVersions"] == ["v1", "v2beta1"]
+
+
+def test_a_long_list_of_resources_has_a_line_for_each() -> None:
+    text = rbac_rules([JOB_SET, *OF_KUBEFLOW], "patch", "/status")
+
+    assert max(map(len, text.splitlines())) <= 100
+    assert yaml.safe_load(text) == [
+        {"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets/status"], "verbs": ["patch"]},
+        {
+            "apiGroups": ["kubeflow.org"],
+            "resources": [f"{name}jobs/status" for name in ("jax", "mpi", "paddle", "pytorch", "tf", "xgboost")],
+            "verbs": ["patch"],
+        },
+    ]
+
+
+def test_every_kind_is_judged() -> None:
+    assert of([*KINDS]) <= asked(webhooks("validating")["kueue-jobs.quotree.dev"])
+
+
+def test_every_kind_that_is_run_is_suspended_by_one_webhook() -> None:
+    alone, others = (webhooks("mutating")[f"{name}.quotree.dev"] for name in ("kueue-jobs", "kueue-other-jobs"))
+
+    assert of([*SHAPES]) <= asked(alone) | asked(others)
+    assert not asked(alone) & asked(others)
+
+
+def test_what_is_queued_by_its_pods_hands_on_its_queue_when_it_changes_as_well() -> None:
+    rules = webhooks("mutating")["kueue-templates.quotree.dev"]
+
+    assert asked(rules) == of([kind for kind, each in KINDS.items() if each.templates])
+    assert all(rule["operations"] == ["CREATE", "UPDATE"] for rule in rules)
+
+
+def row(name: str) -> str:
+    (line,) = [line for line in FILES["docs/configuration.md"].splitlines() if line.startswith(f"| `{name}` | ")]
+    return line
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_the_table_says_what_is_on(name: str) -> None:
+    """As the code decides it without the key, and by the configuration that is shipped."""
+    text = yaml.safe_load(FILES["manifests/components/reconciler/configuration.yaml"])["data"]["configuration.yaml"]
+    shipped = read_integrations(yaml.safe_load(text))
+    *_, default, with_reconciler = [cell.strip() for cell in row(name).strip("|").split("|")]
+
+    assert default == ("on" if name in read_integrations({}).frameworks else "")
+    assert with_reconciler == ("on" if name in shipped.frameworks else "")
+    assert ("refuses the name" in row(name)) == (not can_be_named(name))
+
+
+def can_be_named(name: str) -> bool:
+    head = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+    try:
+        read_configured({**head, "integrations": {"frameworks": [name]}})
+    except BadConfiguration:
+        return False
+    return True

@@ -8,8 +8,9 @@ from cli.exits import EPILOG, Misused
 from cli.group import verbose
 from cli.report.output import emit
 from cli.report.rulebook import kinds_of
+from policies.judging.rule import Rule
 from policies.model.errors import UnknownRule
-from policies.model.rule import Rule, find
+from policies.rules import find
 
 
 @click.command(epilog=EPILOG)

@@ -11,7 +11,7 @@ from cli.exits import EPILOG
 from cli.group import verbose
 from cli.report.output import emit
 from cli.report.rulebook import by_id, dialects_of, kinds_of
-from policies.model.rule import Rule
+from policies.judging.rule import Rule
 
 
 @click.command(epilog=EPILOG)

@@ -15,8 +15,8 @@ from cli.group import verbose
 from cli.input.suite_run import Outcome, run
 from cli.input.suites import BadSuite, Case, Expected, files, read
 from cli.report.output import emit, note, paint
-from policies.model.sentence import sentence
-from policies.model.verdict import Judged
+from policies.judging.sentence import sentence
+from policies.judging.verdict import Judged
 
 API_VERSION = "quotree.dev/v1alpha1"
 

@@ -18,7 +18,7 @@ from cli.report.as_json import as_json
 from cli.report.as_text import as_text
 from cli.report.model import Report, report, unjudged
 from cli.report.output import emit, note
-from policies.model.rule import Profile, Severity
+from policies.model.findings import Profile, Severity
 
 _FAILING = {
     "error": {Severity.ERROR},

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cli.input.given import Given, Place
+from policies.judging.proposal import Proposal
+from policies.model.findings import Cause, Finding
 from policies.model.forest import Forest
 from policies.model.objects import Attached, KubeObject, Node, Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import Cause, Finding
 
 
 class Places:

@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 
 from cli.exits import Misused
 from cli.input.documents import read
+from policies.configuration.file import read_configuration
 from policies.configuration.settings import Configuration
 from policies.model.errors import PolicyError
-from policies.model.rule import Profile
+from policies.model.findings import Profile
+from policies.rules import registry
 
 T = TypeVar("T")
 FILE = ".quotree.yaml"
@@ -39,7 +41,7 @@ def _upward(paths: Sequence[str]) -> str | None:
 
 
 def _load(file: str) -> Configuration:
-    return obeyed(file, Configuration.read)
+    return obeyed(file, lambda manifest: read_configuration(manifest, registry()))
 
 
 def obeyed(file: str, reader: Callable[[Mapping[str, Any]], T]) -> T:

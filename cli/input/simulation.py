@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cli.exits import Misused
-from cli.input.context import DECLARED, Against, Context
+from cli.input.context import DECLARED
 from cli.input.documents import Document, read
-from cli.input.given import Given, Place, Placed, Unreadable, gather
+from cli.input.given import Place, Placed, Unreadable, gather
 from cli.input.settings import settings
-from cli.input.stored import as_stored
 from policies.configuration.settings import Configuration
-from policies.dialects.reading import Manifest
+from policies.dialects.reading import Manifest, Parsed
+from policies.model.defect import Defect
 from policies.model.errors import PolicyError
+from policies.model.findings import Profile
 from policies.model.forest import Forest
-from policies.model.rule import Profile
-from policies.schema.structure import Defect
+from policies.mutation.stored import stored
 from scheduling.simulation.intake import has_no_schema, is_played
 from scheduling.simulation.settings import GROUP, KIND, Settings, read_settings
 from scheduling.simulation.shape import faults
@@ -45,12 +45,10 @@ class World:
         self.others += len(given.objects) - len(played) + len(given.rest) - len(rest)
         rest = [document for document in rest if not self._is_misshapen(document)]
         sound = {ref: placed for ref, placed in played.items() if not self._refused(placed)}
-        stored = as_stored(Given(sound, (), 0), self._context(), self.configuration)
-        self.forest = self.forest.put_all(placed.thing for placed in stored.objects.values())
-        return [*(_named(placed) for placed in stored.objects.values()), *(document.manifest for document in rest)]
-
-    def _context(self) -> Context:
-        return Context(Against(), self.forest)
+        written = [Parsed(placed.thing, placed.document.manifest) for placed in sound.values()]
+        complete = stored(written, self.forest, self.configuration)
+        self.forest = self.forest.put_all(it.object for it in complete)
+        return [*map(_named, complete), *(document.manifest for document in rest)]
 
     def _refused(self, placed: Placed) -> bool:
         """Whether an API server would refuse it, which is told then."""
@@ -112,9 +110,9 @@ def _counts(defect: Defect) -> bool:
     return not defect.warning and not defect.field.startswith(_ELSEWHERE)
 
 
-def _named(placed: Placed) -> Manifest:
+def _named(complete: Parsed) -> Manifest:
     """With a name and a namespace, where the API server would give them."""
-    manifest, ref = placed.document.manifest, placed.thing.ref
+    manifest, ref = complete.manifest or {}, complete.object.ref
     metadata = manifest.get("metadata") or {}
     own = {"name": ref.name.replace("*", ""), **({"namespace": ref.namespace} if ref.namespace else {})}
     same = all(metadata.get(key) == value for key, value in own.items())

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 
 from cli.input.suites import Case, Expected
 from policies.dialects import READERS
+from policies.judge import State, judge_files, stored_state
+from policies.judging.sentence import sentence
+from policies.judging.verdict import Judged
+from policies.model.change import Circumstances
 from policies.model.forest import Forest
-from policies.model.proposal import Change, Circumstances, propose
-from policies.model.sentence import sentence
-from policies.model.verdict import Judged, evaluate
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,12 @@ class Outcome:
 
 def run(case: Case) -> Outcome:
     """The outcome; what is given is taken as all that there is."""
-    world = Forest.of(case.given, READERS)
-    changes = [Change(world.get(thing.ref), thing) for thing in case.apply]
-    changes += [Change(world.get(thing.ref) or thing, None) for thing in case.delete]
-    circumstances = Circumstances(now=case.now or datetime.now(UTC), dry_run=True)
-    found = evaluate(propose(world, changes, case.configuration, circumstances)).findings
+    world = Forest.of((it.object for it in case.given), READERS)
+    manifests = {it.object.ref: it.manifest for it in case.given if it.manifest is not None}
+    state = stored_state(State(world, manifests), case.configuration)
+    deleted = [state.world.get(it.object.ref) or it.object for it in case.delete]
+    circumstances = Circumstances(now=case.now or datetime.now(UTC))
+    found = judge_files(state, case.apply, deleted, case.configuration, circumstances).verdict.findings
     partner = _matched(case.expected, found)
     return Outcome(
         case,

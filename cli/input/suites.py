@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,14 @@ from cli.input.documents import read as read_documents
 from cli.input.given import Place as Spot
 from cli.input.settings import settings
 from policies import dialects
-from policies.configuration.settings import API_VERSION, KIND, Configuration
+from policies.configuration.file import API_VERSION, KIND, read_configuration
+from policies.configuration.settings import Configuration
+from policies.dialects.reading import Parsed
 from policies.model.errors import PolicyError, UnknownRule
-from policies.model.objects import KubeObject
-from policies.model.rule import Profile, Severity, find
+from policies.model.findings import Profile, Severity
+from policies.model.objects import Ref
+from policies.model.suggestion import suggest
+from policies.rules import find, registry
 
 _CASE = ("name", "given", "apply", "delete", "profile", "configuration", "now", "findings")
 _FINDING = ("rule", "object", "field", "severity", "says")
@@ -54,9 +57,9 @@ class Case:
 
     name: str
     place: Spot
-    given: tuple[KubeObject, ...]
-    apply: tuple[KubeObject, ...]
-    delete: tuple[KubeObject, ...]
+    given: tuple[Parsed, ...]
+    apply: tuple[Parsed, ...]
+    delete: tuple[Parsed, ...]
     configuration: Configuration
     now: datetime | None
     expected: tuple[Expected, ...]
@@ -116,7 +119,7 @@ class _Reader:
     file: Path
     value: list[Any]
     config: str | None
-    things: dict[str, tuple[KubeObject, ...]] = field(default_factory=dict)
+    things: dict[str, tuple[Parsed, ...]] = field(default_factory=dict)
     configurations: dict[str | None, Configuration] = field(default_factory=dict)
 
     def cases(self, place: Place) -> Iterator[Case]:
@@ -146,25 +149,26 @@ class _Reader:
             expected=tuple(_expected(at, item) for at, item in _items(step.at("findings"), value["findings"])),
         )
 
-    def _things(self, step: _Step, value: object, *, once: bool) -> tuple[KubeObject, ...]:
+    def _things(self, step: _Step, value: object, *, once: bool) -> tuple[Parsed, ...]:
         """The objects of a list of manifests and paths. Of an object that is given twice the last one counts, but
         nobody can apply or delete it twice."""
-        found: dict[object, KubeObject] = {}
+        found: dict[Ref, Parsed] = {}
         for at, item in _items(step, value):
             for thing in self._of_file(at, item) if isinstance(item, str) else [_thing(at, item)]:
-                if once and thing.ref in found:
-                    raise at.bad(f"{thing.ref} stands here twice; keep one of the two")
-                found[thing.ref] = thing
+                ref = thing.object.ref
+                if once and ref in found:
+                    raise at.bad(f"{ref} stands here twice; keep one of the two")
+                found[ref] = thing
         return tuple(found.values())
 
-    def _of_file(self, step: _Step, path: str) -> tuple[KubeObject, ...]:
+    def _of_file(self, step: _Step, path: str) -> tuple[Parsed, ...]:
         source = str(self.file.parent / path)
         if source not in self.things:
             documents, unreadable = read_documents([source])
             for failure in unreadable:
                 raise step.bad(f"{failure.source}:{failure.line}:{failure.column}: {failure.message}")
-            things = (dialects.read(document.manifest) for document in documents)
-            self.things[source] = tuple(thing for thing in things if thing is not None)
+            things = ((dialects.read(document.manifest), document.manifest) for document in documents)
+            self.things[source] = tuple(Parsed(thing, manifest) for thing, manifest in things if thing is not None)
         return self.things[source]
 
     def _configuration(self, step: _Step, value: Mapping[str, Any]) -> Configuration:
@@ -210,9 +214,7 @@ def _mapping(step: _Step, value: object, known: tuple[str, ...]) -> Mapping[str,
         raise step.bad("expected a mapping")
     for key in value:
         if key not in known:
-            near = get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
-            raise step.at(str(key)).bad(f"unknown key {str(key)!r}; {hint}")
+            raise step.at(str(key)).bad(f"unknown key {str(key)!r}; {suggest(key, known)}")
     return value
 
 
@@ -231,20 +233,20 @@ def _text(step: _Step, value: object) -> str:
     return value
 
 
-def _thing(step: _Step, value: object) -> KubeObject:
+def _thing(step: _Step, value: object) -> Parsed:
     if not isinstance(value, Mapping):
         raise step.bad("expected a manifest, or the path of a file or folder with manifests")
     thing = dialects.read(value)
     if thing is None:
         raise step.bad(f"no object of a kind that carries quota: {value.get('kind')} of {value.get('apiVersion')}")
-    return thing
+    return Parsed(thing, value)
 
 
 def _inline(step: _Step, value: object) -> Configuration:
     if not isinstance(value, Mapping):
         raise step.bad("expected a mapping, or the path of a configuration file")
     try:
-        return Configuration.read({"apiVersion": API_VERSION, "kind": KIND, **value})
+        return read_configuration({"apiVersion": API_VERSION, "kind": KIND, **value}, registry())
     except PolicyError as error:
         raise step.bad(str(error)) from error
 

@@ -8,7 +8,7 @@ from typing import Any
 from cli.input.given import Place, Unreadable
 from cli.report.model import Because, Entry, Identity, Report
 from cli.version import VERSION
-from policies.model.rule import Severity
+from policies.model.findings import Severity
 
 API_VERSION = "quotree.dev/v1alpha1"
 

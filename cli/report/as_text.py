@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from cli.report.model import Because, Entry, Report, Subject
 from cli.report.output import paint, plain
-from policies.model.rule import Severity
-from policies.model.sentence import sentence
-from policies.model.verdict import Judged
+from policies.judging.sentence import sentence
+from policies.judging.verdict import Judged
+from policies.model.findings import Severity
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from cli.input.context import Against, Context
 from cli.input.given import Given, Place, Unreadable
 from cli.input.places import Places
-from cli.judgement import Judgement
 from policies.configuration.settings import Configuration
+from policies.judge import Judgement
+from policies.judging.proposal import Proposal
+from policies.judging.verdict import Judged, Unjudged
+from policies.model.findings import Cause, Severity
 from policies.model.objects import Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import Cause, Severity, registry
-from policies.model.verdict import Judged, Unjudged
+from policies.rules import registry
 
 _NEWEST = {
     "": "v1",

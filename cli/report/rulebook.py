@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from policies.dialects import kueue, volcano
-from policies.model.rule import Rule, registry
+from policies.judging.rule import Rule
+from policies.rules import registry
 
 _DIALECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano", volcano.JOB.group: "Volcano"}
 

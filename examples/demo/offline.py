@@ -15,8 +15,8 @@ from cli.report.as_text import as_text, finding_lines
 from cli.report.model import Report, report
 from cluster.sources import FOLLOWED
 from policies.configuration.settings import Configuration
-from policies.model.rule import Severity
-from policies.model.sentence import sentence
+from policies.judging.sentence import sentence
+from policies.model.findings import Severity
 
 
 @dataclass(frozen=True, slots=True)

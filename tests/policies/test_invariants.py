@@ -7,11 +7,13 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 
 from policies.configuration.settings import Configuration
-from policies.model.changes import changed
-from policies.model.proposal import Change, Proposal, propose
-from policies.model.rule import Profile, Severity
-from policies.model.sentence import statement
-from policies.model.verdict import Judged, Verdict, evaluate
+from policies.judge import evaluate
+from policies.judging.changes import changed
+from policies.judging.proposal import Proposal, propose
+from policies.judging.sentence import statement
+from policies.judging.verdict import Judged, Verdict
+from policies.model.change import Change
+from policies.model.findings import Profile, Severity
 from tests.builders import COMPAT, cluster_queue, cohort, pod_group, queue, typed, world
 from tests.conftest import times
 from tests.policies.oracle import Edit, Manifest, World, applied, describe, faults, key_of, missteps, worse

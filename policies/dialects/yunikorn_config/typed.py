@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from typing import TypeVar
 
 from policies.dialects.yunikorn_config.model import Problem, Text
 from policies.dialects.yunikorn_config.nodes import BadYaml, Listing, Mapping, Node, Scalar
 from policies.model import fields
+from policies.model.suggestion import suggest
 
 T = TypeVar("T")
 
@@ -152,8 +152,7 @@ class Fields:
         for key, (scalar, _) in self._values.items():
             if key in self._known:
                 continue
-            near = get_close_matches(key.lower(), self._known, n=1)
-            fix = f"write {near[0]!r}" if near else f"remove it; known here are {', '.join(self._known)}"
+            fix = suggest(key.lower(), self._known)
             self._faults.add(self.path(key), scalar.line, f"the key {key!r} is unknown here", fix)
 
 

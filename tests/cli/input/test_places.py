@@ -10,8 +10,8 @@ from cli.input.given import Place, gather
 from cli.input.places import Places
 from cli.judgement import judge
 from policies.configuration.settings import Configuration
+from policies.model.findings import Cause, Finding
 from policies.model.objects import Ref
-from policies.model.rule import Cause, Finding
 from tests.builders import cluster_queue, cohort, drawn, local_queue, pod_group, queue, typed, world
 from tests.cli.runs import write
 

@@ -1,87 +1,22 @@
-"""Judging a proposal: every finding of every rule, and whether the change may pass."""
+"""One rule and one proposal: which of its findings refuse, warn or only inform."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from policies.model.exemptions import Exemption
-from policies.model.proposal import Proposal
-from policies.model.rule import (
-    SEVERITY,
-    Action,
-    Finding,
-    NotEvaluated,
-    Profile,
-    Rule,
-    Severity,
-    registry,
-)
+from policies.judging.proposal import Proposal
+from policies.judging.rule import Rule
+from policies.judging.ruling import ruling
+from policies.judging.verdict import Judged, Unjudged
+from policies.model.findings import SEVERITY, Action, Finding, NotEvaluated, Profile, Severity
 
 _INDEX = re.compile(r"\[\d+\]")
-_WORST_FIRST = {severity: rank for rank, severity in enumerate(Severity)}
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A finding with the rule that made it and what it means for the change.
-
-    `standing`: it was there before, no less than now, so it does not refuse the change. `exemption` is what excuses it.
-    """
-
-    rule: Rule
-    severity: Severity
-    finding: Finding
-    standing: bool = False
-    exemption: Exemption | None = None
-
-    @property
-    def rank(self) -> tuple[object, ...]:
-        return (
-            _WORST_FIRST[self.severity],
-            self.finding.object,
-            self.rule.id,
-            self.finding.field,
-            self.finding.subject,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Unjudged:
-    rule: Rule
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """`findings` are worst first and in a stable order; `not_evaluated` are rules that lacked their facts."""
-
-    findings: tuple[Judged, ...] = ()
-    not_evaluated: tuple[Unjudged, ...] = ()
-
-    def of(self, severity: Severity) -> tuple[Judged, ...]:
-        return tuple(judged for judged in self.findings if judged.severity is severity)
-
-    @property
-    def allowed(self) -> bool:
-        return not self.of(Severity.ERROR)
-
-
-def evaluate(proposal: Proposal) -> Verdict:
-    """All findings of all rules about this proposal."""
-    kinds = proposal.kinds()
-    findings: list[Judged] = []
-    unjudged: list[Unjudged] = []
-    for rule in registry().values():
-        if kinds & rule.kinds and not proposal.configuration.silences(rule):
-            found, missed = _judge(rule, proposal)
-            findings += found
-            unjudged += missed
-    return Verdict(tuple(sorted(findings, key=lambda judged: judged.rank)), tuple(unjudged))
-
-
-def _judge(rule: Rule, proposal: Proposal) -> tuple[list[Judged], list[Unjudged]]:
+def findings(rule: Rule, proposal: Proposal) -> tuple[list[Judged], list[Unjudged]]:
+    """What one rule finds, and what it could not judge."""
     found: dict[object, Judged] = {}
     missed: dict[str, Unjudged] = {}
     for result in rule.check(proposal):
@@ -89,7 +24,7 @@ def _judge(rule: Rule, proposal: Proposal) -> tuple[list[Judged], list[Unjudged]
             missed.setdefault(result.reason, Unjudged(rule, result.reason))
         elif (finding := _judged(rule, result, proposal)) is not None:
             first = found.setdefault(result.identity, finding)
-            if _WORST_FIRST[finding.severity] < _WORST_FIRST[first.severity]:
+            if finding.severity.rank < first.severity.rank:
                 found[result.identity] = finding
     judged = list(found.values())
     if proposal.configuration.profile is Profile.STRICT and any(j.severity is Severity.ERROR for j in judged):
@@ -99,18 +34,18 @@ def _judge(rule: Rule, proposal: Proposal) -> tuple[list[Judged], list[Unjudged]
 
 def _judged(rule: Rule, finding: Finding, proposal: Proposal) -> Judged | None:
     configuration = proposal.configuration
-    ruling = configuration.ruling(rule, finding, proposal.circumstances.now, proposal.after, proposal.before)
-    if ruling.action is Action.OFF:
+    ruled = ruling(rule, finding, configuration, proposal.circumstances.now, proposal.after, proposal.before)
+    if ruled.action is Action.OFF:
         return None
     if configuration.profile not in finding.profiles:
-        return Judged(rule, Severity.INFO, _told_only(finding))
-    if ruling.since is not None:
-        finding = replace(finding, message=f"from {ruling.since} on this is refused: {finding.message}")
-    return Judged(rule, SEVERITY[ruling.action], finding)
+        return Judged(rule, Severity.INFO, _information(finding))
+    if ruled.since is not None:
+        finding = replace(finding, message=f"from {ruled.since} on this is refused: {finding.message}")
+    return Judged(rule, SEVERITY[ruled.action], finding)
 
 
-def _told_only(finding: Finding) -> Finding:
-    """What the other profile minds: told, so that nobody meets it unprepared, and nothing more."""
+def _information(finding: Finding) -> Finding:
+    """What only the other profile minds, so that nobody meets it unprepared."""
     if Profile.STRICT in finding.profiles:
         return finding
     return replace(finding, message=f"{finding.message} (allowed here; the project's own webhook refuses it)")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.model.changes import changed
+from policies.judge import evaluate
+from policies.judging.changes import changed
+from policies.judging.proposal import propose
+from policies.model.change import Change, Operation
+from policies.model.findings import Severity
 from policies.model.forest import Forest
-from policies.model.proposal import Change, Operation, propose
-from policies.model.rule import Severity
-from policies.model.verdict import evaluate
 from tests.builders import local_queue
 from tests.policies.schema.structure_cases import TEMPLATE, manifest, workload
 

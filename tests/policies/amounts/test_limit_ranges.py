@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.model.limit_ranges import summarize, violations
+from policies.amounts.limit_ranges import summarize, violations
 from policies.model.quantity import Quantity
 from policies.mutation.pod_defaults import Surroundings, completed, exceeded_limits
 

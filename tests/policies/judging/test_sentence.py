@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from policies.dialects.volcano import queue_ref
-from policies.model.rule import Finding, Severity, find
-from policies.model.sentence import sentence, statement
-from policies.model.verdict import Judged
+from policies.judging.sentence import sentence, statement
+from policies.judging.verdict import Judged
+from policies.model.findings import Finding, Severity
+from policies.rules import find
 
 
 def judged(finding: Finding, *, standing: bool = False) -> Judged:

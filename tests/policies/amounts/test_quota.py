@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from policies.amounts import quota
 from policies.dialects.kueue import QuotaNode, cluster_queue_ref, cohort_ref
-from policies.model import quota
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import UNLIMITED, minus, plus, written

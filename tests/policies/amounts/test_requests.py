@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from policies.amounts.requests import counted, fewest_pods, pod_requests, pod_set_requests, total
 from policies.dialects.kueue_workload import Workload
-from policies.model.requests import counted, fewest_pods, pod_requests, pod_set_requests, total
 from tests.builders import typed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.model.verdict import Judged
+from policies.judging.verdict import Judged
 
 
 def sentence(judged: Judged) -> str:

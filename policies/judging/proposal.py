@@ -2,67 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from enum import StrEnum
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from policies.configuration.settings import Configuration
+from policies.model.change import Change, Circumstances
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Node, Ref
-from policies.schema.structure import Defect
 
 N = TypeVar("N", bound=Node)
 Thing = TypeVar("Thing", bound=KubeObject)
-
-
-class Operation(StrEnum):
-    CREATE = "CREATE"
-    UPDATE = "UPDATE"
-    DELETE = "DELETE"
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One object before and after; one of the two may be missing, never both.
-
-    `defects` are fields that must stay as they were and do not.
-    """
-
-    before: KubeObject | None
-    after: KubeObject | None
-    defects: tuple[Defect, ...] = ()
-
-    @property
-    def ref(self) -> Ref:
-        thing = self.after or self.before
-        assert thing is not None
-        return thing.ref
-
-    @property
-    def operation(self) -> Operation:
-        if self.before is None:
-            return Operation.CREATE
-        return Operation.DELETE if self.after is None else Operation.UPDATE
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    name: str = ""
-    groups: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """All about a request but its objects. `namespace_labels` are of the object's namespace, empty where unknown."""
-
-    now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
-    user: User = User()
-    subresource: str = ""
-    dry_run: bool = False
-    namespace_labels: Mapping[str, str] = field(default_factory=dict)
-    delete_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from policies.amounts.requests import readable
 from policies.dialects.reading import listing, mapping
-from policies.model.requests import readable
 
 _SAME = (
     "nodeSelector",

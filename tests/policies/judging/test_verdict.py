@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from policies.configuration.settings import Configuration, Override
+from policies.judge import evaluate
+from policies.model.findings import Action, Severity
 from policies.model.objects import Ref
-from policies.model.rule import Action, Severity, find, registry
-from policies.model.verdict import evaluate
+from policies.rules import find, registry
 from tests.builders import COMPAT, change, cluster_queue, cohort, forest, local_queue, pod_group, queue, typed, world
 from tests.policies.rules import kueue_quotas
 

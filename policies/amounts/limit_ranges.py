@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
+from policies.amounts.requests import pod_requests, readable
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.model import fields
 from policies.model.quantity import Amounts, maximum, minimum
-from policies.model.requests import pod_requests, readable
 
 CONTAINER = "Container"
 POD = "Pod"

@@ -84,7 +84,7 @@ def _fault(made: Rule) -> str:
     first = REGISTERED.get(made.id)
     if first is not None:
         return f"{first.check.__module__} has this id; give each rule its own"
-    if made.alone != (bool(made.cel) != bool(made.no_cel)):
+    if int(made.alone) != bool(made.cel) + bool(made.no_cel):
         return "one that decides alone has either a form in `cel` or a reason in `no_cel`, and no other rule has one"
     if not all(made.kinds.issuperset(expression.kinds) for expression in made.cel):
         return "`cel` speaks of a kind that is none of the rule's"

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import Result
 
-from tests.builders import queue
+from tests.builders import local_queue, queue
 from tests.cli.runs import BAD, GOOD, WORSE, run, write
 
 SUITES = Path(__file__).parents[3] / "examples" / "suites"
@@ -52,6 +52,15 @@ def test_the_place_of_a_case_does_not_depend_on_what_stands_above(tmp_path: Path
     file.write_text("# one\n# two\n- {name: a, findings: []}\n- {name: b, findings: 3}\n")
 
     assert run("test", file).stderr == f"{file}:4:23: unreadable: expected a list\n"
+
+
+def test_a_case_is_judged_as_validate_judges_files(tmp_path: Path) -> None:
+    moved = {"given": [local_queue("door", "ml")], "apply": [local_queue("door", "web")]}
+    refused = {"rule": "bad-structure", "object": "LocalQueue ns/door", "field": "spec.clusterQueue"}
+
+    result = outcome(tmp_path, {"name": "a LocalQueue keeps its ClusterQueue", **moved, "findings": [refused]})
+
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "1 of 1 case holds")
 
 
 def test_what_is_missing_and_what_was_not_expected_is_told(tmp_path: Path) -> None:

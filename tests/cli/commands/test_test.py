@@ -57,8 +57,9 @@ def test_the_place_of_a_case_does_not_depend_on_what_stands_above(tmp_path: Path
 def test_a_case_is_judged_as_validate_judges_files(tmp_path: Path) -> None:
     moved = {"given": [local_queue("door", "ml")], "apply": [local_queue("door", "web")]}
     refused = {"rule": "bad-structure", "object": "LocalQueue ns/door", "field": "spec.clusterQueue"}
+    missing = {"rule": "cluster-queue-missing", "severity": "warning"}
 
-    result = outcome(tmp_path, {"name": "a LocalQueue keeps its ClusterQueue", **moved, "findings": [refused]})
+    result = outcome(tmp_path, {"name": "a LocalQueue keeps its queue", **moved, "findings": [refused, missing]})
 
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "1 of 1 case holds")
 

@@ -1,0 +1,1 @@
+"""The walks of CONTRIBUTING.md, rehearsed on scratch copies of the project."""

@@ -1,0 +1,55 @@
+"""A scratch copy of the project, changed as a contributor would change it, and what its own processes say then."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("policies", "scheduling", "cluster", "certs", "webhook", "reconciler", "cli")
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """`root` holds the copy; nothing of the project itself is changed."""
+
+    root: Path
+
+    def write(self, path: str, text: str) -> None:
+        """A new file below the root."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def replace(self, path: str, old: str, new: str) -> None:
+        """Edit one file. Raises AssertionError unless `old` stands there exactly once."""
+        file = self.root / path
+        text = file.read_text(encoding="utf-8")
+        assert text.count(old) == 1, f"{path} has {text.count(old)} places that read {old!r}"
+        file.write_text(text.replace(old, new), encoding="utf-8")
+
+    def run(self, module: str, *arguments: str) -> str:
+        """What `python -m module` prints there. Raises AssertionError where it fails."""
+        environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
+        command = [sys.executable, "-m", module, *arguments]
+        ended = subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, (
+            f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}"
+        )
+        return ended.stdout
+
+
+def copy_to(folder: Path, *more: str) -> Scratch:
+    """The packages, and whatever else of the project is named: files and folders below its root."""
+    for name in (*PACKAGES, *more):
+        source, target = ROOT / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+        else:
+            shutil.copy(source, target)
+    return Scratch(folder)

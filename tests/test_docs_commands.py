@@ -1,0 +1,50 @@
+"""Every `quotree` command line in the pages for people names a command and options that exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from cli.group import quotree
+
+ROOT = Path(__file__).parents[1]
+PAGES = (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "examples" / "README.md")
+_SHOWN = re.compile(r"^ {4,}(?:\$ |.*\| )?(quotree [^|\n]*)", re.MULTILINE)
+_INLINE = re.compile(r"`(quotree [^`]*)`")
+
+
+def shown() -> Iterator[str]:
+    """In blocks and in sentences, without what is piped."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        yield from _SHOWN.findall(text)
+        yield from (" ".join(line.split()) for line in _INLINE.findall(text))
+
+
+def unknown(line: str) -> list[str]:
+    """The words of a command line that the program would not know."""
+    words = shlex.split(line, comments=True)[1:]
+    command: click.Command = quotree
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        found = command.get_command(click.Context(command), words[0])
+        if found is None:
+            return [] if words[0].isupper() else [words[0]]
+        command, words = found, words[1:]
+    known = {"-h", "--help"} | {option for parameter in command.params for option in parameter.opts}
+    return [word for word in words if word.startswith("-") and word != "-" and word.partition("=")[0] not in known]
+
+
+@pytest.mark.parametrize("line", sorted(set(shown())))
+def test_a_shown_command_has_the_options_that_it_is_shown_with(line: str) -> None:
+    assert unknown(line) == []
+
+
+def test_an_unknown_command_and_an_unknown_option_are_found() -> None:
+    assert unknown("quotree valdate trees/") == ["valdate"]
+    assert unknown("quotree certs FOLDER --shows  # --not-this") == ["--shows"]
+    assert unknown("quotree install render --vap -o policies.yaml") == []

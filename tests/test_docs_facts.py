@@ -1,0 +1,40 @@
+"""What the pages say of webhooks is what is installed, and the metrics that they name are described."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "webhook.md").read_text(encoding="utf-8")
+ROW = re.compile(r"^\| (`[^|]*) \| [^|]* \| ([^|]*) \|$", re.MULTILINE)
+
+
+def installed(file: str) -> dict[str, bool]:
+    """Each webhook of a configuration, and whether requests fail while it is down."""
+    configuration = yaml.safe_load((ROOT / "manifests" / "base" / file).read_text())
+    return {each["name"].partition(".")[0]: each["failurePolicy"] == "Fail" for each in configuration["webhooks"]}
+
+
+def documented(begin: str, end: str) -> dict[str, bool]:
+    rows = ROW.findall(PAGE[PAGE.index(begin) : PAGE.index(end)])
+    return {name: "refused" in fails for names, fails in rows for name in re.findall(r"`([a-z-]+)`", names)}
+
+
+def test_every_validating_webhook_is_described_with_its_failure_policy() -> None:
+    assert documented("The validating webhooks", "The mutating webhooks") == installed("validating-webhooks.yaml")
+
+
+def test_every_mutating_webhook_is_described_with_its_failure_policy() -> None:
+    assert documented("The mutating webhooks", "Edits of trees") == installed("mutating-webhooks.yaml")
+
+
+def test_a_metric_that_is_named_in_a_sentence_has_a_row_in_a_table() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md")))
+    rows = set(re.findall(r"^\| `(quotree_[a-z_]+)` \|", text, re.MULTILINE))
+    named = set(re.findall(r"`(quotree_[a-z_]+)`", text))
+
+    assert "quotree_reconciler_writes" in rows
+    assert named - rows == set()

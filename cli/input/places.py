@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cli.input.given import Given, Place
+from cli.input.documents import Place
+from cli.input.given import Given
 from policies.model.forest import Forest
 from policies.model.objects import Attached, KubeObject, Node, Ref
 from policies.model.proposal import Proposal

@@ -48,11 +48,10 @@ def obeyed(file: str, reader: Callable[[Mapping[str, Any]], T]) -> T:
         raise Misused(f"{file}: no such configuration file")
     documents, unreadable = read([file], io.BytesIO())
     for failure in unreadable:
-        raise Misused(f"{failure.source}:{failure.line}:{failure.column}: {failure.message}")
+        raise Misused(f"{failure.place}: {failure.message}")
     if len(documents) != 1:
         raise Misused(f"{file}: a configuration is one document, here are {len(documents)}")
     try:
         return reader(documents[0].manifest)
     except PolicyError as error:
-        position = documents[0].locate(getattr(error, "at", ""))
-        raise Misused(f"{file}:{position.line}:{position.column}: {error}") from error
+        raise Misused(f"{documents[0].place(getattr(error, 'at', ''))}: {error}") from error

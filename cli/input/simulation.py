@@ -9,8 +9,8 @@ from pathlib import Path
 
 from cli.exits import Misused
 from cli.input.context import DECLARED, Against, Context
-from cli.input.documents import Document, read
-from cli.input.given import Given, Place, Placed, Unreadable, gather
+from cli.input.documents import Document, Place, Unreadable, read
+from cli.input.given import Given, Placed, gather
 from cli.input.settings import settings
 from cli.input.stored import as_stored
 from policies.configuration.settings import Configuration
@@ -67,10 +67,9 @@ class World:
 
     def _tell(self, document: Document, name: str, defects: Iterable[Defect]) -> None:
         for defect in defects:
-            position = document.locate(defect.field)
             where = f"{defect.field}: " if defect.field else ""
             message = f"{name} is left out, since no API server takes it: {where}{defect.message}"
-            self.unreadable.append(Unreadable(Place(document.source, position.line, position.column), message))
+            self.unreadable.append(Unreadable(document.place(defect.field), message))
 
 
 def world(config: str | None, paths: Sequence[str], profile: str | None) -> World:
@@ -87,8 +86,7 @@ def engine_settings(file: str | None, configuration: Configuration, *, fair_shar
         found = read_settings(manifest, configuration.kueue.feature_gates, compat=compat)
     except PolicyError as error:
         assert document is not None
-        position = document.locate(getattr(error, "at", ""))
-        raise Misused(f"{file}:{position.line}:{position.column}: {error}") from error
+        raise Misused(f"{document.place(getattr(error, 'at', ''))}: {error}") from error
     return replace(found, options=replace(found.options, fair_sharing=True)) if fair_sharing else found
 
 
@@ -97,7 +95,7 @@ def _kueue_configuration(file: str) -> Document:
         raise Misused(f"{file}: no such file")
     documents, unreadable = read([file], io.BytesIO())
     for failure in unreadable:
-        raise Misused(f"{failure.source}:{failure.line}:{failure.column}: {failure.message}")
+        raise Misused(f"{failure.place}: {failure.message}")
     found = [document for document in documents if _is_kueues(document.manifest)]
     if len(found) != 1:
         raise Misused(f"{file}: give one {KIND} of {GROUP}, as Kueue's manager reads it; here are {len(found)}")

@@ -12,17 +12,17 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from cli.input import document_yaml
-from cli.input.document_positions import BadDocument, Place, Root, position
-from cli.input.documents import MAX_SIZE
+from cli.input.documents import MAX_SIZE, Place
 from cli.input.documents import read as read_documents
-from cli.input.given import Place as Spot
 from cli.input.settings import settings
 from policies import dialects
 from policies.configuration.settings import API_VERSION, KIND, Configuration
 from policies.model.errors import PolicyError, UnknownRule
 from policies.model.objects import KubeObject
 from policies.model.rule import Profile, Severity, find
+from policies.text import yaml_values
+from policies.text.field_paths import Region
+from policies.text.positions import BadText, Root, position
 
 _CASE = ("name", "given", "apply", "delete", "profile", "configuration", "now", "findings")
 _FINDING = ("rule", "object", "field", "severity", "says")
@@ -31,7 +31,7 @@ _FINDING = ("rule", "object", "field", "severity", "says")
 class BadSuite(Exception):
     """A suite that cannot be run; the message says what to do about `place`."""
 
-    def __init__(self, place: Spot, message: str):
+    def __init__(self, place: Place, message: str):
         super().__init__(message)
         self.place = place
         self.message = message
@@ -53,7 +53,7 @@ class Case:
     """`now` is None where the case does not say when it happens."""
 
     name: str
-    place: Spot
+    place: Place
     given: tuple[KubeObject, ...]
     apply: tuple[KubeObject, ...]
     delete: tuple[KubeObject, ...]
@@ -85,17 +85,17 @@ def files(paths: Iterable[str]) -> Iterator[File]:
 def read(file: File, config: str | None) -> list[Case]:
     """The cases of one file. Raises BadSuite, and Misused where a configuration cannot be followed."""
     text = _text_of(file.path)
-    roots = list(document_yaml.read(text))
+    roots = list(yaml_values.read(text))
     for bad in roots:
-        if isinstance(bad, BadDocument):
-            raise BadSuite(Spot(str(file.path), *position(text, bad.offset)), bad.message)
+        if isinstance(bad, BadText):
+            raise BadSuite(Place(str(file.path), *position(text, bad.offset)), bad.message)
     root = roots[0] if len(roots) == 1 else None
     if not isinstance(root, Root) or not isinstance(root.value, list):
         if not file.named:
             return []
-        raise BadSuite(Spot(str(file.path), 1, 1), "a suite is one document, a list of cases (- name: ...)")
-    place = Place(text, document_yaml.steps, root.span, position(text, root.span.start).line)
-    return list(_Reader(file.path, root.value, config).cases(place))
+        raise BadSuite(Place(str(file.path), 1, 1), "a suite is one document, a list of cases (- name: ...)")
+    region = Region(text, yaml_values.steps, root.span, position(text, root.span.start).line)
+    return list(_Reader(file.path, root.value, config).cases(region))
 
 
 def _text_of(file: Path) -> str:
@@ -103,9 +103,11 @@ def _text_of(file: Path) -> str:
         data = file.read_bytes()
         text = data.decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        raise BadSuite(Spot(str(file), 1, 1), f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise BadSuite(
+            Place(str(file), 1, 1), f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
     if len(data) > MAX_SIZE:
-        raise BadSuite(Spot(str(file), 1, 1), f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
+        raise BadSuite(Place(str(file), 1, 1), f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
     return text
 
 
@@ -119,10 +121,10 @@ class _Reader:
     things: dict[str, tuple[KubeObject, ...]] = field(default_factory=dict)
     configurations: dict[str | None, Configuration] = field(default_factory=dict)
 
-    def cases(self, place: Place) -> Iterator[Case]:
+    def cases(self, region: Region) -> Iterator[Case]:
         names: set[str] = set()
         for i, value in enumerate(self.value):
-            step = _Step(self.file, place, f"[{i}]")
+            step = _Step(self.file, region, f"[{i}]")
             case = self._case(step, _mapping(step, value, _CASE))
             if case.name in names:
                 raise step.at("name").bad(f"a second case is named {case.name!r}; give each its own name")
@@ -137,7 +139,7 @@ class _Reader:
             raise step.bad("a case needs its findings; [] where nothing is found")
         return Case(
             name=name,
-            place=step.spot(),
+            place=step.place(),
             given=self._things(step.at("given"), value.get("given"), once=False),
             apply=self._things(step.at("apply"), value.get("apply"), once=True),
             delete=self._things(step.at("delete"), value.get("delete"), once=True),
@@ -162,7 +164,7 @@ class _Reader:
         if source not in self.things:
             documents, unreadable = read_documents([source])
             for failure in unreadable:
-                raise step.bad(f"{failure.source}:{failure.line}:{failure.column}: {failure.message}")
+                raise step.bad(f"{failure.place}: {failure.message}")
             things = (dialects.read(document.manifest) for document in documents)
             self.things[source] = tuple(thing for thing in things if thing is not None)
         return self.things[source]
@@ -192,17 +194,17 @@ class _Step:
     """A place in a suite, by its path."""
 
     file: Path
-    place: Place
+    region: Region
     path: str
 
     def at(self, key: str) -> _Step:
         return replace(self, path=self.path + (key if key.startswith("[") else f".{key}"))
 
-    def spot(self) -> Spot:
-        return Spot(str(self.file), *self.place.locate(self.path))
+    def place(self) -> Place:
+        return Place(str(self.file), *self.region.locate(self.path))
 
     def bad(self, message: str) -> BadSuite:
-        return BadSuite(self.spot(), message)
+        return BadSuite(self.place(), message)
 
 
 def _mapping(step: _Step, value: object, known: tuple[str, ...]) -> Mapping[str, Any]:

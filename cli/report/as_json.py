@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cli.input.given import Place, Unreadable
+from cli.input.documents import Place, Unreadable
 from cli.report.model import Because, Entry, Identity, Report
 from cli.version import VERSION
 from policies.model.rule import Severity

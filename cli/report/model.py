@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cli.input.context import Against, Context
-from cli.input.given import Given, Place, Unreadable
+from cli.input.documents import Place, Unreadable
+from cli.input.given import Given
 from cli.input.places import Places
 from cli.judgement import Judgement
 from policies.configuration.settings import Configuration

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from cli.input.given import Unreadable
+from cli.input.documents import Unreadable
 from cli.input.simulation import place_json
 from cli.report.tree_json import node_entry
 from cli.report.trees import cycles, walk

@@ -1,4 +1,5 @@
 import json
+from dataclasses import astuple
 from decimal import Decimal
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.input import documents
-from cli.input.documents import Document, Unreadable, read
+from cli.input.documents import Document, Place, Unreadable, read
 
 QUEUE = """\
 # the training queue
@@ -228,7 +229,7 @@ def test_what_merely_is_called_a_list_stays_a_manifest() -> None:
 def test_an_item_that_is_no_manifest_is_told_with_its_place(text: str, line: int, column: int, words: str) -> None:
     bad = refusal(text)
 
-    assert (line, column) == (bad.line, bad.column)
+    assert (line, column) == (bad.place.line, bad.place.column)
     assert words in bad.message
 
 
@@ -340,7 +341,7 @@ def test_a_bomb_of_aliases_is_refused() -> None:
     bad = refusal("\n".join(lines))
 
     assert "aliases of this file repeat more than" in bad.message
-    assert bad.line < 8
+    assert bad.place.line < 8
 
 
 def test_the_limit_on_aliases_holds_for_a_file_of_many_documents() -> None:
@@ -364,7 +365,7 @@ def test_the_limit_on_aliases_holds_for_a_file_of_many_documents() -> None:
 def test_an_alias_that_cannot_be_expanded_is_told_with_its_place(text: str, line: int, column: int, words: str) -> None:
     bad = refusal(text)
 
-    assert (line, column) == (bad.line, bad.column)
+    assert (line, column) == (bad.place.line, bad.place.column)
     assert words in bad.message
 
 
@@ -416,7 +417,7 @@ def test_an_anchor_does_not_reach_into_the_next_document() -> None:
 def test_a_broken_text_is_told_with_the_place_of_the_fault(text: str, line: int, column: int, words: str) -> None:
     bad = refusal(text)
 
-    assert ("<stdin>", line, column) == (bad.source, bad.line, bad.column)
+    assert ("<stdin>", line, column) == (bad.place.file, bad.place.line, bad.place.column)
     assert words in bad.message
 
 
@@ -446,7 +447,7 @@ def test_a_broken_json_file_is_told_with_the_place_of_the_fault(
     found, (bad,) = read([str(file)])
 
     assert found == []
-    assert (str(file), line, column) == (bad.source, bad.line, bad.column)
+    assert (str(file), line, column) == (bad.place.file, bad.place.line, bad.place.column)
     assert words in bad.message
 
 
@@ -542,11 +543,11 @@ def test_what_cannot_be_read_does_not_hide_the_rest(tmp_path: Path) -> None:
     found, unreadable = read([str(tmp_path / "missing.yaml"), str(tmp_path), "\0"])
 
     assert [document.manifest for document in found] == [{"a": 1}]
-    assert [(bad.source.removeprefix(f"{tmp_path}/"), bad.line, bad.column, bad.message) for bad in unreadable] == [
-        ("missing.yaml", 1, 1, "cannot be read: No such file or directory"),
-        ("gone.yaml", 1, 1, "cannot be read: No such file or directory"),
-        ("latin.yaml", 2, 9, "the byte 0xfc is not UTF-8; save the file as UTF-8"),
-        ("wide.yaml", 1, 1, "this is UTF-16; save it as UTF-8"),
+    assert [(*astuple(bad.place), bad.message) for bad in unreadable] == [
+        (f"{tmp_path}/missing.yaml", 1, 1, "cannot be read: No such file or directory"),
+        (f"{tmp_path}/gone.yaml", 1, 1, "cannot be read: No such file or directory"),
+        (f"{tmp_path}/latin.yaml", 2, 9, "the byte 0xfc is not UTF-8; save the file as UTF-8"),
+        (f"{tmp_path}/wide.yaml", 1, 1, "this is UTF-16; save it as UTF-8"),
         ("\0", 1, 1, "cannot be read: embedded null byte"),
     ]
 
@@ -559,7 +560,8 @@ def test_a_file_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.
 
     file.write_text("#" * (2**20 + 1))
 
-    assert [Unreadable(str(file), 1, 1, "larger than 1 MiB; split it into several files")] == read([str(file)])[1]
+    _, unreadable = read([str(file)])
+    assert [Unreadable(Place(str(file), 1, 1), "larger than 1 MiB; split it into several files")] == unreadable
 
 
 @pytest.mark.parametrize("stream", [BytesIO(b"a: 1"), StringIO("a: 1"), TextIOWrapper(BytesIO(b"a: 1"), "ascii")])
@@ -595,6 +597,7 @@ def test_any_text_is_read_or_refused_and_every_place_is_inside_of_it(text: str) 
     found, unreadable = from_text(data)
     lines = text.split("\n")
 
-    for line, column in [(bad.line, bad.column) for bad in unreadable] + [document.locate("a") for document in found]:
+    places = [bad.place for bad in unreadable] + [document.place("a") for document in found]
+    for _, line, column in map(astuple, places):
         assert 1 <= line <= len(lines)
         assert 1 <= column <= len(lines[line - 1]) + 1

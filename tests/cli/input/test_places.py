@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from cli.input.context import Against, Context
-from cli.input.given import Place, gather
+from cli.input.documents import Place
+from cli.input.given import gather
 from cli.input.places import Places
 from cli.judgement import judge
 from policies.configuration.settings import Configuration

@@ -90,7 +90,7 @@ def test_merges_and_aliases_are_followed() -> None:
         ("a: *b", "no anchor &b stands before this alias"),
         ("? [a]\n: b", "a key must be a text"),
         ("a: \ud800", "surrogate"),
-        ("a: \x00", "not YAML"),
+        ("a: \x00", "the character U+0000 cannot stand in YAML"),
         ("[" * 1000, "nested deeper than 200 levels"),
     ],
 )

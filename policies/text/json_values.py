@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from cli.input.document_positions import MAX_DEPTH, TOO_DEEP, BadDocument, Kind, Root, Span, Step, skip
+from policies.text.field_paths import Kind, Step, skip
+from policies.text.positions import MAX_DEPTH, TOO_DEEP, BadText, Root, Span
 
 _TOKEN = re.compile(r'[{}\[\]]|"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,:{}\[\]"]+')
 _VALUE = re.compile(r"[^ \t\r\n,]")
@@ -24,22 +25,22 @@ class _NoNumber(Exception):
     """NaN or an infinity; a second look tells where."""
 
 
-def read(text: str) -> Root | BadDocument:
+def read(text: str) -> Root | BadText:
     """The one value of the text, or what is wrong; a number with a fraction or an exponent is an exact Decimal."""
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        return BadDocument(error.pos, f"not JSON: {error.msg}")
+        return BadText(error.pos, f"not JSON: {error.msg}")
     except _Twice:
         return _second_key(text)
     except _NoNumber as found:
         offset = next(step.offset for step in steps(text, 0, len(text)) if step.text == str(found))
-        return BadDocument(offset, f"{found} is no number that JSON can hold")
+        return BadText(offset, f"{found} is no number that JSON can hold")
     except RecursionError:
         return _too_deep(text)
     except ValueError:  # an integer of more digits than Python is willing to read
         long = re.search(r"[0-9]{1000}", text)
-        return BadDocument(long.start() if long else 0, "this number has too many digits")
+        return BadText(long.start() if long else 0, "this number has too many digits")
     bad = _too_deep(text) if _is_deep(value) else _half_character(text)
     return bad or _root(text, value)
 
@@ -101,14 +102,14 @@ def _start_of_items(text: str) -> int:
     return 0
 
 
-def _second_key(text: str) -> BadDocument:
+def _second_key(text: str) -> BadText:
     around: list[set[str] | None] = [None]  # the keys so far of every object around, None for an array
     key_is_next = False
     for step in steps(text, 0, len(text)):
         keys = around[-1]
         if step.kind is Kind.SCALAR and key_is_next and keys is not None:
             if step.text in keys:
-                return BadDocument(step.offset, f"the key {step.text!r} stands twice in this object")
+                return BadText(step.offset, f"the key {step.text!r} stands twice in this object")
             keys.add(step.text)
             key_is_next = False
             continue
@@ -117,7 +118,7 @@ def _second_key(text: str) -> BadDocument:
         elif step.kind is not Kind.SCALAR:
             around.append(set() if step.kind is Kind.MAPPING else None)
         key_is_next = around[-1] is not None
-    return BadDocument(0, "a key stands twice in an object")
+    return BadText(0, "a key stands twice in an object")
 
 
 def _is_deep(value: Any) -> bool:
@@ -129,20 +130,20 @@ def _is_deep(value: Any) -> bool:
     return bool(level)
 
 
-def _too_deep(text: str) -> BadDocument:
+def _too_deep(text: str) -> BadText:
     depth = 0
     for step in steps(text, 0, len(text)):
         depth += 1 if step.kind in (Kind.MAPPING, Kind.LIST) else -1 if step.kind is Kind.CLOSE else 0
         if depth > MAX_DEPTH:
-            return BadDocument(step.offset, TOO_DEEP)
-    return BadDocument(0, TOO_DEEP)
+            return BadText(step.offset, TOO_DEEP)
+    return BadText(0, TOO_DEEP)
 
 
-def _half_character(text: str) -> BadDocument | None:
+def _half_character(text: str) -> BadText | None:
     """Half of a surrogate pair, which no output could print."""
     if not _SURROGATE.search(text):
         return None
     for step in steps(text, 0, len(text)):
         if any("\ud800" <= character <= "\udfff" for character in step.text):
-            return BadDocument(step.offset, "this text contains half of a surrogate pair, which is no character")
+            return BadText(step.offset, "this text contains half of a surrogate pair, which is no character")
     return None

@@ -39,18 +39,18 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _TEXT = ("!", "!!str", "!!timestamp")
 
 
-def plain(text: str) -> Any:
+def resolve(text: str) -> Any:
     """The meaning of a scalar without quotes and tag."""
     return _meaning_of_short(text) if len(text) <= 64 else _meaning(text)
 
 
-def tagged(tag: str, text: str) -> Any:
+def resolve_tagged(tag: str, text: str) -> Any:
     """The meaning of a scalar with a tag, `!!int` say. Raises ValueError where it has none."""
     if tag in _TEXT:
         return text
     if tag not in _TYPES:
         raise ValueError(f"the tag {tag} has no meaning in a manifest; remove it")
-    value = plain(text)
+    value = resolve(text)
     if type(value) not in _TYPES[tag] and value is not NO_NUMBER:
         raise ValueError(f"{text!r} is no {tag}")
     return value

@@ -1,4 +1,4 @@
-"""Reading manifests from files, directories and standard input, with the place of every field."""
+"""Manifests from files, directories and standard input, with the place of every field."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Document:
     def locate(self, field: str) -> Position:
         """Line and column of a field path in Kubernetes' spelling: `spec.groups[0].name`, `metadata.labels[a/b]`.
 
-        That is where its value stands if it is a scalar, else its key; where the field is absent, its nearest ancestor;
-        for "" the start of the manifest.
+        That is the place of its value if it is a scalar, else of its key; where the field is absent, of its nearest
+        ancestor; for "" the start of the manifest.
         """
         return self.region.locate(field)
 
@@ -59,6 +59,9 @@ class Unreadable:
 
     place: Place
     message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: unreadable: {self.message}"
 
 
 def read(paths: Sequence[str], stdin: TextIO | BinaryIO | None = None) -> tuple[list[Document], list[Unreadable]]:
@@ -78,17 +81,17 @@ def read(paths: Sequence[str], stdin: TextIO | BinaryIO | None = None) -> tuple[
 
 
 def _read_all(paths: Sequence[str], stdin: TextIO | BinaryIO | None) -> Iterator[Document | Unreadable]:
-    seen: set[tuple[int, int]] = set()
+    files: set[tuple[int, int]] = set()
     for path in paths:
         if path == "-":
             yield from _read_standard_input(stdin)
             continue
         for source in _files(path):
-            yield from [source] if isinstance(source, Unreadable) else _read_file(source, seen)
+            yield from [source] if isinstance(source, Unreadable) else _read_file(source, files)
 
 
 def _files(path: str) -> Iterator[str | Unreadable]:
-    """The path itself, or the manifests below it in the order of their names; hidden directories are passed over."""
+    """The path itself, or the manifests below it in the order of their names, without hidden directories."""
     if not Path(path).is_dir():
         yield path
         return
@@ -102,14 +105,14 @@ def _files(path: str) -> Iterator[str | Unreadable]:
         yield _failed(str(failure.filename), failure)
 
 
-def _read_file(source: str, seen: set[tuple[int, int]]) -> Iterator[Document | Unreadable]:
+def _read_file(source: str, files: set[tuple[int, int]]) -> Iterator[Document | Unreadable]:
     try:
         with Path(source).open("rb") as file:
             status = os.fstat(file.fileno())
             identity = (status.st_dev, status.st_ino)
-            if identity in seen:
+            if identity in files:
                 return
-            seen.add(identity)
+            files.add(identity)
             data = file.read(MAX_SIZE + 1)
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         yield _failed(source, error)
@@ -201,7 +204,7 @@ def _flattened(source: str, value: Any, region: Region, spans: Sequence[Span]) -
 
 
 def _typed(item: Any, around: dict[str, Any]) -> Any:
-    """An item of a QueueList may leave its version and kind to the list, as the API server's answers do."""
+    """An item of a QueueList may omit its version and kind, as in the API server's answers."""
     kind = around["kind"].removesuffix("List")
     if not kind or not isinstance(item, dict):
         return item

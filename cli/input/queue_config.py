@@ -1,4 +1,4 @@
-"""A bare queues.yaml of YuniKorn among the manifests: it stands for the ConfigMap that would hold it."""
+"""A bare queues.yaml of YuniKorn among the manifests: it is read as the ConfigMap that would hold it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class QueuesRegion(Region):
 
 
 def is_queue_config(value: dict[str, Any]) -> bool:
-    """Partitions, and nothing that would make a manifest of it."""
+    """Whether it has partitions, and neither kind nor apiVersion."""
     return "partitions" in value and "kind" not in value and "apiVersion" not in value
 
 

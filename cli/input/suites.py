@@ -1,4 +1,4 @@
-"""Suites: what a configuration is expected to say about changes, read from files for `quotree test`.
+"""Suites for `quotree test`: changes, and the findings that a configuration is expected to give for them.
 
 A suite is a list of cases; docs/testing-your-configuration.md has the format.
 """
@@ -29,7 +29,7 @@ _FINDING = ("rule", "object", "field", "severity", "says")
 
 
 class BadSuite(Exception):
-    """A suite that cannot be run; the message says what to do about `place`."""
+    """A suite that cannot be run; the message says why and what to do."""
 
     def __init__(self, place: Place, message: str):
         super().__init__(message)
@@ -39,7 +39,7 @@ class BadSuite(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A finding that a case expects; what is empty may be anything. `says` is a piece of the message or the fix."""
+    """A finding that a case expects; an empty field matches anything. `says` is a part of the message or the fix."""
 
     rule: str
     severity: Severity
@@ -50,11 +50,11 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`now` is None where the case does not say when it happens."""
+    """`existing` are the objects before the change. `now` is None where the case does not set the time."""
 
     name: str
     place: Place
-    given: tuple[KubeObject, ...]
+    existing: tuple[KubeObject, ...]
     apply: tuple[KubeObject, ...]
     delete: tuple[KubeObject, ...]
     configuration: Configuration
@@ -64,14 +64,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to read. `named`: the user asked for this one; of a folder, files that are no list are no suites."""
+    """A file to read. `named`: on the command line; files of a folder that hold no list are skipped."""
 
     path: Path
     named: bool
 
 
 def files(paths: Iterable[str]) -> Iterator[File]:
-    """The paths; for a folder every *.yaml and *.yml below it that is not hidden, in the order of their names."""
+    """The paths; for a folder every *.yaml and *.yml below it that is not hidden, sorted by name."""
     for path in map(Path, paths):
         if not path.is_dir():
             yield File(path, named=True)
@@ -83,7 +83,7 @@ def files(paths: Iterable[str]) -> Iterator[File]:
 
 
 def read(file: File, config: str | None) -> list[Case]:
-    """The cases of one file. Raises BadSuite, and Misused where a configuration cannot be followed."""
+    """The cases of one file. Raises BadSuite, or Misused for an invalid configuration."""
     text = _text_of(file.path)
     roots = list(yaml_values.read(text))
     for bad in roots:
@@ -113,12 +113,12 @@ def _text_of(file: Path) -> str:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads the cases of one file; files that they name are read once."""
+    """Reads the cases of one file; each file that they name is read once."""
 
     file: Path
     value: list[Any]
     config: str | None
-    things: dict[str, tuple[KubeObject, ...]] = field(default_factory=dict)
+    objects: dict[str, tuple[KubeObject, ...]] = field(default_factory=dict)
     configurations: dict[str | None, Configuration] = field(default_factory=dict)
 
     def cases(self, region: Region) -> Iterator[Case]:
@@ -140,46 +140,46 @@ class _Reader:
         return Case(
             name=name,
             place=step.place(),
-            given=self._things(step.at("given"), value.get("given"), once=False),
-            apply=self._things(step.at("apply"), value.get("apply"), once=True),
-            delete=self._things(step.at("delete"), value.get("delete"), once=True),
+            existing=self._objects(step.at("given"), value.get("given"), once=False),
+            apply=self._objects(step.at("apply"), value.get("apply"), once=True),
+            delete=self._objects(step.at("delete"), value.get("delete"), once=True),
             configuration=self._configuration(step, value),
             now=_day(step.at("now"), value.get("now")),
             expected=tuple(_expected(at, item) for at, item in _items(step.at("findings"), value["findings"])),
         )
 
-    def _things(self, step: _Step, value: object, *, once: bool) -> tuple[KubeObject, ...]:
-        """The objects of a list of manifests and paths. Of an object that is given twice the last one counts, but
-        nobody can apply or delete it twice."""
+    def _objects(self, step: _Step, value: object, *, once: bool) -> tuple[KubeObject, ...]:
+        """The objects of a list of manifests and paths. Of an object that occurs twice the last one counts, except with
+        `once`: a change cannot apply or delete an object twice."""
         found: dict[object, KubeObject] = {}
         for at, item in _items(step, value):
-            for thing in self._of_file(at, item) if isinstance(item, str) else [_thing(at, item)]:
-                if once and thing.ref in found:
-                    raise at.bad(f"{thing.ref} stands here twice; keep one of the two")
-                found[thing.ref] = thing
+            for each in self._of_file(at, item) if isinstance(item, str) else [_object(at, item)]:
+                if once and each.ref in found:
+                    raise at.bad(f"{each.ref} stands here twice; keep one of the two")
+                found[each.ref] = each
         return tuple(found.values())
 
     def _of_file(self, step: _Step, path: str) -> tuple[KubeObject, ...]:
         source = str(self.file.parent / path)
-        if source not in self.things:
+        if source not in self.objects:
             documents, unreadable = read_documents([source])
             for failure in unreadable:
                 raise step.bad(f"{failure.place}: {failure.message}")
-            things = (dialects.read(document.manifest) for document in documents)
-            self.things[source] = tuple(thing for thing in things if thing is not None)
-        return self.things[source]
+            objects = (dialects.read(document.manifest) for document in documents)
+            self.objects[source] = tuple(each for each in objects if each is not None)
+        return self.objects[source]
 
     def _configuration(self, step: _Step, value: Mapping[str, Any]) -> Configuration:
-        given = value.get("configuration")
-        if given is None or isinstance(given, str):
-            configuration = self._of_path(given)
+        stated = value.get("configuration")
+        if stated is None or isinstance(stated, str):
+            configuration = self._of_path(stated)
         else:
-            configuration = _inline(step.at("configuration"), given)
+            configuration = _inline(step.at("configuration"), stated)
         profile = value.get("profile")
         if profile is None:
             return configuration
         if profile not in list(Profile):
-            raise step.at("profile").bad(f"{profile!r} is none of {', '.join(Profile)}")
+            raise step.at("profile").bad(f"{profile!r} is not one of {', '.join(Profile)}")
         return replace(configuration, profile=Profile(profile))
 
     def _of_path(self, path: str | None) -> Configuration:
@@ -233,13 +233,13 @@ def _text(step: _Step, value: object) -> str:
     return value
 
 
-def _thing(step: _Step, value: object) -> KubeObject:
+def _object(step: _Step, value: object) -> KubeObject:
     if not isinstance(value, Mapping):
         raise step.bad("expected a manifest, or the path of a file or folder with manifests")
-    thing = dialects.read(value)
-    if thing is None:
+    found = dialects.read(value)
+    if found is None:
         raise step.bad(f"no object of a kind that carries quota: {value.get('kind')} of {value.get('apiVersion')}")
-    return thing
+    return found
 
 
 def _inline(step: _Step, value: object) -> Configuration:
@@ -259,18 +259,18 @@ def _day(step: _Step, value: object) -> datetime | None:
     except ValueError:
         day = None
     if day is None:
-        raise step.bad(f"{value!r} is no day; write it as in 2026-12-31")
+        raise step.bad(f"{value!r} is not a date; write it as 2026-12-31")
     return datetime.combine(day, time(), UTC)
 
 
 def _expected(step: _Step, value: object) -> Expected:
-    given = _mapping(step, value, _FINDING)
-    texts = {key: _text(step.at(key), given.get(key)) for key in _FINDING}
+    finding = _mapping(step, value, _FINDING)
+    texts = {key: _text(step.at(key), finding.get(key)) for key in _FINDING}
     try:
         find(texts["rule"])
     except UnknownRule as error:
         raise step.at("rule").bad(str(error) if texts["rule"] else "a finding needs its rule") from error
     severity = texts["severity"] or Severity.ERROR
     if severity not in list(Severity):
-        raise step.at("severity").bad(f"{severity!r} is none of {', '.join(Severity)}")
+        raise step.at("severity").bad(f"{severity!r} is not one of {', '.join(Severity)}")
     return Expected(texts["rule"], Severity(severity), texts["object"], texts["field"], texts["says"])

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from cli.input.context import Against, Context
 from cli.input.documents import Place, Unreadable
 from cli.input.given import Given
-from cli.input.places import Places
 from cli.judgement import Judgement
+from cli.report.places import Places
 from policies.configuration.settings import Configuration
 from policies.model.objects import Ref
 from policies.model.proposal import Proposal
@@ -21,7 +21,7 @@ _NEWEST = {
     "scheduling.volcano.sh": "v1beta1",
     "batch.volcano.sh": "v1alpha1",
 }
-"""The version to name for what has no object of its own, such as an implicit cohort."""
+"""The version to name for what has no object, such as an implicit Cohort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Because:
-    """A cause; `place` is None where its object was not given."""
+class LocatedCause:
+    """A cause; `place` is None where its object is not among the inputs."""
 
     cause: Cause
     object: Identity
@@ -48,12 +48,12 @@ class Entry:
     judged: Judged
     object: Identity
     place: Place
-    causes: tuple[Because, ...]
+    causes: tuple[LocatedCause, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was judged against what. `held` counts the queues of the context."""
+    """What was judged, and against what. `held` counts the queues of the context."""
 
     against: str
     kind: str
@@ -87,7 +87,7 @@ def report(given: Given, context: Context, judgement: Judgement) -> Report:
 
 
 def unjudged(given: Given, against: Against, configuration: Configuration, reason: str) -> Report:
-    """Where the context is out of reach no rule can judge anything."""
+    """The report where the context is unreachable, so that no rule can judge anything."""
     missed = tuple(Unjudged(rule, reason) for _, rule in sorted(registry().items()))
     return Report(_subject(given, against, 0, configuration), (), missed, given.unreadable)
 
@@ -107,7 +107,7 @@ def _subject(given: Given, against: Against, held: int, configuration: Configura
 def _entry(judged: Judged, places: Places, proposal: Proposal) -> Entry:
     finding = judged.finding
     causes = tuple(
-        Because(cause, _identity(cause.object, proposal), places.of_cause(cause)) for cause in finding.causes
+        LocatedCause(cause, _identity(cause.object, proposal), places.of_cause(cause)) for cause in finding.causes
     )
     return Entry(judged, _identity(finding.object, proposal), places.of(finding), causes)
 

@@ -8,8 +8,8 @@ from typing import Any
 from cli.input.context import Against, Context
 from cli.input.documents import Place
 from cli.input.given import gather
-from cli.input.places import Places
 from cli.judgement import judge
+from cli.report.places import Places
 from policies.configuration.settings import Configuration
 from policies.model.objects import Ref
 from policies.model.rule import Cause, Finding

@@ -45,14 +45,14 @@ def tree(
     For a cluster the lines also show what Kueue's nodes use and borrow, and how many workloads wait and are admitted.
     """
     if against.kind == "cluster" and not paths and not filenames:
-        given = Given({}, (), 0)
+        files = Given({}, (), 0)
     else:
-        given = gather(input_paths(paths, filenames))
+        files = gather(input_paths(paths, filenames))
     context = load(against, kubeconfig, YuniKornSettings(follow=False))  # its objects are not drawn
-    forest = context.world.put_all(placed.thing for placed in given.objects.values())
+    forest = context.world.put_all(placed.thing for placed in files.objects.values())
     world = _usage(against, kubeconfig, forest)
     quotas = partial(QuotasAndWorkloads, world=world) if world is not None else Quotas
-    unreadable = given.unreadable + context.unreadable
+    unreadable = files.unreadable + context.unreadable
     for item in unreadable:
         note(str(item))
     emit(_json(forest, context, quotas) if output == "json" else "\n".join(_text(forest, quotas)))
@@ -97,7 +97,7 @@ def _text(forest: Forest, make: MakeQuotas) -> Iterator[str]:
 
 def _with_quota(forest: Forest) -> list[tuple[Namespace, list[Row]]]:
     """The namespaces that have a YuniKorn quota, by name."""
-    namespaces = [thing for thing in forest.objects() if isinstance(thing, Namespace)]
+    namespaces = [each for each in forest.objects() if isinstance(each, Namespace)]
     quotas = [(namespace, namespace_rows(namespace, legacy=True)) for namespace in namespaces]
     return sorted(((namespace, quota) for namespace, quota in quotas if quota), key=lambda pair: pair[0].ref)
 

@@ -72,17 +72,17 @@ def validate(
         raise Misused("--prune deletes objects of the context: name it with --against")
     every = input_paths(paths, filenames)
     configuration = settings(config, every, profile)
-    given = gather(every)
+    files = gather(every)
     try:
-        context = load(against, kubeconfig, configuration.yunikorn, given.objects)
-        found = report(given, context, judge(given, context, configuration, prune=prune))
+        context = load(against, kubeconfig, configuration.yunikorn, files.objects)
+        found = report(files, context, judge(files, context, configuration, prune=prune))
     except OutOfReach as error:
-        found = unjudged(given, against, configuration, error.message)
+        found = unjudged(files, against, configuration, error.message)
         require_evaluated = True
     for item in found.unreadable:
         note(str(item))
-    if not given.objects:
-        others = f" ({given.others} of other kinds)" if given.others else ""
+    if not files.objects:
+        others = f" ({files.others} of other kinds)" if files.others else ""
         note(f"nothing to judge: no object of a kind that carries quota{others}")
     emit(as_json(found) if output == "json" else as_text(found))
     code = strongest(_codes(found, fail_on, require_evaluated, require_objects))

@@ -41,11 +41,11 @@ class SimulatedFiles:
 
     def take(self, paths: Sequence[str]) -> list[Manifest]:
         """The manifests of these files as they would be stored, without those that no API server would accept."""
-        given = gather(paths)
-        self.unreadable += given.unreadable
-        played = {ref: placed for ref, placed in given.objects.items() if is_played(placed.document.manifest)}
-        rest = [document for document in given.rest if is_played(document.manifest)]
-        self.others += len(given.objects) - len(played) + len(given.rest) - len(rest)
+        files = gather(paths)
+        self.unreadable += files.unreadable
+        played = {ref: placed for ref, placed in files.objects.items() if is_played(placed.document.manifest)}
+        rest = [document for document in files.rest if is_played(document.manifest)]
+        self.others += len(files.objects) - len(played) + len(files.rest) - len(rest)
         rest = [document for document in rest if not self._has_wrong_structure(document)]
         accepted = {ref: placed for ref, placed in played.items() if not self._is_refused(placed)}
         stored = as_stored(Given(accepted, (), 0), Context(Against(), self.forest), self.configuration)

@@ -155,7 +155,7 @@ class _Reader:
         for at, item in _items(step, value):
             for each in self._of_file(at, item) if isinstance(item, str) else [_object(at, item)]:
                 if once and each.ref in found:
-                    raise at.bad(f"{each.ref} stands here twice; keep one of the two")
+                    raise at.bad(f"{each.ref} occurs twice here; keep one of the two")
                 found[each.ref] = each
         return tuple(found.values())
 

@@ -77,28 +77,28 @@ class Report:
         return sum(entry.judged.severity is severity for entry in self.entries)
 
 
-def report(given: Given, context: Context, judgement: Judgement) -> Report:
-    places = Places(given, judgement.proposal)
+def report(inputs: Given, context: Context, judgement: Judgement) -> Report:
+    places = Places(inputs, judgement.proposal)
     entries = tuple(_entry(judged, places, judgement.proposal) for judged in judgement.verdict.findings)
     held = sum(1 for _ in context.world.nodes())
-    subject = _subject(given, context.against, held, judgement.proposal.configuration)
-    unreadable = given.unreadable + context.unreadable
+    subject = _subject(inputs, context.against, held, judgement.proposal.configuration)
+    unreadable = inputs.unreadable + context.unreadable
     return Report(subject, entries, judgement.verdict.not_evaluated, unreadable)
 
 
-def unjudged(given: Given, against: Against, configuration: Configuration, reason: str) -> Report:
+def unjudged(inputs: Given, against: Against, configuration: Configuration, reason: str) -> Report:
     """The report where the context is unreachable, so that no rule can judge anything."""
     missed = tuple(Unjudged(rule, reason) for _, rule in sorted(registry().items()))
-    return Report(_subject(given, against, 0, configuration), (), missed, given.unreadable)
+    return Report(_subject(inputs, against, 0, configuration), (), missed, inputs.unreadable)
 
 
-def _subject(given: Given, against: Against, held: int, configuration: Configuration) -> Subject:
+def _subject(inputs: Given, against: Against, held: int, configuration: Configuration) -> Subject:
     return Subject(
         against=str(against),
         kind=against.kind,
         name=against.name,
-        objects=len(given.objects),
-        queues=given.queues,
+        objects=len(inputs.objects),
+        queues=inputs.queues,
         held=held,
         profile=configuration.profile.value,
     )
@@ -113,8 +113,8 @@ def _entry(judged: Judged, places: Places, proposal: Proposal) -> Entry:
 
 
 def _identity(ref: Ref, proposal: Proposal) -> Identity:
-    thing = proposal.after.get(ref) or proposal.before.get(ref)
-    return Identity(thing.api_version if thing else _version(ref), ref.kind, ref.namespace, ref.name)
+    found = proposal.after.get(ref) or proposal.before.get(ref)
+    return Identity(found.api_version if found else _version(ref), ref.kind, ref.namespace, ref.name)
 
 
 def _version(ref: Ref) -> str:

@@ -23,7 +23,7 @@ _KINDS: dict[str, Kind] = {'"': "text", "{": "object", "[": "list", "t": "boolea
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A key and its value; numbers are decoded as floats. `source` is the value as it stands in the text."""
+    """A key and its value; numbers are decoded as floats. `source` is the value as it is written."""
 
     key: str
     kind: Kind
@@ -62,7 +62,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(name)
 
 
-# floats, since a huge integer takes long to decode and nobody looks at numbers here
+# numbers are decoded as floats: a huge integer takes long to decode, and their values do not matter here
 _DECODER = json.JSONDecoder(parse_int=float, parse_constant=_no_constant)
 
 
@@ -110,7 +110,7 @@ class _Reader:
         return self.text[self.at - 1] == ","
 
     def next(self) -> str:
-        """The next character that is no blank, and stop there; empty at the end."""
+        """Skip blanks; returns the character there, empty at the end."""
         blanks = _BLANKS.match(self.text, self.at)
         self.at = blanks.end() if blanks else self.at
         return self.text[self.at : self.at + 1]
@@ -130,7 +130,7 @@ class _Reader:
     def no_key(self) -> str:
         character = self.next()
         if character == "'":
-            return "JSON wants double quotes, not single ones"
+            return "JSON needs double quotes, not single ones"
         if character == "}" and self.members:
             return "a comma stands before the closing brace"
         if not character:
@@ -140,14 +140,14 @@ class _Reader:
     def no_value(self) -> str:
         character = self.next()
         if character == "'":
-            return "JSON wants double quotes, not single ones"
+            return "JSON needs double quotes, not single ones"
         if character == '"':
-            return "a text is not closed by a double quote, or holds a control character or an unknown escape"
+            return "a string has no closing double quote, or contains a control character or an unknown escape"
         if not character or character in ",}":
             return "a value is missing"
         if character in "[{":
             return "a list or an object is not well-formed"
-        return "what stands here is no JSON"
+        return "this is not JSON"
 
 
 def article(kind: Kind) -> str:

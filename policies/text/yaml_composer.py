@@ -18,7 +18,7 @@ from policies.text.yaml_events import (
 from policies.text.yaml_nodes import Listing, Mapping, Node, Scalar
 
 MAX_DEPTH = 200
-"""Levels of nesting; a queue of YuniKorn takes two of them. Nobody writes that, and Python's own stack bears it."""
+"""Levels of nesting; a queue of YuniKorn takes two. No real file has that many, and Python's stack can hold them."""
 
 
 def first_document(text: str) -> Node | None:
@@ -58,7 +58,7 @@ class _Nodes(Composer[Node]):
         while (event := self._next()).__class__ is not MappingEndEvent:
             key = self._node(event, depth + 1)
             if not isinstance(key, Scalar):
-                raise BadText(key.offset, "a key must be a text")
+                raise BadText(key.offset, "a key must be a string")
             entries.append((key, self._node(self._next(), depth + 1)))
         return entries
 

@@ -47,7 +47,7 @@ def events(text: str) -> Callable[[], Any]:
     try:
         next_event: Callable[[], Any] = CParser(text).get_event
     except UnicodeEncodeError as error:
-        raise BadText(error.start, "not YAML: half of a surrogate pair is no character") from None
+        raise BadText(error.start, "not YAML: half of a surrogate pair is not a character") from None
     return next_event
 
 
@@ -73,7 +73,7 @@ class Composer(ABC, Generic[V]):
 
     def _anchored(self, alias: Any) -> V:
         if alias.anchor not in self._anchors:
-            raise BadText(self._offset(alias), f"no anchor &{alias.anchor} stands before this alias")
+            raise BadText(self._offset(alias), f"there is no anchor &{alias.anchor} before this alias")
         value = self._anchors[alias.anchor]
         if value is _OPEN:
             raise BadText(self._offset(alias), f"the anchor &{alias.anchor} contains itself")
@@ -99,7 +99,7 @@ def syntax_error(error: yaml.YAMLError, text: str, start: int, end: int) -> BadT
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         offset = start + error.problem_mark.index
         if text[offset : offset + 1] == "\t":
-            return BadText(offset, "a tab cannot indent YAML; write blanks")
+            return BadText(offset, "a tab cannot indent YAML; use spaces")
         message = f"not YAML: {error.problem}"
         if error.context and error.context_mark is not None and error.context_mark.index + start != offset:
             line = position(text, start + error.context_mark.index).line
@@ -108,4 +108,4 @@ def syntax_error(error: yaml.YAMLError, text: str, start: int, end: int) -> BadT
     at = getattr(error, "position", 0)  # a ReaderError counts bytes
     before = text[start:end].encode()[:at].decode(errors="ignore")
     character = getattr(error, "character", 0)
-    return BadText(start + len(before), f"the character U+{character:04X} cannot stand in YAML")
+    return BadText(start + len(before), f"the character U+{character:04X} is not allowed in YAML")

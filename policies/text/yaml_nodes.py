@@ -32,7 +32,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """The keys in their order; a key that stands there twice is here twice."""
+    """The keys in their order; a key that occurs twice is here twice."""
 
     entries: tuple[tuple[Scalar, Node], ...]
     line: int

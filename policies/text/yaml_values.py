@@ -1,8 +1,8 @@
 """YAML as Kubernetes reads it: values, spans and steps.
 
 Values are made straight from the events of PyYAML's C parser; `yaml_scalars` says what a scalar means. Keys are
-texts: 1: and on: become "1" and "true". `<<` merges at its place, as for kubectl: it replaces what stands above it and
-yields to what stands below. Stricter than kubectl: a key that stands twice is an error, as is a tag beyond YAML's core.
+strings: 1: and on: become "1" and "true". `<<` merges in place, as for kubectl: it overrides the keys above it, and the
+keys below override it. Stricter than kubectl: a key that occurs twice is an error, as is a tag beyond YAML's core.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from policies.text.yaml_events import (
 from policies.text.yaml_scalars import NO_NUMBER, resolve, resolve_tagged
 
 MAX_COPIED = 300_000
-"""Values of one file that aliases repeat: beyond any real use, and still harmless in memory (about 70 MiB)."""
+"""Values of one file that aliases may repeat: beyond any real use, and still about 70 MiB of memory only."""
 
 _SEPARATOR = re.compile(r"^---(?![^ \t\r\n])", re.MULTILINE)
 _EMPTY_LINES = r"(?:[ \t]*+(?:#[^\n]*+)?+\r?\n)*+"  # possessive: no memory for ways back, however many lines
@@ -42,13 +42,13 @@ _NOTHING = re.compile(r"(?:---)?+" + _EMPTY_LINES + r"[ \t]*+(?:#[^\n]*+)?+\Z").
 def read(text: str) -> Iterator[Root | BadText]:
     """Every document of the text that is not empty, or what is wrong with it.
 
-    A fault ends its document and not its neighbours: those are told apart by the lines that start with `---`, which
-    cannot stand inside of anything.
+    An error ends its document, not the documents around it: lines that start with `---` separate them, and no value can
+    contain such a line.
     """
     copied = 0
     for start, end in _documents(text):
         if _NOTHING(text, start, end):
-            continue  # spares the parser, which would find the same more slowly
+            continue  # the parser would find the same, more slowly
         builder = _Builder(text, start, end, copied)
         try:
             yield from builder.roots()
@@ -60,7 +60,7 @@ def read(text: str) -> Iterator[Root | BadText]:
 
 
 def steps(text: str, start: int, end: int) -> Iterator[Step]:
-    """The steps of the value at [start, end). Blanks take the place of what stands before it in its line."""
+    """The steps of the value at [start, end). Blanks replace what precedes it in its line."""
     column = start - (text.rfind("\n", 0, start) + 1)
     shift = start - column
     following = events(" " * column + text[start:end])
@@ -70,7 +70,7 @@ def steps(text: str, start: int, end: int) -> Iterator[Step]:
             if step is not None:
                 yield step
     except YAMLError:
-        return  # the document is known to be broken here; what stands before it can be found
+        return  # the document is known to be broken here; what precedes this can be found
 
 
 def _step(event: Any, shift: int) -> Step | None:
@@ -99,7 +99,7 @@ def _documents(text: str) -> Iterator[tuple[int, int]]:
 
 
 class _Builder(Composer[Any]):
-    """Makes the values of one stretch of text, which is one document unless `...` ends it early."""
+    """Makes the values of one stretch of text: one document, or several if `...` ends them."""
 
     def __init__(self, text: str, start: int, end: int, copied: int):
         super().__init__(text, start, end)
@@ -140,7 +140,7 @@ class _Builder(Composer[Any]):
                 continue
             key = self._key(event)
             if key in result and key not in merged:
-                raise BadText(self._offset(event), f"the key {key!r} stands twice in this mapping")
+                raise BadText(self._offset(event), f"the key {key!r} occurs twice in this mapping")
             merged.discard(key)
             value = following()
             if depth == 0 and key == "items" and value.__class__ is SequenceStartEvent and value.anchor is None:
@@ -161,10 +161,10 @@ class _Builder(Composer[Any]):
 
     def _key(self, event: Any) -> str:
         if event.__class__ is not ScalarEvent:
-            raise BadText(self._offset(event), "a key must be a text")
+            raise BadText(self._offset(event), "a key must be a string")
         value = self._scalar(event)
         if value is None:
-            raise BadText(self._offset(event), "a key must be a text, this one is null")
+            raise BadText(self._offset(event), "a key must be a string, this one is null")
         return sys.intern(value if isinstance(value, str) else _key_text(event))
 
     def _merged(self, event: Any, depth: int) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class _Builder(Composer[Any]):
         return self._copy(value, depth, alias)
 
     def _copy(self, value: Any, depth: int, alias: Any) -> Any:
-        """A copy of its own for every alias, so that no two fields are one object."""
+        """A separate copy for every alias, so that no two fields share an object."""
         self.copied += 1
         if self.copied > MAX_COPIED:
             raise BadText(self._offset(alias), f"the aliases of this file repeat more than {MAX_COPIED} values")
@@ -204,7 +204,7 @@ class _Builder(Composer[Any]):
         else:
             value = resolve(text) if event.implicit[0] else text
         if value is NO_NUMBER:
-            raise BadText(self._offset(event), f"{text} is no number that JSON can hold")
+            raise BadText(self._offset(event), f"{text} is not a number in JSON")
         return value
 
 
@@ -220,6 +220,6 @@ def _key_text(event: Any) -> str:
 
 
 def _end(event: Any) -> int:
-    """The offset behind the event; the C parser always marks it."""
+    """The offset after the event; the C parser always marks it."""
     index: int = event.end_mark.index
     return index

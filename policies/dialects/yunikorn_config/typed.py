@@ -63,7 +63,7 @@ class Fields:
                 self._faults.add(
                     self.path(key.text),
                     key.line,
-                    f"the key {key.text!r} stands twice, first in line {seen[key.text]}",
+                    f"the key {key.text!r} occurs twice, first in line {seen[key.text]}",
                     "keep one of the two",
                 )
             seen[key.text] = key.line

@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.generated import crds, rule_pages
+from tests.generated import command_table, crds, rule_pages
 
 ROOT = Path(__file__).parents[2]
-GENERATORS: list[Callable[[], Mapping[str, str]]] = [crds.generate, rule_pages.generate]
+GENERATORS: list[Callable[[], Mapping[str, str]]] = [
+    command_table.generate,
+    crds.generate,
+    rule_pages.generate,
+]
 
 
 def generated() -> dict[str, str]:

@@ -6,12 +6,12 @@ from itertools import islice
 
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, YUNIKORN, Namespace
-from policies.dialects.json_positions import scan
 from policies.dialects.yunikorn_flaws import quoted, shown
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.quantity import BadQuantity, Quantity
+from policies.text.json_members import scan
 
 _REQUESTED = ("cpu", "memory", "ephemeral-storage", "pods")
 _REQUESTED_PREFIXES = ("hugepages-", "attachable-volumes-")

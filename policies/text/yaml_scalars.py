@@ -1,4 +1,4 @@
-"""What a YAML scalar means to Kubernetes.
+"""The value of a YAML scalar for Kubernetes.
 
 kubectl and the API server read YAML by sigs.k8s.io/yaml, that is go-yaml 2 and then JSON; the outcome is neither
 YAML 1.1 nor 1.2:
@@ -6,7 +6,7 @@ YAML 1.1 nor 1.2:
   are null;
 - integers may have a sign, underscores and the prefixes 0x, 0b, 0o; a leading 0 means octal, so 010 is 8 (and 08 is 8);
 - 1e3 is a number, and a number without a fraction is an integer: 1e3 is 1000, 1.0 is 1; others are exact Decimals here;
-- dates and times stay text; .inf and .nan cannot be kept, since JSON has no such number.
+- dates and times stay strings; .inf and .nan have no value, since JSON has no such numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 NO_NUMBER: Any = object()
-"""What an infinity or NaN means: JSON cannot hold it."""
+"""The value of an infinity or NaN, which JSON does not have."""
 
 _TRUE = ["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"]
 _FALSE = ["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"]
@@ -39,24 +39,24 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _TEXT = ("!", "!!str", "!!timestamp")
 
 
-def plain(text: str) -> Any:
-    """The meaning of a scalar without quotes and tag."""
-    return _meaning_of_short(text) if len(text) <= 64 else _meaning(text)
+def resolve(text: str) -> Any:
+    """The value of a scalar without quotes and tag."""
+    return _value_of_short(text) if len(text) <= 64 else _value(text)
 
 
-def tagged(tag: str, text: str) -> Any:
-    """The meaning of a scalar with a tag, `!!int` say. Raises ValueError where it has none."""
+def resolve_tagged(tag: str, text: str) -> Any:
+    """The value of a scalar with a tag such as `!!int`. Raises ValueError where it has none."""
     if tag in _TEXT:
         return text
     if tag not in _TYPES:
         raise ValueError(f"the tag {tag} has no meaning in a manifest; remove it")
-    value = plain(text)
+    value = resolve(text)
     if type(value) not in _TYPES[tag] and value is not NO_NUMBER:
-        raise ValueError(f"{text!r} is no {tag}")
+        raise ValueError(f"{text!r} is not a valid {tag}")
     return value
 
 
-def _meaning(text: str) -> Any:
+def _value(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
     if text[0] not in "+-.0123456789":
@@ -70,7 +70,7 @@ def _meaning(text: str) -> Any:
     return _decimal(digits, text) if _FLOAT(digits) else text
 
 
-_meaning_of_short = lru_cache(maxsize=4096)(_meaning)  # manifests repeat themselves
+_value_of_short = lru_cache(maxsize=4096)(_value)  # manifests repeat themselves
 
 
 def _integer(sign: str, digits: str) -> int:

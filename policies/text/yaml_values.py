@@ -1,8 +1,8 @@
 """YAML as Kubernetes reads it: values, spans and steps.
 
-Values are made straight from the events of PyYAML's C parser; `document_scalars` says what a scalar means. Keys are
-texts: 1: and on: become "1" and "true". `<<` merges at its place, as for kubectl: it replaces what stands above it and
-yields to what stands below. Stricter than kubectl: a key that stands twice is an error, as is a tag beyond YAML's core.
+Values are made straight from the events of PyYAML's C parser; `yaml_scalars` says what a scalar means. Keys are
+strings: 1: and on: become "1" and "true". `<<` merges in place, as for kubectl: it overrides the keys above it, and the
+keys below override it. Stricter than kubectl: a key that occurs twice is an error, as is a tag beyond YAML's core.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-import yaml
-from yaml._yaml import CParser
-from yaml.events import (
+from policies.text.field_paths import Kind, Step
+from policies.text.positions import MAX_DEPTH, TOO_DEEP, BadText, Root, Span
+from policies.text.yaml_events import (
     AliasEvent,
+    Composer,
     DocumentStartEvent,
     MappingEndEvent,
     MappingStartEvent,
@@ -23,54 +24,53 @@ from yaml.events import (
     SequenceEndEvent,
     SequenceStartEvent,
     StreamEndEvent,
+    YAMLError,
+    events,
+    syntax_error,
 )
-
-from cli.input.document_positions import MAX_DEPTH, TOO_DEEP, BadDocument, Kind, Root, Span, Step, position
-from cli.input.document_scalars import NO_NUMBER, plain, tagged
+from policies.text.yaml_scalars import NO_NUMBER, resolve, resolve_tagged
 
 MAX_COPIED = 300_000
-"""Values of one file that aliases repeat: beyond any real use, and still harmless in memory (about 70 MiB)."""
+"""Values of one file that aliases may repeat: beyond any real use, and still about 70 MiB of memory only."""
 
 _SEPARATOR = re.compile(r"^---(?![^ \t\r\n])", re.MULTILINE)
 _EMPTY_LINES = r"(?:[ \t]*+(?:#[^\n]*+)?+\r?\n)*+"  # possessive: no memory for ways back, however many lines
 _DIRECTIVES = re.compile(_EMPTY_LINES + "%").match
 _NOTHING = re.compile(r"(?:---)?+" + _EMPTY_LINES + r"[ \t]*+(?:#[^\n]*+)?+\Z").match
-_OPEN: Any = object()
-"""Stands for an anchored value that is still being read."""
 
 
-def read(text: str) -> Iterator[Root | BadDocument]:
+def read(text: str) -> Iterator[Root | BadText]:
     """Every document of the text that is not empty, or what is wrong with it.
 
-    A fault ends its document and not its neighbours: those are told apart by the lines that start with `---`, which
-    cannot stand inside of anything.
+    An error ends its document, not the documents around it: lines that start with `---` separate them, and no value can
+    contain such a line.
     """
     copied = 0
     for start, end in _documents(text):
         if _NOTHING(text, start, end):
-            continue  # spares the parser, which would find the same more slowly
+            continue  # the parser would find the same, more slowly
         builder = _Builder(text, start, end, copied)
         try:
             yield from builder.roots()
-        except BadDocument as bad:
+        except BadText as bad:
             yield bad
-        except yaml.YAMLError as error:
-            yield _syntax_error(error, text, start, end)
+        except YAMLError as error:
+            yield syntax_error(error, text, start, end)
         copied = builder.copied
 
 
 def steps(text: str, start: int, end: int) -> Iterator[Step]:
-    """The steps of the value at [start, end). Blanks take the place of what stands before it in its line."""
+    """The steps of the value at [start, end). Blanks replace what precedes it in its line."""
     column = start - (text.rfind("\n", 0, start) + 1)
     shift = start - column
-    following = CParser(" " * column + text[start:end]).get_event
+    following = events(" " * column + text[start:end])
     try:
         while not isinstance(event := following(), StreamEndEvent):
             step = _step(event, shift)
             if step is not None:
                 yield step
-    except yaml.YAMLError:
-        return  # the document is known to be broken here; what stands before it can be found
+    except YAMLError:
+        return  # the document is known to be broken here; what precedes this can be found
 
 
 def _step(event: Any, shift: int) -> Step | None:
@@ -98,15 +98,13 @@ def _documents(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
-class _Builder:
-    """Makes the values of one stretch of text, which is one document unless `...` ends it early."""
+class _Builder(Composer[Any]):
+    """Makes the values of one stretch of text: one document, or several if `...` ends them."""
 
     def __init__(self, text: str, start: int, end: int, copied: int):
+        super().__init__(text, start, end)
         self.copied = copied
-        self._start = start
         self._span = (start, end)
-        self._next = CParser(text[start:end]).get_event
-        self._anchors: dict[str, Any] = {}
         self._end = 0
         self._items: list[Span] = []
 
@@ -122,29 +120,12 @@ class _Builder:
     def _since(self, event: Any) -> Span:
         return Span(self._offset(event), max(self._end, event.end_mark.index) + self._start, self._span)
 
-    def _offset(self, event: Any) -> int:
-        return int(event.start_mark.index) + self._start
-
-    def _node(self, event: Any, depth: int) -> Any:
-        kind = event.__class__
-        if kind is AliasEvent:
-            return self._alias(event, depth)
-        anchor = event.anchor
-        if anchor is not None:
-            self._anchors[anchor] = _OPEN
-        value = self._scalar(event) if kind is ScalarEvent else self._collection(event, depth)
-        if anchor is not None:
-            self._anchors[anchor] = value
-        return value
-
     def _collection(self, event: Any, depth: int) -> Any:
         is_mapping = event.__class__ is MappingStartEvent
         if depth >= MAX_DEPTH:
-            raise BadDocument(self._offset(event), TOO_DEEP)
+            raise BadText(self._offset(event), TOO_DEEP)
         if event.tag is not None and _short(event.tag) not in ("!", "!!map" if is_mapping else "!!seq"):
-            raise BadDocument(
-                self._offset(event), f"the tag {_short(event.tag)} has no meaning in a manifest; remove it"
-            )
+            raise BadText(self._offset(event), f"the tag {_short(event.tag)} has no meaning in a manifest; remove it")
         return self._mapping(depth) if is_mapping else self._list(depth, None)
 
     def _mapping(self, depth: int) -> dict[str, Any]:
@@ -159,7 +140,7 @@ class _Builder:
                 continue
             key = self._key(event)
             if key in result and key not in merged:
-                raise BadDocument(self._offset(event), f"the key {key!r} stands twice in this mapping")
+                raise BadText(self._offset(event), f"the key {key!r} occurs twice in this mapping")
             merged.discard(key)
             value = following()
             if depth == 0 and key == "items" and value.__class__ is SequenceStartEvent and value.anchor is None:
@@ -180,40 +161,35 @@ class _Builder:
 
     def _key(self, event: Any) -> str:
         if event.__class__ is not ScalarEvent:
-            raise BadDocument(self._offset(event), "a key must be a text")
+            raise BadText(self._offset(event), "a key must be a string")
         value = self._scalar(event)
         if value is None:
-            raise BadDocument(self._offset(event), "a key must be a text, this one is null")
+            raise BadText(self._offset(event), "a key must be a string, this one is null")
         return sys.intern(value if isinstance(value, str) else _key_text(event))
 
     def _merged(self, event: Any, depth: int) -> dict[str, Any]:
         value = self._node(event, depth + 1)
         sources = value if isinstance(value, list) else [value]
         if not all(isinstance(source, dict) for source in sources):
-            raise BadDocument(self._offset(event), "`<<` takes a mapping or a list of mappings")
+            raise BadText(self._offset(event), "`<<` takes a mapping or a list of mappings")
         result: dict[str, Any] = {}
         for source in reversed(sources):  # earlier ones win
             result |= source
         return result
 
-    def _alias(self, event: Any, depth: int) -> Any:
-        value = self._anchors.get(event.anchor)
-        if value is _OPEN:
-            raise BadDocument(self._offset(event), f"the anchor &{event.anchor} contains itself")
-        if event.anchor not in self._anchors:
-            raise BadDocument(self._offset(event), f"no anchor &{event.anchor} stands before this alias")
-        self._end = _end(event)
-        return self._copy(value, depth, event)
+    def _repeated(self, value: Any, alias: Any, depth: int) -> Any:
+        self._end = _end(alias)
+        return self._copy(value, depth, alias)
 
     def _copy(self, value: Any, depth: int, alias: Any) -> Any:
-        """A copy of its own for every alias, so that no two fields are one object."""
+        """A separate copy for every alias, so that no two fields share an object."""
         self.copied += 1
         if self.copied > MAX_COPIED:
-            raise BadDocument(self._offset(alias), f"the aliases of this file repeat more than {MAX_COPIED} values")
+            raise BadText(self._offset(alias), f"the aliases of this file repeat more than {MAX_COPIED} values")
         if not isinstance(value, dict | list):
             return value
         if depth >= MAX_DEPTH:
-            raise BadDocument(self._offset(alias), TOO_DEEP)
+            raise BadText(self._offset(alias), TOO_DEEP)
         if isinstance(value, dict):
             return {key: self._copy(item, depth + 1, alias) for key, item in value.items()}
         return [self._copy(item, depth + 1, alias) for item in value]
@@ -222,13 +198,13 @@ class _Builder:
         text = event.value
         if event.tag is not None:
             try:
-                value = tagged(_short(event.tag), text)
+                value = resolve_tagged(_short(event.tag), text)
             except ValueError as misused:
-                raise BadDocument(self._offset(event), str(misused)) from None
+                raise BadText(self._offset(event), str(misused)) from None
         else:
-            value = plain(text) if event.implicit[0] else text
+            value = resolve(text) if event.implicit[0] else text
         if value is NO_NUMBER:
-            raise BadDocument(self._offset(event), f"{text} is no number that JSON can hold")
+            raise BadText(self._offset(event), f"{text} is not a number in JSON")
         return value
 
 
@@ -239,27 +215,11 @@ def _short(tag: str) -> str:
 def _key_text(event: Any) -> str:
     """The text of a key: booleans and integers as JSON spells them."""
     text = str(event.value)
-    value = plain(text) if event.implicit[0] and event.tag is None else text
+    value = resolve(text) if event.implicit[0] and event.tag is None else text
     return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else text
 
 
-def _syntax_error(error: yaml.YAMLError, text: str, start: int, end: int) -> BadDocument:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        offset = start + error.problem_mark.index
-        if text[offset : offset + 1] == "\t":
-            return BadDocument(offset, "a tab cannot indent YAML; write blanks")
-        message = f"not YAML: {error.problem}"
-        if error.context and error.context_mark is not None and error.context_mark.index + start != offset:
-            line = position(text, start + error.context_mark.index).line
-            message += f" {error.context}, which starts in line {line}"
-        return BadDocument(offset, message)
-    at = getattr(error, "position", 0)  # a ReaderError counts bytes
-    before = text[start:end].encode()[:at].decode(errors="ignore")
-    character = getattr(error, "character", 0)
-    return BadDocument(start + len(before), f"the character U+{character:04X} cannot stand in YAML")
-
-
 def _end(event: Any) -> int:
-    """The offset behind the event; the C parser always marks it."""
+    """The offset after the event; the C parser always marks it."""
     index: int = event.end_mark.index
     return index

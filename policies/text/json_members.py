@@ -1,7 +1,7 @@
-"""The members of one JSON object with their places in the text, duplicates kept.
+"""The members of one JSON object with their offsets in the text, duplicates included.
 
-`json.loads` tells neither where a value stands nor that a key is there twice; here a fault ends the reading, and what
-stood before it is kept, so that everything that is wrong can be told at once.
+`json.loads` reports neither where a value stands nor that a key is there twice. Here a syntax error ends the reading,
+and the members before it are kept, so that everything that is wrong can be reported at once.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, NoReturn, TypeAlias
 
+from policies.text.positions import BadText
+
 Kind: TypeAlias = Literal["text", "number", "boolean", "null", "list", "object"]
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
@@ -21,7 +23,7 @@ _KINDS: dict[str, Kind] = {'"': "text", "{": "object", "[": "list", "t": "boolea
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A key and its value; numbers are decoded as floats. `source` is the value as it stands in the text."""
+    """A key and its value; numbers are decoded as floats. `source` is the value as it is written."""
 
     key: str
     kind: Kind
@@ -32,52 +34,35 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """What ends the reading, and at which character, counted from 0."""
-
-    at: int
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Scan:
-    """`kind` is that of the value that the text starts with; None where it starts with none."""
+    """`kind` is that of the value that the text starts with; None where it starts with none.
+
+    `error` is what ended the reading early.
+    """
 
     kind: Kind | None
     members: tuple[Member, ...] = ()
-    fault: Fault | None = None
-
-
-def place(text: str, at: int) -> str:
-    """`line 1, column 9`; both count from 1."""
-    return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
+    error: BadText | None = None
 
 
 @lru_cache(maxsize=8)  # several rules ask about the same few annotations of one change
 def scan(text: str) -> Scan:
-    """The members of the object that the text is, and the first fault of its syntax. Never raises, always ends."""
+    """The members of the object that the text is, and the first syntax error. Never raises, always ends."""
     reader = _Reader(text)
     try:
         reader.whole()
-    except _Stop as stop:
-        return Scan(reader.kind, tuple(reader.members), stop.fault)
+    except BadText as bad:
+        error = BadText(bad.offset, bad.message)  # a new one: what was raised holds on to the reader by its traceback
+        return Scan(reader.kind, tuple(reader.members), error)
     return Scan(reader.kind, tuple(reader.members))
 
 
-class _Stop(Exception):
-    """Ends the reading; never leaves this module."""
-
-    def __init__(self, at: int, message: str):
-        super().__init__(message)
-        self.fault = Fault(at, message)
-
-
 def _no_constant(name: str) -> NoReturn:
-    """Python reads NaN and Infinity, which are no JSON."""
+    """Python reads NaN and Infinity, which are not JSON."""
     raise ValueError(name)
 
 
-# floats, since a huge integer takes long to decode and nobody looks at numbers here
+# numbers are decoded as floats: a huge integer takes long to decode, and their values do not matter here
 _DECODER = json.JSONDecoder(parse_int=float, parse_constant=_no_constant)
 
 
@@ -91,11 +76,11 @@ class _Reader:
     def whole(self) -> None:
         """Reads the whole text into `members`."""
         if not self.next():
-            raise _Stop(0, "it is blank")
+            raise BadText(0, "it is blank")
         if self.next() != "{":
             at = self.at
             self.kind, _ = self.value()
-            raise _Stop(at, f"it is {article(self.kind)}, not an object")
+            raise BadText(at, f"it is {article(self.kind)}, not an object")
         self.kind = "object"
         self.at += 1
         if self.next() == "}":
@@ -104,28 +89,28 @@ class _Reader:
             while self.member():
                 pass
         if self.next():
-            raise _Stop(self.at, "more text follows the end of the object")
+            raise BadText(self.at, "more text follows the end of the object")
 
     def member(self) -> bool:
         """Reads one member; whether another follows."""
         if self.next() != '"':
-            raise _Stop(self.at, self.no_key())
+            raise BadText(self.at, self.no_key())
         key_at = self.at
         _, key = self.value()
         if self.next() != ":":
-            raise _Stop(self.at, f"a colon is missing after the key {key[:40]!r}")
+            raise BadText(self.at, f"a colon is missing after the key {key[:40]!r}")
         self.at += 1
         self.next()
         value_at = self.at
         kind, value = self.value()
         self.members.append(Member(key, kind, value, self.text[value_at : self.at], key_at, value_at))
         if self.next() not in (",", "}"):
-            raise _Stop(self.at, "a comma or the closing brace is missing")
+            raise BadText(self.at, "a comma or the closing brace is missing")
         self.at += 1
         return self.text[self.at - 1] == ","
 
     def next(self) -> str:
-        """The next character that is no blank, and stop there; empty at the end."""
+        """Skip blanks; returns the character there, empty at the end."""
         blanks = _BLANKS.match(self.text, self.at)
         self.at = blanks.end() if blanks else self.at
         return self.text[self.at : self.at + 1]
@@ -135,9 +120,9 @@ class _Reader:
         try:
             value, self.at = _DECODER.raw_decode(self.text, at)
         except RecursionError:
-            raise _Stop(at, "it is nested too deeply to be read") from None
+            raise BadText(at, "it is nested too deeply to be read") from None
         except ValueError:
-            raise _Stop(at, self.no_value()) from None
+            raise BadText(at, self.no_value()) from None
         if isinstance(value, str):
             value = _LONE_SURROGATE.sub("\ufffd", value)  # as Go decodes half of a pair
         return _KINDS.get(self.text[at], "number"), value
@@ -145,7 +130,7 @@ class _Reader:
     def no_key(self) -> str:
         character = self.next()
         if character == "'":
-            return "JSON wants double quotes, not single ones"
+            return "JSON needs double quotes, not single ones"
         if character == "}" and self.members:
             return "a comma stands before the closing brace"
         if not character:
@@ -155,14 +140,14 @@ class _Reader:
     def no_value(self) -> str:
         character = self.next()
         if character == "'":
-            return "JSON wants double quotes, not single ones"
+            return "JSON needs double quotes, not single ones"
         if character == '"':
-            return "a text is not closed by a double quote, or holds a control character or an unknown escape"
+            return "a string has no closing double quote, or contains a control character or an unknown escape"
         if not character or character in ",}":
             return "a value is missing"
         if character in "[{":
             return "a list or an object is not well-formed"
-        return "what stands here is no JSON"
+        return "this is not JSON"
 
 
 def article(kind: Kind) -> str:

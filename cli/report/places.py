@@ -1,10 +1,11 @@
-"""Where a finding lies in what the user wrote: every finding gets a file, a line and a column."""
+"""The place of a finding in the input files: every finding gets a file, a line and a column."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cli.input.given import Given, Place
+from cli.input.documents import Place
+from cli.input.given import Given
 from policies.judging.proposal import Proposal
 from policies.model.findings import Cause, Finding
 from policies.model.forest import Forest
@@ -12,37 +13,38 @@ from policies.model.objects import Attached, KubeObject, Node, Ref
 
 
 class Places:
-    """Places in the given files, for findings about given objects and about those that only the context holds.
+    """Places in the input files, for findings about their objects and about objects that only the context has.
 
-    For the latter: the first cause that was given, else the given object nearest in the tree, else the first one.
+    The latter get the place of their first cause among the inputs, else of the nearest input object in the tree, else
+    of the first input object.
     """
 
-    def __init__(self, given: Given, proposal: Proposal):
-        self._given = given
+    def __init__(self, inputs: Given, proposal: Proposal):
+        self._inputs = inputs
         self._forests = (proposal.after, proposal.before)
         self._nearest_below: dict[Ref, tuple[int, Ref]] | None = None
 
     def of(self, finding: Finding) -> Place:
-        place = self._given.place(finding.object, finding.field)
+        place = self._inputs.place(finding.object, finding.field)
         causes = (self.of_cause(cause) for cause in finding.causes)
         return place or next((place for place in causes if place), None) or self._of_relative(finding.object)
 
     def of_cause(self, cause: Cause) -> Place | None:
-        """None for an object that was not given."""
-        return self._given.place(cause.object, cause.field)
+        """None for an object that is not among the inputs."""
+        return self._inputs.place(cause.object, cause.field)
 
     def _of_relative(self, ref: Ref) -> Place:
         if self._nearest_below is None:
-            self._nearest_below = self._spread()
+            self._nearest_below = self._nearest_inputs()
         below = self._nearest_below
         ways = [(steps + below[at][0], below[at][1]) for steps, at in enumerate(self._way_up(ref)) if at in below]
-        nearest = min(ways)[1] if ways else next(iter(self._given.objects))
-        placed = self._given.objects[nearest]
+        nearest = min(ways)[1] if ways else next(iter(self._inputs.objects))
+        placed = self._inputs.objects[nearest]
         return placed.place(_upward_field(placed.thing))
 
-    def _spread(self) -> dict[Ref, tuple[int, Ref]]:
-        """For each object at or above a given one: how many steps below it the nearest given one is, and which."""
-        found = {ref: (0, ref) for ref in self._given.objects}
+    def _nearest_inputs(self) -> dict[Ref, tuple[int, Ref]]:
+        """For each object at or above an input: the nearest input at or below it, and how many steps down that is."""
+        found = {ref: (0, ref) for ref in self._inputs.objects}
         frontier = list(found)
         while frontier:
             reached = []
@@ -62,7 +64,7 @@ class Places:
                 yield up
 
     def _way_up(self, ref: Ref) -> Iterator[Ref]:
-        """The object, its queue or parent and so on, where it stands after the change, else where it stood before."""
+        """The object, its queue or parent and so on: after the change, or before it where the object is deleted."""
         yield ref
         after, before = self._forests
         forest: Forest = after if after.get(ref) is not None else before
@@ -72,14 +74,14 @@ class Places:
             yield from forest.ancestors(up)
 
 
-def _up(thing: KubeObject | None) -> Ref | None:
-    if isinstance(thing, Attached):
-        return thing.queue
-    return thing.parent if isinstance(thing, Node) else None
+def _up(item: KubeObject | None) -> Ref | None:
+    if isinstance(item, Attached):
+        return item.queue
+    return item.parent if isinstance(item, Node) else None
 
 
-def _upward_field(thing: KubeObject) -> str:
-    """The path under which the object names what is above it: the link by which it takes part."""
-    if isinstance(thing, Attached):
-        return thing.queue_field
-    return thing.parent_field if isinstance(thing, Node) else ""
+def _upward_field(item: KubeObject) -> str:
+    """The field in which the object names its queue or parent."""
+    if isinstance(item, Attached):
+        return item.queue_field
+    return item.parent_field if isinstance(item, Node) else ""

@@ -1,4 +1,4 @@
-"""JSON manifests: values, spans and steps. Stricter than the API server: a key that stands twice is an error."""
+"""JSON manifests: values, spans and steps. Stricter than the API server: a key that occurs twice is an error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from cli.input.document_positions import MAX_DEPTH, TOO_DEEP, BadDocument, Kind, Root, Span, Step, skip
+from policies.text.field_paths import Kind, Step, skip
+from policies.text.positions import MAX_DEPTH, TOO_DEEP, BadText, Root, Span
 
 _TOKEN = re.compile(r'[{}\[\]]|"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,:{}\[\]"]+')
 _VALUE = re.compile(r"[^ \t\r\n,]")
@@ -17,29 +18,29 @@ _KINDS = {"{": Kind.MAPPING, "[": Kind.LIST, "}": Kind.CLOSE, "]": Kind.CLOSE}
 
 
 class _Twice(Exception):
-    """A key stands twice in an object; a second look tells where."""
+    """A key occurs twice in an object; `_second_key` finds out where."""
 
 
 class _NoNumber(Exception):
-    """NaN or an infinity; a second look tells where."""
+    """NaN or an infinity; `read` finds out where."""
 
 
-def read(text: str) -> Root | BadDocument:
-    """The one value of the text, or what is wrong; a number with a fraction or an exponent is an exact Decimal."""
+def read(text: str) -> Root | BadText:
+    """The value of the text, or what is wrong. A number with a fraction or an exponent is an exact Decimal."""
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        return BadDocument(error.pos, f"not JSON: {error.msg}")
+        return BadText(error.pos, f"not JSON: {error.msg}")
     except _Twice:
         return _second_key(text)
     except _NoNumber as found:
         offset = next(step.offset for step in steps(text, 0, len(text)) if step.text == str(found))
-        return BadDocument(offset, f"{found} is no number that JSON can hold")
+        return BadText(offset, f"{found} is not a number in JSON")
     except RecursionError:
         return _too_deep(text)
-    except ValueError:  # an integer of more digits than Python is willing to read
+    except ValueError:  # an integer of more digits than Python reads
         long = re.search(r"[0-9]{1000}", text)
-        return BadDocument(long.start() if long else 0, "this number has too many digits")
+        return BadText(long.start() if long else 0, "this number has too many digits")
     bad = _too_deep(text) if _is_deep(value) else _half_character(text)
     return bad or _root(text, value)
 
@@ -78,7 +79,7 @@ def _root(text: str, value: Any) -> Root:
 
 
 def _items(text: str, value: Any) -> list[Span]:
-    """The spans of the list under `items`. Each is decoded once more, which is far faster than to walk over it."""
+    """The spans of the list under `items`. Each item is decoded once more, far faster than a walk over its steps."""
     items = value.get("items") if isinstance(value, dict) else None
     spans: list[Span] = []
     at = _start_of_items(text) if isinstance(items, list) else 0
@@ -101,14 +102,14 @@ def _start_of_items(text: str) -> int:
     return 0
 
 
-def _second_key(text: str) -> BadDocument:
-    around: list[set[str] | None] = [None]  # the keys so far of every object around, None for an array
+def _second_key(text: str) -> BadText:
+    around: list[set[str] | None] = [None]  # the keys so far of each enclosing object, None for an array
     key_is_next = False
     for step in steps(text, 0, len(text)):
         keys = around[-1]
         if step.kind is Kind.SCALAR and key_is_next and keys is not None:
             if step.text in keys:
-                return BadDocument(step.offset, f"the key {step.text!r} stands twice in this object")
+                return BadText(step.offset, f"the key {step.text!r} occurs twice in this object")
             keys.add(step.text)
             key_is_next = False
             continue
@@ -117,7 +118,7 @@ def _second_key(text: str) -> BadDocument:
         elif step.kind is not Kind.SCALAR:
             around.append(set() if step.kind is Kind.MAPPING else None)
         key_is_next = around[-1] is not None
-    return BadDocument(0, "a key stands twice in an object")
+    return BadText(0, "a key occurs twice in an object")
 
 
 def _is_deep(value: Any) -> bool:
@@ -129,20 +130,20 @@ def _is_deep(value: Any) -> bool:
     return bool(level)
 
 
-def _too_deep(text: str) -> BadDocument:
+def _too_deep(text: str) -> BadText:
     depth = 0
     for step in steps(text, 0, len(text)):
         depth += 1 if step.kind in (Kind.MAPPING, Kind.LIST) else -1 if step.kind is Kind.CLOSE else 0
         if depth > MAX_DEPTH:
-            return BadDocument(step.offset, TOO_DEEP)
-    return BadDocument(0, TOO_DEEP)
+            return BadText(step.offset, TOO_DEEP)
+    return BadText(0, TOO_DEEP)
 
 
-def _half_character(text: str) -> BadDocument | None:
-    """Half of a surrogate pair, which no output could print."""
+def _half_character(text: str) -> BadText | None:
+    """An error for half of a surrogate pair, which no output could print."""
     if not _SURROGATE.search(text):
         return None
     for step in steps(text, 0, len(text)):
         if any("\ud800" <= character <= "\udfff" for character in step.text):
-            return BadDocument(step.offset, "this text contains half of a surrogate pair, which is no character")
+            return BadText(step.offset, "this text contains half of a surrogate pair, which is not a character")
     return None

@@ -13,7 +13,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def emit(text: str) -> None:
-    """Print results. A reader who closed the pipe has seen enough: the exit code still tells the verdict."""
+    """Print results. If the reader closed the pipe, the exit code still carries the verdict."""
     try:
         click.echo(_encodable(text, sys.stdout))
         sys.stdout.flush()
@@ -22,7 +22,7 @@ def emit(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Tell something that is no result."""
+    """Print what is not a result."""
     click.echo(_encodable(plain(text), sys.stderr), err=True)
 
 
@@ -32,13 +32,13 @@ def plain(text: str) -> str:
 
 
 def _encodable(text: str, stream: TextIO) -> str:
-    """What the stream cannot encode is spelled out; file names need not be text."""
+    """Escape what the stream cannot encode; file names need not be text."""
     encoding = stream.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def paint(text: str, colour: str) -> str:
-    """Coloured on a terminal that wants it; the text alone always says the same."""
+    """Coloured on a terminal that wants it; the text says the same without colour."""
     return click.style(text, fg=colour, bold=True) if _colours() else text
 
 

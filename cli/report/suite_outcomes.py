@@ -1,4 +1,4 @@
-"""Running the cases of suites: what was expected and not found, and what was found and not expected."""
+"""Running the cases of suites: which findings are missing, and which are unexpected."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Outcome:
 
 
 def run(case: Case) -> Outcome:
-    """The outcome; what is given is taken as all that there is."""
-    world = Forest.of((it.object for it in case.given), READERS)
-    manifests = {it.object.ref: it.manifest for it in case.given if it.manifest is not None}
+    """The outcome of the change; the existing objects of the case are taken as everything that exists."""
+    world = Forest.of((it.object for it in case.existing), READERS)
+    manifests = {it.object.ref: it.manifest for it in case.existing if it.manifest is not None}
     state = stored_state(State(world, manifests), case.configuration)
     deleted = [state.world.get(it.object.ref) or it.object for it in case.delete]
     circumstances = Circumstances(now=case.now or datetime.now(UTC))
@@ -42,9 +42,9 @@ def run(case: Case) -> Outcome:
 
 
 def _matched(expected: tuple[Expected, ...], found: tuple[Judged, ...]) -> dict[int, int]:
-    """Index of a finding -> index of the expectation that it meets: as many pairs as there can be.
+    """Index of a finding -> index of the expectation that it meets, with as many pairs as possible.
 
-    A loose expectation gives way where another finding meets it as well.
+    An expectation that several findings meet leaves the one that a stricter expectation needs.
     """
     partner: dict[int, int] = {}
     held: dict[int, int] = {}
@@ -63,7 +63,7 @@ def _matched(expected: tuple[Expected, ...], found: tuple[Judged, ...]) -> dict[
 
 
 def _hand_on(free: int, reached: dict[int, int], partner: dict[int, int], held: dict[int, int]) -> None:
-    """Give the free finding to the expectation that reached it, what that one held to the one before, and so on."""
+    """Give the free finding to the expectation that reached it, the finding of that to the one before, and so on."""
     give: int | None = free
     while give is not None:
         taker = reached[give]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.dialects.json_positions import place, scan
+from policies.text.json_members import scan
+from policies.text.positions import position
 
 FAULTS = [  # the text, where the reading ends, a word of the message
     ("", 0, "blank"),
@@ -14,9 +15,9 @@ FAULTS = [  # the text, where the reading ends, a word of the message
     ("[1]", 0, "a list, not an object"),
     (' "x"', 1, "a text, not an object"),
     ("null", 0, "null, not an object"),
-    ("cpu=4", 0, "no JSON"),
-    ("NaN", 0, "no JSON"),
-    ('{"a":Infinity}', 5, "no JSON"),
+    ("cpu=4", 0, "not JSON"),
+    ("NaN", 0, "not JSON"),
+    ('{"a":Infinity}', 5, "not JSON"),
     ("{'a':'1'}", 1, "double quotes"),
     ("{\"a\":'1'}", 5, "double quotes"),
     ('{"a":"1",}', 9, "a comma stands before"),
@@ -28,7 +29,7 @@ FAULTS = [  # the text, where the reading ends, a word of the message
     ('{"a":}', 5, "a value is missing"),
     ('{"a":', 5, "a value is missing"),
     ('{"a":01}', 6, "a comma or"),
-    ('{"a":"1', 5, "not closed"),
+    ('{"a":"1', 5, "no closing double quote"),
     ('{"a":"1\n"}', 5, "control character"),
     ('{"a":"\\x"}', 5, "unknown escape"),
     ('{"a":[1}', 5, "not well-formed"),
@@ -40,11 +41,11 @@ FAULTS = [  # the text, where the reading ends, a word of the message
 
 @pytest.mark.parametrize(("text", "at", "message"), FAULTS)
 def test_a_fault_is_told_with_its_place(text: str, at: int, message: str) -> None:
-    fault = scan(text).fault
+    error = scan(text).error
 
-    assert fault is not None
-    assert fault.at == at
-    assert message in fault.message
+    assert error is not None
+    assert error.offset == at
+    assert message in error.message
 
 
 def test_what_stands_before_a_fault_is_kept() -> None:
@@ -66,8 +67,10 @@ def test_a_huge_number_costs_nothing() -> None:
 def test_lines_and_columns_count_from_one() -> None:
     text = '{\n  "a": "1",\n  "b": 2\n}'
 
-    assert [place(text, member.value_at) for member in scan(text).members] == ["line 2, column 8", "line 3, column 8"]
-    assert place(text, 0) == "line 1, column 1"
+    places = [str(position(text, member.value_at)) for member in scan(text).members]
+
+    assert places == ["line 2, column 8", "line 3, column 8"]
+    assert str(position(text, 0)) == "line 1, column 1"
 
 
 @given(text=st.text() | st.text(alphabet="{}[]\":,\\ 'nulltrfase019-.e\n"))
@@ -78,6 +81,6 @@ def test_the_scanner_reads_an_object_exactly_where_python_does(text: str) -> Non
     except (ValueError, ZeroDivisionError):
         value = None
 
-    assert (found.fault is None) == isinstance(value, dict)
-    if found.fault:
-        assert 0 <= found.fault.at <= len(text)
+    assert (found.error is None) == isinstance(value, dict)
+    if found.error:
+        assert 0 <= found.error.offset <= len(text)

@@ -1,7 +1,7 @@
-"""Where in a text a field path of a manifest stands.
+"""From a field path such as `spec.groups[0].name` to its place in the text of a manifest.
 
-No tree of positions is kept for a document: findings are few, so its text is walked again for each, up to the field
-that is asked for. YAML and JSON alike are walked as a stream of steps.
+No tree of positions is kept for a document: findings are few, so its text is walked again for each of them, up to the
+field in question. YAML and JSON are both walked as a stream of steps.
 """
 
 from __future__ import annotations
@@ -10,46 +10,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-MAX_DEPTH = 100
-"""Mappings and lists within each other; a pod template, the deepest of manifests, has about 15."""
-TOO_DEEP = f"more than {MAX_DEPTH} mappings and lists within each other"
+from policies.text.positions import Position, Span, position
 
 MAX_JUMPS = 50
-"""Aliases that one search follows; merges of merges would multiply them beyond measure."""
-
-
-class Position(NamedTuple):
-    """Both count from 1; the column counts characters."""
-
-    line: int
-    column: int
-
-
-class BadDocument(Exception):
-    """A text that cannot be read as a manifest; `offset` is the index of the character at fault."""
-
-    def __init__(self, offset: int, message: str):
-        super().__init__(message)
-        self.offset = offset
-        self.message = message
-
-
-class Span(NamedTuple):
-    """The characters [start, end) of a value; `document` spans the YAML document around it, where its anchors are."""
-
-    start: int
-    end: int
-    document: tuple[int, int]
-
-
-class Root(NamedTuple):
-    """A value that is a document of its own, and the spans of the list under its key `items`, if it has one."""
-
-    value: Any
-    span: Span
-    items: list[Span]
+"""Aliases that one search follows; merges of merges would multiply them without bound."""
 
 
 class Kind(Enum):
@@ -68,11 +34,11 @@ class Step(NamedTuple):
 
 
 Steps = Callable[[str, int, int], Iterator[Step]]
-"""The steps of the value that stands in a text from one offset to another."""
+"""The steps of the value between two offsets of a text."""
 
 
 class Walk:
-    """One search along the steps of a text; `again` starts them anew, for what an alias stands for."""
+    """One search along the steps of a text; `again` starts them anew, to find the anchor of an alias."""
 
     def __init__(self, steps: Iterator[Step], again: Callable[[], Iterator[Step]]):
         self._steps = steps
@@ -80,17 +46,17 @@ class Walk:
         self._jumps = MAX_JUMPS
 
     def find(self, path: str) -> int | None:
-        """The offset of the field, or of its nearest ancestor that is there; None for the value walked itself."""
+        """The offset of the field, or of its nearest ancestor that is present; None for the whole value."""
         return _find(next(self._steps, None), self._steps, path, self._jump)
 
     def _jump(self, alias: Step) -> tuple[Step | None, Iterator[Step]]:
-        """The step that the alias stands for, and those that follow it. It always stands before the alias."""
+        """The step that the alias stands for, and those that follow it. An anchor precedes its aliases."""
         self._jumps -= 1
         if self._jumps < 0:
             return None, iter(())
-        places = [step.offset for step in self._again() if step.anchor == alias.text and step.offset < alias.offset]
+        anchors = [step.offset for step in self._again() if step.anchor == alias.text and step.offset < alias.offset]
         steps = self._again()
-        return next((step for step in steps if step.anchor == alias.text and step.offset in places[-1:]), None), steps
+        return next((step for step in steps if step.anchor == alias.text and step.offset in anchors[-1:]), None), steps
 
 
 Jump = Callable[[Step], tuple[Step | None, Iterator[Step]]]
@@ -141,7 +107,7 @@ def _find_item(steps: Iterator[Step], path: str, jump: Jump) -> int | None:
 
 
 def _after(path: str, key: str) -> str | None:
-    """What follows `key` in the path, so `.parent` after `spec` in `spec.parent`; None where it goes elsewhere."""
+    """What follows `key` in the path: `.parent` after `spec` in `spec.parent`; None if the path takes another key."""
     for head in (f".{key}", f"[{key}]") if path[:1] in (".", "[") else (key,):
         rest = path[len(head) :]
         if path.startswith(head) and rest[:1] in ("", ".", "["):
@@ -150,12 +116,12 @@ def _after(path: str, key: str) -> str | None:
 
 
 def _shown_at(key: Step, value: Step) -> int:
-    """A scalar is shown itself; what has parts or nothing to show, at its key."""
+    """A scalar is shown at its own place; a mapping, a list and an empty value at their key."""
     return value.offset if value.kind is Kind.SCALAR and value.text else key.offset
 
 
 def skip(value: Step, steps: Iterator[Step]) -> list[Step]:
-    """Walk past the value; the aliases in it."""
+    """Walk past the value; returns the aliases in it."""
     aliases = [value] if value.kind is Kind.ALIAS else []
     depth = 1 if value.kind in (Kind.MAPPING, Kind.LIST) else 0
     while depth:
@@ -168,25 +134,19 @@ def skip(value: Step, steps: Iterator[Step]) -> list[Step]:
     return aliases
 
 
-def position(text: str, offset: int, *, known: tuple[int, int] = (0, 1)) -> Position:
-    """The place of the character at `offset`. `known` is an offset at or before it and the line of that."""
-    start, line = known
-    return Position(line + text.count("\n", start, offset), offset - text.rfind("\n", 0, offset))
-
-
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a manifest stands in a text, and how to find a field of it."""
+class Region:
+    """The part of a text that holds a manifest, and how to find a field of it."""
 
     text: str
     steps: Steps
     span: Span
     line: int
     within: str = ""
-    """Path of the manifest inside the span, where that holds a list of them."""
+    """Path of the manifest inside the span, where the span holds a list of manifests."""
 
     def locate(self, field: str) -> Position:
-        """The field's value or key; of its nearest ancestor where the field is absent; the document's start for ""."""
+        """The field's value or key; where it is absent, its nearest ancestor; for "" the start of the manifest."""
         start, end, document = self.span
         path = self.within + (f".{field}" if self.within and field[:1] not in ("", "[") else field)
         if not path:
@@ -196,10 +156,10 @@ class Place:
         return self.at(start if found is None else found)
 
     def at(self, offset: int) -> Position:
-        """An alias may lead to before the span, where only counting from the top helps."""
+        """The position of a character; what an alias stands for may lie before the span, so count from the top then."""
         known = (self.span.start, self.line) if offset >= self.span.start else (0, 1)
         return position(self.text, offset, known=known)
 
-    def inside(self, span: Span) -> Place:
-        """The place of a value at or after the start of this one."""
-        return Place(self.text, self.steps, span, self.at(span.start).line)
+    def inside(self, span: Span) -> Region:
+        """The region of a value at or after the start of this one."""
+        return Region(self.text, self.steps, span, self.at(span.start).line)

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from cli.input.context import Against, Context
-from cli.input.given import Place, gather
-from cli.input.places import Places
+from cli.input.documents import Place
+from cli.input.given import gather
 from cli.judgement import judge
+from cli.report.places import Places
 from policies.configuration.settings import Configuration
 from policies.model.findings import Cause, Finding
 from policies.model.objects import Ref

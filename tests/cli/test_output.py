@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.report.output import paint, plain
+from cli.output import paint, plain
 from tests.builders import queue
 from tests.cli.runs import BAD, WORSE, execute, report, run, write
 

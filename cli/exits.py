@@ -1,4 +1,4 @@
-"""The exit codes of every command. Their meaning never changes with a flag."""
+"""The exit codes of all commands. No flag changes what a code means."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Exit(IntEnum):
     USAGE = 2
     """The command line or the configuration is wrong."""
     UNREADABLE = 3
-    """Some input cannot be read; what could be read was judged."""
+    """Some input cannot be read; the rest was judged."""
     UNJUDGED = 4
-    """The context is out of reach, something broke inside, or a rule was not evaluated where that is required."""
+    """The context is unreachable, an internal error, or a rule was not evaluated where that is required."""
     NOTHING = 5
-    """There was nothing to judge although --require-objects asks for something."""
+    """There was nothing to judge, with --require-objects."""
 
 
 EPILOG = (
@@ -32,17 +32,17 @@ _STRONGEST_FIRST = (Exit.USAGE, Exit.UNREADABLE, Exit.UNJUDGED, Exit.FINDINGS, E
 
 
 def strongest(codes: Iterable[Exit]) -> Exit:
-    """The one code for all that happened; CLEAN for nothing at all."""
+    """The one code for several; CLEAN for none."""
     return min(codes, key=_STRONGEST_FIRST.index, default=Exit.CLEAN)
 
 
 class Misused(click.ClickException):
-    """A command line or a configuration that cannot be followed; the message says where and what to do."""
+    """A wrong command line or configuration; the message says where and what to do."""
 
     exit_code = Exit.USAGE
 
 
 class OutOfReach(click.ClickException):
-    """Something outside cannot be had: a cluster, a port, a folder."""
+    """Something outside is not available: a cluster, a port, a folder."""
 
     exit_code = Exit.UNJUDGED

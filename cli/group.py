@@ -1,52 +1,46 @@
-"""The command `quotree`: its sub-commands are imported when they are asked for, one file each."""
+"""The command `quotree`: it finds its sub-commands by the files in `cli/commands` and imports only the one it runs."""
 
 from __future__ import annotations
 
+import ast
+import pkgutil
 import traceback
 from importlib import import_module
+from importlib.abc import InspectLoader
+from importlib.util import find_spec
 from typing import Any
 
 import click
 
+from cli import commands
 from cli.exits import EPILOG, Exit
-from cli.report.output import note
+from cli.output import note
 from cli.version import VERSION
 
-_COMMANDS = {
-    "validate": "Judge manifests: the same rules as the webhook, all files as one change.",
-    "test": "Run suites of changes with the findings expected of a configuration.",
-    "simulate": "Play queues and work from files: who is admitted, who gives way, who waits and why.",
-    "why": "Explain why a workload waits.",
-    "pending": "List who waits at a queue, in which place, and why.",
-    "clusters": "List the clusters that work is sent to: connection, and what runs there.",
-    "tree": "Draw the quota trees of manifests or of a cluster.",
-    "explain": "Print the page of a rule.",
-    "rules": "List the rules.",
-    "serve": "Run a server: the admission webhook, or the reconciler that admits workloads.",
-    "install": "Write manifests for a cluster: policies for the time the webhook is down.",
-    "certs": "Make or inspect the webhook's certificates.",
-}
 _INTERRUPTED = 130
-"""What shells report for Ctrl-C; none of our own codes, since nothing was found out."""
+"""What shells report for Ctrl-C; none of our own codes, since nothing was judged."""
+_SHOW_TRACEBACK = "quotree.verbose"
 
 
-class LazyGroup(click.Group):
-    """Knows its commands by name; the module `cli.commands.<name>` has the command under that name."""
+class CommandGroup(click.Group):
+    """Has a command for each module of `cli.commands`, in alphabetical order."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002, click's signature
-        return list(_COMMANDS)
+        return sorted(_modules())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002, click's signature
-        if cmd_name not in _COMMANDS:
+        module = _modules().get(cmd_name)
+        if module is None:
             return None
-        command = getattr(import_module(f"cli.commands.{cmd_name}"), cmd_name)
+        command = getattr(import_module(f"{commands.__name__}.{module}"), module)
         assert isinstance(command, click.Command)
+        _complete(command)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, without importing one of them."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl([(name, summary(name)) for name in self.list_commands(ctx)])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -55,15 +49,33 @@ class LazyGroup(click.Group):
             raise
         except KeyboardInterrupt:
             ctx.exit(_INTERRUPTED)
-        except Exception as error:  # the last net: one line instead of a traceback, and a code of its own
-            _tell(error, verbose=bool(ctx.meta.get(VERBOSE)))
+        except Exception as error:  # one line instead of a traceback, and an exit code that no finding has
+            _report(error, verbose=bool(ctx.meta.get(_SHOW_TRACEBACK)))
             ctx.exit(Exit.UNJUDGED)
 
 
-VERBOSE = "quotree.verbose"
+def summary(command: str) -> str:
+    """The first line of the docstring of the command's file, read without importing it."""
+    spec = find_spec(f"{commands.__name__}.{_modules()[command]}")
+    source = spec.loader.get_source(spec.name) if spec and isinstance(spec.loader, InspectLoader) else None
+    return (ast.get_docstring(ast.parse(source or "")) or "").partition("\n")[0]
 
 
-def _tell(error: Exception, verbose: bool) -> None:
+def _modules() -> dict[str, str]:
+    """The module of each command."""
+    return {module.name.replace("_", "-"): module.name for module in pkgutil.iter_modules(commands.__path__)}
+
+
+def _complete(command: click.Command) -> None:
+    """Give the command, and those in it, what all commands have: -v, and the exit codes below its help."""
+    command.epilog = EPILOG
+    if _VERBOSE not in command.params:
+        command.params.append(_VERBOSE)
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        _complete(inner)
+
+
+def _report(error: Exception, verbose: bool) -> None:
     if verbose:
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     what = " ".join(str(error).split())
@@ -73,16 +85,22 @@ def _tell(error: Exception, verbose: bool) -> None:
 
 def _remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        ctx.meta[VERBOSE] = True
+        ctx.meta[_SHOW_TRACEBACK] = True
 
 
-verbose = click.option(
-    "-v", "--verbose", is_flag=True, expose_value=False, callback=_remember, help="Show where an internal error arose."
+_VERBOSE = click.Option(
+    ["-v", "--verbose"],
+    is_flag=True,
+    expose_value=False,
+    callback=_remember,
+    help="Show where an internal error arose.",
 )
 
 
-@click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, "-V", "--version", prog_name="quotree", message="%(prog)s %(version)s")
-@verbose
 def quotree() -> None:
     """Guard hierarchical quota on Kubernetes: Kueue cohorts, Volcano queues, YuniKorn namespace quotas."""
+
+
+_complete(quotree)

@@ -1,4 +1,4 @@
-"""The console scripts `quotree` and `kubectl-quotree`. Nothing heavy is imported here: `--version` answers at once."""
+"""The console scripts `quotree` and `kubectl-quotree`. Nothing heavy is imported here, so that `--version` is fast."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 from cli.version import VERSION
 
 _GARBAGE = (100_000, 20, 10)
-"""Objects between looks for garbage that refers to itself (Python's own choice is 700). A tree of 10 000 queues is a
-million objects that live on; to look at them again and again took almost half of the time in which they are read."""
+"""Thresholds of the garbage collector (Python's own first one is 700). A tree of 10 000 queues is a million objects
+that all stay alive; scanning them again and again took almost half of the time to read them."""
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
 
 
 def _called(path: str) -> str:
-    """What the user typed: kubectl runs its plug-in `kubectl-quotree` for `kubectl quotree`."""
+    """What the user typed: kubectl runs the plug-in `kubectl-quotree` for `kubectl quotree`."""
     name = path.replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
     return "kubectl quotree" if name in ("kubectl-quotree", "kubectl_quotree") else "quotree"
 

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias, TypeVar
 
 from cluster.resource import NAMESPACES, PRIORITY_CLASSES, Resource
 from cluster.stream import Manifest
+from policies.amounts.limit_ranges import summarize
+from policies.amounts.requests import readable
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import mapping, metadata, text, texts
-from policies.model.limit_ranges import summarize
 from policies.model.quantity import Amounts
-from policies.model.requests import readable
 from reconciler.packed import Packed
 from reconciler.patches import WORKLOADS
 from reconciler.stored import read_stored

@@ -17,10 +17,12 @@ from typing import Any
 from policies.configuration.settings import Configuration
 from policies.dialects import core, kueue, read, volcano
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
+from policies.judging.proposal import Proposal, propose
+from policies.model.change import Change
+from policies.model.findings import Finding, NotEvaluated, Profile
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Ref
-from policies.model.proposal import Change, Proposal, propose
-from policies.model.rule import Finding, NotEvaluated, Profile, find
+from policies.rules import find
 
 EVERYTHING: tuple[GroupKind, ...] = (
     kueue.COHORT,

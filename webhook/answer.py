@@ -9,9 +9,9 @@ from http import HTTPStatus
 from textwrap import wrap
 from typing import Any
 
-from policies.model.rule import Profile, Severity
-from policies.model.sentence import sentence, statement
-from policies.model.verdict import Judged, Verdict
+from policies.judging.sentence import sentence, statement
+from policies.judging.verdict import Judged, Verdict
+from policies.model.findings import Profile, Severity
 from webhook.review import API_VERSION, KIND, Review
 
 LINES = 5  # violations in a message: what fits a terminal
@@ -20,11 +20,7 @@ WARNING_LENGTH = 120  # characters of a line; the API server advises this, and m
 WARNING_LINES = 4  # of one finding: what happened, both numbers and the cure; a cycle of fifty queues is not for here
 WARNINGS_LENGTH = 4096  # bytes over all warnings of a request, where the API server cuts
 RULES = 10  # ids in an audit annotation
-INVALID = frozenset({"bad-structure", "bad-quantity", "quota-annotation-invalid"})
-"""Rules about an object that cannot be read, whoever else exists: 422 Invalid. All others are policy: 403 Forbidden.
-
-Under `compat` each refusal is 403, as with the webhooks of the three projects.
-"""
+_REASONS = {HTTPStatus.FORBIDDEN: "Forbidden", HTTPStatus.UNPROCESSABLE_ENTITY: "Invalid"}
 
 
 def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
@@ -79,11 +75,10 @@ def _some(ids: list[str]) -> str:
 
 
 def _status(review: Review, errors: tuple[Judged, ...], profile: Profile) -> dict[str, Any]:
-    invalid = profile is Profile.STRICT and all(judged.rule.id in INVALID for judged in errors)
-    code = HTTPStatus.UNPROCESSABLE_ENTITY if invalid else HTTPStatus.FORBIDDEN
+    code = _code(errors, profile)
     return {
         "code": code.value,
-        "reason": "Invalid" if invalid else "Forbidden",
+        "reason": _REASONS[code],
         "message": _message(errors),
         "details": {
             "name": review.name or errors[0].finding.object.name,
@@ -92,6 +87,12 @@ def _status(review: Review, errors: tuple[Judged, ...], profile: Profile) -> dic
             "causes": [_cause(judged) for judged in errors[:CAUSES]],
         },
     }
+
+
+def _code(errors: tuple[Judged, ...], profile: Profile) -> HTTPStatus:
+    """The status that all rules agree on. Under `compat` each refusal is 403, as with the webhooks of the projects."""
+    statuses = {judged.rule.status for judged in errors}
+    return statuses.pop() if profile is Profile.STRICT and len(statuses) == 1 else HTTPStatus.FORBIDDEN
 
 
 def _message(errors: tuple[Judged, ...]) -> str:
@@ -115,11 +116,11 @@ def _warnings(warned: Sequence[Judged]) -> list[str]:
     """The lines of the findings, worst first, as far as all of a finding fits."""
     kept: list[str] = []
     room = WARNINGS_LENGTH - WARNING_LENGTH  # for the line that says how many were left out
-    for told, judged in enumerate(warned):
+    for shown, judged in enumerate(warned):
         lines = _warning(judged)
         room -= sum(len(line.encode(errors="replace")) for line in lines)
         if room < 0:
-            return [*kept, f"and {len(warned) - told} more warnings (quotree validate shows all)"]
+            return [*kept, f"and {len(warned) - shown} more warnings (quotree validate shows all)"]
         kept += lines
     return kept
 

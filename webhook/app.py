@@ -21,9 +21,10 @@ from cluster.store import World
 from policies.dialects import core, kueue, kueue_jobs, volcano
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
+from policies.judge import Judgement
+from policies.judging.proposal import Proposal
+from policies.judging.verdict import Verdict
 from policies.model.forest import Forest
-from policies.model.proposal import Proposal
-from policies.model.verdict import Verdict
 from policies.mutation.defaults import patch
 from webhook import answer, conversion, decision
 from webhook.metrics import Metrics
@@ -110,9 +111,10 @@ class _Door:
 
     def validate(self, groups: frozenset[str]) -> Response:
         review = _review(groups)
-        proposal, verdict = self._judged(review)
-        if proposal and verdict.allowed and not review.dry_run and decision.changes_a_tree(proposal):
-            self._reserve(proposal)
+        judgement = self._judged(review)
+        verdict = judgement.verdict if judgement else Verdict()
+        if judgement and verdict.allowed and not review.dry_run and decision.changes_a_tree(judgement.proposal):
+            self._reserve(judgement.proposal)
         if not review.dry_run:
             self._metrics.found(verdict)
         self._decided(review, answer.outcome(verdict), rules=answer.rule_ids(verdict))
@@ -161,19 +163,19 @@ class _Door:
             )
         return response
 
-    def _judged(self, review: Review) -> tuple[Proposal | None, Verdict]:
-        """The verdict; a refusal that may rest on a stale cache is looked at again when news arrives."""
+    def _judged(self, review: Review) -> Judgement | None:
+        """The judgement; a refusal that may rest on a stale cache is looked at again when news arrives."""
         forest = self._forest()
-        proposal, verdict = decision.judge(review, forest, self._configuration)
-        if decision.may_be_stale(verdict) and self._patience and self._waiting.acquire(blocking=False):
+        found = decision.judged(review, forest, self._configuration)
+        if _may_be_stale(found) and self._patience and self._waiting.acquire(blocking=False):
             try:
                 deadline = time.monotonic() + self._patience
-                while decision.may_be_stale(verdict) and (news := self._news(forest, deadline)):
+                while _may_be_stale(found) and (news := self._news(forest, deadline)):
                     forest = news
-                    proposal, verdict = decision.judge(review, forest, self._configuration)
+                    found = decision.judged(review, forest, self._configuration)
             finally:
                 self._waiting.release()
-        return proposal, verdict
+        return found
 
     def _news(self, forest: Forest, deadline: float) -> Forest | None:
         """Another forest than this one as soon as there is one, None after the deadline."""
@@ -207,6 +209,10 @@ class _Door:
             "milliseconds": round((time.perf_counter() - g.started) * 1000, 3),
         }
         log.info("decision", extra={"fields": fields})
+
+
+def _may_be_stale(found: Judgement | None) -> bool:
+    return found is not None and decision.may_be_stale(found.verdict)
 
 
 def _body() -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
 from policies.conversion import VERSIONS
-from policies.model.verdict import Verdict
+from policies.judging.verdict import Verdict
 
 if TYPE_CHECKING:
     from wsgiref.simple_server import WSGIServer

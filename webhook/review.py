@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 from policies.dialects import group_kind
 from policies.dialects.core import NAMESPACE
 from policies.dialects.reading import Manifest, mapping, text
-from policies.model.changes import changed
+from policies.judging.changes import changed
+from policies.model.change import Change, Operation, User
 from policies.model.objects import GroupKind, KubeObject
-from policies.model.proposal import Change, Operation, User
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
@@ -41,7 +41,6 @@ class Review:
     user: User = field(default_factory=User)
     object: Manifest | None = None
     old_object: Manifest | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def manifest(self) -> Manifest:
@@ -50,21 +49,17 @@ class Review:
         assert manifest is not None
         return manifest
 
-    @property
-    def delete_options(self) -> Mapping[str, Any]:
-        return self.options if self.operation is Operation.DELETE else {}
-
     def change(self) -> Change | None:
         """What the request does to one object; None for a kind that carries no quota."""
         change = changed(self.old_object, self.object, self.subresource)
         return replace(change, before=_stored(change.before), after=_stored(change.after)) if change else None
 
 
-def _stored(thing: KubeObject | None) -> KubeObject | None:
+def _stored(found: KubeObject | None) -> KubeObject | None:
     """The object as it is stored. Fields that the API server drops are gone already: one we do not know, it knows."""
-    if thing is None or not any(defect.warning for defect in thing.defects):
-        return thing
-    return replace(thing, defects=tuple(defect for defect in thing.defects if not defect.warning))
+    if found is None or not any(defect.warning for defect in found.defects):
+        return found
+    return replace(found, defects=tuple(defect for defect in found.defects if not defect.warning))
 
 
 def parse(body: bytes) -> Review:
@@ -98,7 +93,6 @@ def _review(request: Mapping[str, Any], operation: Operation) -> Review:
         user=User(_text(user, "username", "request.userInfo."), _groups(user)),
         object=new if operation is not Operation.DELETE else None,
         old_object=old if operation is not Operation.CREATE else None,
-        options=_mapping(request, "options", "request.", needed=False),
     )
 
 

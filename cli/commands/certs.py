@@ -1,4 +1,4 @@
-"""`quotree certs`: the webhook's certificates where no cluster keeps them."""
+"""Make, renew or show the webhook's certificates."""
 
 from __future__ import annotations
 
@@ -9,42 +9,37 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.exits import EPILOG, Misused, OutOfReach
-from cli.group import verbose
-from cli.report.output import emit
+from cli.exits import Misused, OutOfReach
+from cli.output import emit
 
 if TYPE_CHECKING:
     from certs.rotate import Bundle
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""The names of a server that is called from this machine only."""
 
-
-@click.command(epilog=EPILOG)
+@click.command()
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @click.option(
     "--name",
     "names",
     metavar="DNS|IP",
     multiple=True,
-    help="A name by which the webhook is called, repeatable; else those of the present certificate, else loopback.",
+    help="A name of the webhook, repeatable. Default: the names in the present certificate, else loopback.",
 )
-@click.option("--show", is_flag=True, help="Only tell what is there; change nothing.")
-@verbose
+@click.option("--show", is_flag=True, help="Show what is there; change nothing.")
 def certs(folder: Path, names: tuple[str, ...], show: bool) -> None:
-    """Keep a certificate authority and a serving certificate in FOLDER, and tell their facts.
+    """Keep a certificate authority and a serving certificate in FOLDER, and show them.
 
-    What is missing, too old or lacks a name is made anew: ca.crt (for clients), tls.crt and tls.key (for the server)
-    and ca.key. A running `quotree serve webhook` serves the new ones at once. In a cluster, `serve webhook --secret`
-    does all this by itself.
+    The command makes what is missing, too old or lacks a name: ca.crt (for clients), tls.crt and tls.key (for the
+    server) and ca.key. A running `quotree serve webhook` serves the new certificate at once. In a cluster,
+    `serve webhook --secret` does all this itself.
     """
-    from certs import files  # here, since cryptography takes long to load and only this needs it
+    from certs import files  # here, since cryptography takes long to load
     from certs.pki import BadCertificate
 
     try:
         bundle = files.read(folder) if folder.is_dir() else None
         if show and bundle is None:
-            raise Misused(f"{folder}: no certificates there; without --show they are made")
+            raise Misused(f"{folder}: there are no certificates; run without --show to make them")
         if not show:
             bundle = files.ensure(folder, names or _present(bundle), datetime.now(UTC))
     except (BadCertificate, ValueError) as error:
@@ -57,6 +52,7 @@ def certs(folder: Path, names: tuple[str, ...], show: bool) -> None:
 
 def _present(bundle: Bundle | None) -> Sequence[str]:
     from certs.pki import inspect
+    from cli.serving.certificates import LOOPBACK
 
     return sorted(inspect(bundle.server.certificate).names) if bundle else LOOPBACK
 

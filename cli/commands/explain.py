@@ -1,22 +1,21 @@
-"""`quotree explain`: the page of a rule."""
+"""Explain a rule: what it refuses, why, and what to do."""
 
 from __future__ import annotations
 
 import click
 
-from cli.exits import EPILOG, Misused
-from cli.group import verbose
-from cli.report.output import emit
+from cli.exits import Misused
+from cli.output import emit
 from cli.report.rulebook import kinds_of
+from policies.judging.rule import Rule
 from policies.model.errors import UnknownRule
-from policies.model.rule import Rule, find
+from policies.rules import find
 
 
-@click.command(epilog=EPILOG)
+@click.command()
 @click.argument("rule")
-@verbose
 def explain(rule: str) -> None:
-    """Print what RULE refuses, why, an example, and what to do."""
+    """Explain RULE: what it refuses, why, an example, and what to do."""
     try:
         found = find(rule)
     except UnknownRule as error:

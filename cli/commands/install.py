@@ -1,4 +1,4 @@
-"""`quotree install`: what a cluster needs besides the webhook."""
+"""Render manifests for a cluster: policies for the time when the webhook is down."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from pathlib import Path
 import click
 import yaml
 
-from cli.exits import EPILOG, Misused, OutOfReach
-from cli.group import verbose
-from cli.report.output import emit
+from cli.exits import Misused, OutOfReach
+from cli.output import emit
 from policies.vap.admission_policies import policies
 
 
 class _Readable(yaml.SafeDumper):
-    """Writes texts of several lines as they are; expressions would be unreadable in quotes."""
+    """Writes a text of several lines as a block; CEL expressions would be unreadable in quotes."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -24,25 +23,28 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Readable.add_representer(str, _text)
 
 
-@click.group(epilog=EPILOG)
+@click.group()
 def install() -> None:
-    """Write manifests to be applied to a cluster."""
+    """Render manifests for a cluster."""
 
 
-@install.command(epilog=EPILOG)
-@click.option("--vap", is_flag=True, help="ValidatingAdmissionPolicies of the rules that one object decides.")
+@install.command()
+@click.option("--vap", is_flag=True, help="Render ValidatingAdmissionPolicies of the rules that need one object only.")
 @click.option(
-    "-o", "--output", "file", type=click.Path(dir_okay=False, path_type=Path), help="A file; else standard output."
+    "-o",
+    "--output",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The file to write. Default: standard output.",
 )
-@verbose
 def render(vap: bool, file: Path | None) -> None:
     """Render manifests as YAML, for `kubectl apply -f`.
 
-    With --vap: policies that the API server judges by itself, without the webhook, so that what one object decides is
-    refused also while the webhook is down. Rules that need the tree are not among them.
+    With --vap: ValidatingAdmissionPolicies. The API server evaluates them itself, so they also refuse a wrong object
+    while the webhook is down. Rules that need the tree are not among them.
     """
     if not vap:
-        raise Misused("nothing to render is named: add --vap")
+        raise Misused("name what to render: add --vap")
     text = yaml.dump_all(policies(), Dumper=_Readable, sort_keys=False, width=120)
     if file is None:
         emit(text.rstrip("\n"))

@@ -1,4 +1,4 @@
-"""`quotree pending`: who waits at a queue, in which place, and why."""
+"""List the pending workloads of each queue, with position and reason."""
 
 from __future__ import annotations
 
@@ -8,56 +8,51 @@ from dataclasses import dataclass
 
 import click
 
-from cli.commands.options import engine as engine_options
-from cli.commands.options import output
-from cli.exits import EPILOG, Misused
-from cli.group import verbose
+from cli.exits import Misused
+from cli.input import snapshot
 from cli.input.context import Against, AgainstType
-from cli.input.live import Decided, Told, opened
-from cli.report.output import emit, plain
+from cli.input.options import EngineOptions, kubeconfig, output
+from cli.input.options import engine as engine_options
+from cli.input.snapshot import Names
+from cli.output import emit, plain
 from reconciler.visible.pending import Row, homeless, item, local_rows, rows
 from scheduling.world.world import World
 
-_NOBODY = "nobody waits"
+_EMPTY = "no pending workloads"
 
 
-@click.command(epilog=EPILOG)
+@click.command()
 @click.argument("queue", metavar="[CLUSTERQUEUE | NS/LOCALQUEUE]", default="")
 @click.option(
     "--against",
     type=AgainstType(),
     default="cluster",
     show_default=True,
-    help="Where the queues are: a cluster as it is now, or files:DIR, which is played until it rests.",
+    help="Where the queues are: a cluster as it is now, or files:DIR, simulated until nothing moves.",
 )
-@click.option("--kubeconfig", metavar="FILE", help="The kubeconfig for --against cluster.")
+@kubeconfig
 @click.option(
-    "--limit", type=click.IntRange(1), default=1000, show_default=True, help="So many of each queue, from its head."
+    "--limit",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="List this many of each queue, from its head.",
 )
 @output
 @engine_options
-@verbose
 def pending(
-    queue: str,
-    against: Against,
-    kubeconfig: str | None,
-    limit: int,
-    output: str,
-    fair_sharing: bool,
-    kueue_config: str | None,
-    config: str | None,
-    profile: str | None,
+    queue: str, against: Against, kubeconfig: str | None, limit: int, output: str, engine: EngineOptions
 ) -> None:
-    """List who waits at CLUSTERQUEUE, at the LocalQueue NS/LOCALQUEUE, or anywhere: places, and the reason of each."""
-    told = opened(against, kubeconfig, Decided(config, profile, kueue_config, fair_sharing))
-    found = list(_queues(told.world, queue, limit))
-    emit(_json(found) if output == "json" else "\n".join(_text(told, found)) or _NOBODY)
-    click.get_current_context().exit(told.exit)
+    """List the pending workloads of CLUSTERQUEUE, of the LocalQueue NS/LOCALQUEUE, or of all queues."""
+    found = snapshot.take(against, kubeconfig, engine)
+    queues = list(_queues(found.world, queue, limit))
+    emit(_json(queues) if output == "json" else "\n".join(_text(found.names, queues)) or _EMPTY)
+    click.get_current_context().exit(found.exit)
 
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
-    """Who waits at a queue: `shown` of `count`. `kind` is empty for those that wait at none."""
+    """The pending workloads of a queue: `shown` of `count`. `kind` is empty for those that no ClusterQueue has."""
 
     kind: str
     name: str
@@ -76,8 +71,8 @@ def _queues(world: World, queue: str, limit: int) -> Iterator[_Queue]:
     else:
         found = (_cluster_queue(world, name, limit) for name in sorted(world.queues.pending))
         yield from (each for each in found if each.count)
-        if nowhere := homeless(world):
-            yield _Queue("", "", nowhere[:limit], len(nowhere))
+        if in_no_queue := homeless(world):
+            yield _Queue("", "", in_no_queue[:limit], len(in_no_queue))
 
 
 def _cluster_queue(world: World, name: str, limit: int) -> _Queue:
@@ -90,29 +85,29 @@ def _local_queue(world: World, name: str, limit: int) -> _Queue:
     return _Queue("LocalQueue", name, local_rows(world, name, 0, limit), sum(1 for _ in world.queues.waiting_at(name)))
 
 
-def _json(found: list[_Queue]) -> str:
-    queues = [
+def _json(queues: list[_Queue]) -> str:
+    items = [
         {"kind": each.kind, "name": each.name, "pending": each.count, "items": list(map(item, each.shown))}
-        for each in found
+        for each in queues
     ]
-    answer = {"apiVersion": "quotree.dev/v1alpha1", "kind": "PendingWorkloads", "queues": queues}
+    answer = {"apiVersion": "quotree.dev/v1alpha1", "kind": "PendingWorkloads", "queues": items}
     return json.dumps(answer, indent=2, ensure_ascii=False)
 
 
-def _text(told: Told, found: list[_Queue]) -> Iterator[str]:
-    for each in found:
-        where = f"{each.kind} {each.name}" if each.kind else "at no ClusterQueue"
-        yield plain(f"{where}: {each.count} pending" if each.count else f"{where}: {_NOBODY}")
-        yield from (f"  {plain(_line(told, each.kind, row))}" for row in each.shown)
+def _text(names: Names, queues: list[_Queue]) -> Iterator[str]:
+    for each in queues:
+        queue = f"{each.kind} {each.name}" if each.kind else "in no ClusterQueue"
+        yield plain(f"{queue}: {each.count} pending" if each.count else f"{queue}: {_EMPTY}")
+        yield from (f"  {plain(_line(names, each.kind, row))}" for row in each.shown)
         if each.count > len(each.shown):
             yield f"  and {each.count - len(each.shown)} more"
 
 
-def _line(told: Told, kind: str, row: Row) -> str:
-    job = told.words.job(row.workload.key)
-    what = f"{job}, priority {row.workload.priority}: {row.reason}: {row.message}"
+def _line(names: Names, kind: str, row: Row) -> str:
+    job = names.job(row.workload.key)
+    text = f"{job}, priority {row.workload.priority}: {row.reason}: {row.message}"
     if row.place is None or row.place_in_local is None:
-        return what
+        return text
     if kind == "LocalQueue":
-        return f"{row.place_in_local + 1:>3}  {what} (number {row.place + 1} of its ClusterQueue)"
-    return f"{row.place + 1:>3}  {what}"
+        return f"{row.place_in_local + 1:>3}  {text} (number {row.place + 1} of its ClusterQueue)"
+    return f"{row.place + 1:>3}  {text}"

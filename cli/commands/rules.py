@@ -1,4 +1,4 @@
-"""`quotree rules`: every rule in a table."""
+"""List the rules."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import json
 
 import click
 
-from cli.commands.options import output
-from cli.exits import EPILOG
-from cli.group import verbose
-from cli.report.output import emit
+from cli.input.options import output
+from cli.output import emit
 from cli.report.rulebook import by_id, dialects_of, kinds_of
-from policies.model.rule import Rule
+from policies.judging.rule import Rule
 
 
-@click.command(epilog=EPILOG)
+@click.command()
 @output
-@verbose
 def rules(output: str) -> None:
-    """List the rules: id, what is done about a finding by default, the kinds concerned, what is wrong."""
+    """List the rules: id, default action, kinds, and what is wrong."""
     every = by_id()
     emit(_json(every) if output == "json" else _table(every))
 

@@ -1,80 +1,40 @@
-"""`quotree simulate`: queues and work from files, played without a cluster."""
+"""Simulate queues and work from files: what is admitted, what is preempted, what waits and why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import click
 
-from cli.commands.options import chosen, inputs, output
-from cli.commands.options import engine as engine_options
-from cli.exits import EPILOG, Exit, strongest
-from cli.group import verbose
-from cli.input.simulation import World, engine_settings, unreadable_lines, world
-from cli.input.simulation_events import Event, Ordered, events, play
-from cli.report.output import emit, note
+from cli.exits import strongest
+from cli.input.options import EngineOptions, input_paths, inputs, output
+from cli.input.options import engine as engine_options
+from cli.input.simulation import exit_codes, note_problems, start
+from cli.input.simulation_events import CommandWithEvents, Event, events, play
+from cli.output import emit
 from cli.report.simulation_json import simulation_json
 from cli.report.simulation_text import simulation_text
-from scheduling.simulation.simulation import Simulation, begin
 
 
-@click.command(cls=Ordered, epilog=EPILOG)
+@click.command(cls=CommandWithEvents)
 @inputs
 @output
 @events
 @engine_options
-@verbose
 def simulate(
-    paths: tuple[str, ...],
-    filenames: tuple[str, ...],
-    output: str,
-    events: list[Event],
-    fair_sharing: bool,
-    kueue_config: str | None,
-    config: str | None,
-    profile: str | None,
+    paths: tuple[str, ...], filenames: tuple[str, ...], output: str, events: list[Event], engine: EngineOptions
 ) -> None:
-    """Play the ClusterQueues, Cohorts, LocalQueues and the work of PATH... as Kueue would, without a cluster.
+    """Simulate how Kueue would schedule the work in PATH... on its ClusterQueues, Cohorts and LocalQueues.
 
-    Work is Workloads, batch Jobs, Pods, groups of Pods, and the other kinds of jobs that Kueue queues. Cycles run until
-    nothing moves; then come the events, in the order of the command line, each followed by cycles until nothing moves.
-    Jobs that are preempted stop at once and queue again. Jobs run until --finish ends them.
+    No cluster is needed. Work is Workloads, batch Jobs, Pods, groups of Pods, and the other kinds of jobs that Kueue
+    queues. Scheduling cycles run until nothing moves; then the events follow in the order of the command line, and
+    after each one cycles run again until nothing moves. A preempted job stops at once and queues again. A job runs
+    until --finish ends it.
     """
-    given, simulation = start(chosen(paths, filenames), config, profile, kueue_config, fair_sharing=fair_sharing)
+    files, simulation = start(input_paths(paths, filenames), engine)
     for event in events:
-        play(simulation, event, given)
-    tell(given, simulation)
+        play(simulation, event, files)
+    note_problems(files, simulation)
     if output == "json":
-        emit(simulation_json(simulation, given.forest, given.unreadable))
+        emit(simulation_json(simulation, files.forest, files.unreadable))
     else:
-        emit(simulation_text(simulation, given.forest))
-    click.get_current_context().exit(strongest(codes(given, simulation)))
-
-
-def start(
-    paths: list[str], config: str | None, profile: str | None, kueue_config: str | None, *, fair_sharing: bool
-) -> tuple[World, Simulation]:
-    """The simulation of these files at its first rest. Raises Misused."""
-    given = world(config, paths, profile)
-    settings = engine_settings(kueue_config, given.configuration, fair_sharing=fair_sharing)
-    manifests = given.take(paths)
-    simulation = Simulation(settings, begin(manifests))
-    simulation.add(manifests)
-    return given, simulation
-
-
-def tell(given: World, simulation: Simulation) -> None:
-    """What is no result: input that cannot be read, and what is not played."""
-    for line in unreadable_lines(given.unreadable):
-        note(line)
-    for section in simulation.settings.unplayed:
-        note(f"{section} is not simulated")
-    if simulation.unsettled:
-        note("the simulation came to no rest and was broken off; the workloads at its end take turns for ever")
-
-
-def codes(given: World, simulation: Simulation) -> Iterator[Exit]:
-    if given.unreadable:
-        yield Exit.UNREADABLE
-    if simulation.unsettled:
-        yield Exit.UNJUDGED
+        emit(simulation_text(simulation, files.forest))
+    click.get_current_context().exit(strongest(exit_codes(files, simulation)))

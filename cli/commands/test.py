@@ -1,4 +1,4 @@
-"""`quotree test`: suites of changes with the findings that are expected of a configuration."""
+"""Run suites: changes, and the findings that your configuration must give for them."""
 
 from __future__ import annotations
 
@@ -9,35 +9,34 @@ from typing import Any
 
 import click
 
-from cli.commands.options import output
-from cli.exits import EPILOG, Exit, Misused, strongest
-from cli.group import verbose
-from cli.input.suite_run import Outcome, run
+from cli.exits import Exit, Misused, strongest
+from cli.input.options import output
 from cli.input.suites import BadSuite, Case, Expected, files, read
-from cli.report.output import emit, note, paint
-from policies.model.sentence import sentence
-from policies.model.verdict import Judged
+from cli.output import emit, note, paint
+from cli.report.as_json import place_json
+from cli.report.suite_outcomes import Outcome, run
+from policies.judging.sentence import sentence
+from policies.judging.verdict import Judged
 
 API_VERSION = "quotree.dev/v1alpha1"
 
 
-@click.command(epilog=EPILOG)
+@click.command()
 @click.argument("suites", metavar="SUITE...", nargs=-1, required=True)
 @output
-@click.option("--run", "pattern", metavar="REGEX", help="Only the cases in whose name this is found.")
-@click.option("--config", metavar="FILE", help="Else QUOTREE_CONFIG, else .quotree.yaml upward from each suite.")
-@verbose
+@click.option("--run", "pattern", metavar="REGEX", help="Run only the cases whose name matches.")
+@click.option("--config", metavar="FILE", help="Default: QUOTREE_CONFIG, then .quotree.yaml upward from each suite.")
 def test(suites: tuple[str, ...], output: str, pattern: str | None, config: str | None) -> None:
-    """Run the cases in SUITE... (files, or folders with all below them): 0 if all hold, 1 if not."""
+    """Run the cases in SUITE... (files, and folders with all files below them). Exits with 0 if all hold, else 1."""
     wanted = _pattern(pattern)
-    cases, unreadable = _gather(suites, config)
+    cases, unreadable = _read(suites, config)
     for bad in unreadable:
         note(f"{bad.place}: unreadable: {bad.message}")
-    chosen = [case for case in cases if wanted.search(case.name)]
-    if not chosen and not unreadable:
-        of = f" has {pattern!r} in its name" if pattern else ""
-        raise Misused(f"nothing to run: no case{of} in {', '.join(suites)}")
-    outcomes = [run(case) for case in chosen]
+    matching = [case for case in cases if wanted.search(case.name)]
+    if not matching and not unreadable:
+        where = f" whose name matches {pattern!r}" if pattern else ""
+        raise Misused(f"nothing to run: no case{where} in {', '.join(suites)}")
+    outcomes = [run(case) for case in matching]
     emit(_as_json(outcomes) if output == "json" else _as_text(outcomes))
     click.get_current_context().exit(strongest(_codes(outcomes, unreadable)))
 
@@ -46,11 +45,11 @@ def _pattern(text: str | None) -> re.Pattern[str]:
     try:
         return re.compile(text or "")
     except re.error as error:
-        raise Misused(f"--run {text!r} is no regular expression: {error}") from error
+        raise Misused(f"--run {text!r} is not a regular expression: {error}") from error
 
 
-def _gather(suites: tuple[str, ...], config: str | None) -> tuple[list[Case], list[BadSuite]]:
-    """The cases of all suites that can be read, and what is wrong with the others."""
+def _read(suites: tuple[str, ...], config: str | None) -> tuple[list[Case], list[BadSuite]]:
+    """The cases of all readable suites, and what is wrong with the others."""
     cases: list[Case] = []
     unreadable: list[BadSuite] = []
     for file in dict.fromkeys(files(suites)):
@@ -83,8 +82,8 @@ def _lines(outcome: Outcome) -> Iterator[str]:
 
 def _wanted(expected: Expected) -> str:
     details = [expected.object, expected.field, f"says {expected.says!r}" if expected.says else ""]
-    told = ", ".join(filter(None, details))
-    return f"{expected.severity.value}[{expected.rule}]" + (f": {told}" if told else "")
+    text = ", ".join(filter(None, details))
+    return f"{expected.severity.value}[{expected.rule}]" + (f": {text}" if text else "")
 
 
 def _closing(outcomes: list[Outcome]) -> str:
@@ -104,12 +103,9 @@ def _as_json(outcomes: list[Outcome]) -> str:
 
 
 def _case(outcome: Outcome) -> dict[str, Any]:
-    place = outcome.case.place
     return {
         "name": outcome.case.name,
-        "file": place.file,
-        "line": place.line,
-        "column": place.column,
+        **place_json(outcome.case.place),
         "holds": outcome.holds,
         "missing": [_expectation(expected) for expected in outcome.missing],
         "unexpected": [_finding(judged) for judged in outcome.unexpected],
@@ -117,14 +113,14 @@ def _case(outcome: Outcome) -> dict[str, Any]:
 
 
 def _expectation(expected: Expected) -> dict[str, str]:
-    told = {
+    fields = {
         "rule": expected.rule,
         "severity": expected.severity.value,
         "object": expected.object,
         "field": expected.field,
         "says": expected.says,
     }
-    return {key: value for key, value in told.items() if value}
+    return {key: value for key, value in fields.items() if value}
 
 
 def _finding(judged: Judged) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`quotree tree`: the quota trees, drawn."""
+"""Draw the quota trees of manifests or of a cluster."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import TypeAlias
 
 import click
 
-from cli.commands.options import against as against_option
-from cli.commands.options import chosen, inputs, output
-from cli.exits import EPILOG, Exit, OutOfReach
-from cli.group import verbose
+from cli.exits import Exit, OutOfReach
 from cli.input.context import Against, Context, load
 from cli.input.given import Given, gather
+from cli.input.options import against as against_option
+from cli.input.options import input_paths, inputs, output
+from cli.output import emit, note, plain
 from cli.report.drawing import glyphs, lines, row_text
-from cli.report.output import emit, note, plain
 from cli.report.quotas import Quotas, Row, namespace_rows
 from cli.report.tree_json import DIALECTS, dialect_of, namespace_entry, node_entry
 from cli.report.trees import cycles, walk
-from cli.report.usage import LiveQuotas
+from cli.report.usage import QuotasAndWorkloads
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import kueue
 from policies.dialects.core import Namespace
@@ -32,60 +31,59 @@ from scheduling.world.world import World
 MakeQuotas: TypeAlias = Callable[[Forest, Sequence[Ref]], Quotas]
 
 
-@click.command(epilog=EPILOG)
+@click.command()
 @inputs
 @against_option
 @output
-@verbose
 def tree(
     paths: tuple[str, ...], filenames: tuple[str, ...], against: Against, kubeconfig: str | None, output: str
 ) -> None:
     """Draw the quota trees of PATH..., together with what --against holds.
 
-    Each node has a line for each resource (Kueue: flavor/resource): the amounts as written, then the sums over its
-    children: in Kueue with all that is below these, since a Cohort's own quota adds to its children's. Of a cluster it
-    also tells what Kueue's nodes use and borrow, and how many workloads wait and hold quota.
+    Each node has a line for each resource (in Kueue: flavor/resource), with the amounts as written and the sums over
+    its children. In Kueue a sum includes the whole subtree, since a Cohort's own quota adds to that of its children.
+    For a cluster the lines also show what Kueue's nodes use and borrow, and how many workloads wait and are admitted.
     """
     if against.kind == "cluster" and not paths and not filenames:
-        given = Given({}, (), 0)
+        files = Given({}, (), 0)
     else:
-        given = gather(chosen(paths, filenames))
-    context = load(against, kubeconfig, YuniKornSettings(follow=False))  # none of its objects is drawn
-    forest = context.world.put_all(placed.thing for placed in given.objects.values())
-    world = _live(against, kubeconfig, forest)
-    quotas = partial(LiveQuotas, world=world) if world is not None else Quotas
-    unreadable = given.unreadable + context.unreadable
+        files = gather(input_paths(paths, filenames))
+    context = load(against, kubeconfig, YuniKornSettings(follow=False))  # its objects are not drawn
+    forest = context.world.put_all(placed.thing for placed in files.objects.values())
+    world = _usage(against, kubeconfig, forest)
+    quotas = partial(QuotasAndWorkloads, world=world) if world is not None else Quotas
+    unreadable = files.unreadable + context.unreadable
     for item in unreadable:
-        note(f"{item.place}: unreadable: {item.message}")
+        note(str(item))
     emit(_json(forest, context, quotas) if output == "json" else "\n".join(_text(forest, quotas)))
     click.get_current_context().exit(Exit.UNREADABLE if unreadable else Exit.CLEAN)
 
 
-def _live(against: Against, kubeconfig: str | None, forest: Forest) -> World | None:
-    """What is in use; None where there is nothing of it, or it may not be read, which is told."""
+def _usage(against: Against, kubeconfig: str | None, forest: Forest) -> World | None:
+    """What uses the queues of the cluster; None without queues of Kueue, and where you may not read it."""
     if against.kind != "cluster" or not any(node.ref.group == kueue.GROUP for node in forest.nodes()):
         return None
-    from cli.input.live import read  # here, since it takes long and files have nothing in use
+    from cli.input.snapshot import read  # here, since it takes long to load and files have no usage
 
     try:
         return read(against, kubeconfig)
     except OutOfReach as error:
-        note(f"without what is in use: {error.message}")
+        note(f"the usage is left out: {error.message}")
         return None
 
 
 def _text(forest: Forest, make: MakeQuotas) -> Iterator[str]:
     shapes, heading = glyphs(), ""
-    spots = list(walk(forest))
-    quotas = make(forest, [spot.ref for spot in spots])
+    drawn = list(walk(forest))
+    quotas = make(forest, [each.ref for each in drawn])
     for dialect in DIALECTS.values():
-        for spot in spots:
-            if dialect_of(spot.ref) != dialect:
+        for each in drawn:
+            if dialect_of(each.ref) != dialect:
                 continue
             if heading != dialect:
                 heading = dialect
                 yield dialect
-            yield from lines(forest, quotas, spot, shapes)
+            yield from lines(forest, quotas, each, shapes)
     namespaces = list(_with_quota(forest))
     if namespaces:
         yield "YuniKorn"
@@ -93,21 +91,21 @@ def _text(forest: Forest, make: MakeQuotas) -> Iterator[str]:
         parent = namespace.annotations.get(PARENT_QUEUE)
         yield plain(f"{namespace.ref}" + (f" (below {parent})" if parent else ""))
         yield from (f"   {row_text(row)}" for row in quota)
-    if not spots and not namespaces:
+    if not drawn and not namespaces:
         yield "no quota trees here"
 
 
 def _with_quota(forest: Forest) -> list[tuple[Namespace, list[Row]]]:
     """The namespaces that have a YuniKorn quota, by name."""
-    namespaces = [thing for thing in forest.objects() if isinstance(thing, Namespace)]
+    namespaces = [each for each in forest.objects() if isinstance(each, Namespace)]
     quotas = [(namespace, namespace_rows(namespace, legacy=True)) for namespace in namespaces]
     return sorted(((namespace, quota) for namespace, quota in quotas if quota), key=lambda pair: pair[0].ref)
 
 
 def _json(forest: Forest, context: Context, make: MakeQuotas) -> str:
-    spots = list(walk(forest))
-    quotas = make(forest, [spot.ref for spot in spots])
-    nodes = [node_entry(forest, quotas, spot) for spot in spots]
+    drawn = list(walk(forest))
+    quotas = make(forest, [each.ref for each in drawn])
+    nodes = [node_entry(forest, quotas, each) for each in drawn]
     nodes += [
         namespace_entry(namespace.ref, namespace.annotations.get(PARENT_QUEUE), quota)
         for namespace, quota in _with_quota(forest)

@@ -1,4 +1,4 @@
-"""`quotree validate`: the rules of the webhook over files, as one change."""
+"""Check manifests with the webhook's rules, all files as one change."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Iterator
 
 import click
 
-from cli.commands.options import against as against_option
-from cli.commands.options import chosen, inputs, output
-from cli.exits import EPILOG, Exit, Misused, OutOfReach, strongest
-from cli.group import verbose
+from cli.exits import Exit, Misused, OutOfReach, strongest
 from cli.input.context import Against, load
 from cli.input.given import gather
+from cli.input.options import against as against_option
+from cli.input.options import input_paths, inputs, output
 from cli.input.settings import settings
 from cli.judgement import judge
+from cli.output import emit, note
 from cli.report.as_json import as_json
 from cli.report.as_text import as_text
 from cli.report.model import Report, report, unjudged
-from cli.report.output import emit, note
-from policies.model.rule import Profile, Severity
+from policies.model.findings import Profile, Severity
 
 _FAILING = {
     "error": {Severity.ERROR},
@@ -27,7 +26,7 @@ _FAILING = {
 }
 
 
-@click.command(epilog=EPILOG)
+@click.command()
 @inputs
 @against_option
 @output
@@ -35,13 +34,20 @@ _FAILING = {
     "--profile", type=click.Choice([it.value for it in Profile]), help="Overrides the profile of the configuration."
 )
 @click.option(
-    "--fail-on", type=click.Choice(list(_FAILING)), default="error", show_default=True, help="See exit code 1."
+    "--fail-on",
+    type=click.Choice(list(_FAILING)),
+    default="error",
+    show_default=True,
+    help="Exit 1 at findings of this severity or worse.",
 )
-@click.option("--config", metavar="FILE", help="Else QUOTREE_CONFIG, else .quotree.yaml upward from the first input.")
-@click.option("--prune", is_flag=True, help="Delete what the context holds and the files lack, of kinds in the files.")
-@click.option("--require-evaluated", is_flag=True, help="Exit 4 where a rule lacked its facts.")
-@click.option("--require-objects", is_flag=True, help="Exit 5 where there was nothing to judge.")
-@verbose
+@click.option(
+    "--config", metavar="FILE", help="Default: QUOTREE_CONFIG, then .quotree.yaml upward from the first input."
+)
+@click.option(
+    "--prune", is_flag=True, help="Delete what the context has and the files lack, of the kinds in the files."
+)
+@click.option("--require-evaluated", is_flag=True, help="Exit 4 if a rule could not be evaluated.")
+@click.option("--require-objects", is_flag=True, help="Exit 5 if there was nothing to judge.")
 def validate(
     paths: tuple[str, ...],
     filenames: tuple[str, ...],
@@ -55,28 +61,28 @@ def validate(
     require_evaluated: bool,
     require_objects: bool,
 ) -> None:
-    """Judge the manifests in PATH... (folders with all below them) as one change, in any order.
+    """Check the manifests in PATH... (files, and folders with all files below them) as one change, in any order.
 
-    The files are taken as the whole organisation unless --against adds more; they then override what it holds. With
-    --prune, what the context holds and the files lack is deleted: only of kinds that occur in the files (Cohort,
-    ClusterQueue, LocalQueue, Queue, Namespace), and never the queues and namespaces that Volcano and Kubernetes
-    make themselves.
+    The files are the whole organisation unless --against names a context; they then override the objects there. With
+    --prune, objects of the context that the files lack are deleted, of the kinds that occur in the files (Cohort,
+    ClusterQueue, LocalQueue, Queue, Namespace). The queues and namespaces that Volcano and Kubernetes create themselves
+    are never deleted.
     """
     if prune and against.kind == "nothing":
-        raise Misused("--prune deletes what the context holds: name one with --against")
-    every = chosen(paths, filenames)
+        raise Misused("--prune deletes objects of the context: name it with --against")
+    every = input_paths(paths, filenames)
     configuration = settings(config, every, profile)
-    given = gather(every)
+    files = gather(every)
     try:
-        context = load(against, kubeconfig, configuration.yunikorn, given.objects)
-        found = report(given, context, judge(given, context, configuration, prune=prune))
+        context = load(against, kubeconfig, configuration.yunikorn, files.objects)
+        found = report(files, context, judge(files, context, configuration, prune=prune))
     except OutOfReach as error:
-        found = unjudged(given, against, configuration, error.message)
+        found = unjudged(files, against, configuration, error.message)
         require_evaluated = True
     for item in found.unreadable:
-        note(f"{item.place}: unreadable: {item.message}")
-    if not given.objects:
-        others = f" ({given.others} of other kinds)" if given.others else ""
+        note(str(item))
+    if not files.objects:
+        others = f" ({files.others} of other kinds)" if files.others else ""
         note(f"nothing to judge: no object of a kind that carries quota{others}")
     emit(as_json(found) if output == "json" else as_text(found))
     code = strongest(_codes(found, fail_on, require_evaluated, require_objects))

@@ -1,4 +1,4 @@
-"""`quotree why`: why a workload waits."""
+"""Explain why a workload waits."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import time
 
 import click
 
-from cli.commands.options import engine as engine_options
-from cli.commands.options import output
-from cli.commands.simulate import codes, start, tell
-from cli.exits import EPILOG, Misused, strongest
-from cli.group import verbose
+from cli.exits import Misused, strongest
+from cli.input import snapshot
 from cli.input.context import Against, AgainstType
-from cli.input.live import Decided, key_of, opened
-from cli.report.output import emit, plain
+from cli.input.options import EngineOptions, kubeconfig, output
+from cli.input.options import engine as engine_options
+from cli.input.simulation import exit_codes, note_problems, start
+from cli.output import emit, plain
 from cli.report.simulation_json import why_json
 from cli.report.simulation_text import why_text
 from cli.report.waiting_text import elsewhere_lines, running_text, waiting_lines
@@ -23,68 +22,60 @@ from scheduling.cycle.standing import holding, waits
 from scheduling.placement.objects import multikueue_state
 
 
-@click.command(epilog=EPILOG)
+@click.command()
 @click.argument("workload", metavar="NS/NAME")
 @click.option(
     "--against",
     type=AgainstType(),
     default="cluster",
     show_default=True,
-    help="Where the workload is: a cluster as it is now, or files:DIR, which is played until it rests.",
+    help="Where the workload is: a cluster as it is now, or files:DIR, simulated until nothing moves.",
 )
-@click.option("--kubeconfig", metavar="FILE", help="The kubeconfig for --against cluster.")
+@kubeconfig
 @output
 @engine_options
-@verbose
-def why(
-    workload: str,
-    against: Against,
-    kubeconfig: str | None,
-    output: str,
-    fair_sharing: bool,
-    kueue_config: str | None,
-    config: str | None,
-    profile: str | None,
-) -> None:
-    """Explain why the workload or job NS/NAME waits: now in a cluster, or when all that files hold has come to rest.
+def why(workload: str, against: Against, kubeconfig: str | None, output: str, engine: EngineOptions) -> None:
+    """Explain why the workload or job NS/NAME waits: in a cluster now, or in a simulation of files.
 
-    It tells the ClusterQueue and the position in it, what is short, in which flavor and at which node of the tree, who
-    holds it, and which limit would have to give; of work for other clusters also who was asked, and why none takes it.
+    The answer has its ClusterQueue and its position there, what is short, in which flavor and at which node of the
+    tree, who uses it, and which limit to raise. For work of MultiKueue it also has the worker clusters that were
+    nominated, and why none of them admits it.
     """
-    decided = Decided(config, profile, kueue_config, fair_sharing)
     if against.kind == "files":
-        _of_files(workload, against, output, decided)
+        _from_files(workload, against.name, output, engine)
     else:
-        _of_cluster(workload, against, kubeconfig, output, decided)
+        _from_cluster(workload, against, kubeconfig, output, engine)
 
 
-def _of_files(workload: str, against: Against, output: str, decided: Decided) -> None:
-    options = (decided.config, decided.profile, decided.kueue_config)
-    given, simulation = start([against.name], *options, fair_sharing=decided.fair_sharing)
-    tell(given, simulation)
+def _from_files(workload: str, folder: str, output: str, engine: EngineOptions) -> None:
+    files, simulation = start([folder], engine)
+    note_problems(files, simulation)
     try:
-        found = json.dumps(why_json(simulation, workload), indent=2, ensure_ascii=False) if output == "json" else ""
-        emit(found or why_text(simulation, workload))
+        if output == "json":
+            emit(json.dumps(why_json(simulation, workload), indent=2, ensure_ascii=False))
+        else:
+            emit(why_text(simulation, workload))
     except PolicyError as error:
         raise Misused(str(error)) from error
-    click.get_current_context().exit(strongest(codes(given, simulation)))
+    click.get_current_context().exit(strongest(exit_codes(files, simulation)))
 
 
-def _of_cluster(called: str, against: Against, kubeconfig: str | None, output: str, decided: Decided) -> None:
-    told = opened(against, kubeconfig, decided)
-    key, now = key_of(told.world, called), time.time_ns()
+def _from_cluster(name: str, against: Against, kubeconfig: str | None, output: str, engine: EngineOptions) -> None:
+    found = snapshot.take(against, kubeconfig, engine)
+    world, names = found.world, found.names
+    key, now = snapshot.key_of(world, name), time.time_ns()
     if output == "json":
-        from reconciler.visible.elsewhere import placement_json  # here, since files need nothing of them
+        from reconciler.visible.elsewhere import placement_json  # here, since files do not need them
         from reconciler.visible.explained import explanation_json
 
-        answer = {**explanation_json(told.world, key, now), **placement_json(told.world, key)}
+        answer = {**explanation_json(world, key, now), **placement_json(world, key)}
         emit(json.dumps(answer, indent=2, ensure_ascii=False))
         return
-    found, workload = waits(told.world, key, now, consider=True), told.world.workloads[key]
-    if found is not None:
-        lines = [*waiting_lines(told.words, found)]
+    pending, workload = waits(world, key, now, consider=True), world.workloads[key]
+    if pending is not None:
+        lines = [*waiting_lines(names, pending)]
     elif workload.finished:
-        lines = [plain(f"{told.words.job(key)} is finished")]
+        lines = [plain(f"{names.job(key)} is finished")]
     else:
-        lines = [running_text(told.words, holding(workload))]
-    emit("\n".join([*lines, *elsewhere_lines(workload, multikueue_state(workload.checks, told.world.checks))]))
+        lines = [running_text(names, holding(workload))]
+    emit("\n".join([*lines, *elsewhere_lines(workload, multikueue_state(workload.checks, world.checks))]))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.exits import OutOfReach
-from cli.input.given import Unreadable, gather
+from cli.input.documents import Unreadable
+from cli.input.given import gather
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import core, kueue, volcano
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG

@@ -1,4 +1,4 @@
-"""Reading manifests from files, directories and standard input, with the place of every field."""
+"""Manifests from files, directories and standard input, with the place of every field."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from cli.input import document_json, document_yaml
-from cli.input.document_positions import BadDocument, Place, Position, Root, Span, Steps, position
 from cli.input.queue_config import as_config_map, is_queue_config
+from policies.text import json_values, yaml_values
+from policies.text.field_paths import Region, Steps
+from policies.text.positions import BadText, Position, Root, Span, position
 
 MAX_SIZE = 64 * 2**20
 """Bytes of one file. A snapshot of 10 000 queues has about 10 MiB."""
@@ -19,38 +20,55 @@ _EXTENSIONS = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Lines and columns are counted from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """One manifest: a mapping, and where it was read."""
 
     manifest: dict[str, Any]
     source: str
-    """The file's name as given, or <stdin>."""
-    place: Place = field(repr=False, compare=False)
+    """The file's name as the user wrote it, or <stdin>."""
+    region: Region = field(repr=False, compare=False)
 
     def locate(self, field: str) -> Position:
         """Line and column of a field path in Kubernetes' spelling: `spec.groups[0].name`, `metadata.labels[a/b]`.
 
-        That is where its value stands if it is a scalar, else its key; where the field is absent, its nearest ancestor;
-        for "" the start of the manifest.
+        That is the place of its value if it is a scalar, else of its key; where the field is absent, of its nearest
+        ancestor; for "" the start of the manifest.
         """
-        return self.place.locate(field)
+        return self.region.locate(field)
+
+    def place(self, field: str = "") -> Place:
+        """The same, with the file."""
+        return Place(self.source, *self.locate(field))
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A file or a document that could not be read; the message says why and, where there is one, the cure."""
+    """Input that cannot be read or judged; the message says why and, where there is one, the cure."""
 
-    source: str
-    line: int
-    column: int
+    place: Place
     message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: unreadable: {self.message}"
 
 
 def read(paths: Sequence[str], stdin: TextIO | BinaryIO | None = None) -> tuple[list[Document], list[Unreadable]]:
     """All manifests of the files, of *.yaml, *.yml and *.json below the directories, and for "-" of standard input.
 
-    A file that is reached twice is read once. What cannot be read does not keep the rest from being read. Lists are
-    told as their items. Empty documents are left out.
+    A file that is named twice is read once. An unreadable file does not keep the others from being read. A List is
+    returned as its items. Empty documents are left out.
     """
     documents: list[Document] = []
     unreadable: list[Unreadable] = []
@@ -63,17 +81,17 @@ def read(paths: Sequence[str], stdin: TextIO | BinaryIO | None = None) -> tuple[
 
 
 def _read_all(paths: Sequence[str], stdin: TextIO | BinaryIO | None) -> Iterator[Document | Unreadable]:
-    seen: set[tuple[int, int]] = set()
+    files: set[tuple[int, int]] = set()
     for path in paths:
         if path == "-":
             yield from _read_standard_input(stdin)
             continue
         for source in _files(path):
-            yield from [source] if isinstance(source, Unreadable) else _read_file(source, seen)
+            yield from [source] if isinstance(source, Unreadable) else _read_file(source, files)
 
 
 def _files(path: str) -> Iterator[str | Unreadable]:
-    """The path itself, or the manifests below it in the order of their names; hidden directories are passed over."""
+    """The path itself, or the manifests below it in the order of their names, without hidden directories."""
     if not Path(path).is_dir():
         yield path
         return
@@ -87,14 +105,14 @@ def _files(path: str) -> Iterator[str | Unreadable]:
         yield _failed(str(failure.filename), failure)
 
 
-def _read_file(source: str, seen: set[tuple[int, int]]) -> Iterator[Document | Unreadable]:
+def _read_file(source: str, files: set[tuple[int, int]]) -> Iterator[Document | Unreadable]:
     try:
         with Path(source).open("rb") as file:
             status = os.fstat(file.fileno())
             identity = (status.st_dev, status.st_ino)
-            if identity in seen:
+            if identity in files:
                 return
-            seen.add(identity)
+            files.add(identity)
             data = file.read(MAX_SIZE + 1)
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         yield _failed(source, error)
@@ -104,7 +122,7 @@ def _read_file(source: str, seen: set[tuple[int, int]]) -> Iterator[Document | U
 
 def _read_standard_input(stdin: TextIO | BinaryIO | None) -> Iterator[Document | Unreadable]:
     if stdin is None:
-        yield Unreadable("<stdin>", 1, 1, "there is no standard input to read")
+        yield Unreadable(Place("<stdin>", 1, 1), "there is no standard input to read")
         return
     stream: Any = getattr(stdin, "buffer", stdin)
     try:
@@ -117,12 +135,12 @@ def _read_standard_input(stdin: TextIO | BinaryIO | None) -> Iterator[Document |
 
 def _failed(source: str, error: Exception) -> Unreadable:
     reason = getattr(error, "strerror", None) or str(error)
-    return Unreadable(source, 1, 1, f"cannot be read: {reason}")
+    return Unreadable(Place(source, 1, 1), f"cannot be read: {reason}")
 
 
 def _parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
     if len(data) > MAX_SIZE:
-        yield Unreadable(source, 1, 1, f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
+        yield Unreadable(Place(source, 1, 1), f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
         return
     try:
         text = data.decode("utf-8-sig")
@@ -131,58 +149,62 @@ def _parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
         return
     json_only = source.lower().endswith(".json")
     if json_only or text.lstrip().startswith("{"):
-        root = document_json.read(text)
+        root = json_values.read(text)
         if json_only or isinstance(root, Root):
-            yield from _told(source, text, [root], document_json.steps)
+            yield from _documents(source, text, [root], json_values.steps)
             return
-    yield from _told(source, text, document_yaml.read(text), document_yaml.steps)
+    yield from _documents(source, text, yaml_values.read(text), yaml_values.steps)
 
 
 def _not_utf8(source: str, data: bytes, error: UnicodeDecodeError) -> Unreadable:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return Unreadable(source, 1, 1, "this is UTF-16; save it as UTF-8")
+        return Unreadable(Place(source, 1, 1), "this is UTF-16; save it as UTF-8")
     before = data[: error.start].decode()
-    line, column = position(before + " ", len(before))
-    return Unreadable(source, line, column, f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8")
+    place = Place(source, *position(before + " ", len(before)))
+    return Unreadable(place, f"the byte 0x{data[error.start]:02x} is not UTF-8; save the file as UTF-8")
 
 
-def _told(source: str, text: str, roots: Iterable[Root | BadDocument], steps: Steps) -> Iterator[Document | Unreadable]:
+def _documents(
+    source: str, text: str, roots: Iterable[Root | BadText], steps: Steps
+) -> Iterator[Document | Unreadable]:
     at, line = 0, 1
     for root in roots:
-        start = root.offset if isinstance(root, BadDocument) else root.span.start
+        start = root.offset if isinstance(root, BadText) else root.span.start
         line += text.count("\n", at, start)
         at = max(at, start)
-        if isinstance(root, BadDocument):
-            yield Unreadable(source, *position(text, start, known=(at, line)), root.message)
+        if isinstance(root, BadText):
+            yield Unreadable(Place(source, *position(text, start, known=(at, line))), root.message)
         else:
-            yield from _flattened(source, root.value, Place(text, steps, root.span, line), root.items)
+            yield from _flattened(source, root.value, Region(text, steps, root.span, line), root.items)
 
 
-def _flattened(source: str, value: Any, place: Place, spans: Sequence[Span]) -> Iterator[Document | Unreadable]:
-    """The manifest, or those in it where it is a list of them, whatever lists are inside of that."""
+def _flattened(source: str, value: Any, region: Region, spans: Sequence[Span]) -> Iterator[Document | Unreadable]:
+    """The manifest; of a List its items, at any depth of Lists."""
     if not isinstance(value, dict):
-        yield Unreadable(source, *place.locate(""), f"{_named(value)} stands where a manifest is expected, a mapping")
+        place = Place(source, *region.locate(""))
+        yield Unreadable(place, f"{_named(value)} stands where a manifest is expected, a mapping")
         return
     if is_queue_config(value):
-        manifest, within = as_config_map(place)
+        manifest, within = as_config_map(region)
         yield Document(manifest, source, within)
         return
     kind = value.get("kind")
     if not isinstance(kind, str) or not kind.endswith("List") or "items" not in value:
-        yield Document(value, source, place)
+        yield Document(value, source, region)
         return
     items = value["items"] or []
     if not isinstance(items, list):
-        yield Unreadable(source, *place.locate("items"), f"`items` of a {kind} is {_named(items)}, not a list")
+        place = Place(source, *region.locate("items"))
+        yield Unreadable(place, f"`items` of a {kind} is {_named(items)}, not a list")
         return
     for index, item in enumerate(items):
-        place = place.inside(spans[index]) if spans else place
-        inner = place if spans else replace(place, within=f"{place.within}.items[{index}]".lstrip("."))
+        region = region.inside(spans[index]) if spans else region
+        inner = region if spans else replace(region, within=f"{region.within}.items[{index}]".lstrip("."))
         yield from _flattened(source, _typed(item, value), inner, ())
 
 
 def _typed(item: Any, around: dict[str, Any]) -> Any:
-    """An item of a QueueList may leave its version and kind to the list, as the API server's answers do."""
+    """An item of a QueueList may omit its version and kind, as in the API server's answers."""
     kind = around["kind"].removesuffix("List")
     if not kind or not isinstance(item, dict):
         return item

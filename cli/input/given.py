@@ -6,21 +6,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cli.input.documents import Document, read
+from cli.input.documents import Document, Place, Unreadable, read
 from policies import dialects
 from policies.model.objects import KubeObject, Node, Ref
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Lines and columns are counted from 1."""
-
-    file: str
-    line: int
-    column: int
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +19,7 @@ class Placed:
     document: Document
 
     def place(self, field: str = "") -> Place:
-        position = self.document.locate(field)
-        return Place(self.document.source, position.line, position.column)
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """Input that cannot be judged, and why."""
-
-    place: Place
-    message: str
+        return self.document.place(field)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +42,7 @@ class Given:
 
 def gather(paths: Sequence[str]) -> Given:
     """Everything that the paths hold; `-` is standard input. An object given twice is unreadable the second time."""
-    documents, failures = read(paths, sys.stdin)
-    unreadable = [
-        Unreadable(Place(failure.source, failure.line, failure.column), failure.message) for failure in failures
-    ]
+    documents, unreadable = read(paths, sys.stdin)
     objects: dict[Ref, Placed] = {}
     rest: list[Document] = []
     for document in documents:

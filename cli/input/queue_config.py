@@ -1,13 +1,14 @@
-"""A bare queues.yaml of YuniKorn among the manifests: it stands for the ConfigMap that would hold it."""
+"""A bare queues.yaml of YuniKorn among the manifests: it is read as the ConfigMap that would hold it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from cli.input.document_positions import Place, Position
 from policies.dialects.yunikorn_config.configmap import CONFIGS
 from policies.model import fields
+from policies.text.field_paths import Region
+from policies.text.positions import Position
 
 NAMESPACE = "yunikorn"
 KEY = "queues.yaml"
@@ -15,25 +16,25 @@ _WITHIN = fields.join("data", KEY)
 
 
 @dataclass(frozen=True, slots=True)
-class QueuesPlace(Place):
+class QueuesRegion(Region):
     """Finds the fields of the text under the ConfigMap's key in the file itself."""
 
     def locate(self, field: str) -> Position:
-        return Place.locate(self, field.removeprefix(_WITHIN).lstrip(".") if field.startswith(_WITHIN) else "")
+        return Region.locate(self, field.removeprefix(_WITHIN).lstrip(".") if field.startswith(_WITHIN) else "")
 
 
 def is_queue_config(value: dict[str, Any]) -> bool:
-    """Partitions, and nothing that would make a manifest of it."""
+    """Whether it has partitions, and neither kind nor apiVersion."""
     return "partitions" in value and "kind" not in value and "apiVersion" not in value
 
 
-def as_config_map(place: Place) -> tuple[dict[str, Any], QueuesPlace]:
-    """The manifest with the text as it stands, and the place of that text."""
-    start, end = place.span.document
+def as_config_map(region: Region) -> tuple[dict[str, Any], QueuesRegion]:
+    """The manifest with the text unchanged, and where that text is."""
+    start, end = region.span.document
     manifest = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": CONFIGS, "namespace": NAMESPACE},
-        "data": {KEY: place.text[start:end]},
+        "data": {KEY: region.text[start:end]},
     }
-    return manifest, QueuesPlace(place.text, place.steps, place.span, place.line, place.within)
+    return manifest, QueuesRegion(region.text, region.steps, region.span, region.line, region.within)

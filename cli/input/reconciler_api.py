@@ -1,4 +1,4 @@
-"""A running reconciler, asked at /v1: what only it knows."""
+"""The /v1 API of a running reconciler, for what only it knows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Reconciler:
-    """Where it is, and how one knows that it is the one. `token_file` None: the token of the kubeconfig is shown."""
+class Server:
+    """The reconciler's address and how to verify it. `token_file` None: send the token of the kubeconfig."""
 
     url: str
     ca: str | None = None
@@ -28,50 +28,50 @@ class Reconciler:
     token_file: str | None = None
 
 
-def reconciler(command: F) -> F:
-    """The options for it."""
+def options(command: F) -> F:
+    """The options of a Server."""
     for option in (
-        click.option("--token-file", metavar="FILE", help="A token for it, instead of that of the kubeconfig."),
-        click.option("--server-name", metavar="NAME", help="The name in its certificate, where it is not in the URL."),
-        click.option("--ca", metavar="FILE", help="Who signed its certificate."),
-        click.option("--reconciler", metavar="URL", help="Ask the reconciler there, which knows more."),
+        click.option("--token-file", metavar="FILE", help="A token to send instead of that of the kubeconfig."),
+        click.option("--server-name", metavar="NAME", help="The name in its certificate, if the URL has another."),
+        click.option("--ca", metavar="FILE", help="The CA of its certificate."),
+        click.option("--reconciler", metavar="URL", help="Ask the reconciler at this URL, which knows more."),
     ):
         command = option(command)
     return command
 
 
-def ask(where: Reconciler, path: str, against: Against, kubeconfig: str | None) -> dict[str, Any]:
-    """What it answers. Raises Misused, OutOfReach."""
-    from cluster.client import Cluster  # here, since these take long and who asks nobody needs none of them
+def get(server: Server, path: str, against: Against, kubeconfig: str | None) -> dict[str, Any]:
+    """Its answer. Raises Misused, OutOfReach."""
+    from cluster.client import Cluster  # here, since these take long to load
     from cluster.endpoint import Endpoint
     from cluster.errors import ClusterError
 
-    tls = _tls(where)
+    tls = _tls(server)
     try:
-        header = _from_file(where.token_file) if where.token_file else _of_kubeconfig(against, kubeconfig)
-        endpoint = Endpoint(where.url.rstrip("/"), tls, where.server_name, authorization=lambda: header)
-        with Cluster(endpoint) as there:
-            return there.get(path)
+        header = _from_file(server.token_file) if server.token_file else _of_kubeconfig(against, kubeconfig)
+        endpoint = Endpoint(server.url.rstrip("/"), tls, server.server_name, authorization=lambda: header)
+        with Cluster(endpoint) as client:
+            return client.get(path)
     except ClusterError as error:
-        raise OutOfReach(f"cannot ask the reconciler at {where.url}: {error}") from error
+        raise OutOfReach(f"cannot ask the reconciler at {server.url}: {error}") from error
 
 
-def _tls(where: Reconciler) -> ssl.SSLContext | None:
-    """None for plain HTTP, which is for this machine alone, since a token goes along."""
+def _tls(server: Server) -> ssl.SSLContext | None:
+    """None for plain HTTP, which is allowed on this machine only, since the request carries a token."""
     try:
-        scheme, host = urlsplit(where.url).scheme, urlsplit(where.url).hostname or ""
+        scheme, host = urlsplit(server.url).scheme, urlsplit(server.url).hostname or ""
         if scheme == "https" and host:
-            return ssl.create_default_context(cafile=where.ca)
+            return ssl.create_default_context(cafile=server.ca)
     except ValueError as error:
-        raise Misused(f"--reconciler {where.url}: {error}") from error
+        raise Misused(f"--reconciler {server.url}: {error}") from error
     except OSError as error:
-        raise Misused(f"--ca {where.ca}: {error.strerror or 'holds no certificate'}") from error
-    if scheme == "http" and _here(host):
+        raise Misused(f"--ca {server.ca}: {error.strerror or 'holds no certificate'}") from error
+    if scheme == "http" and _is_loopback(host):
         return None
-    raise Misused(f"--reconciler {where.url}: write https://HOST:PORT; http is for this machine alone")
+    raise Misused(f"--reconciler {server.url}: write https://HOST:PORT; http is allowed on this machine only")
 
 
-def _here(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -82,9 +82,9 @@ def _from_file(name: str) -> str:
     try:
         token = Path(name).read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise Misused(f"--token-file {name}: {getattr(error, 'strerror', None) or 'is no text'}") from error
+        raise Misused(f"--token-file {name}: {getattr(error, 'strerror', None) or 'not a text file'}") from error
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise Misused(f"--token-file {name}: it holds no token; it is one line, as `kubectl create token` prints it")
+        raise Misused(f"--token-file {name}: no token found; expected one line, as `kubectl create token` prints it")
     return f"Bearer {token}"
 
 
@@ -92,9 +92,9 @@ def _of_kubeconfig(against: Against, kubeconfig: str | None) -> str:
     """Raises ClusterError."""
     from cluster.endpoint import from_kubeconfig, from_service_account, in_pod
 
-    mine = not against.name and kubeconfig is None and in_pod()
-    header = (from_service_account() if mine else from_kubeconfig(against.name or None, kubeconfig)).authorization()
+    own = not against.name and kubeconfig is None and in_pod()
+    header = (from_service_account() if own else from_kubeconfig(against.name or None, kubeconfig)).authorization()
     if header is None:
-        cure = "name one with --token-file, as `kubectl create token` prints it"
-        raise Misused(f"the reconciler knows callers by their token, and your kubeconfig has none; {cure}")
+        hint = "use --token-file with a token of `kubectl create token`"
+        raise Misused(f"the reconciler authenticates callers by token, and your kubeconfig has none; {hint}")
     return header

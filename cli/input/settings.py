@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 
 from cli.exits import Misused
 from cli.input.documents import read
+from policies.configuration.file import read_configuration
 from policies.configuration.settings import Configuration
 from policies.model.errors import PolicyError
-from policies.model.rule import Profile
+from policies.model.findings import Profile
+from policies.rules import registry
 
 T = TypeVar("T")
 FILE = ".quotree.yaml"
@@ -21,7 +23,7 @@ VARIABLE = "QUOTREE_CONFIG"
 
 
 def settings(option: str | None, paths: Sequence[str], profile: str | None = None) -> Configuration:
-    """The configuration in force; without any input there is nothing to look upward from.
+    """The configuration in force; without inputs no folder is searched.
 
     Raises Misused, naming file and key.
     """
@@ -39,20 +41,19 @@ def _upward(paths: Sequence[str]) -> str | None:
 
 
 def _load(file: str) -> Configuration:
-    return obeyed(file, Configuration.read)
+    return read_file(file, lambda manifest: read_configuration(manifest, registry()))
 
 
-def obeyed(file: str, reader: Callable[[Mapping[str, Any]], T]) -> T:
-    """What `reader` makes of the one document of a file. Raises Misused, naming file, line and key."""
+def read_file(file: str, reader: Callable[[Mapping[str, Any]], T]) -> T:
+    """The result of `reader` for the one document of a file. Raises Misused, naming file, line and key."""
     if not Path(file).is_file():
         raise Misused(f"{file}: no such configuration file")
     documents, unreadable = read([file], io.BytesIO())
     for failure in unreadable:
-        raise Misused(f"{failure.source}:{failure.line}:{failure.column}: {failure.message}")
+        raise Misused(f"{failure.place}: {failure.message}")
     if len(documents) != 1:
-        raise Misused(f"{file}: a configuration is one document, here are {len(documents)}")
+        raise Misused(f"{file}: a configuration is one document, but there are {len(documents)}")
     try:
         return reader(documents[0].manifest)
     except PolicyError as error:
-        position = documents[0].locate(getattr(error, "at", ""))
-        raise Misused(f"{file}:{position.line}:{position.column}: {error}") from error
+        raise Misused(f"{documents[0].place(getattr(error, 'at', ''))}: {error}") from error

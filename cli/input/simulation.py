@@ -1,95 +1,116 @@
-"""What `simulate` and `why` play: objects out of files, as a cluster would have taken them in."""
+"""What is simulated: objects from files, as a cluster would store them, and how the engine is set."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from cli.exits import Misused
-from cli.input.context import DECLARED, Against, Context
-from cli.input.documents import Document, read
-from cli.input.given import Given, Place, Placed, Unreadable, gather
+from cli.exits import Exit, Misused
+from cli.input.context import DECLARED
+from cli.input.documents import Document, Unreadable, read
+from cli.input.given import Placed, gather
+from cli.input.options import EngineOptions
 from cli.input.settings import settings
-from cli.input.stored import as_stored
+from cli.output import note
 from policies.configuration.settings import Configuration
-from policies.dialects.reading import Manifest
+from policies.dialects.reading import Manifest, Parsed
+from policies.model.defect import Defect
 from policies.model.errors import PolicyError
+from policies.model.findings import Profile
 from policies.model.forest import Forest
-from policies.model.rule import Profile
-from policies.schema.structure import Defect
+from policies.mutation.stored import stored
 from scheduling.simulation.intake import has_no_schema, is_played
 from scheduling.simulation.settings import GROUP, KIND, Settings, read_settings
 from scheduling.simulation.shape import faults
+from scheduling.simulation.simulation import Simulation, begin
 
-_ELSEWHERE = ("metadata.annotations",)
-"""Where defects lie that are none to Kueue."""
+_NOT_KUEUES = ("metadata.annotations",)
+"""Fields whose defects Kueue ignores."""
 
 
 @dataclass(slots=True)
-class World:
-    """All that was given so far. `others` counts objects of kinds that a simulation does not go by."""
+class SimulatedFiles:
+    """All that was read so far. `others` counts objects of kinds that a simulation ignores."""
 
     configuration: Configuration
-    forest: Forest
-    unreadable: list[Unreadable]
+    forest: Forest = field(default_factory=lambda: Forest(frozenset(DECLARED)))
+    unreadable: list[Unreadable] = field(default_factory=list)
     others: int = 0
 
     def take(self, paths: Sequence[str]) -> list[Manifest]:
-        """The manifests of these files, as they would be stored, without those that no API server would take."""
-        given = gather(paths)
-        self.unreadable += given.unreadable
-        played = {ref: placed for ref, placed in given.objects.items() if is_played(placed.document.manifest)}
-        rest = [document for document in given.rest if is_played(document.manifest)]
-        self.others += len(given.objects) - len(played) + len(given.rest) - len(rest)
-        rest = [document for document in rest if not self._is_misshapen(document)]
-        sound = {ref: placed for ref, placed in played.items() if not self._refused(placed)}
-        stored = as_stored(Given(sound, (), 0), self._context(), self.configuration)
-        self.forest = self.forest.put_all(placed.thing for placed in stored.objects.values())
-        return [*(_named(placed) for placed in stored.objects.values()), *(document.manifest for document in rest)]
+        """The manifests of these files as they would be stored, without those that no API server would accept."""
+        files = gather(paths)
+        self.unreadable += files.unreadable
+        played = {ref: placed for ref, placed in files.objects.items() if is_played(placed.document.manifest)}
+        rest = [document for document in files.rest if is_played(document.manifest)]
+        self.others += len(files.objects) - len(played) + len(files.rest) - len(rest)
+        rest = [document for document in rest if not self._has_wrong_structure(document)]
+        accepted = {ref: placed for ref, placed in played.items() if not self._is_refused(placed)}
+        written = [Parsed(placed.thing, placed.document.manifest) for placed in accepted.values()]
+        complete = stored(written, self.forest, self.configuration)
+        self.forest = self.forest.put_all(it.object for it in complete)
+        return [*map(_named, complete), *(document.manifest for document in rest)]
 
-    def _context(self) -> Context:
-        return Context(Against(), self.forest)
-
-    def _refused(self, placed: Placed) -> bool:
-        """Whether an API server would refuse it, which is told then."""
+    def _is_refused(self, placed: Placed) -> bool:
+        """Whether an API server would refuse the object; that is reported."""
         defects = [defect for defect in placed.thing.defects if _counts(defect)]
         if not defects and has_no_schema(placed.document.manifest):
-            return self._is_misshapen(placed.document, str(placed.thing.ref))
-        self._tell(placed.document, str(placed.thing.ref), defects)
+            return self._has_wrong_structure(placed.document, str(placed.thing.ref))
+        self._report(placed.document, str(placed.thing.ref), defects)
         return bool(defects)
 
-    def _is_misshapen(self, document: Document, name: str = "") -> bool:
+    def _has_wrong_structure(self, document: Document, name: str = "") -> bool:
         defects = list(faults(document.manifest))
-        self._tell(document, name or str(document.manifest.get("kind")), defects)
+        self._report(document, name or str(document.manifest.get("kind")), defects)
         return bool(defects)
 
-    def _tell(self, document: Document, name: str, defects: Iterable[Defect]) -> None:
+    def _report(self, document: Document, name: str, defects: Iterable[Defect]) -> None:
         for defect in defects:
-            position = document.locate(defect.field)
             where = f"{defect.field}: " if defect.field else ""
-            message = f"{name} is left out, since no API server takes it: {where}{defect.message}"
-            self.unreadable.append(Unreadable(Place(document.source, position.line, position.column), message))
+            message = f"{name} is left out, since no API server would accept it: {where}{defect.message}"
+            self.unreadable.append(Unreadable(document.place(defect.field), message))
 
 
-def world(config: str | None, paths: Sequence[str], profile: str | None) -> World:
-    """A world without anything in it. Raises Misused."""
-    return World(settings(config, paths, profile), Forest(frozenset(DECLARED)), [])
+def start(paths: Sequence[str], engine: EngineOptions) -> tuple[SimulatedFiles, Simulation]:
+    """The simulation of these files when nothing moves any more. Raises Misused."""
+    files = SimulatedFiles(settings(engine.config, paths, engine.profile))
+    decisions = engine_settings(engine, files.configuration)
+    manifests = files.take(paths)
+    simulation = Simulation(decisions, begin(manifests))
+    simulation.add(manifests)
+    return files, simulation
 
 
-def engine_settings(file: str | None, configuration: Configuration, *, fair_sharing: bool) -> Settings:
-    """Out of Kueue's Configuration in the file, and what Quotree's says of Kueue. Raises Misused, naming the key."""
-    document = _kueue_configuration(file) if file else None
+def note_problems(files: SimulatedFiles, simulation: Simulation) -> None:
+    """Write to standard error what cannot be read and what is not simulated."""
+    for item in files.unreadable:
+        note(str(item))
+    for section in simulation.settings.unplayed:
+        note(f"{section} is not simulated")
+    if simulation.unsettled:
+        note("the simulation was stopped, since it never settles: the workloads at its end take turns without end")
+
+
+def exit_codes(files: SimulatedFiles, simulation: Simulation) -> Iterator[Exit]:
+    if files.unreadable:
+        yield Exit.UNREADABLE
+    if simulation.unsettled:
+        yield Exit.UNJUDGED
+
+
+def engine_settings(engine: EngineOptions, configuration: Configuration) -> Settings:
+    """From Kueue's Configuration, and from what Quotree's says of Kueue. Raises Misused, naming the key."""
+    document = _kueue_configuration(engine.kueue_config) if engine.kueue_config else None
     manifest: Manifest = document.manifest if document else {}
     compat = configuration.profile is Profile.COMPAT
     try:
         found = read_settings(manifest, configuration.kueue.feature_gates, compat=compat)
     except PolicyError as error:
         assert document is not None
-        position = document.locate(getattr(error, "at", ""))
-        raise Misused(f"{file}:{position.line}:{position.column}: {error}") from error
-    return replace(found, options=replace(found.options, fair_sharing=True)) if fair_sharing else found
+        raise Misused(f"{document.place(getattr(error, 'at', ''))}: {error}") from error
+    return replace(found, options=replace(found.options, fair_sharing=True)) if engine.fair_sharing else found
 
 
 def _kueue_configuration(file: str) -> Document:
@@ -97,10 +118,10 @@ def _kueue_configuration(file: str) -> Document:
         raise Misused(f"{file}: no such file")
     documents, unreadable = read([file], io.BytesIO())
     for failure in unreadable:
-        raise Misused(f"{failure.source}:{failure.line}:{failure.column}: {failure.message}")
+        raise Misused(f"{failure.place}: {failure.message}")
     found = [document for document in documents if _is_kueues(document.manifest)]
     if len(found) != 1:
-        raise Misused(f"{file}: give one {KIND} of {GROUP}, as Kueue's manager reads it; here are {len(found)}")
+        raise Misused(f"{file}: expected one {KIND} of {GROUP}, as Kueue's manager reads it; found {len(found)}")
     return found[0]
 
 
@@ -109,22 +130,13 @@ def _is_kueues(manifest: Manifest) -> bool:
 
 
 def _counts(defect: Defect) -> bool:
-    return not defect.warning and not defect.field.startswith(_ELSEWHERE)
+    return not defect.warning and not defect.field.startswith(_NOT_KUEUES)
 
 
-def _named(placed: Placed) -> Manifest:
-    """With a name and a namespace, where the API server would give them."""
-    manifest, ref = placed.document.manifest, placed.thing.ref
+def _named(complete: Parsed) -> Manifest:
+    """With a name and a namespace where the API server would fill them in."""
+    manifest, ref = complete.manifest or {}, complete.object.ref
     metadata = manifest.get("metadata") or {}
     own = {"name": ref.name.replace("*", ""), **({"namespace": ref.namespace} if ref.namespace else {})}
     same = all(metadata.get(key) == value for key, value in own.items())
     return manifest if same else {**manifest, "metadata": {**metadata, **own}}
-
-
-def unreadable_lines(found: Iterable[Unreadable]) -> Iterator[str]:
-    for item in found:
-        yield f"{item.place}: unreadable: {item.message}"
-
-
-def place_json(place: Place) -> dict[str, object]:
-    return {"file": place.file, "line": place.line, "column": place.column}

@@ -1,4 +1,4 @@
-"""The events of a simulation on the command line, in the order in which they stand there."""
+"""The events of a simulation, in the order of the command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from cli.exits import Misused
-from cli.input.simulation import World
+from cli.input.simulation import SimulatedFiles
 from policies.model.errors import BadConfiguration, PolicyError
 from scheduling.objects import times
 from scheduling.simulation.simulation import Simulation
@@ -16,11 +16,11 @@ from scheduling.world.kueue_configuration import duration
 
 _STATES = ("Ready", "Pending", "Rejected")
 EVENTS = {
-    "--add": ("FILE", "Objects come or change: a file or folder, or - for standard input."),
-    "--finish": ("NS/NAME", "This job or workload ends."),
-    "--at": ("TIME", "Time passes to then: 2026-01-01T12:00:00Z, or +1h30m after the start."),
-    "--check": ("NAME=STATE", f"From now on this AdmissionCheck says {', '.join(_STATES)}."),
-    "--not-ready": ("NS/NAME", "From now on the pods of this job are not ready (with waitForPodsReady)."),
+    "--add": ("FILE", "Create or change objects: a file or folder, or - for standard input."),
+    "--finish": ("NS/NAME", "End this job or workload."),
+    "--at": ("TIME", "Go on to this time: 2026-01-01T12:00:00Z, or +1h30m after the start."),
+    "--check": ("NAME=STATE", f"Set the state of this AdmissionCheck: {', '.join(_STATES)}."),
+    "--not-ready": ("NS/NAME", "Make the pods of this job unready (with waitForPodsReady)."),
 }
 _ORDERED = "--event"
 
@@ -35,15 +35,15 @@ class Event(NamedTuple):
         return f"{self.option} {self.value}"
 
 
-class Ordered(click.Command):
-    """A command whose events keep their order: click itself tells the order of one option's values only."""
+class CommandWithEvents(click.Command):
+    """A command whose events keep their order: click itself keeps only the order of one option's values."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, list(_as_one_option(args)))
 
 
 def _as_one_option(args: list[str]) -> Iterator[str]:
-    """Each event as a value of one and the same option."""
+    """Each event as a value of the same option."""
     rest = iter(args)
     for arg in rest:
         option, equals, value = arg.partition("=")
@@ -69,13 +69,13 @@ def _split(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
     return [Event(option, value) for option, _, value in (each.partition("=") for each in values)]
 
 
-def play(simulation: Simulation, event: Event, world: World) -> None:
-    """Raises Misused where the event makes no sense as things are."""
+def play(simulation: Simulation, event: Event, files: SimulatedFiles) -> None:
+    """Raises Misused where the event is not possible now."""
     option, value = event
     simulation.announce(str(event))
     try:
         if option == "--add":
-            simulation.add(world.take([value]))
+            simulation.add(files.take([value]))
         elif option == "--finish":
             simulation.finish(value)
         elif option == "--not-ready":
@@ -83,20 +83,20 @@ def play(simulation: Simulation, event: Event, world: World) -> None:
         elif option == "--check":
             simulation.check(*_check(value, simulation))
         else:
-            simulation.at(_moment(value, simulation))
+            simulation.at(_time(value, simulation))
     except PolicyError as error:
         raise Misused(f"{event}: {error}") from error
 
 
-def _moment(value: str, simulation: Simulation) -> int:
+def _time(value: str, simulation: Simulation) -> int:
     """Raises BadConfiguration."""
     later = value.startswith("+")
-    moment = simulation.start + duration(value.removeprefix("+"), "") if later else times.parse(value)
-    if not moment:
-        raise BadConfiguration("no moment; write it as 2026-01-01T12:00:00Z, or as +1h30m after the start")
-    if moment // times.SECOND < simulation.now // times.SECOND:
-        raise BadConfiguration(f"that is over: it is {times.written(simulation.now)} by then")
-    return moment
+    time = simulation.start + duration(value.removeprefix("+"), "") if later else times.parse(value)
+    if not time:
+        raise BadConfiguration("not a time; write 2026-01-01T12:00:00Z, or +1h30m after the start")
+    if time // times.SECOND < simulation.now // times.SECOND:
+        raise BadConfiguration(f"this time has passed: it is {times.written(simulation.now)} already")
+    return time
 
 
 def _check(value: str, simulation: Simulation) -> tuple[str, str]:

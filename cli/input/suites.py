@@ -1,4 +1,4 @@
-"""Suites: what a configuration is expected to say about changes, read from files for `quotree test`.
+"""Suites for `quotree test`: changes, and the findings that a configuration is expected to give for them.
 
 A suite is a list of cases; docs/testing-your-configuration.md has the format.
 """
@@ -8,30 +8,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from cli.input import document_yaml
-from cli.input.document_positions import BadDocument, Place, Root, position
-from cli.input.documents import MAX_SIZE
+from cli.input.documents import MAX_SIZE, Place
 from cli.input.documents import read as read_documents
-from cli.input.given import Place as Spot
 from cli.input.settings import settings
 from policies import dialects
-from policies.configuration.settings import API_VERSION, KIND, Configuration
+from policies.configuration.file import API_VERSION, KIND, read_configuration
+from policies.configuration.settings import Configuration
+from policies.dialects.reading import Parsed
 from policies.model.errors import PolicyError, UnknownRule
-from policies.model.objects import KubeObject
-from policies.model.rule import Profile, Severity, find
+from policies.model.findings import Profile, Severity
+from policies.model.objects import Ref
+from policies.model.suggestion import suggest
+from policies.rules import find, registry
+from policies.text import yaml_values
+from policies.text.field_paths import Region
+from policies.text.positions import BadText, Root, position
 
 _CASE = ("name", "given", "apply", "delete", "profile", "configuration", "now", "findings")
 _FINDING = ("rule", "object", "field", "severity", "says")
 
 
 class BadSuite(Exception):
-    """A suite that cannot be run; the message says what to do about `place`."""
+    """A suite that cannot be run; the message says why and what to do."""
 
-    def __init__(self, place: Spot, message: str):
+    def __init__(self, place: Place, message: str):
         super().__init__(message)
         self.place = place
         self.message = message
@@ -39,7 +42,7 @@ class BadSuite(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A finding that a case expects; what is empty may be anything. `says` is a piece of the message or the fix."""
+    """A finding that a case expects; an empty field matches anything. `says` is a part of the message or the fix."""
 
     rule: str
     severity: Severity
@@ -50,13 +53,13 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """`now` is None where the case does not say when it happens."""
+    """`existing` are the objects before the change. `now` is None where the case does not set the time."""
 
     name: str
-    place: Spot
-    given: tuple[KubeObject, ...]
-    apply: tuple[KubeObject, ...]
-    delete: tuple[KubeObject, ...]
+    place: Place
+    existing: tuple[Parsed, ...]
+    apply: tuple[Parsed, ...]
+    delete: tuple[Parsed, ...]
     configuration: Configuration
     now: datetime | None
     expected: tuple[Expected, ...]
@@ -64,14 +67,14 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file to read. `named`: the user asked for this one; of a folder, files that are no list are no suites."""
+    """A file to read. `named`: on the command line; files of a folder that hold no list are skipped."""
 
     path: Path
     named: bool
 
 
 def files(paths: Iterable[str]) -> Iterator[File]:
-    """The paths; for a folder every *.yaml and *.yml below it that is not hidden, in the order of their names."""
+    """The paths; for a folder every *.yaml and *.yml below it that is not hidden, sorted by name."""
     for path in map(Path, paths):
         if not path.is_dir():
             yield File(path, named=True)
@@ -83,19 +86,19 @@ def files(paths: Iterable[str]) -> Iterator[File]:
 
 
 def read(file: File, config: str | None) -> list[Case]:
-    """The cases of one file. Raises BadSuite, and Misused where a configuration cannot be followed."""
+    """The cases of one file. Raises BadSuite, or Misused for an invalid configuration."""
     text = _text_of(file.path)
-    roots = list(document_yaml.read(text))
+    roots = list(yaml_values.read(text))
     for bad in roots:
-        if isinstance(bad, BadDocument):
-            raise BadSuite(Spot(str(file.path), *position(text, bad.offset)), bad.message)
+        if isinstance(bad, BadText):
+            raise BadSuite(Place(str(file.path), *position(text, bad.offset)), bad.message)
     root = roots[0] if len(roots) == 1 else None
     if not isinstance(root, Root) or not isinstance(root.value, list):
         if not file.named:
             return []
-        raise BadSuite(Spot(str(file.path), 1, 1), "a suite is one document, a list of cases (- name: ...)")
-    place = Place(text, document_yaml.steps, root.span, position(text, root.span.start).line)
-    return list(_Reader(file.path, root.value, config).cases(place))
+        raise BadSuite(Place(str(file.path), 1, 1), "a suite is one document, a list of cases (- name: ...)")
+    region = Region(text, yaml_values.steps, root.span, position(text, root.span.start).line)
+    return list(_Reader(file.path, root.value, config).cases(region))
 
 
 def _text_of(file: Path) -> str:
@@ -103,26 +106,28 @@ def _text_of(file: Path) -> str:
         data = file.read_bytes()
         text = data.decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        raise BadSuite(Spot(str(file), 1, 1), f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise BadSuite(
+            Place(str(file), 1, 1), f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from error
     if len(data) > MAX_SIZE:
-        raise BadSuite(Spot(str(file), 1, 1), f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
+        raise BadSuite(Place(str(file), 1, 1), f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
     return text
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads the cases of one file; files that they name are read once."""
+    """Reads the cases of one file; each file that they name is read once."""
 
     file: Path
     value: list[Any]
     config: str | None
-    things: dict[str, tuple[KubeObject, ...]] = field(default_factory=dict)
+    objects: dict[str, tuple[Parsed, ...]] = field(default_factory=dict)
     configurations: dict[str | None, Configuration] = field(default_factory=dict)
 
-    def cases(self, place: Place) -> Iterator[Case]:
+    def cases(self, region: Region) -> Iterator[Case]:
         names: set[str] = set()
         for i, value in enumerate(self.value):
-            step = _Step(self.file, place, f"[{i}]")
+            step = _Step(self.file, region, f"[{i}]")
             case = self._case(step, _mapping(step, value, _CASE))
             if case.name in names:
                 raise step.at("name").bad(f"a second case is named {case.name!r}; give each its own name")
@@ -137,47 +142,48 @@ class _Reader:
             raise step.bad("a case needs its findings; [] where nothing is found")
         return Case(
             name=name,
-            place=step.spot(),
-            given=self._things(step.at("given"), value.get("given"), once=False),
-            apply=self._things(step.at("apply"), value.get("apply"), once=True),
-            delete=self._things(step.at("delete"), value.get("delete"), once=True),
+            place=step.place(),
+            existing=self._objects(step.at("given"), value.get("given"), once=False),
+            apply=self._objects(step.at("apply"), value.get("apply"), once=True),
+            delete=self._objects(step.at("delete"), value.get("delete"), once=True),
             configuration=self._configuration(step, value),
             now=_day(step.at("now"), value.get("now")),
             expected=tuple(_expected(at, item) for at, item in _items(step.at("findings"), value["findings"])),
         )
 
-    def _things(self, step: _Step, value: object, *, once: bool) -> tuple[KubeObject, ...]:
-        """The objects of a list of manifests and paths. Of an object that is given twice the last one counts, but
-        nobody can apply or delete it twice."""
-        found: dict[object, KubeObject] = {}
+    def _objects(self, step: _Step, value: object, *, once: bool) -> tuple[Parsed, ...]:
+        """The objects of a list of manifests and paths. Of an object that occurs twice the last one counts, except with
+        `once`: a change cannot apply or delete an object twice."""
+        found: dict[Ref, Parsed] = {}
         for at, item in _items(step, value):
-            for thing in self._of_file(at, item) if isinstance(item, str) else [_thing(at, item)]:
-                if once and thing.ref in found:
-                    raise at.bad(f"{thing.ref} stands here twice; keep one of the two")
-                found[thing.ref] = thing
+            for each in self._of_file(at, item) if isinstance(item, str) else [_object(at, item)]:
+                ref = each.object.ref
+                if once and ref in found:
+                    raise at.bad(f"{ref} occurs twice here; keep one of the two")
+                found[ref] = each
         return tuple(found.values())
 
-    def _of_file(self, step: _Step, path: str) -> tuple[KubeObject, ...]:
+    def _of_file(self, step: _Step, path: str) -> tuple[Parsed, ...]:
         source = str(self.file.parent / path)
-        if source not in self.things:
+        if source not in self.objects:
             documents, unreadable = read_documents([source])
             for failure in unreadable:
-                raise step.bad(f"{failure.source}:{failure.line}:{failure.column}: {failure.message}")
-            things = (dialects.read(document.manifest) for document in documents)
-            self.things[source] = tuple(thing for thing in things if thing is not None)
-        return self.things[source]
+                raise step.bad(f"{failure.place}: {failure.message}")
+            objects = ((dialects.read(document.manifest), document.manifest) for document in documents)
+            self.objects[source] = tuple(Parsed(found, manifest) for found, manifest in objects if found is not None)
+        return self.objects[source]
 
     def _configuration(self, step: _Step, value: Mapping[str, Any]) -> Configuration:
-        given = value.get("configuration")
-        if given is None or isinstance(given, str):
-            configuration = self._of_path(given)
+        stated = value.get("configuration")
+        if stated is None or isinstance(stated, str):
+            configuration = self._of_path(stated)
         else:
-            configuration = _inline(step.at("configuration"), given)
+            configuration = _inline(step.at("configuration"), stated)
         profile = value.get("profile")
         if profile is None:
             return configuration
         if profile not in list(Profile):
-            raise step.at("profile").bad(f"{profile!r} is none of {', '.join(Profile)}")
+            raise step.at("profile").bad(f"{profile!r} is not one of {', '.join(Profile)}")
         return replace(configuration, profile=Profile(profile))
 
     def _of_path(self, path: str | None) -> Configuration:
@@ -192,17 +198,17 @@ class _Step:
     """A place in a suite, by its path."""
 
     file: Path
-    place: Place
+    region: Region
     path: str
 
     def at(self, key: str) -> _Step:
         return replace(self, path=self.path + (key if key.startswith("[") else f".{key}"))
 
-    def spot(self) -> Spot:
-        return Spot(str(self.file), *self.place.locate(self.path))
+    def place(self) -> Place:
+        return Place(str(self.file), *self.region.locate(self.path))
 
     def bad(self, message: str) -> BadSuite:
-        return BadSuite(self.spot(), message)
+        return BadSuite(self.place(), message)
 
 
 def _mapping(step: _Step, value: object, known: tuple[str, ...]) -> Mapping[str, Any]:
@@ -210,9 +216,7 @@ def _mapping(step: _Step, value: object, known: tuple[str, ...]) -> Mapping[str,
         raise step.bad("expected a mapping")
     for key in value:
         if key not in known:
-            near = get_close_matches(str(key), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}"
-            raise step.at(str(key)).bad(f"unknown key {str(key)!r}; {hint}")
+            raise step.at(str(key)).bad(f"unknown key {str(key)!r}; {suggest(key, known)}")
     return value
 
 
@@ -231,20 +235,20 @@ def _text(step: _Step, value: object) -> str:
     return value
 
 
-def _thing(step: _Step, value: object) -> KubeObject:
+def _object(step: _Step, value: object) -> Parsed:
     if not isinstance(value, Mapping):
         raise step.bad("expected a manifest, or the path of a file or folder with manifests")
-    thing = dialects.read(value)
-    if thing is None:
+    found = dialects.read(value)
+    if found is None:
         raise step.bad(f"no object of a kind that carries quota: {value.get('kind')} of {value.get('apiVersion')}")
-    return thing
+    return Parsed(found, value)
 
 
 def _inline(step: _Step, value: object) -> Configuration:
     if not isinstance(value, Mapping):
         raise step.bad("expected a mapping, or the path of a configuration file")
     try:
-        return Configuration.read({"apiVersion": API_VERSION, "kind": KIND, **value})
+        return read_configuration({"apiVersion": API_VERSION, "kind": KIND, **value}, registry())
     except PolicyError as error:
         raise step.bad(str(error)) from error
 
@@ -257,18 +261,18 @@ def _day(step: _Step, value: object) -> datetime | None:
     except ValueError:
         day = None
     if day is None:
-        raise step.bad(f"{value!r} is no day; write it as in 2026-12-31")
+        raise step.bad(f"{value!r} is not a date; write it as 2026-12-31")
     return datetime.combine(day, time(), UTC)
 
 
 def _expected(step: _Step, value: object) -> Expected:
-    given = _mapping(step, value, _FINDING)
-    texts = {key: _text(step.at(key), given.get(key)) for key in _FINDING}
+    finding = _mapping(step, value, _FINDING)
+    texts = {key: _text(step.at(key), finding.get(key)) for key in _FINDING}
     try:
         find(texts["rule"])
     except UnknownRule as error:
         raise step.at("rule").bad(str(error) if texts["rule"] else "a finding needs its rule") from error
     severity = texts["severity"] or Severity.ERROR
     if severity not in list(Severity):
-        raise step.at("severity").bad(f"{severity!r} is none of {', '.join(Severity)}")
+        raise step.at("severity").bad(f"{severity!r} is not one of {', '.join(Severity)}")
     return Expected(texts["rule"], Severity(severity), texts["object"], texts["field"], texts["says"])

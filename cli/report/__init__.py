@@ -1,1 +1,1 @@
-"""What `validate` found, as a value, as text and as JSON."""
+"""Results as values, as text and as JSON."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cli.input.given import Place, Unreadable
-from cli.report.model import Because, Entry, Identity, Report
+from cli.input.documents import Place, Unreadable
+from cli.report.model import Entry, Identity, LocatedCause, Report
 from cli.version import VERSION
-from policies.model.rule import Severity
+from policies.model.findings import Severity
 
 API_VERSION = "quotree.dev/v1alpha1"
 
@@ -54,25 +54,25 @@ def _summary(report: Report) -> dict[str, int]:
 
 def _finding(entry: Entry) -> dict[str, Any]:
     finding = entry.judged.finding
-    told = {
+    fields = {
         "rule": entry.judged.rule.id,
         "severity": entry.judged.severity.value,
         "message": finding.message,
         "object": _object(entry.object),
         "field": finding.field,
-        **_place(entry.place),
-        "causes": [_cause(because) for because in entry.causes],
+        **place_json(entry.place),
+        "causes": [_cause(cause) for cause in entry.causes],
         "fix": finding.fix,
     }
-    return {**told, "patch": [dict(operation) for operation in finding.patch]} if finding.patch else told
+    return {**fields, "patch": [dict(operation) for operation in finding.patch]} if finding.patch else fields
 
 
-def _cause(because: Because) -> dict[str, Any]:
+def _cause(cause: LocatedCause) -> dict[str, Any]:
     return {
-        "object": _object(because.object),
-        "field": because.cause.field,
-        "message": because.cause.message,
-        **(_place(because.place) if because.place else {}),
+        "object": _object(cause.object),
+        "field": cause.cause.field,
+        "message": cause.cause.message,
+        **(place_json(cause.place) if cause.place else {}),
     }
 
 
@@ -85,9 +85,9 @@ def _object(identity: Identity) -> dict[str, str]:
     }
 
 
-def _place(place: Place) -> dict[str, Any]:
+def place_json(place: Place) -> dict[str, Any]:
     return {"file": place.file, "line": place.line, "column": place.column}
 
 
 def _unreadable(item: Unreadable) -> dict[str, Any]:
-    return {**_place(item.place), "message": item.message}
+    return {**place_json(item.place), "message": item.message}

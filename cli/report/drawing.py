@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cli.report.output import plain
+from cli.output import plain
 from cli.report.quotas import Quotas, Row
-from cli.report.trees import Spot
+from cli.report.trees import DrawnNode
 from policies.model.forest import Forest
 
 
@@ -24,22 +24,21 @@ _GAP = "   "
 
 
 def glyphs() -> Glyphs:
-    """Those that standard output can show."""
+    """The glyphs that standard output can show."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     return FINE if encoding == "utf8" else PLAIN
 
 
-def lines(forest: Forest, quotas: Quotas, spot: Spot, glyphs: Glyphs) -> Iterator[str]:
+def lines(forest: Forest, quotas: Quotas, drawn: DrawnNode, glyphs: Glyphs) -> Iterator[str]:
     """A node: its name, and under it a line for each resource."""
-    node = forest.node(spot.ref)
-    marks = [spot.top] if spot.top else []
-    marks += ["no object here"] if node is None else []
-    marks += ["continued below"] if spot.cut else []
-    marks += [told] if (told := quotas.mark(spot.ref)) else []
-    yield _before(spot, glyphs) + plain(str(spot.ref)) + (f" ({plain('; '.join(marks))})" if marks else "")
-    has_branches = forest.has_children(spot.ref) and not spot.cut
-    margin = _under(spot, glyphs) + (glyphs.through if has_branches else _GAP)
-    yield from (margin + row_text(row) for row in quotas.rows(spot.ref))
+    notes = [drawn.top] if drawn.top else []
+    notes += ["no object here"] if forest.node(drawn.ref) is None else []
+    notes += ["continued below"] if drawn.cut else []
+    notes += [mark] if (mark := quotas.mark(drawn.ref)) else []
+    yield _before(drawn, glyphs) + plain(str(drawn.ref)) + (f" ({plain('; '.join(notes))})" if notes else "")
+    has_branches = forest.has_children(drawn.ref) and not drawn.cut
+    margin = _columns(drawn.last, glyphs) + (glyphs.through if has_branches else _GAP)
+    yield from (margin + row_text(row) for row in quotas.rows(drawn.ref))
 
 
 def row_text(row: Row) -> str:
@@ -52,14 +51,10 @@ def _amounts(texts: Mapping[str, str]) -> str:
     return ", ".join(f"{word} {text}" for word, text in texts.items())
 
 
-def _before(spot: Spot, glyphs: Glyphs) -> str:
-    if not spot.last:
+def _before(drawn: DrawnNode, glyphs: Glyphs) -> str:
+    if not drawn.last:
         return ""
-    return _columns(spot.last[:-1], glyphs) + (glyphs.last if spot.last[-1] else glyphs.branch)
-
-
-def _under(spot: Spot, glyphs: Glyphs) -> str:
-    return _columns(spot.last, glyphs)
+    return _columns(drawn.last[:-1], glyphs) + (glyphs.last if drawn.last[-1] else glyphs.branch)
 
 
 def _columns(last: tuple[bool, ...], glyphs: Glyphs) -> str:

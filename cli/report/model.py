@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cli.input.context import Against, Context
-from cli.input.given import Given, Place, Unreadable
-from cli.input.places import Places
-from cli.judgement import Judgement
+from cli.input.documents import Place, Unreadable
+from cli.input.given import Given
+from cli.report.places import Places
 from policies.configuration.settings import Configuration
+from policies.judge import Judgement
+from policies.judging.proposal import Proposal
+from policies.judging.verdict import Judged, Unjudged
+from policies.model.findings import Cause, Severity
 from policies.model.objects import Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import Cause, Severity, registry
-from policies.model.verdict import Judged, Unjudged
+from policies.rules import registry
 
 _NEWEST = {
     "": "v1",
@@ -20,7 +22,7 @@ _NEWEST = {
     "scheduling.volcano.sh": "v1beta1",
     "batch.volcano.sh": "v1alpha1",
 }
-"""The version to name for what has no object of its own, such as an implicit cohort."""
+"""The version to name for what has no object, such as an implicit Cohort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,8 @@ class Identity:
 
 
 @dataclass(frozen=True, slots=True)
-class Because:
-    """A cause; `place` is None where its object was not given."""
+class LocatedCause:
+    """A cause; `place` is None where its object is not among the inputs."""
 
     cause: Cause
     object: Identity
@@ -47,12 +49,12 @@ class Entry:
     judged: Judged
     object: Identity
     place: Place
-    causes: tuple[Because, ...]
+    causes: tuple[LocatedCause, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was judged against what. `held` counts the queues of the context."""
+    """What was judged, and against what. `held` counts the queues of the context."""
 
     against: str
     kind: str
@@ -76,28 +78,28 @@ class Report:
         return sum(entry.judged.severity is severity for entry in self.entries)
 
 
-def report(given: Given, context: Context, judgement: Judgement) -> Report:
-    places = Places(given, judgement.proposal)
+def report(inputs: Given, context: Context, judgement: Judgement) -> Report:
+    places = Places(inputs, judgement.proposal)
     entries = tuple(_entry(judged, places, judgement.proposal) for judged in judgement.verdict.findings)
     held = sum(1 for _ in context.world.nodes())
-    subject = _subject(given, context.against, held, judgement.proposal.configuration)
-    unreadable = given.unreadable + context.unreadable
+    subject = _subject(inputs, context.against, held, judgement.proposal.configuration)
+    unreadable = inputs.unreadable + context.unreadable
     return Report(subject, entries, judgement.verdict.not_evaluated, unreadable)
 
 
-def unjudged(given: Given, against: Against, configuration: Configuration, reason: str) -> Report:
-    """Where the context is out of reach no rule can judge anything."""
+def unjudged(inputs: Given, against: Against, configuration: Configuration, reason: str) -> Report:
+    """The report where the context is unreachable, so that no rule can judge anything."""
     missed = tuple(Unjudged(rule, reason) for _, rule in sorted(registry().items()))
-    return Report(_subject(given, against, 0, configuration), (), missed, given.unreadable)
+    return Report(_subject(inputs, against, 0, configuration), (), missed, inputs.unreadable)
 
 
-def _subject(given: Given, against: Against, held: int, configuration: Configuration) -> Subject:
+def _subject(inputs: Given, against: Against, held: int, configuration: Configuration) -> Subject:
     return Subject(
         against=str(against),
         kind=against.kind,
         name=against.name,
-        objects=len(given.objects),
-        queues=given.queues,
+        objects=len(inputs.objects),
+        queues=inputs.queues,
         held=held,
         profile=configuration.profile.value,
     )
@@ -106,14 +108,14 @@ def _subject(given: Given, against: Against, held: int, configuration: Configura
 def _entry(judged: Judged, places: Places, proposal: Proposal) -> Entry:
     finding = judged.finding
     causes = tuple(
-        Because(cause, _identity(cause.object, proposal), places.of_cause(cause)) for cause in finding.causes
+        LocatedCause(cause, _identity(cause.object, proposal), places.of_cause(cause)) for cause in finding.causes
     )
     return Entry(judged, _identity(finding.object, proposal), places.of(finding), causes)
 
 
 def _identity(ref: Ref, proposal: Proposal) -> Identity:
-    thing = proposal.after.get(ref) or proposal.before.get(ref)
-    return Identity(thing.api_version if thing else _version(ref), ref.kind, ref.namespace, ref.name)
+    found = proposal.after.get(ref) or proposal.before.get(ref)
+    return Identity(found.api_version if found else _version(ref), ref.kind, ref.namespace, ref.name)
 
 
 def _version(ref: Ref) -> str:

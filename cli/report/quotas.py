@@ -1,4 +1,4 @@
-"""A node's quota in rows, one for each resource, as the user wrote it and as it sums up over the children."""
+"""A node's quota in rows, one for each resource: as the user wrote it, and the sums over the children."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Row:
 class Quotas:
     """The rows of every node of a forest.
 
-    Sums are told in the format of the first node, by name, that has an amount of the resource. In Kueue a Cohort's own
-    quota adds to that of its children; in Volcano a queue's own amount stands for all below it.
+    A sum has the format of the first node, by name, that has an amount of the resource. In Kueue a Cohort's own quota
+    adds to that of its children; in Volcano a queue's own amount covers everything below it.
     """
 
     def __init__(self, forest: Forest, downward: Sequence[Ref]):
@@ -43,19 +43,19 @@ class Quotas:
         self._below = _kueue_sums(forest, downward)
 
     def rows(self, ref: Ref) -> list[Row]:
-        """The quota of a node, and the sums over its children: of resources that only these have too."""
+        """The quota of a node, and the sums over its children, also of resources that only the children have."""
         node = self._forest.node(ref)
         own = _kueue(node) if isinstance(node, kueue.QuotaNode) else _volcano(node)
         summed = self._sums(ref)
         keys = [*own, *(key for key in sorted(summed) if key not in own)]
         return [Row(*key, own.get(key, {}), summed.get(key, {})) for key in keys]
 
-    def mark(self, ref: Ref) -> str:  # noqa: ARG002, for those who know more of a node than its quota
-        """What stands behind the name of a node; empty where there is nothing to say."""
+    def mark(self, ref: Ref) -> str:  # noqa: ARG002, for subclasses that know more than the quota
+        """The text in parentheses after the name of a node; empty for none."""
         return ""
 
     def counts(self, ref: Ref) -> Mapping[str, int]:  # noqa: ARG002
-        """The workloads of its subtree by what they do; empty where that is not known."""
+        """The number of workloads in its subtree by state; empty where that is unknown."""
         return {}
 
     def _sums(self, ref: Ref) -> dict[Pair, dict[str, str]]:
@@ -73,7 +73,7 @@ class Quotas:
 
 
 def namespace_rows(namespace: Namespace, legacy: bool) -> list[Row]:
-    """What the YuniKorn annotations of a namespace say, in the words of its queue configuration."""
+    """The YuniKorn annotations of a namespace, by the names that YuniKorn's queue configuration uses."""
     texts = {
         "max": yunikorn.quota_texts(namespace, legacy) or {},
         "guaranteed": yunikorn.guaranteed_texts(namespace) or {},

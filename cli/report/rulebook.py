@@ -1,9 +1,10 @@
-"""Every rule there is, for the commands that list them."""
+"""Every rule, for the commands that list them."""
 
 from __future__ import annotations
 
 from policies.dialects import kueue, volcano
-from policies.model.rule import Rule, registry
+from policies.judging.rule import Rule
+from policies.rules import registry
 
 _DIALECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano", volcano.JOB.group: "Volcano"}
 
@@ -13,10 +14,10 @@ def by_id() -> list[Rule]:
 
 
 def dialects_of(rule: Rule) -> str:
-    """Whose kinds the rule is about; Kubernetes' own by their names."""
+    """The projects whose kinds the rule is about; kinds of Kubernetes by their own names."""
     return ", ".join(sorted({_DIALECTS.get(kind.group, kind.kind) for kind in rule.kinds}))
 
 
 def kinds_of(rule: Rule) -> list[str]:
-    """As kubectl names kinds: Queue.scheduling.volcano.sh."""
+    """The kinds as kubectl names them: Queue.scheduling.volcano.sh."""
     return sorted(f"{kind.kind}.{kind.group}" if kind.group else kind.kind for kind in rule.kinds)

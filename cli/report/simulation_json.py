@@ -1,4 +1,4 @@
-"""What came of a simulation as JSON. Times are seconds since its start; amounts are written as Kubernetes does."""
+"""The outcome of a simulation as JSON. Times are seconds since its start; amounts are written as Kubernetes does."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from cli.input.given import Unreadable
-from cli.input.simulation import place_json
+from cli.input.documents import Unreadable
+from cli.report.as_json import place_json
 from cli.report.tree_json import node_entry
 from cli.report.trees import cycles, walk
 from cli.report.usage import QuotasInUse
@@ -25,7 +25,7 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 def simulation_json(simulation: Simulation, forest: Forest, unreadable: Sequence[Unreadable]) -> str:
-    named, moment = partial(_job, simulation), partial(_seconds, simulation)
+    job, seconds = partial(_job, simulation), partial(_seconds, simulation)
     finished = sorted(key for key, workload in simulation.world.workloads.items() if workload.finished)
     answer = {
         "apiVersion": API_VERSION,
@@ -36,8 +36,8 @@ def simulation_json(simulation: Simulation, forest: Forest, unreadable: Sequence
         "fairSharing": simulation.settings.options.fair_sharing,
         "assumptions": simulation.intake.assumptions(),
         "happened": [_happening(simulation, each) for each in simulation.happened],
-        "running": [running_json(each, named) for each in running(simulation.world)],
-        "waiting": [waiting_json(each, named, moment) for each in waiting(simulation.world, simulation.now)],
+        "running": [running_json(each, job) for each in running(simulation.world)],
+        "waiting": [waiting_json(each, job, seconds) for each in waiting(simulation.world, simulation.now)],
         "finished": [_job(simulation, key) for key in finished],
         "inNoQueue": [{**each.name._asdict(), "reason": each.reason} for each in simulation.left_out.values()],
         "nodes": _nodes(simulation, forest),
@@ -47,44 +47,44 @@ def simulation_json(simulation: Simulation, forest: Forest, unreadable: Sequence
     return json.dumps(answer, indent=2, ensure_ascii=False)
 
 
-def why_json(simulation: Simulation, called: str) -> dict[str, Any]:
+def why_json(simulation: Simulation, name: str) -> dict[str, Any]:
     """One workload: `state` is waiting, running, finished or inNoQueue. Raises UnknownWorkload."""
     head = {"apiVersion": API_VERSION, "kind": "Explanation"}
-    if (left := simulation.left_out_of(called)) is not None:
+    if (left := simulation.left_out_of(name)) is not None:
         return {**head, "state": "inNoQueue", "job": left.name._asdict(), "reason": left.reason}
-    key = simulation.key_of(called)
-    named, workload = partial(_job, simulation), simulation.world.workloads[key]
+    key = simulation.key_of(name)
+    job, workload = partial(_job, simulation), simulation.world.workloads[key]
     found = waits(simulation.world, key, simulation.now)
     if found is not None:
-        return {**head, "state": "waiting", **waiting_json(found, named, partial(_seconds, simulation))}
+        return {**head, "state": "waiting", **waiting_json(found, job, partial(_seconds, simulation))}
     if workload.finished:
         return {**head, "state": "finished", "job": _job(simulation, key)}
-    return {**head, "state": "running", **running_json(holding(workload), named)}
+    return {**head, "state": "running", **running_json(holding(workload), job)}
 
 
-def _seconds(simulation: Simulation, moment: int) -> int:
-    return max(0, moment - simulation.start) // times.SECOND
+def _seconds(simulation: Simulation, time: int) -> int:
+    return max(0, time - simulation.start) // times.SECOND
 
 
 def _job(simulation: Simulation, key: str) -> dict[str, str]:
-    """The job as it was given, with the name of its Workload."""
+    """The job as the files name it, with the name of its Workload."""
     return {**simulation.names[key]._asdict(), "workload": key.partition("/")[2]}
 
 
 def _happening(simulation: Simulation, each: Happening) -> dict[str, Any]:
-    told: dict[str, Any] = {"what": _what(each), "at": _seconds(simulation, each.at)}
+    event: dict[str, Any] = {"what": _what(each), "at": _seconds(simulation, each.at)}
     if isinstance(each, Played):
-        return {**told, "event": each.event}
-    told["job"] = _job(simulation, each.workload)
+        return {**event, "event": each.event}
+    event["job"] = _job(simulation, each.workload)
     if isinstance(each, Preempted):
         preemptor = {"for": _job(simulation, each.preemptor), "forQueue": each.preemptor_queue}
-        return {**told, "clusterQueue": each.queue, "reason": each.reason, "message": each.message, **preemptor}
+        return {**event, "clusterQueue": each.queue, "reason": each.reason, "message": each.message, **preemptor}
     if isinstance(each, Evicted):
-        return {**told, "clusterQueue": each.queue, "reason": each.reason, "message": each.message}
+        return {**event, "clusterQueue": each.queue, "reason": each.reason, "message": each.message}
     if isinstance(each, Reserved):
         held = {"podSets": list(map(placed_json, each.placed)), "borrowed": list(map(_loan, each.loans))}
-        return {**told, "clusterQueue": each.queue, **held, "waitsForChecks": list(each.checks)}
-    return told
+        return {**event, "clusterQueue": each.queue, **held, "waitsForChecks": list(each.checks)}
+    return event
 
 
 def _what(each: Happening) -> str:
@@ -98,6 +98,6 @@ def _loan(loan: Loan) -> dict[str, str]:
 
 
 def _nodes(simulation: Simulation, forest: Forest) -> list[dict[str, Any]]:
-    spots = [spot for spot in walk(forest) if spot.ref.group == kueue.GROUP]
-    quotas = QuotasInUse(forest, [spot.ref for spot in spots], simulation.world)
-    return [node_entry(forest, quotas, spot) for spot in spots]
+    drawn = [each for each in walk(forest) if each.ref.group == kueue.GROUP]
+    quotas = QuotasInUse(forest, [each.ref for each in drawn], simulation.world)
+    return [node_entry(forest, quotas, each) for each in drawn]

@@ -1,14 +1,15 @@
-"""What came of a simulation, for people: what happened, who waits and why, and the trees with what is in use."""
+"""The outcome of a simulation as text: what happened, what waits and why, and the trees with their usage."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from cli.input.snapshot import Names
+from cli.output import plain
 from cli.report.drawing import glyphs, lines
-from cli.report.output import plain
 from cli.report.trees import walk
 from cli.report.usage import QuotasInUse
-from cli.report.waiting_text import Words, placed_text, running_text, waiting_lines
+from cli.report.waiting_text import placed_text, running_text, waiting_lines
 from policies.dialects import kueue
 from policies.model.forest import Forest
 from scheduling.cycle.standing import holding, waiting, waits
@@ -32,9 +33,9 @@ def simulation_text(simulation: Simulation, forest: Forest) -> str:
     return "\n".join(
         [
             plain(_head(simulation)),
-            *(f"taken for granted: {plain(each)}" for each in simulation.intake.assumptions()),
+            *(f"assumed: {plain(each)}" for each in simulation.intake.assumptions()),
             *_section("what happened", _happened(simulation)),
-            *_section("who waits", _all_waiting(simulation)),
+            *_section("what waits", _waiting(simulation)),
             *_section("in no queue", (plain(f"{each.name}: {each.reason}") for each in simulation.left_out.values())),
             *_section("what is in use", _tree(simulation, forest), indent=""),
         ]
@@ -69,19 +70,19 @@ def _section(heading: str, content: Iterable[str], indent: str = "  ") -> Iterat
 
 def _happened(simulation: Simulation) -> Iterator[str]:
     for each in simulation.happened:
-        yield plain(f"{after(simulation, each.at):<6} {_told(each, simulation)}")
+        yield plain(f"{after(simulation, each.at):<6} {_event(each, simulation)}")
 
 
-def after(simulation: Simulation, moment: int) -> str:
+def after(simulation: Simulation, time: int) -> str:
     """The time since the start, such as +1h30m."""
-    rest, told = max(0, moment - simulation.start) // SECOND, ""
+    rest, text = max(0, time - simulation.start) // SECOND, ""
     for seconds, unit in _UNITS:
         count, rest = divmod(rest, seconds)
-        told += f"{count}{unit}" if count else ""
-    return f"+{told or '0s'}"
+        text += f"{count}{unit}" if count else ""
+    return f"+{text or '0s'}"
 
 
-def _told(each: Happening, simulation: Simulation) -> str:
+def _event(each: Happening, simulation: Simulation) -> str:
     if isinstance(each, Played):
         return each.event
     name = simulation.names[each.workload]
@@ -110,37 +111,37 @@ def loan_text(loan: Loan) -> str:
     return f"{resource}={written(resource, loan.amount)} of {flavor} from Cohort {loan.lender}"
 
 
-# --- who waits
+# --- what waits
 
 
-def _all_waiting(simulation: Simulation) -> Iterator[str]:
+def _waiting(simulation: Simulation) -> Iterator[str]:
     for each in waiting(simulation.world, simulation.now):
-        yield from waiting_lines(_words(simulation), each)
+        yield from waiting_lines(_names(simulation), each)
 
 
-def why_text(simulation: Simulation, called: str) -> str:
-    """One workload: why it waits, or what it holds. Raises UnknownWorkload."""
-    if (left := simulation.left_out_of(called)) is not None:
+def why_text(simulation: Simulation, name: str) -> str:
+    """One workload: why it waits, or its quota. Raises UnknownWorkload."""
+    if (left := simulation.left_out_of(name)) is not None:
         return plain(f"{left.name} is in no queue: {left.reason}")
-    key = simulation.key_of(called)
-    words, workload = _words(simulation), simulation.world.workloads[key]
+    key = simulation.key_of(name)
+    names, workload = _names(simulation), simulation.world.workloads[key]
     found = waits(simulation.world, key, simulation.now)
     if found is not None:
-        return "\n".join(waiting_lines(words, found))
+        return "\n".join(waiting_lines(names, found))
     if workload.finished:
         return plain(f"{simulation.names[key]} is finished")
-    return running_text(words, holding(workload))
+    return running_text(names, holding(workload))
 
 
-def _words(simulation: Simulation) -> Words:
-    return Words(lambda key: str(simulation.names[key]), lambda moment: after(simulation, moment))
+def _names(simulation: Simulation) -> Names:
+    return Names(lambda key: str(simulation.names[key]), lambda time: after(simulation, time))
 
 
 # --- the trees
 
 
 def _tree(simulation: Simulation, forest: Forest) -> Iterator[str]:
-    spots = [spot for spot in walk(forest) if spot.ref.group == kueue.GROUP]
-    quotas, shapes = QuotasInUse(forest, [spot.ref for spot in spots], simulation.world), glyphs()
-    for spot in spots:
-        yield from lines(forest, quotas, spot, shapes)
+    drawn = [each for each in walk(forest) if each.ref.group == kueue.GROUP]
+    quotas, shapes = QuotasInUse(forest, [each.ref for each in drawn], simulation.world), glyphs()
+    for each in drawn:
+        yield from lines(forest, quotas, each, shapes)

@@ -1,11 +1,11 @@
-"""The nodes of trees as JSON has them."""
+"""The nodes of trees as JSON."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from cli.report.quotas import Quotas, Row
-from cli.report.trees import Spot
+from cli.report.trees import DrawnNode
 from policies.dialects import kueue, volcano
 from policies.model.forest import Forest
 from policies.model.objects import Ref
@@ -17,16 +17,16 @@ def dialect_of(ref: Ref) -> str:
     return DIALECTS[ref.group]
 
 
-def node_entry(forest: Forest, quotas: Quotas, spot: Spot) -> dict[str, Any]:
+def node_entry(forest: Forest, quotas: Quotas, drawn: DrawnNode) -> dict[str, Any]:
     """A queue or a Cohort."""
-    node = forest.node(spot.ref)
+    node = forest.node(drawn.ref)
     return {
-        **_named(spot.ref, dialect_of(spot.ref)),
+        **_named(drawn.ref, dialect_of(drawn.ref)),
         "exists": node is not None,
         "parent": node.parent.name if node and node.parent else None,
-        "children": [child.ref.name for child in forest.children(spot.ref)],
-        "quota": _rows(quotas.rows(spot.ref)),
-        **({"workloads": dict(counts)} if (counts := quotas.counts(spot.ref)) else {}),
+        "children": [child.ref.name for child in forest.children(drawn.ref)],
+        "quota": _rows(quotas.rows(drawn.ref)),
+        **({"workloads": dict(counts)} if (counts := quotas.counts(drawn.ref)) else {}),
     }
 
 

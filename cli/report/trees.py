@@ -1,4 +1,4 @@
-"""The trees of a forest in the order in which they are drawn. Nothing recurses and nothing hangs on a cycle."""
+"""The trees of a forest in drawing order. Nothing recurses, and cycles end."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from policies.model.forest import Forest
 from policies.model.objects import Ref
 
 DEEPEST = 30
-"""Levels drawn inside each other; what is deeper starts a drawing of its own, so that lines stay readable."""
+"""Levels of one drawing; deeper nodes start a new drawing, so that lines stay readable."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """A node in a drawing. `last` says for each level below the root whether the way down took the last branch there.
+class DrawnNode:
+    """A node in a drawing. `last` says for each level below the root whether the path takes the last branch there.
 
     `top` is why a drawing starts here: "" for a root, else the words that say it.
     """
@@ -23,7 +23,7 @@ class Spot:
     last: tuple[bool, ...] = ()
     top: str = ""
     cut: bool = False
-    """Its children are drawn further down."""
+    """Its children are in another drawing, below."""
 
 
 def roots(forest: Forest) -> list[Ref]:
@@ -49,8 +49,8 @@ def cycles(forest: Forest) -> list[tuple[Ref, ...]]:
     return found
 
 
-def walk(forest: Forest) -> Iterator[Spot]:
-    """Every node of the forest once: first the trees, then what hangs on each cycle."""
+def walk(forest: Forest) -> Iterator[DrawnNode]:
+    """Every node of the forest once: first the trees, then the cycles with what is below them."""
     for root in roots(forest):
         yield from _tree(forest, root, "")
     for cycle in cycles(forest):
@@ -61,17 +61,17 @@ def walk(forest: Forest) -> Iterator[Spot]:
             )
 
 
-def _tree(forest: Forest, root: Ref, top: str) -> Iterator[Spot]:
-    waiting = [Spot(root, (), top)]
+def _tree(forest: Forest, root: Ref, top: str) -> Iterator[DrawnNode]:
+    waiting = [DrawnNode(root, (), top)]
     while waiting:
         stack = [waiting.pop()]
         while stack:
             spot = stack.pop()
             children = [child.ref for child in forest.children(spot.ref) if not forest.on_cycle(child.ref)]
             if children and len(spot.last) == DEEPEST:
-                yield Spot(spot.ref, spot.last, spot.top, cut=True)
-                waiting += [Spot(child, (), f"below {spot.ref.name}") for child in reversed(children)]
+                yield DrawnNode(spot.ref, spot.last, spot.top, cut=True)
+                waiting += [DrawnNode(child, (), f"below {spot.ref.name}") for child in reversed(children)]
                 continue
             yield spot
-            below = [Spot(child, (*spot.last, child == children[-1])) for child in children]
+            below = [DrawnNode(child, (*spot.last, child == children[-1])) for child in children]
             stack += reversed(below)

@@ -1,4 +1,4 @@
-"""The rows of a tree with what is in use there."""
+"""The rows of a tree with the quota that is in use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOTHING: Mapping[FlavorResource, InUse] = {}
 
 
 class QuotasInUse(Quotas):
-    """The quota of every node, and beside it what its subtree uses and what of that it borrows."""
+    """The quota of every node, what its subtree uses, and how much of that it borrows."""
 
     def __init__(self, forest: Forest, downward: Sequence[Ref], world: World):
         super().__init__(forest, downward)
@@ -35,21 +35,21 @@ class QuotasInUse(Quotas):
         return [_with_use(row, found.get(FlavorResource(row.flavor, row.resource))) for row in rows]
 
 
-class LiveQuotas(QuotasInUse):
-    """The same, with the workloads that wait and hold quota."""
+class QuotasAndWorkloads(QuotasInUse):
+    """The same, with the number of workloads that are pending, reserve quota and are admitted."""
 
     def counts(self, ref: Ref) -> Mapping[str, int]:
         found = self._found.queue_counts if ref.kind == kueue.CLUSTER_QUEUE.kind else self._found.cohort_counts
         return asdict(found.get(ref.name, Counts())) if ref.group == kueue.GROUP else {}
 
     def mark(self, ref: Ref) -> str:
-        told = {"pending": "pending", "reserving": "with quota", "admitted": "admitted"}
-        counts = {told[word]: count for word, count in self.counts(ref).items() if count}
+        words = {"pending": "pending", "reserving": "with quota", "admitted": "admitted"}
+        counts = {words[word]: count for word, count in self.counts(ref).items() if count}
         return ", ".join(f"{count} {word}" for word, count in counts.items())
 
 
 def _with_use(row: Row, use: InUse | None) -> Row:
-    told = {"used": written(row.resource, use.used if use else 0)}
+    amounts = {"used": written(row.resource, use.used if use else 0)}
     if use is not None and use.borrowed:
-        told["borrowed"] = written(row.resource, use.borrowed)
-    return replace(row, own={**row.own, **told})
+        amounts["borrowed"] = written(row.resource, use.borrowed)
+    return replace(row, own={**row.own, **amounts})

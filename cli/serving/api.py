@@ -1,4 +1,4 @@
-"""Serving /v1 of the reconciler: its address, its certificates, and how it asks who calls."""
+"""Serving /v1 of the reconciler: its address, its certificates, and the client that authorizes callers."""
 
 from __future__ import annotations
 
@@ -17,33 +17,32 @@ from reconciler.visible.access import Reviews
 from reconciler.visible.routes import Api
 from reconciler.visible.server import ApiServer, is_loopback
 
-_PATIENCE = Timeouts(connect=3.0, read=5.0)
-"""Who calls waits for the API server to say whether they may."""
+_TIMEOUTS = Timeouts(connect=3.0, read=5.0)
+"""A caller waits while the API server authorizes the request."""
 
 
 @dataclass(frozen=True, slots=True)
-class Visible:
-    """Where /v1 is served. `certificates` None: plain HTTP, which is for loopback alone."""
+class ApiSettings:
+    """The address of /v1. `certificates` None: plain HTTP, which is allowed on loopback only."""
 
     host: str
     port: int
     certificates: Certificates | None = None
 
     def check(self) -> None:
-        """Raises Misused where tokens would cross a network in the clear."""
+        """Raises Misused where tokens would cross a network unencrypted."""
         if self.certificates is None and not is_loopback(self.host.strip("[]")):
-            raise Misused(f"--api-host {self.host}: tokens must not cross a network in the clear; give --api-certs")
+            raise Misused(f"--api-host {self.host}: tokens must not cross a network unencrypted; use --api-certs")
 
 
 @contextmanager
-def serving(reconciler: Reconciler, visible: Visible, connect: Callable[[Timeouts], Cluster]) -> Iterator[str]:
-    """/v1, until the end of the block; its address. Raises OSError, ClusterError or OutOfReach where it
-    cannot be served."""
+def serving(reconciler: Reconciler, settings: ApiSettings, connect: Callable[[Timeouts], Cluster]) -> Iterator[str]:
+    """Serve /v1 until the end of the block; yields its address. Raises OSError, ClusterError or OutOfReach."""
     with ExitStack() as opened:
-        cluster = opened.enter_context(connect(_PATIENCE))
-        tls = _tls(opened, visible.certificates, lambda: cluster)
-        host = visible.host.strip("[]")
-        server = ApiServer(host, visible.port, Api(reconciler.ask, Reviews(cluster)), tls.current if tls else None)
+        cluster = opened.enter_context(connect(_TIMEOUTS))
+        tls = _tls(opened, settings.certificates, lambda: cluster)
+        host = settings.host.strip("[]")
+        server = ApiServer(host, settings.port, Api(reconciler.ask, Reviews(cluster)), tls.current if tls else None)
         server.start()
         opened.callback(server.close)
         yield f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{server.server_port}"
@@ -62,5 +61,5 @@ def _tls(
             renewal.start()
             opened.callback(renewal.stop)
         return ReloadingContext(certificates.folder / "tls.crt", certificates.folder / "tls.key")
-    except ValueError as error:  # certificates that are none, or names that no certificate can have
+    except ValueError as error:  # a broken certificate, or a name that no certificate can have
         raise OutOfReach(f"/v1 cannot be served: {error}") from error

@@ -1,4 +1,4 @@
-"""The certificates of a server: made or renewed by ourselves, in a folder or a Secret, or supplied by others."""
+"""The certificates of a server: ours, in a folder or a Secret, which we make and renew, or supplied by others."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from pathlib import Path
 from certs import files
 from certs import secret as secrets
 from certs.rotate import Bundle
-from cli.commands.certs import LOOPBACK
 from cli.exits import Misused
 from cluster.client import Cluster
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""The names of a server that only this machine calls."""
+
 Keeper = Callable[[], bool]
-"""Makes or renews the certificates where that is due; False where it should be tried again soon."""
+"""Makes or renews the certificates where that is due; False to try again soon."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Where they come from: others put them into `folder` (`supplied`), we keep them there, or in a Secret for all."""
+    """Others put them into `folder` (`supplied`), or we keep them there, or in a Secret for all replicas."""
 
     folder: Path
     supplied: bool
@@ -33,7 +35,7 @@ class Certificates:
     conversion: Sequence[str] = ()
 
     def keeper(self, cluster: Callable[[], Cluster]) -> Keeper | None:
-        """Raises Misused, or ClusterError where a cluster is needed and not configured."""
+        """Raises Misused, or ClusterError where it needs a cluster and none is configured."""
         if self.secret and self.supplied:
             raise Misused("--secret and --supplied exclude each other")
         if self.secret:
@@ -44,7 +46,7 @@ class Certificates:
     def _in_secret(self, secret: str) -> secrets.SecretSettings:
         namespace, _, name = secret.partition("/")
         if not (namespace and name and self.service):
-            raise Misused("--secret takes NAMESPACE/NAME and needs --service, by whose name others call")
+            raise Misused("--secret takes NAMESPACE/NAME and needs --service, the name that clients call")
         callers: list[secrets.Caller] = []
         callers += [secrets.Webhooks("ValidatingWebhookConfiguration", each) for each in self.validating]
         callers += [secrets.Webhooks("MutatingWebhookConfiguration", each) for each in self.mutating]
@@ -59,7 +61,7 @@ def _in_folder(folder: Path, names: Sequence[str]) -> bool:
 
 
 class _InSecret:
-    """Keeps the folder a copy of the Secret, without the authority's key."""
+    """Keeps a copy of the Secret in the folder, without the key of the certificate authority."""
 
     def __init__(self, cluster: Cluster, settings: secrets.SecretSettings, folder: Path) -> None:
         self._cluster = cluster

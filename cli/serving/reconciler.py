@@ -1,4 +1,4 @@
-"""Running the reconciler: its Lease, its probes, and its end."""
+"""Running the reconciler: its Lease, its probes, and its shutdown."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from cli.exits import Exit, Misused, OutOfReach
-from cli.serving.api import Visible, serving
+from cli.serving.api import ApiSettings, serving
 from cluster.client import Cluster
 from cluster.errors import ClusterError
 from cluster.lease import Lease, LeaseTimes
@@ -33,18 +33,15 @@ from reconciler.process import Reconciler
 from webhook.logs import log_as_json
 
 log = logging.getLogger(__name__)
-_CLOSE = Pacing(first=0.2, longest=3.0, watch=20)
-"""Of the watch of Kueue's Lease: one that hangs is noticed within half a minute, one that broke is soon resumed."""
-_GLANCE = 0.5
-"""Seconds between two looks whether the loop still runs."""
+_LEASE_WATCH = Pacing(first=0.2, longest=3.0, watch=20)
+"""For the watch of Kueue's Lease: half a minute until one that hangs is noticed, a soon retry of one that broke."""
+_POLL = 0.5
+"""Seconds between two checks that the loop still runs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where it runs: the address of its probes, its Lease as `namespace/name`, and its cluster.
-
-    `visible`: where /v1 is served, None where it is not.
-    """
+class ProcessSettings:
+    """The address of its probes, its Lease as `namespace/name`, and its cluster. `api` None: /v1 is not served."""
 
     host: str
     port: int
@@ -52,57 +49,57 @@ class Place:
     kubeconfig: str | None = None
     context: str | None = None
     address_file: Path | None = None
-    visible: Visible | None = None
+    api: ApiSettings | None = None
 
     def connect(self, timeouts: Timeouts | None = None) -> Cluster:
         return Cluster.connect(self.context, self.kubeconfig, timeouts)
 
 
-def run(manage: bool, configured: Configured, place: Place) -> Exit:
-    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot even begin."""
-    namespace, _, name = place.lease.partition("/")
+def run(manage: bool, configured: Configured, process: ProcessSettings) -> Exit:
+    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start."""
+    namespace, _, name = process.lease.partition("/")
     if not (namespace and name) or "/" in name:
-        raise Misused(f"--lease takes NAMESPACE/NAME, not {place.lease!r}")
-    if place.visible is not None:
-        place.visible.check()
+        raise Misused(f"--lease takes NAMESPACE/NAME, not {process.lease!r}")
+    if process.api is not None:
+        process.api.check()
     log_as_json()
     for key in configured.idle:
-        log.info("%s of the configuration has no meaning here", key)
+        log.info("%s of the configuration has no effect here", key)
     try:
         with ExitStack() as opened:
             times = configured.times
-            permit = _permit(opened, place, namespace, name, times) if manage else Never()
-            cluster = opened.enter_context(place.connect())
+            permit = _permit(opened, process, namespace, name, times) if manage else Never()
+            cluster = opened.enter_context(process.connect())
             registry = Chosen(resources=configured.resources, local_queues=configured.local_queues)
             reconciler = Reconciler(
                 cluster,
                 configured.settings,
                 permit,
                 partial(Counting, leads=permit.held, registry=registry, kueue=manage),
-                opened.enter_context(_writing(place, times)),
+                opened.enter_context(_writing(process, times)),
             )
-            return _Running(reconciler, permit, registry).until_told(place)
+            return _Running(reconciler, permit, registry).until_signalled(process)
     except (ClusterError, OSError) as error:
-        raise OutOfReach(f"the reconciler cannot be served: {error}") from error
+        raise OutOfReach(f"the reconciler cannot start: {error}") from error
 
 
-def _permit(opened: ExitStack, place: Place, namespace: str, name: str, times: LeaseTimes) -> Manage:
-    """Over connections of its own, which give up in time for another attempt before the Lease is lost."""
-    patience = Timeouts(connect=times.renew_deadline / 3, read=times.renew_deadline / 3, watch_grace=5.0)
-    cluster = opened.enter_context(place.connect(patience))
+def _permit(opened: ExitStack, process: ProcessSettings, namespace: str, name: str, times: LeaseTimes) -> Manage:
+    """Over its own connections, whose timeouts leave time for another attempt before the Lease is lost."""
+    timeouts = Timeouts(connect=times.renew_deadline / 3, read=times.renew_deadline / 3, watch_grace=5.0)
+    cluster = opened.enter_context(process.connect(timeouts))
     identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-    return Manage(Lease(cluster, namespace, name, identity, times), Rival(cluster, pacing=_CLOSE))
+    return Manage(Lease(cluster, namespace, name, identity, times), Rival(cluster, pacing=_LEASE_WATCH))
 
 
-def _writing(place: Place, times: LeaseTimes) -> Cluster:
-    """Over connections that give up before another replica may write, and are asked by the loop to try again."""
+def _writing(process: ProcessSettings, times: LeaseTimes) -> Cluster:
+    """Over connections that time out before another replica may write; the loop retries."""
     margin = times.duration - times.renew_deadline
-    patience = Timeouts(connect=margin * 0.3, read=margin * 0.6)
-    return Cluster.connect(place.context, place.kubeconfig, patience, attempts=1)
+    timeouts = Timeouts(connect=margin * 0.3, read=margin * 0.6)
+    return Cluster.connect(process.context, process.kubeconfig, timeouts, attempts=1)
 
 
 class _Running:
-    """What probes and metrics say of a reconciler."""
+    """A reconciler with its probes and metrics."""
 
     def __init__(self, reconciler: Reconciler, permit: Manage | Never, registry: CollectorRegistry) -> None:
         self._reconciler = reconciler
@@ -112,30 +109,30 @@ class _Running:
         ProcessCollector(registry=registry)
         export(registry, reconciler, permit.held, kueue=isinstance(permit, Manage))
 
-    def until_told(self, place: Place) -> Exit:
-        """Serve until a signal comes, or the loop ends by a fault. Raises OSError where the address cannot be had."""
-        server = HealthServer(place.host.strip("[]"), place.port, self.live, self.ready, self.registry, self.notes)
+    def until_signalled(self, process: ProcessSettings) -> Exit:
+        """Serve until a signal arrives or the loop fails. Raises OSError where the address is not available."""
+        server = HealthServer(process.host.strip("[]"), process.port, self.live, self.ready, self.registry, self.notes)
         server.start()
         try:
             with _signals(self._ended), ExitStack() as opened:
-                shown = place.visible
-                api = opened.enter_context(serving(self._reconciler, shown, place.connect)) if shown else None
+                settings = process.api
+                api = opened.enter_context(serving(self._reconciler, settings, process.connect)) if settings else None
                 self._reconciler.start()
-                self._announce(server, place, api)
-                while self._reconciler.alive and not self._ended.wait(_GLANCE):
+                self._announce(server, process, api)
+                while self._reconciler.alive and not self._ended.wait(_POLL):
                     pass
-                told = self._ended.is_set()
+                signalled = self._ended.is_set()
                 log.info("stopping")
                 self._reconciler.stop()
-                return Exit.CLEAN if told else Exit.UNJUDGED
+                return Exit.CLEAN if signalled else Exit.UNJUDGED
         finally:
             server.close()
 
     def live(self) -> list[str]:
-        return [] if self._reconciler.alive else ["the loop has ended, which is a fault of ours; restart the process"]
+        return [] if self._reconciler.alive else ["internal error: the loop has ended; restart the process"]
 
     def ready(self) -> list[str]:
-        """Why it is not; a standby that knows everything is."""
+        """Why it is not ready; a standby is ready when it has read everything."""
         if self._ended.is_set():
             return ["stopping"]
         obstacle = self._permit.obstacle() if isinstance(self._permit, Manage) else ""
@@ -143,28 +140,28 @@ class _Running:
 
     def notes(self) -> list[str]:
         absent = self._reconciler.absent()
-        return [f"{resource}: not installed; it is looked for again from time to time" for resource in absent]
+        return [f"{resource}: not installed; checked again from time to time" for resource in absent]
 
-    def _announce(self, server: HealthServer, place: Place, api: str | None) -> None:
-        host = f"[{place.host.strip('[]')}]" if ":" in place.host else place.host
+    def _announce(self, server: HealthServer, process: ProcessSettings, api: str | None) -> None:
+        host = f"[{process.host.strip('[]')}]" if ":" in process.host else process.host
         address = {"url": f"http://{host}:{server.server_port}", "pid": os.getpid(), **({"api": api} if api else {})}
         log.info("serving", extra={"fields": address})
-        if place.address_file:
-            draft = place.address_file.with_name(place.address_file.name + ".new")
+        if process.address_file:
+            draft = process.address_file.with_name(process.address_file.name + ".new")
             draft.write_text(json.dumps(address))
-            draft.replace(place.address_file)
+            draft.replace(process.address_file)
 
 
 @contextmanager
 def _signals(ended: threading.Event) -> Iterator[None]:
-    """SIGTERM and SIGINT set the event; a second one ends the process as if nobody listened."""
-    told = (signal.SIGTERM, signal.SIGINT)
+    """SIGTERM and SIGINT set the event; a second signal ends the process at once."""
+    handled = (signal.SIGTERM, signal.SIGINT)
 
     def end(number: int, _: object) -> None:
         ended.set()
         signal.signal(number, signal.SIG_DFL)
 
-    before = {number: signal.signal(number, end) for number in told}
+    before = {number: signal.signal(number, end) for number in handled}
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Running the webhook: its certificates and its world, both kept current while it serves."""
+"""Running the webhook: its certificates and its store, both kept current while it serves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from webhook.settings import Settings
 
 
 def run(settings: Settings, against: Against, kubeconfig: str | None, certificates: Certificates) -> Exit:
-    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot even begin."""
+    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start."""
     connect = partial(Cluster.connect, against.name or None, kubeconfig)
     try:
         keeper = certificates.keeper(connect)
@@ -30,24 +30,24 @@ def run(settings: Settings, against: Against, kubeconfig: str | None, certificat
         )
         if keeper:
             keeper()
-        code = serve(settings, lambda: _Tended(opening(), keeper))
+        code = serve(settings, lambda: _WithRenewal(opening(), keeper))
     except (ClusterError, OSError, ValueError) as error:
-        raise OutOfReach(f"the webhook cannot be served: {error}") from error
+        raise OutOfReach(f"the webhook cannot start: {error}") from error
     return Exit.UNJUDGED if code else Exit.CLEAN
 
 
 def _following(cluster: Cluster, following: Sequence[Source]) -> World:
-    """Called in the worker process, since threads do not survive the fork before it."""
+    """Called in the worker process, since threads do not survive a fork."""
     store = Store(following=following)
     store.start(cluster)
     return store
 
 
 def _forest(against: Against) -> Forest:
-    """The files are all there is, work included."""
+    """The files are everything that exists, work included."""
     context = load(against)
     for item in context.unreadable:
-        raise Misused(f"{item.place}: unreadable: {item.message}")
+        raise Misused(str(item))
     return context.world.knowing(FOLLOWED)
 
 
@@ -55,8 +55,8 @@ def _fixed(forest: Forest) -> World:
     return FixedWorld(forest)
 
 
-class _Tended:
-    """A world; until it is closed its certificates are renewed."""
+class _WithRenewal:
+    """A world; the certificates are renewed until it is closed."""
 
     def __init__(self, world: World, keeper: Keeper | None) -> None:
         self._world = world

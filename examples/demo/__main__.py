@@ -1,4 +1,4 @@
-"""`make run`: examples judged offline and played, then the webhook over TLS on loopback with recorded requests."""
+"""`make run`: judge and simulate the examples offline, then post recorded requests to the webhook on loopback."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ EXAMPLES = Path(os.path.relpath(Path(__file__).parents[2] / "examples"))
 
 
 def main() -> int:
-    """0 where everything turned out as the examples say, else 1."""
+    """0 if everything is as the examples say, else 1."""
     parser = argparse.ArgumentParser(prog="make run", description=__doc__)
-    parser.add_argument("--once", action="store_true", help="end after the last request instead of serving on")
+    parser.add_argument("--once", action="store_true", help="exit after the last request instead of serving on")
     once = parser.parse_args().once
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that what was started is ended on this way too
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with it ignored
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the webhook is stopped then, too
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with this signal ignored
     try:
         return _run(once)
     except KeyboardInterrupt:
@@ -34,17 +34,19 @@ def main() -> int:
 def _run(once: bool) -> int:
     print(f"1. {EXAMPLES.name}/ judged offline, as by `quotree validate`\n")
     surprises = accepted(EXAMPLES) + refused(EXAMPLES) + warned(EXAMPLES)
-    print("\n2. Queues and work played without a cluster, as by `quotree simulate`\n")
+    print("\n2. Queues and work simulated without a cluster, as by `quotree simulate`\n")
     surprises += simulated(EXAMPLES, shown="special-queue")
-    print("\n3. The webhook over TLS, with examples/accepted as its world\n")
+    print("\n3. The webhook over TLS, with examples/accepted as its cluster\n")
     with Webhook(EXAMPLES / "accepted") as webhook:
         surprises += play(webhook, EXAMPLES / "reviews")
         for surprise in surprises:
             print(f"NOT AS EXPECTED: {surprise}", file=sys.stderr)
-        print("\nEverything turned out as the examples say." if not surprises else "")
+        print("\nEverything is as the examples say." if not surprises else "")
         if not once:
-            print(f"The webhook stays up at {webhook.url} until Ctrl-C. Try:\n\n{webhook.curl(EXAMPLES / 'reviews')}")
-            sys.stdout.flush()  # into a pipe too, where somebody may be waiting for the address
+            print(
+                f"The webhook keeps serving at {webhook.url} until Ctrl-C. Try:\n\n{webhook.curl(EXAMPLES / 'reviews')}"
+            )
+            sys.stdout.flush()  # also into a pipe, whose reader may wait for the address
             webhook.wait()
     return 1 if surprises else 0
 

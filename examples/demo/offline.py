@@ -1,4 +1,4 @@
-"""The examples judged without any server."""
+"""The examples, judged without a server."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from cli.report.as_text import as_text, finding_lines
 from cli.report.model import Report, report
 from cluster.sources import FOLLOWED
 from policies.configuration.settings import Configuration
-from policies.model.rule import Severity
-from policies.model.sentence import sentence
+from policies.judging.sentence import sentence
+from policies.model.findings import Severity
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What an example's expect.yaml says; `verb` is apply, delete, or status where the status alone is written."""
+    """An example's expect.yaml; `verb` is apply, delete, or status where only the status is written."""
 
     about: str
     verb: str
@@ -35,7 +35,7 @@ class Expectation:
         return cls(spec["about"], spec["verb"], frozenset(spec["rules"]), tuple(spec.get("says", ())))
 
     def unsaid(self, found: Report) -> list[str]:
-        """The pieces that no finding of the rules says."""
+        """The texts in `says` that no finding of the rules contains."""
         said = [sentence(entry.judged) for entry in found.entries if entry.judged.rule.id in self.rules]
         return [piece for piece in self.says if not any(piece in text for text in said)]
 
@@ -43,8 +43,8 @@ class Expectation:
 def accepted(examples: Path) -> list[str]:
     """Judge the accepted organisation; returns what is not as expected."""
     context = load(Against(), None)
-    given = gather([str(examples / "accepted")])
-    found = _judged(given, Context(context.against, context.world.knowing(FOLLOWED)), configuration(examples))
+    inputs = gather([str(examples / "accepted")])
+    found = _judged(inputs, Context(context.against, context.world.knowing(FOLLOWED)), configuration(examples))
     print(as_text(found), "\n", sep="")
     return [f"accepted: {rule}" for rule in sorted(_rules(found, Severity.ERROR))]
 
@@ -52,7 +52,7 @@ def accepted(examples: Path) -> list[str]:
 def refused(examples: Path) -> list[str]:
     """Judge each change to that organisation that is refused; returns what is not as expected.
 
-    A rule that depends on who asks, whom no file names, is not evaluated; on an API server it is.
+    Rules about the user who sends the change are not evaluated here, since no file names one; in a cluster they are.
     """
     surprises = []
     for name, expected, found in _changes(examples, "refused"):
@@ -76,7 +76,7 @@ def warned(examples: Path) -> list[str]:
 
 
 def configuration(examples: Path) -> Configuration:
-    """What the organisation has set, as `quotree validate` finds it for the paths below."""
+    """The organisation's configuration, as `quotree validate` finds it for the paths below."""
     file = examples / FILE
     return settings(str(file), ()) if file.is_file() else Configuration()
 
@@ -96,8 +96,8 @@ def _changes(examples: Path, kind: str) -> Iterator[tuple[str, Expectation, Repo
         yield f"{kind}/{folder.name}", expected, found
 
 
-def _judged(given: Given, context: Context, configuration: Configuration, delete: bool = False) -> Report:
-    return report(given, context, judge(given, context, configuration, delete=delete))
+def _judged(inputs: Given, context: Context, configuration: Configuration, delete: bool = False) -> Report:
+    return report(inputs, context, judge(inputs, context, configuration, delete=delete))
 
 
 def _rules(found: Report, severity: Severity) -> set[str]:

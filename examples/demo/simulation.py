@@ -1,4 +1,4 @@
-"""The simulations of examples/, played as `quotree simulate` does, against the outcome that each expects."""
+"""The simulations in examples/, run as `quotree simulate` does, and compared with the outcome that each expects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cli.input.documents import read
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One folder of examples/simulations; `arguments` are those after `quotree simulate`, from inside the folder."""
+    """One folder of examples/simulations; `arguments` follow `quotree simulate`, run inside the folder."""
 
     folder: Path
     about: str
@@ -32,13 +32,13 @@ class Story:
         return " ".join(("quotree simulate", *self.arguments))
 
     def play(self, *more: str) -> str:
-        """What the command prints from inside the folder. Raises CalledProcessError where it does not end with 0."""
+        """The output of the command inside the folder. Raises CalledProcessError unless it exits with 0."""
         arguments = [sys.executable, "-m", "cli.main", "simulate", *self.arguments, *more]
         ended = subprocess.run(arguments, cwd=self.folder, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603, ours
         return ended.stdout
 
     def surprises(self) -> list[str]:
-        """Where the outcome is not as expected."""
+        """Where the outcome differs from what is expected."""
         return list(_differences(json.loads(self.play("-o", "json")), self.outcome, "outcome"))
 
 
@@ -47,7 +47,7 @@ def stories(examples: Path) -> list[Story]:
 
 
 def simulated(examples: Path, shown: str) -> list[str]:
-    """Play all of them, and show what one prints; returns what is not as expected."""
+    """Run all of them, and show the output of one; returns what is not as expected."""
     found = []
     for story in stories(examples):
         print(f"simulations/{story.folder.name}: {story.about}")
@@ -58,7 +58,7 @@ def simulated(examples: Path, shown: str) -> list[str]:
 
 
 def _differences(answer: Any, expected: Any, at: str) -> Iterator[str]:
-    """Of mappings the expected keys count, of lists every entry."""
+    """In a mapping the expected keys count, in a list every entry."""
     if isinstance(expected, dict) and isinstance(answer, dict):
         for key, value in expected.items():
             yield from _differences(answer.get(key), value, f"{at}.{key}")

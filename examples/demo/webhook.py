@@ -1,4 +1,4 @@
-"""The webhook as a process of its own on loopback, and recorded requests to it."""
+"""The webhook as a separate process on loopback, and recorded requests to it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _PATHS = {"kueue.x-k8s.io": "kueue", "scheduling.volcano.sh": "volcano", "batch.
 _START = 30.0
 """Seconds that the server may take to start; it takes one."""
 _STOP = 15.0
-"""Seconds that it may take to end before it is killed."""
+"""Seconds that it may take to stop before it is killed."""
 
 
 class NotServed(Exception):
-    """The webhook did not start, ended, or gave no decision."""
+    """The webhook did not start, stopped, or gave no decision."""
 
 
 class Webhook:
-    """Serves from __enter__ to __exit__, after which neither process nor file is left."""
+    """Serves from __enter__ to __exit__, which leaves neither process nor file behind."""
 
     def __init__(self, organisation: Path):
         self._organisation = organisation
@@ -76,7 +76,7 @@ class Webhook:
         return response
 
     def curl(self, reviews: Path) -> str:
-        """A command to try."""
+        """A curl command to try."""
         review = min(reviews.glob("refused-*.json"))
         path = path_of(json.loads(review.read_text()))
         return (
@@ -85,7 +85,7 @@ class Webhook:
         )
 
     def wait(self) -> None:
-        """Until the server ends, which it does on its own only by a fault."""
+        """Wait until the server ends, which it does on its own only after an internal error."""
         code = self._process.wait()
         raise NotServed(f"the webhook ended with code {code}:\n{self._log.read_text()}")
 
@@ -108,7 +108,7 @@ class Webhook:
 
 
 def play(webhook: Webhook, reviews: Path) -> list[str]:
-    """Post each recorded review and print what becomes of it; returns what is not as the file's name says."""
+    """Post each recorded review and print the answer; returns those that differ from what the file name says."""
     surprises = []
     for file in sorted(reviews.glob("*.json")):
         body = file.read_bytes()
@@ -130,7 +130,7 @@ def path_of(review: dict[str, Any], mutating: bool = False) -> str:
 
 
 def verdict_of(response: dict[str, Any]) -> str:
-    """refused, patched, warned or allowed: what the names of the recorded reviews begin with."""
+    """refused, patched, warned or allowed: the first word in the names of the recorded reviews."""
     if not response["allowed"]:
         return "refused"
     return "patched" if "patch" in response else "warned" if response.get("warnings") else "allowed"

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import date, datetime
-from difflib import get_close_matches
 from typing import Any
 
 from policies.model.errors import BadConfiguration
+from policies.model.suggestion import suggest
 
 
 class Section:
@@ -117,13 +117,11 @@ class Section:
         return value
 
     def expect(self, *keys: str) -> None:
-        """Look for unknown keys first, where a misspelt one would be told as one that lacks."""
+        """Look for unknown keys first, where a misspelt one would be reported as a missing one."""
         self._known.extend(keys)
         self.done()
 
     def done(self) -> None:
         for key in self._value:
             if key not in self._known:
-                near = get_close_matches(str(key), self._known, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else f"; known here: {', '.join(self._known)}"
-                raise BadConfiguration(f"unknown key{hint}", self.at(str(key)))
+                raise BadConfiguration(f"unknown key; {suggest(key, self._known)}", self.at(str(key)))

@@ -28,10 +28,10 @@ from policies.dialects.kueue_state import Preemption, read_preemption, read_rese
 from policies.dialects.labels import is_qualified_name, selector_faults
 from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, text
 from policies.model import fields
+from policies.model.defect import Defect
 from policies.model.objects import Attached, Node, Ref, Share
 from policies.model.pools import NO_POOL, NO_TERMS, Pool, Terms, count, shown
 from policies.model.quantity import Quantity
-from policies.schema.structure import Defect
 
 __all__ = [
     "CLUSTER_QUEUE",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from policies.dialects.kueue_kinds import RESOURCE_FLAVOR
 from policies.dialects.labels import label_faults, taint_faults, toleration_faults
 from policies.dialects.reading import Manifest, Reader, identity, mapping
+from policies.model.defect import Defect
 from policies.model.objects import KubeObject
-from policies.schema.structure import Defect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

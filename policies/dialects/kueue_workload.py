@@ -14,9 +14,9 @@ from policies.dialects.kueue_kinds import PREFIX, WORKLOAD, local_queue_ref
 from policies.dialects.labels import annotation_faults, label_faults, toleration_faults
 from policies.dialects.reading import Manifest, Reader, identity, listing, mapping, metadata, text, texts
 from policies.model import fields
+from policies.model.defect import Defect
 from policies.model.objects import Attached
 from policies.model.quantity import BadQuantity, Quantity
-from policies.schema.structure import Defect
 
 ELASTIC = f"{PREFIX}elastic-job"
 REPLACES = f"{PREFIX}workload-slice-replacement-for"

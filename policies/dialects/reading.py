@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from policies.model import fields
+from policies.model.defect import Defect
 from policies.model.exemptions import Exemption
 from policies.model.exemptions import read as read_exemptions
-from policies.model.objects import GroupKind, Ref
+from policies.model.objects import GroupKind, KubeObject, Ref
 from policies.model.quantity import BadQuantity, Quantity
-from policies.schema.structure import Defect, defects
+from policies.schema.structure import defects
 
 Manifest: TypeAlias = Mapping[str, Any]
+
+
+class Parsed(NamedTuple):
+    """An object as its dialect read it, with its manifest where that is at hand."""
+
+    object: KubeObject
+    manifest: Manifest | None = None
 
 
 def mapping(value: object) -> Mapping[str, Any]:

@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from policies.dialects.core import APP_ID, YUNIKORN, Namespace, Pod
-from policies.dialects.json_positions import scan
 from policies.model import fields
 from policies.model.quantity import INT64_MAX, BadQuantity, Quantity
+from policies.text.json_members import scan
 
 QUOTA = YUNIKORN + "namespace.quota"
 GUARANTEED = YUNIKORN + "namespace.guaranteed"
@@ -157,7 +157,7 @@ def strings(text: str) -> dict[str, str] | None:
     found = scan(text)
     if found.kind == "null" and text.strip(" \t\n\r") == "null":
         return {}
-    if found.fault or any(member.kind not in ("text", "null") for member in found.members):
+    if found.error or any(member.kind not in ("text", "null") for member in found.members):
         return None
     return {member.key: member.value or "" for member in found.members}
 
@@ -350,7 +350,7 @@ def read_user_info(text: str) -> tuple[str, list[str] | None] | None:
     if text.strip(" \t\n\r") == "null":
         return "", None
     found = scan(text)
-    if found.fault:
+    if found.error:
         return None
     values = {member.key.casefold(): member.value for member in found.members}  # Go matches names of fields in any case
     user, groups = values.get("user"), values.get("groups")

@@ -13,8 +13,9 @@ from itertools import islice
 
 from policies.dialects import yunikorn
 from policies.dialects.core import Namespace
-from policies.dialects.json_positions import Member, Scan, article, place, scan
 from policies.model.quantity import INT64_MAX, BadQuantity, Quantity
+from policies.text.json_members import Member, Scan, article, scan
+from policies.text.positions import position
 
 _IN_JSON = 'write a quantity in double quotes, such as "4", "500m" or "64Gi"'
 _PLAIN = "write a quantity, such as 4, 500m or 64Gi"
@@ -64,7 +65,7 @@ def _of_json(annotation: str, text: str) -> Iterator[Flaw]:
     for member in found.members:
         times[member.key] = time = times.get(member.key, 0) + 1
         subject = (member.key or '""') + (f" ({time})" if time > 1 else "")
-        flaw = Flaw(annotation, subject, f"{quoted(member.key)}: ", _IN_JSON, place(text, member.value_at))
+        flaw = Flaw(annotation, subject, f"{quoted(member.key)}: ", _IN_JSON, str(position(text, member.value_at)))
         yield from _of_member(member, flaw)
     last = {member.key: member for member in found.members}
     for key, count in times.items():
@@ -74,11 +75,12 @@ def _of_json(annotation: str, text: str) -> Iterator[Flaw]:
                 f"{key} (twice)",
                 f"the key {quoted(key)} is given {count} times",
                 f"give {quoted(key)} once",
-                place(text, last[key].key_at),
+                str(position(text, last[key].key_at)),
                 f"YuniKorn would take the last, {last[key].source[:_SHOWN]}",
             )
-    if found.fault:
-        yield Flaw(annotation, "", found.fault.message, _as_object(found, text), place(text, found.fault.at))
+    if found.error:
+        where = str(position(text, found.error.offset))
+        yield Flaw(annotation, "", found.error.message, _as_object(found, text), where)
 
 
 def _of_member(member: Member, flaw: Flaw) -> Iterator[Flaw]:
@@ -126,7 +128,7 @@ def _of_max_apps(text: str) -> Iterator[Flaw]:
 def _as_object(found: Scan, text: str) -> str:
     """The cure for a text that is no JSON object: the object that it was meant to be, where that can be told."""
     meant = _decoded(text) if found.kind == "text" else text.replace("'", '"')
-    if len(meant) <= 400 and scan(meant).fault is None:
+    if len(meant) <= 400 and scan(meant).error is None:
         return f"write {meant}"
     return 'write one JSON object of quantities in double quotes, such as {"cpu":"4","memory":"64Gi"}'
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from policies.model.suggestion import suggest
+
 
 class PolicyError(Exception):
     """The root of Quotree's own errors."""
@@ -16,4 +20,7 @@ class BadConfiguration(PolicyError):
 
 
 class UnknownRule(PolicyError):
-    """A rule id that no rule has."""
+    """An id that no rule has."""
+
+    def __init__(self, id: str, rules: Iterable[str]):
+        super().__init__("; ".join(filter(None, (f"there is no rule {id!r}", suggest(id, rules)))))

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from difflib import get_close_matches
 
 from policies.model import fields
+from policies.model.suggestion import suggest
 
 PREFIX = "ignore.quotree.dev/"
 EXAMPLE = '"migration of the old tree; until=2026-12-31; ref=QUOTA-17"'
@@ -64,8 +64,7 @@ def parse(rule: str, text: str) -> Exemption:
             return Exemption(rule, flaw=f"{_shown(part)} is neither until=... nor ref=...; a reason has no semicolon")
         key, value = keyed[1], keyed[2].strip()
         if key not in _KEYS:
-            near = get_close_matches(key, _KEYS, n=1)
-            hint = f"did you mean {near[0]}=" if near else "known are until= and ref="
+            hint = suggest(f"{key}=", [f"{known}=" for known in _KEYS])
             return Exemption(rule, flaw=f"{_shown(part)} says nothing; {hint}")
         if key in values:
             return Exemption(rule, flaw=f"{key}= is given twice")

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TypeAlias
+
+Path: TypeAlias = tuple[str | int, ...]
+"""The keys and indices from the top of a manifest to a value."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+").fullmatch
 

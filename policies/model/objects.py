@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from policies.model.defect import Defect
 from policies.model.exemptions import Exemption
 from policies.model.pools import Pool
-from policies.schema.structure import Defect
 
 
 class GroupKind(NamedTuple):

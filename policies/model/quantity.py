@@ -93,10 +93,6 @@ class Quantity:
         """Thousandths, rounded away from zero (apimachinery's MilliValue, without its overflow)."""
         return _divide_away_from_zero(self.nano, _MILLI)
 
-    def fits_int64(self) -> bool:
-        """Whether the whole units fit a signed 64-bit integer, which is what Go code keeps them in."""
-        return -INT64_MAX - 1 <= self.units() <= INT64_MAX
-
     def __str__(self) -> str:
         """Canonical text: no fraction, the largest suffix that needs none (apimachinery's CanonicalizeBytes)."""
         if self.nano == 0:

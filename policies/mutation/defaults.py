@@ -9,10 +9,10 @@ from policies.dialects import core, group_kind, kueue, kueue_jobs, volcano, yuni
 from policies.dialects.reading import Manifest, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.model import fields
+from policies.model.change import Operation, User
+from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, Ref
-from policies.model.proposal import Operation, User
-from policies.model.rule import Profile
 from policies.mutation import kueue_defaults
 from policies.mutation.kueue_pod_defaults import elastic_gates, held_pod, marked_templates
 from policies.mutation.patching import patched

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
+from policies.amounts.pod_shape import role_hash
 from policies.configuration.settings import KueueSettings
 from policies.dialects.kueue_jobs import (
     BATCH_JOB,
@@ -26,7 +27,6 @@ from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.reading import Manifest, listing, mapping, text, texts
 from policies.model import fields
 from policies.model.objects import GroupKind
-from policies.model.pod_shape import role_hash
 
 Patch = list[dict[str, Any]]
 Path = tuple[str | int, ...]

@@ -9,10 +9,10 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from policies.amounts.limit_ranges import CONTAINER, NO_LIMITS, POD, Limits, Summary, Violation, containers, greater
+from policies.amounts.requests import pod_requests, readable
 from policies.dialects.reading import listing, mapping, text
-from policies.model.limit_ranges import CONTAINER, NO_LIMITS, POD, Limits, Summary, Violation, containers, greater
 from policies.model.quantity import Amounts
-from policies.model.requests import pod_requests, readable
 
 _LISTS = ("containers", "initContainers")
 

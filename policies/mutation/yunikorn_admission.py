@@ -21,9 +21,9 @@ from policies.dialects.yunikorn_config import patterns
 from policies.dialects.yunikorn_config.configmap import Setting, merged
 from policies.dialects.yunikorn_work import TEMPLATES, inside
 from policies.model import fields
+from policies.model.change import User
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from policies.model.proposal import User
 
 Patch = list[dict[str, Any]]
 

@@ -1,9 +1,27 @@
-"""One rule a file, in a room for each dialect; importing this package fills the registry."""
+"""One rule a file, in a room for each dialect; a file is found by being there."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 
-for _module in walk_packages(__path__, f"{__name__}."):
-    import_module(_module.name)
+from policies.judging.rule import REGISTERED, Rule
+from policies.model.errors import UnknownRule
+
+
+@cache
+def registry() -> Mapping[str, Rule]:
+    """Every rule by its id. The first call loads them all."""
+    for module in walk_packages(__path__, f"{__name__}."):
+        import_module(module.name)
+    return REGISTERED
+
+
+def find(id: str) -> Rule:
+    """The rule of this id. Raises UnknownRule."""
+    rules = registry()
+    if id not in rules:
+        raise UnknownRule(id, rules)
+    return rules[id]

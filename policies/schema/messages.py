@@ -6,16 +6,17 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, cast
 
 from jsonschema import Draft202012Validator, ValidationError, validators
 
 from policies.model import fields
+from policies.model.defect import Defect
+from policies.model.fields import Path
 from policies.model.quantity import BadQuantity, Quantity
+from policies.model.suggestion import suggest
 from policies.schema.declarations import Schema
-from policies.schema.structure import Defect, Path
 
 MAX_DEPTH = 200
 """Levels of nesting that are read; a pod template needs about 15."""
@@ -141,9 +142,7 @@ def _defects(fault: _Fault, path: Path) -> Iterator[tuple[Path, Defect]]:
 
 
 def _unknown(name: str, known: Mapping[str, Any]) -> str:
-    near = get_close_matches(name, known, n=1)
-    advice = f"did you mean {near[0]!r}?" if near else f"known here are {', '.join(sorted(known))}"
-    return f"is unknown here, so the API server drops it; {advice}"
+    return f"is unknown here, so the API server drops it; {suggest(name, sorted(known))}"
 
 
 def _no_quantity(value: Any) -> str:

@@ -12,33 +12,20 @@ here though the API server refuses it where a CEL rule reads it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from policies.model import fields
+from policies.model.defect import Defect
+from policies.model.fields import Path
 
 if TYPE_CHECKING:
     from policies.schema.compiled import Compiled
 
 Manifest: TypeAlias = Mapping[str, Any]
-Path: TypeAlias = tuple[str | int, ...]
 
 _STATUS: Path = ("status",)
-
-
-@dataclass(frozen=True, slots=True)
-class Defect:
-    """One fault of a manifest.
-
-    `field` is the path as the user wrote it. `quantity` says that the value should be a quantity and is none.
-    `warning` says that the API server accepts the manifest all the same and drops what is at `field`.
-    """
-
-    field: str
-    message: str
-    quantity: bool = False
-    warning: bool = False
 
 
 def defects(manifest: Manifest, *, subresource: str = "") -> tuple[Defect, ...]:

@@ -1,44 +1,46 @@
-"""The ValidatingAdmissionPolicies and bindings that say the expressions of `policies.vap.cel` to an API server."""
+"""The ValidatingAdmissionPolicies and bindings that put the CEL forms of the rules to an API server."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from policies.dialects import core, kueue, volcano
+from policies.cel.expression import Expression
+from policies.dialects import core
+from policies.judging.rule import Rule
+from policies.model.findings import Action
 from policies.model.objects import GroupKind
-from policies.model.rule import Action, Rule, registry
-from policies.vap.cel import EXPRESSIONS, Expression
+from policies.rules import registry
+from policies.schema.declarations import FILES, load
 
 Manifest = dict[str, Any]
 
-SERVED: Mapping[GroupKind, tuple[str, tuple[str, ...]]] = {
-    core.NAMESPACE: ("namespaces", ("v1",)),
-    volcano.QUEUE: ("queues", ("v1beta1",)),
-    kueue.COHORT: ("cohorts", ("v1beta2", "v1beta1", "v1alpha1")),
-    kueue.CLUSTER_QUEUE: ("clusterqueues", ("v1beta2", "v1beta1")),
-    kueue.WORKLOAD: ("workloads", ("v1beta2", "v1beta1")),
-}
-"""The resource names and the versions in which an API server may be asked to store these kinds."""
+_BUILT_IN = {core.NAMESPACE: ("namespaces", ("v1",))}
+"""Resource and versions of kinds that have no CustomResourceDefinition."""
 
 _ACTIONS = {Action.DENY: "Deny", Action.WARN: "Warn", Action.AUDIT: "Audit"}
 
 
 def policies() -> list[Manifest]:
-    """A ValidatingAdmissionPolicy and its binding for each expression, with the default action of its rule."""
-    rules = registry()
-    return [thing for said in EXPRESSIONS for thing in _policy(said, rules[said.rule])]
+    """A ValidatingAdmissionPolicy and its binding for each CEL form, with the default action of its rule."""
+    return [manifest for rule, form in forms() for manifest in _policy(rule, form)]
 
 
-def _policy(said: Expression, rule: Rule) -> Iterable[Manifest]:
-    variables = [{"name": name, "expression": expression} for name, expression in said.variables]
+def forms() -> list[tuple[Rule, Expression]]:
+    """Every CEL form with its rule."""
+    return [(rule, form) for rule in registry().values() for form in rule.cel]
+
+
+def _policy(rule: Rule, form: Expression) -> Iterable[Manifest]:
+    name = policy_name(rule, form)
+    variables = [{"name": name, "expression": expression} for name, expression in form.variables]
     yield _object(
         "ValidatingAdmissionPolicy",
-        said.name,
+        name,
         {
             "failurePolicy": "Fail",
-            "matchConstraints": {"matchPolicy": "Equivalent", "resourceRules": [_matched(k) for k in said.kinds]},
-            "variables": [*variables, {"name": "wrong", "expression": said.wrong}],
+            "matchConstraints": {"matchPolicy": "Equivalent", "resourceRules": [_matched(k) for k in form.kinds]},
+            "variables": [*variables, {"name": "wrong", "expression": form.wrong}],
             "validations": [
                 {
                     "expression": "variables.wrong == ''",
@@ -49,12 +51,25 @@ def _policy(said: Expression, rule: Rule) -> Iterable[Manifest]:
             ],
         },
     )
-    binding = {"policyName": said.name, "validationActions": [_ACTIONS[rule.default]]}
-    yield _object("ValidatingAdmissionPolicyBinding", said.name, binding)
+    binding = {"policyName": name, "validationActions": [_ACTIONS[rule.default]]}
+    yield _object("ValidatingAdmissionPolicyBinding", name, binding)
+
+
+def policy_name(rule: Rule, form: Expression) -> str:
+    """Of the policy and its binding; the kinds tell the forms of one rule apart."""
+    return f"{rule.id}.{'-'.join(kind.kind.lower() for kind in form.kinds)}.quotree.dev"
+
+
+def served(kind: GroupKind) -> tuple[str, tuple[str, ...]]:
+    """The resource, and the versions in which an API server may be asked to store objects of this kind."""
+    if kind in _BUILT_IN:
+        return _BUILT_IN[kind]
+    declared = load(FILES[kind])
+    return declared["names"]["plural"], tuple(version["name"] for version in declared["versions"])
 
 
 def _matched(kind: GroupKind) -> Manifest:
-    plural, versions = SERVED[kind]
+    plural, versions = served(kind)
     return {
         "apiGroups": [kind.group],
         "apiVersions": list(versions),

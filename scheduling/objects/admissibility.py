@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from policies.model.limit_ranges import Violation, violations
+from policies.amounts.limit_ranges import Violation, violations
 from policies.mutation.pod_defaults import Surroundings, completed, exceeded_limits
 from scheduling.objects.template import PodTemplate, template
 from scheduling.objects.workload import Workload

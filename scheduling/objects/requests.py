@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 
-from policies.model.requests import Transformation, pod_requests, transformed, without
+from policies.amounts.requests import Transformation, pod_requests, transformed, without
 from scheduling.objects import amounts
 from scheduling.objects.amounts import FlavorResource, Requests
 from scheduling.objects.template import PodTemplate

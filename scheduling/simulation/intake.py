@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from policies.amounts.limit_ranges import summarize
+from policies.amounts.requests import readable
 from policies.dialects import core, kueue
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, GROUP, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from policies.model.limit_ranges import summarize
 from policies.model.objects import GroupKind
 from policies.model.quantity import Amounts
-from policies.model.requests import readable
 from scheduling.objects.priority import POD_PRIORITY_CLASS
 from scheduling.objects.queue_settings import (
     CheckSettings,

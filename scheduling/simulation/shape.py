@@ -7,8 +7,8 @@ from typing import Any
 
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.model import fields
+from policies.model.defect import Defect
 from policies.model.quantity import BadQuantity, Quantity
-from policies.schema.structure import Defect
 
 _OF_RESOURCES = ("requests", "limits")
 _OF_LIMIT_RANGE = ("min", "max", "default", "defaultRequest", "maxLimitRequestRatio")

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from policies.amounts.requests import Transformation
 from policies.configuration.kueue.defaults import TIMEOUT, defaulted
 from policies.configuration.kueue.durations import nanoseconds
 from policies.configuration.kueue.grammar import no_duration
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.model.errors import BadConfiguration
 from policies.model.quantity import BadQuantity, Quantity
-from policies.model.requests import Transformation
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import Counting
 from scheduling.objects.times import SECOND

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
-from policies.model.limit_ranges import Summary
+from policies.amounts.limit_ranges import Summary
 from policies.model.quantity import Amounts
 from policies.mutation.pod_defaults import Surroundings
 from scheduling.objects.admissibility import adjusted

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 import yaml
 
+from policies.model.findings import Action, Severity
 from policies.model.objects import Ref
-from policies.model.rule import Action, Severity, find
-from policies.vap import cel
+from policies.rules import find
+from policies.vap.admission_policies import forms, policy_name
 from tests.apiserver import build
 from tests.apiserver.guard import QUOTREE, ROOT, as_input, documents
 from tests.apiserver.harness import ControlPlane
@@ -50,9 +51,7 @@ class Case:
 
 
 def every_case() -> Iterator[Case]:
-    kinds = {said.rule: set[object]() for said in cel.EXPRESSIONS}
-    for said in cel.EXPRESSIONS:
-        kinds[said.rule] |= set(said.kinds)
+    kinds = {rule.id: {kind for form in rule.cel for kind in form.kinds} for rule, _ in forms()}
     number = 0
     for rule, ours in sorted(kinds.items()):
         for case in cases(rule):
@@ -110,24 +109,26 @@ def said(control_plane: ControlPlane, case: Case) -> tuple[bool, str]:
 
 def wait_until_observed(control_plane: ControlPlane) -> None:
     """Each policy has answered once; until then all that is not refused proves nothing."""
-    for expression in cel.EXPRESSIONS:
+    for rule, form in forms():
         probes = [
             case
             for case in CASES
-            if case.rule == expression.rule
-            and typed(case.change).ref.group_kind in expression.kinds
+            if case.rule == rule.id
+            and typed(case.change).ref.group_kind in form.kinds
             and case.expected is severity(case.rule)
         ]
-        mark = f"[{expression.rule}]"
-        eventually(partial(_any_says, control_plane, probes, mark), partial(_silent, control_plane, expression, probes))
+        name = policy_name(rule, form)
+        eventually(
+            partial(_any_says, control_plane, probes, f"[{rule.id}]"), partial(_silent, control_plane, name, probes)
+        )
 
 
 def _any_says(control_plane: ControlPlane, probes: list[Case], mark: str) -> bool:
     return any(mark in said(control_plane, probe)[1] for probe in probes)
 
 
-def _silent(control_plane: ControlPlane, expression: cel.Expression, probes: list[Case]) -> str:
-    return f"{expression.name} is silent: {[said(control_plane, probe)[1] for probe in probes]}"
+def _silent(control_plane: ControlPlane, policy: str, probes: list[Case]) -> str:
+    return f"{policy} is silent: {[said(control_plane, probe)[1] for probe in probes]}"
 
 
 def severity(rule: str) -> Severity:
@@ -149,7 +150,7 @@ def test_policies_say_what_the_rule_says(guarded: ControlPlane, rule: str) -> No
     assert min(compared.values()) > 0, compared
 
 
-SAID = {said.rule for said in cel.EXPRESSIONS}
+SAID = {rule.id for rule, _ in forms()}
 REFUSED = [
     path
     for path in sorted((ROOT / "examples" / "refused").iterdir())

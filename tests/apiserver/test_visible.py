@@ -234,7 +234,7 @@ def test_a_standby_and_the_command_line_say_what_the_leader_says(
     assert quotree(server, "pending", "team/main").startswith(
         "LocalQueue team/main: 2 pending\n    1  Workload team/late"
     )
-    assert quotree(server, "pending", "large") == "ClusterQueue large: nobody waits\n"
+    assert quotree(server, "pending", "large") == "ClusterQueue large: no pending workloads\n"
 
     tree = quotree(server, "tree", "--against", "cluster")
     assert "ClusterQueue large (1 with quota, 1 admitted)" in tree

@@ -60,7 +60,7 @@ def test_once_it_plays_everything_and_ends_with_0(tmp_path: Path) -> None:
         assert f"{review.name}: " in out
     for story in (ROOT / "examples" / "simulations").iterdir():
         assert f"simulations/{story.name}: " in out
-    assert "Everything turned out as the examples say." in out
+    assert "Everything is as the examples say." in out
     assert _left_behind(tmp_path) == []
 
 
@@ -69,7 +69,7 @@ def test_it_stays_up_until_it_is_stopped_and_leaves_nothing(tmp_path: Path, endi
     with _start(folder=tmp_path) as process:
         assert process.stdout
         lines: Iterator[str] = iter(process.stdout)
-        url = next(match[1] for line in lines if (match := re.search(r"stays up at (\S+) until", line)))
+        url = next(match[1] for line in lines if (match := re.search(r"keeps serving at (\S+) until", line)))
         authority = next(match[1] for line in lines if (match := re.search(r"--cacert (\S+)", line)))
         context = ssl.create_default_context(cafile=authority)
         with urllib.request.urlopen(f"{url}/readyz", context=context, timeout=30) as answer:

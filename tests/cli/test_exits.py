@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.exits import Exit, strongest
-from policies.model.rule import registry
+from policies.rules import registry
 from tests.builders import cohort, local_queue, queue
 from tests.cli.runs import BAD, GOOD, WORSE, execute, kubeconfig, run, write
 

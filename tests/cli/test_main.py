@@ -7,8 +7,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+import click
 import pytest
 
+from cli import commands
+from cli.group import quotree, summary
 from cli.main import _called
 from cli.version import VERSION
 from tests.builders import cluster_queue, cohort
@@ -86,12 +89,31 @@ def test_both_console_scripts_lead_here() -> None:
     assert project["scripts"] == {"quotree": "cli.main:main", "kubectl-quotree": "cli.main:main"}
 
 
-@pytest.mark.parametrize("command", ["validate", "test", "tree", "explain", "rules", "serve", "certs"])
-def test_every_command_has_help_with_the_exit_codes(command: str) -> None:
-    shown = run(command, "--help")
+COMMANDS = quotree.list_commands(click.Context(quotree))
+
+
+def test_there_is_a_command_for_each_file_in_alphabetical_order() -> None:
+    files = [file.stem.replace("_", "-") for file in Path(commands.__path__[0]).glob("*.py") if file.stem != "__init__"]
+
+    assert sorted(files) == COMMANDS
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_line_in_the_help_of_all(command: str) -> None:
+    line = summary(command)
+
+    assert line.endswith(".")
+    assert "`" not in line
+    assert line[:30] in run("--help").stdout
+
+
+@pytest.mark.parametrize("command", [*((name,) for name in COMMANDS), ("serve", "webhook"), ("install", "render")])
+def test_every_command_has_help_with_the_exit_codes(command: tuple[str, ...]) -> None:
+    shown = run(*command, "--help")
 
     assert shown.exit_code == 0
     assert "Exit codes: 0 clean" in shown.stdout
+    assert "-v, --verbose" in shown.stdout
 
 
 def test_an_unknown_command_is_a_usage_error() -> None:

@@ -16,12 +16,14 @@ import jsonpatch
 from policies.configuration.settings import GATES, Configuration, KueueSettings
 from policies.dialects import read
 from policies.dialects.kueue import ClusterQueue, Cohort, QuotaNode, cluster_queue_ref, cohort_ref
-from policies.model.changes import changed
+from policies.judge import evaluate
+from policies.judging.changes import changed
+from policies.judging.proposal import propose
+from policies.judging.verdict import Verdict
+from policies.model.change import Change
+from policies.model.findings import Profile, Severity
 from policies.model.forest import Forest
 from policies.model.objects import KubeObject
-from policies.model.proposal import Change, propose
-from policies.model.rule import Profile, Severity
-from policies.model.verdict import Verdict, evaluate
 from policies.mutation.defaults import patch
 from policies.schema import structure
 from tests.conformance import integration

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from policies.model.limit_ranges import Limits, summarize, violations
+from policies.amounts.limit_ranges import Limits, summarize, violations
+from policies.amounts.requests import readable
 from policies.model.quantity import Amounts, Quantity
-from policies.model.requests import readable
 from scheduling.objects import amounts
 from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass, read_priority_classes
 from scheduling.objects.reading import priority_boost, read_workload

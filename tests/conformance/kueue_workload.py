@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from policies.amounts.limit_ranges import Violation, summarize, violations
+from policies.amounts.requests import Transformation, readable
 from policies.dialects.reading import mapping
-from policies.model.limit_ranges import Violation, summarize, violations
 from policies.model.quantity import BadQuantity, Quantity
-from policies.model.requests import Transformation, readable
 from policies.mutation.pod_defaults import Surroundings, completed, exceeded_limits
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects import times

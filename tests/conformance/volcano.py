@@ -13,9 +13,10 @@ from typing import Any
 
 from policies.configuration.settings import Configuration, VolcanoSettings
 from policies.dialects import read
-from policies.model.proposal import Change, Operation, Proposal, propose
-from policies.model.rule import Profile, Severity
-from policies.model.verdict import evaluate
+from policies.judge import evaluate
+from policies.judging.proposal import Proposal, propose
+from policies.model.change import Change, Operation
+from policies.model.findings import Profile, Severity
 from tests.builders import typed, world
 from tests.conformance.suite import Case, Suite, table
 from webhook.review import BadReview

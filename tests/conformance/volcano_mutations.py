@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from policies.configuration.settings import Configuration, ResourceGroup, VolcanoSettings
-from policies.model.rule import Profile
+from policies.model.findings import Profile
 from policies.mutation.defaults import patch
 from tests.builders import world
 from tests.conformance.suite import Case, Data, Suite, mismatch, table

@@ -12,10 +12,11 @@ from policies.dialects import read, yunikorn
 from policies.dialects.core import read_namespace
 from policies.dialects.priority_class import says_true
 from policies.dialects.yunikorn_work import TEMPLATES
+from policies.judge import evaluate
+from policies.judging.proposal import propose
+from policies.model.change import Change, User
+from policies.model.findings import Profile
 from policies.model.forest import Forest
-from policies.model.proposal import Change, User, propose
-from policies.model.rule import Profile
-from policies.model.verdict import evaluate
 from policies.mutation import yunikorn_admission
 from policies.mutation.yunikorn_admission import Filters, Request
 from tests.conformance.suite import Case, Data, Suite, mismatch, table

@@ -21,10 +21,11 @@ from policies.dialects.yunikorn_config import (
 )
 from policies.dialects.yunikorn_config.decode import read_queue, read_rule
 from policies.dialects.yunikorn_config.model import Limit, Partition, PlacementRule, Problem, Queue
-from policies.dialects.yunikorn_config.nodes import Node, first_document
 from policies.dialects.yunikorn_config.placement import Application, Configured, Placement, Rejected
 from policies.dialects.yunikorn_config.typed import Faults
 from policies.dialects.yunikorn_config.validation import refusals
+from policies.text.yaml_composer import first_document
+from policies.text.yaml_nodes import Node
 from tests.conformance import yunikorn_resources
 from tests.conformance.suite import Case, Data, Suite, mismatch, table
 

@@ -8,10 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.generated import crds, job_kinds, rule_pages
+from tests.generated import command_table, crds, job_kinds, rule_pages
 
 ROOT = Path(__file__).parents[2]
-GENERATORS: list[Callable[[], Mapping[str, str]]] = [crds.generate, job_kinds.generate, rule_pages.generate]
+GENERATORS: list[Callable[[], Mapping[str, str]]] = [
+    command_table.generate,
+    crds.generate,
+    job_kinds.generate,
+    rule_pages.generate,
+]
 
 
 def generated() -> dict[str, str]:

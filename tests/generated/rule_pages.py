@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from policies.model.rule import Action, Profile, Rule, Severity, registry
-from policies.vap import cel
+from policies.judging.rule import Rule
+from policies.model.findings import Action, Profile, Severity
+from policies.rules import registry
 from tests.policies.rules.test_cases import CASES, cases, judged, proposed
 
 FOLDER = "docs/rules"
@@ -78,7 +79,7 @@ def index(rules: list[Rule]) -> str:
     parts += ["## Left out of the policies\n", "Rules that one object decides and that have no policy all the same.\n"]
     parts += [
         "| rule | why |\n|---|---|",
-        *(f"| [{id}]({id}.md) | {why} |" for id, why in sorted(cel.LEFT_OUT.items())),
+        *(f"| [{rule.id}]({rule.id}.md) | {rule.no_cel} |" for rule in rules if rule.no_cel),
     ]
     return "\n".join(parts) + "\n"
 
@@ -91,7 +92,7 @@ def dialects(rule: Rule) -> list[str]:
 
 def _row(rule: Rule) -> str:
     strict, compat = (_DOES[_worst(rule, profile)] for profile in Profile)
-    policy = "yes" if any(expression.rule == rule.id for expression in cel.EXPRESSIONS) else ""
+    policy = "yes" if rule.cel else ""
     facts = (f"[{rule.id}]({rule.id}.md)", rule.source, strict, compat, rule.default, policy, rule.title)
     return f"| {' | '.join(facts)} |"
 

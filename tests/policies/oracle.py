@@ -28,6 +28,46 @@ Edit = dict[Key, Manifest | None]
 Fault = tuple[str, Key, str]
 Faults = dict[Fault, Fraction]
 
+RULES = frozenset(
+    {
+        "bad-quantity",
+        "bad-structure",
+        "capability-exceeds-ancestor",
+        "child-applications-exceed-queue",
+        "child-max-exceeds-parent-max",
+        "children-deserved-exceed-parent",
+        "children-guarantee-exceeds-parent",
+        "children-guaranteed-exceed-queue",
+        "default-queue-as-parent",
+        "delete-while-used",
+        "delete-with-children",
+        "depth-exceeded",
+        "deserved-exceeds-capability",
+        "flavor-resources-mismatch",
+        "guarantee-exceeds-deserved",
+        "guaranteed-exceeds-quota",
+        "job-field-immutable",
+        "lending-exceeds-nominal",
+        "limit-without-parent",
+        "namespace-quota-exceeds-queue",
+        "namespaces-guaranteed-exceed-queue",
+        "parent-cycle",
+        "parent-missing",
+        "parent-queue-is-leaf",
+        "parent-queue-missing",
+        "parent-with-workloads",
+        "protected-queue",
+        "queue-config-destructive",
+        "queue-config-invalid",
+        "queue-guaranteed-exceeds-max",
+        "queue-not-open",
+        "queue-quota-without-effect",
+        "quota-annotation-invalid",
+        "resource-in-two-groups",
+        "submit-to-parent",
+    }
+)
+"""The rules on which this is a second opinion; others may refuse what is sound here."""
 NONE = Fraction(0)
 DEPTH = 5
 YUNIKORN = "yunikorn.apache.org/namespace."

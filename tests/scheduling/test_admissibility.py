@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.model.limit_ranges import summarize
+from policies.amounts.limit_ranges import summarize
 from policies.mutation.pod_defaults import Surroundings
 from scheduling.objects.admissibility import adjusted, misfit
 from scheduling.objects.requests import total_requests

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from policies.amounts.requests import Transformation
 from policies.model.errors import BadConfiguration
 from policies.model.quantity import Quantity
-from policies.model.requests import Transformation
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import per_pod
 from scheduling.objects.template import template

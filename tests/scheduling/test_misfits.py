@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.model.limit_ranges import summarize
+from policies.amounts.limit_ranges import summarize
 from policies.model.pools import Terms
 from scheduling.objects.workload import Workload
 from scheduling.world.decisions import Wait

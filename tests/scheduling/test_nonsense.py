@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.model.limit_ranges import summarize
+from policies.amounts.limit_ranges import summarize
 from policies.mutation.pod_defaults import Surroundings
 from scheduling.objects.admissibility import adjusted, misfit
 from scheduling.objects.order import Ordering, shape

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from policies.amounts.requests import Transformation
 from policies.model.quantity import Quantity
-from policies.model.requests import Transformation
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.requests import Counting, per_pod, total_requests, usage
 from scheduling.objects.workload import Workload

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.dialects.volcano import QUEUE, queue_ref
-from policies.model.proposal import Operation
-from policies.model.rule import Finding, Profile, Severity, find
-from policies.model.verdict import Judged, Unjudged, Verdict
+from policies.judging.verdict import Judged, Unjudged, Verdict
+from policies.model.change import Operation
+from policies.model.findings import Finding, Profile, Severity
+from policies.rules import find
 from tests.builders import queue
 from webhook.answer import WARNING_LENGTH, WARNING_LINES, audit_annotations, mutated, outcome, validated
 from webhook.review import Review

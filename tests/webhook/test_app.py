@@ -14,11 +14,13 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from cluster.store import FixedWorld
-from policies.configuration.settings import API_VERSION, Configuration, Override, YuniKornSettings
+from policies.configuration.file import API_VERSION, read_configuration
+from policies.configuration.settings import Configuration, Override, YuniKornSettings
 from policies.dialects.core import YUNIKORN as PREFIX
+from policies.judging.proposal import Proposal
+from policies.model.findings import Action, Profile
 from policies.model.forest import Forest
-from policies.model.proposal import Proposal
-from policies.model.rule import Action, Profile
+from policies.rules import registry
 from tests.builders import cluster_queue, cohort, forest, job, pod_group, queue, world
 from tests.webhook.reviews import (
     KUEUE,
@@ -188,7 +190,9 @@ def test_jobs_of_the_kinds_of_kueue_and_of_described_ones_are_suspended() -> Non
     train = {"group": "example.com", "version": "v1", "kind": "Train", "plural": "trains", "podSets": pods}
     written = {"apiVersion": API_VERSION, "kind": "Configuration", "kueue": {"manageJobs": True}}
     jobs = [{**train, "active": "none", "suspend": {"path": "spec.state", "suspended": "Halted", "running": "Going"}}]
-    app = client(world(), Settings(configuration=Configuration.read({**written, "reconciler": {"jobs": jobs}})))
+    app = client(
+        world(), Settings(configuration=read_configuration({**written, "reconciler": {"jobs": jobs}}, registry()))
+    )
     meta = {"name": "j", "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "q"}}
 
     def asked(version: str, kind: str) -> Any:

@@ -1,4 +1,4 @@
-"""What the rules are told of a request."""
+"""What the rules know of a request."""
 
 from __future__ import annotations
 
@@ -9,40 +9,35 @@ import pytest
 
 from cluster.sources import FOLLOWED
 from policies.configuration.settings import Configuration
-from policies.dialects.core import YUNIKORN
+from policies.judging.proposal import Proposal
+from policies.model.change import User
+from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind
-from policies.model.proposal import Proposal, User
-from policies.model.rule import Profile
 from tests.builders import forest, job, local_queue, queue, world
 from tests.webhook.reviews import body, review
 from webhook import decision
-from webhook.decision import changes_a_tree, proposal_of, warm_up
+from webhook.decision import changes_a_tree, judged, warm_up
 from webhook.review import parse
 
 
 def proposed(asked: dict[str, Any], known: Forest | None = None) -> Proposal:
-    proposal = proposal_of(parse(body(asked)), known or world(), Configuration(profile=Profile.COMPAT))
-    assert proposal is not None
-    return proposal
+    judgement = judged(parse(body(asked)), known or world(), Configuration(profile=Profile.COMPAT))
+    assert judgement is not None
+    return judgement.proposal
 
 
 def test_the_circumstances_are_those_of_the_request() -> None:
-    labels = {YUNIKORN + "team": "ml"}
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns", "labels": labels}}
-    asked = review(old=job("train", "eng"), dryRun=True, subResource="status", options={"gracePeriodSeconds": 0})
-
-    circumstances = proposed(asked, world(namespace)).circumstances
+    circumstances = proposed(review(queue("ml"))).circumstances
 
     assert circumstances.user == User("ada", ("system:authenticated",))
-    assert (circumstances.dry_run, circumstances.subresource) == (True, "status")
-    assert circumstances.delete_options == {"gracePeriodSeconds": 0}
-    assert circumstances.namespace_labels == labels
     assert abs(datetime.now(UTC) - circumstances.now) < timedelta(minutes=5)
 
 
-def test_labels_of_an_unknown_namespace_are_none() -> None:
-    assert proposed(review(job("train", "eng"))).circumstances.namespace_labels == {}
+def test_an_object_that_carries_no_quota_is_not_judged() -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}
+
+    assert judged(parse(body(review(secret))), world(), Configuration()) is None
 
 
 def test_the_change_is_laid_over_the_world_under_the_configuration() -> None:
@@ -71,7 +66,9 @@ def test_nodes_change_a_tree_and_what_hangs_on_them_does_not(asked: dict[str, An
 
 def test_warming_up_judges_one_object_of_each_kind_and_needs_no_world(monkeypatch: pytest.MonkeyPatch) -> None:
     warmed: set[GroupKind] = set()
-    monkeypatch.setattr(decision, "evaluate", lambda proposal: warmed.update(proposal.kinds()))
+    monkeypatch.setattr(
+        decision, "judge", lambda _, changes: warmed.update(change.ref.group_kind for change in changes)
+    )
 
     warm_up()
 

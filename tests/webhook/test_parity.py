@@ -1,21 +1,28 @@
-"""The webhook and the rules by themselves say the same of the same change.
+"""The webhook and `quotree validate` say the same of the same change: two doors to one judge.
 
 The objects drawn hold nothing that an API server would drop before it asks: of that, only a file can have a finding.
 """
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.model.changes import changed
+from cli.input.context import Against, Context
+from cli.input.given import Given, gather
+from cli.judgement import judge
+from policies.configuration.settings import Configuration
+from policies.judging.sentence import statement
+from policies.judging.verdict import Verdict
+from policies.model.findings import Severity
 from policies.model.objects import Node
-from policies.model.proposal import propose
-from policies.model.rule import Severity
-from policies.model.sentence import statement
-from policies.model.verdict import Verdict, evaluate
+from policies.mutation.defaults import patch
+from policies.mutation.patching import patched
 from tests.builders import cluster_queue, cohort, job, local_queue, queue, typed, world
 from tests.webhook.reviews import KUEUE, VOLCANO, answer, client, review
 from webhook.answer import CAUSES
@@ -55,16 +62,26 @@ kueue = kueue_nodes() | st.builds(local_queue, names, names)
 
 
 def differences(path: str, stored: list[Manifest], change: Manifest, gone: bool) -> tuple[object, object]:
-    """What the webhook says of the change, and what the rules say."""
-    forest = world(*stored)
-    ref = typed(change).ref
-    old = next((manifest for manifest in reversed(stored) if typed(manifest).ref == ref), None)
-    new = None if gone and old else change
-    asked = changed(old, new)
-    assert asked is not None
-    judged = propose(forest, [asked])
-    response = answer(client(forest), path, review(new, old))
-    return _of_webhook(response), _of_rules(evaluate(judged))
+    """What the webhook says of the change, and what the command line says of the same in files."""
+    held = {typed(manifest).ref: completed(manifest) for manifest in stored}
+    forest = world(*held.values())
+    new, old = completed(change), held.get(typed(change).ref)
+    deleted = gone and old is not None
+    response = answer(client(forest), path, review(None if deleted else new, old))
+    cluster = Context(Against("cluster"), forest, manifests=held)
+    return _of_webhook(response), _of_rules(judge(as_file(new), cluster, Configuration(), delete=deleted).verdict)
+
+
+def completed(manifest: Manifest) -> Manifest:
+    """As the mutating webhook leaves it; the command line does so by itself."""
+    return patched(manifest, patch(manifest, world(), Configuration()))
+
+
+def as_file(manifest: Manifest) -> Given:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "change.json"
+        file.write_text(json.dumps(manifest))
+        return gather([str(file)])
 
 
 def _of_webhook(response: dict[str, Any]) -> object:
@@ -90,18 +107,18 @@ def _of_rules(verdict: Verdict) -> object:
 
 @given(st.lists(volcano, max_size=8), volcano, st.booleans())
 @settings(deadline=None)
-def test_of_volcano_objects_both_say_the_same(stored: list[Manifest], change: Manifest, gone: bool) -> None:
-    of_webhook, of_rules = differences(VOLCANO, stored, change, gone)
+def test_of_volcano_objects_both_doors_say_the_same(stored: list[Manifest], change: Manifest, gone: bool) -> None:
+    of_webhook, of_files = differences(VOLCANO, stored, change, gone)
 
-    assert of_webhook == of_rules
+    assert of_webhook == of_files
 
 
 @given(st.lists(kueue, max_size=8), kueue, st.booleans())
 @settings(deadline=None)
-def test_of_kueue_objects_both_say_the_same(stored: list[Manifest], change: Manifest, gone: bool) -> None:
-    of_webhook, of_rules = differences(KUEUE, stored, change, gone)
+def test_of_kueue_objects_both_doors_say_the_same(stored: list[Manifest], change: Manifest, gone: bool) -> None:
+    of_webhook, of_files = differences(KUEUE, stored, change, gone)
 
-    assert of_webhook == of_rules
+    assert of_webhook == of_files
 
 
 @given(st.lists(volcano_queues(), max_size=8), volcano_queues())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from policies.dialects import READERS, volcano
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.model.proposal import Operation, User
+from policies.model.change import Operation, User
 from tests.builders import job, queue, typed
 from tests.webhook.reviews import body, review
 from webhook.review import BadReview, parse
@@ -37,20 +37,15 @@ def test_a_create_has_all_that_the_request_says() -> None:
     assert (parsed.object, parsed.old_object) == (new, None)
 
 
-def test_a_delete_is_about_the_old_object_and_has_its_options() -> None:
+def test_a_delete_is_about_the_old_object() -> None:
     old = queue("ml")
 
     parsed = parse(body(review(old=old, options={"propagationPolicy": "Orphan"})))
 
     assert (parsed.object, parsed.old_object, parsed.manifest) == (None, old, old)
-    assert parsed.delete_options == {"propagationPolicy": "Orphan"}
     change = parsed.change()
     assert change is not None
     assert (change.before, change.after) == (typed(old), None)
-
-
-def test_options_of_other_operations_are_no_delete_options() -> None:
-    assert parse(body(review(queue("ml"), options={"fieldManager": "x"}))).delete_options == {}
 
 
 def test_each_object_of_a_collection_that_is_deleted_comes_without_a_name() -> None:

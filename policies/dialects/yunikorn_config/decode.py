@@ -20,9 +20,10 @@ from policies.dialects.yunikorn_config.model import (
     Template,
     Text,
 )
-from policies.dialects.yunikorn_config.nodes import BadYaml, Node, first_document
 from policies.dialects.yunikorn_config.typed import Faults, Fields, weight
 from policies.model.quantity import BadQuantity
+from policies.text.positions import BadText, position
+from policies.text.yaml_nodes import Node
 
 
 @lru_cache(maxsize=8)  # every rule asks for the same one or two texts of a request
@@ -31,11 +32,13 @@ def read_config(text: str) -> Config:
 
     Only the first document counts, and a text without one has no partitions.
     """
+    from policies.text.yaml_composer import first_document  # here, so that others need not load the YAML library
+
     faults = Faults()
     try:
         partitions = _config(first_document(text), faults)
-    except BadYaml as bad:
-        return Config(problems=(*faults.problems, Problem("", bad.line, str(bad))))
+    except BadText as bad:
+        return Config(problems=(*faults.problems, Problem("", position(text, bad.offset).line, bad.message)))
     return Config(partitions, tuple(faults.problems))
 
 

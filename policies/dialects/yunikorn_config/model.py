@@ -86,10 +86,6 @@ class Template:
     guaranteed: Resources | None = None
     maximum: Resources | None = None
 
-    @property
-    def is_empty(self) -> bool:
-        return not (self.max_applications or self.properties or self.guaranteed or self.maximum)
-
 
 @dataclass(frozen=True, slots=True)
 class Queue:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 
 from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.model import Config, Partition, Problem, Queue, Resources, Text, amounts
 from policies.dialects.yunikorn_config.placement_checks import passed_over
 from policies.dialects.yunikorn_config.quotas import written
+from policies.model.suggestion import close
 
 QUOTA_DELAY = "quota.preemption.delay"
 RESOLVERS = ("", "os", "ldap", "test")
@@ -86,8 +86,8 @@ def _properties(properties: Mapping[str, Text], whose: str) -> Iterator[Problem]
     for key, value in properties.items():
         known = _PROPERTIES.get(key)
         if known is None:
-            near = get_close_matches(key, _PROPERTIES, n=1, cutoff=0.8)
-            fix = f"write {near[0]!r}" if near else "remove it"
+            near = close(key, _PROPERTIES, cutoff=0.8)
+            fix = f"write {near!r}" if near else "remove it"
             yield _problem(
                 value, f"{whose} has the property {key!r}, which YuniKorn does not know", fix, f"{whose} {key}"
             )

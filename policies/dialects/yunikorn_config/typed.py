@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
-from typing import TypeVar
+from decimal import Decimal
+from typing import Any, TypeVar
 
 from policies.dialects.yunikorn_config.model import Problem, Text
-from policies.dialects.yunikorn_config.nodes import BadYaml, Listing, Mapping, Node, Scalar
 from policies.model import fields
+from policies.model.suggestion import suggest
+from policies.text.positions import BadText
+from policies.text.yaml_nodes import Listing, Mapping, Node, Scalar
+from policies.text.yaml_scalars import resolve
 
 T = TypeVar("T")
 
 MAX_NODES = 200_000
 """Values that are read, those that aliases repeat counted as often as they stand."""
 
-_TRUE = {"true", "True", "TRUE", "y", "Y", "yes", "Yes", "YES", "on", "On", "ON"}
-_FALSE = {"false", "False", "FALSE", "n", "N", "no", "No", "NO", "off", "Off", "OFF"}
-_INTEGER = re.compile(r"([-+]?)(0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|[1-9][0-9]*|0)").fullmatch
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?").fullmatch
 _UINT64_MAX = 2**64 - 1
 
 
@@ -33,11 +31,11 @@ class Faults:
     def add(self, at: str, line: int, message: str, fix: str = "", subject: str = "") -> None:
         self.problems.append(Problem(at, line, message, fix, subject))
 
-    def visit(self, line: int) -> None:
-        """Count one value. Raises BadYaml where aliases make too many of them."""
+    def visit(self, node: Node) -> None:
+        """Count one value. Raises BadText where aliases make too many of them."""
         self._left -= 1
         if self._left < 0:
-            raise BadYaml(line, f"more than {MAX_NODES} values, counting what aliases repeat")
+            raise BadText(node.offset, f"more than {MAX_NODES} values, counting what aliases repeat")
 
 
 class Fields:
@@ -55,7 +53,7 @@ class Fields:
             _wrong(node, at, "a mapping", faults)
 
     def _fill(self, node: Mapping) -> None:
-        self._faults.visit(node.line)
+        self._faults.visit(node)
         seen: dict[str, int] = {}
         for key, value in node.entries:
             if key.plain and key.text == "<<":
@@ -65,7 +63,7 @@ class Fields:
                 self._faults.add(
                     self.path(key.text),
                     key.line,
-                    f"the key {key.text!r} stands twice, first in line {seen[key.text]}",
+                    f"the key {key.text!r} occurs twice, first in line {seen[key.text]}",
                     "keep one of the two",
                 )
             seen[key.text] = key.line
@@ -77,7 +75,7 @@ class Fields:
             if not isinstance(source, Mapping):
                 self._faults.add(self.at, value.line, "`<<` takes a mapping or a list of mappings")
                 continue
-            self._faults.visit(source.line)
+            self._faults.visit(source)
             for key, inner in source.entries:
                 if key.plain and key.text == "<<":
                     self._merge(inner)
@@ -103,8 +101,8 @@ class Fields:
         node = self.node(key)
         if node is None:
             return False
-        if isinstance(node, Scalar) and node.plain and node.text in _TRUE | _FALSE:
-            return node.text in _TRUE
+        if isinstance(node, Scalar) and isinstance(value := node.value, bool):
+            return value
         _wrong(node, self.path(key), "true or false", self._faults)
         return False
 
@@ -113,7 +111,7 @@ class Fields:
         node = self.node(key)
         if node is None:
             return 0
-        number = _number(node)
+        number = _number(node.value) if isinstance(node, Scalar) else None
         if number is None or not 0 <= number <= _UINT64_MAX:
             _wrong(node, self.path(key), "a whole number of 0 or more, not in quotes", self._faults)
             return 0
@@ -136,7 +134,7 @@ class Fields:
         if not isinstance(node, Listing):
             _wrong(node, at, "a list", self._faults)
             return ()
-        self._faults.visit(node.line)
+        self._faults.visit(node)
         return tuple(make(item, f"{at}[{number}]") for number, item in enumerate(node.items))
 
     def every(self) -> Iterable[tuple[str, Text]]:
@@ -152,43 +150,33 @@ class Fields:
         for key, (scalar, _) in self._values.items():
             if key in self._known:
                 continue
-            near = get_close_matches(key.lower(), self._known, n=1)
-            fix = f"write {near[0]!r}" if near else f"remove it; known here are {', '.join(self._known)}"
+            fix = suggest(key.lower(), self._known)
             self._faults.add(self.path(key), scalar.line, f"the key {key!r} is unknown here", fix)
 
 
 def text(node: Node, at: str, faults: Faults) -> Text:
     """Numbers and booleans count by the text that stands there; null is the empty text."""
-    faults.visit(node.line)
+    faults.visit(node)
     if isinstance(node, Scalar):
-        return Text("" if node.is_null else node.text, at, node.line)
+        return Text("" if node.value is None else node.text, at, node.line)
     _wrong(node, at, "a text", faults)
     return Text("", at, node.line)
 
 
 def weight(value: Text, faults: Faults) -> float:
-    number = _number(Scalar(value.text, True, value.line))
+    number = _number(resolve(value.text))
     if number is None:
         faults.add(value.field, value.line, f"{value.text!r} stands where a number is expected")
         return 0.0
     return float(number)
 
 
-def _number(node: Node) -> int | float | None:
-    if not isinstance(node, Scalar) or not node.plain:
-        return None
-    digits = node.text.replace("_", "")
-    if len(digits) > 40:
-        return None
-    if match := _INTEGER(digits):
-        sign, body = match.groups()
-        octal = re.fullmatch(r"0[0-7]+", body)
-        return int(sign + (f"0o{body[1:]}" if octal else body), 0)
-    return float(digits) if _FLOAT(digits) else None
+def _number(value: Any) -> int | Decimal | None:
+    return value if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
 
 
 def _is_null(node: Node) -> bool:
-    return isinstance(node, Scalar) and node.is_null
+    return isinstance(node, Scalar) and node.value is None
 
 
 def _wrong(node: Node, at: str, expected: str, faults: Faults) -> None:

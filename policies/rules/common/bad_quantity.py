@@ -1,15 +1,65 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from http import HTTPStatus
 
+from policies.cel.expression import Expression, amount, joined, quantity
+from policies.cel.kueue import GROUPS, each_quota, same_before
+from policies.cel.volcano import AMOUNTS, amount_of
 from policies.dialects import READERS
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
+from policies.dialects.volcano import QUEUE
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model.cures import apart
+from policies.model.findings import Finding
 from policies.model.objects import KubeObject
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
 
 
-@rule("bad-quantity", source="Kubernetes quantities; Kueue's webhooks; Volcano Q2", kinds=READERS, alone=True)
+def _bad_amounts(field: str) -> str:
+    now, old = f"variables.{field}", f"variables.old_{field}"
+    return f"""\
+{now}.filter(r, !{amount_of(now, "r")} && !(r in {old} && !{amount_of(old, "r")})
+).map(r, 'spec.{field} of ' + r + ' is ' + string({now}[r]) + ', which is no amount').join('; ')"""
+
+
+_BAD_AMOUNTS = joined(*(_bad_amounts(field) for field in ("guarantee", "deserved", "capability")))
+
+
+def _bad_quota(key: str) -> str:
+    return f"""\
+f.?resources.orValue([]).filter(q, has(q.{key}) && !{amount(f"q.{key}")}
+  && !{same_before(f"has(p.{key}) && !{amount(f'p.{key}')}")}
+).map(q, '{key} of ' + q.name + ' in flavor ' + f.name + ' is ' + string(q.{key}) + ', which is no amount'
+).join('; ')"""
+
+
+_WEIGHT = "fairSharing.weight"
+
+
+def _bad_weight(thing: str) -> str:
+    """Kueue refuses one nano too: it divides by the weight in that unit."""
+    weight = f"{thing}.spec.{_WEIGHT}"
+    small = f"{quantity(weight)}.isGreaterThan(quantity('0')) && {quantity(weight)}.isLessThan(quantity('2n'))"
+    return f"({thing}.?spec.?fairSharing.?weight.hasValue() && (!{amount(weight)} || ({small})))"
+
+
+_BAD_WEIGHT = f"""\
+{_bad_weight("object")} && !(oldObject != null && {_bad_weight("oldObject")})
+? 'spec.fairSharing.weight is ' + string(object.spec.{_WEIGHT}) + ', which is no amount of 2n or more, nor 0' : ''"""
+
+_BAD_QUOTAS = each_quota(joined(*(_bad_quota(key) for key in ("nominalQuota", "borrowingLimit", "lendingLimit"))))
+_OF_NODES = joined(_BAD_QUOTAS, _BAD_WEIGHT)
+
+
+@rule(
+    "bad-quantity",
+    source="Kubernetes quantities; Kueue's webhooks; Volcano Q2",
+    kinds=READERS,
+    alone=True,
+    cel=[Expression((QUEUE,), _BAD_AMOUNTS, AMOUNTS), Expression((COHORT, CLUSTER_QUEUE), _OF_NODES, GROUPS)],
+    status=HTTPStatus.UNPROCESSABLE_ENTITY,
+)
 def bad_quantity(proposal: Proposal) -> Iterator[Finding]:
     """A field that should hold an amount holds none, or a negative one.
 

@@ -1,14 +1,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from http import HTTPStatus
 
 from policies.dialects import READERS
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model.cures import apart
-from policies.model.proposal import Proposal
-from policies.model.rule import Action, Finding, rule
+from policies.model.findings import Action, Finding
 
 
-@rule("bad-structure", source="The CustomResourceDefinitions of Kueue and Volcano", kinds=READERS, alone=True)
+@rule(
+    "bad-structure",
+    source="The CustomResourceDefinitions of Kueue and Volcano",
+    kinds=READERS,
+    alone=True,
+    no_cel="the CustomResourceDefinitions say it, and the API server checks them itself",
+    status=HTTPStatus.UNPROCESSABLE_ENTITY,
+)
 def bad_structure(proposal: Proposal) -> Iterator[Finding]:
     """The object does not have the structure that its kind demands.
 

@@ -5,9 +5,10 @@ from heapq import nsmallest
 
 from policies.dialects.kueue import COHORT, Cohort
 from policies.dialects.volcano import QUEUE
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import BOTH, STRICT_ONLY, Action, Cause, Finding, Profile
 from policies.model.objects import Node
-from policies.model.proposal import Proposal
-from policies.model.rule import BOTH, STRICT_ONLY, Action, Cause, Finding, Profile, rule
 
 _NAMED = 10  # children that a message lists; the rest are counted
 

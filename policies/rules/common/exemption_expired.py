@@ -3,9 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects import READERS
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.objects import KubeObject
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Action, Finding, rule
 
 
 @rule("exemption-expired", source="Quotree: exemptions", kinds=READERS, default=Action.WARN)

@@ -3,11 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects import READERS
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model.errors import UnknownRule
 from policies.model.exemptions import EXAMPLE, Exemption
+from policies.model.findings import STRICT_ONLY, Finding
 from policies.model.objects import KubeObject
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Finding, find, rule
+from policies.rules import find
 
 
 @rule("exemption-invalid", source="Quotree: exemptions", kinds=READERS)

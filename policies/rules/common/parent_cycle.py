@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.dialects.volcano import QUEUE, Queue, moved
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import BOTH, STRICT_ONLY, Action, Cause, Finding
 from policies.model.forest import Forest
 from policies.model.objects import Node, Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import BOTH, STRICT_ONLY, Action, Cause, Finding, rule
 
 _WHOLE = 40  # members of a cycle that a message shows
 _NAMED = 6  # members that a fix offers

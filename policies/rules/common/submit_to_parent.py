@@ -6,10 +6,11 @@ from heapq import nsmallest
 from policies.dialects.core import POD
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, LocalQueue
 from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, ROOT, Job
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import BOTH, STRICT_ONLY, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Attached, Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import BOTH, STRICT_ONLY, Finding, NotEvaluated, rule
 
 _NAMED = 8  # leaves that a message offers
 

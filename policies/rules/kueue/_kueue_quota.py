@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.amounts.quota import countable, reserved
 from policies.dialects.kueue import (
     CLUSTER_QUEUE,
     COHORT,
@@ -13,12 +14,11 @@ from policies.dialects.kueue import (
     ResourceQuota,
     flavor_resource,
 )
+from policies.judging.proposal import Proposal
+from policies.model.findings import NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import written
-from policies.model.proposal import Proposal
-from policies.model.quota import countable, reserved
-from policies.model.rule import NotEvaluated
 
 KINDS = (COHORT, CLUSTER_QUEUE)
 

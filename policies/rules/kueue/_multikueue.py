@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from policies.dialects.kueue import AdmissionCheckUse, ClusterQueue
 from policies.dialects.kueue_checks import AdmissionCheck
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, admission_check_ref
+from policies.judging.proposal import Proposal
+from policies.model.findings import NotEvaluated
 from policies.model.objects import Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import NotEvaluated
 
 
 def concerned(proposal: Proposal) -> Iterator[ClusterQueue]:

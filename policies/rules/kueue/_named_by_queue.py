@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from policies.dialects.kueue import ClusterQueue
-from policies.model.nearest import nearest
+from policies.judging.proposal import Proposal
+from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.objects import GroupKind, Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Finding, NotEvaluated
+from policies.model.suggestion import write_or_create
 
 Named = tuple[str, str]
 """A name and the path of the field that it stands in."""
@@ -30,12 +30,11 @@ def missing(
             if unknown:
                 yield NotEvaluated(f"not all objects of {kind.kind} are known")
                 return
-            near = nearest(name, exists)
             yield Finding(
                 queue.ref,
                 field,
                 f"{kind.kind} {name} does not exist; nothing is admitted by {queue.name} until it does",
-                fix=f"write {near} if that was meant" if near else f"create {kind.kind} {name}",
+                fix=write_or_create(kind.kind, name, exists),
                 subject=name,
                 profiles=STRICT_ONLY,
             )

@@ -7,9 +7,10 @@ from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_jobs import KINDS, QueuedJob
 from policies.dialects.kueue_workload import GATED_BY, Workload
 from policies.dialects.labels import is_domain_prefixed_path
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.model.findings import Finding
 
 _FIELD = fields.join("metadata", "annotations", GATED_BY)
 _LONGEST = 63
@@ -21,6 +22,7 @@ _MOST = 20  # faults that are told; an annotation may hold a hundred thousand
     source="Kueue: webhooks of Workload and of every kind of job (feature gate AdmissionGatedBy)",
     kinds=(WORKLOAD, *KINDS),
     alone=True,
+    no_cel="a gated feature, and the gate is in the configuration",
 )
 def admission_gate_invalid(proposal: Proposal) -> Iterator[Finding]:
     """The annotation kueue.x-k8s.io/admission-gated-by has a gate that nobody can open, or a new one.

@@ -4,11 +4,18 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import Amount, Assignment, Workload
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 
 
-@rule("admission-invalid", source="Kueue: webhook of Workload", kinds=(WORKLOAD,), alone=True)
+@rule(
+    "admission-invalid",
+    source="Kueue: webhook of Workload",
+    kinds=(WORKLOAD,),
+    alone=True,
+    no_cel="compares assignments with pod sets by name and in many ways, in status, which Kueue writes",
+)
 def admission_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A Workload holds quota, and what it holds does not fit its pods.
 

@@ -3,12 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from policies.amounts.pod_shape import shape
 from policies.dialects.kueue_jobs import LEADER_WORKER_SET, QUEUE_NAME, STATEFUL_SET, QueuedJob
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.reading import mapping
-from policies.model.pod_shape import shape
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 
 _FIX = "scale to 0, change it, and scale up again"
 

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from policies.model import quota as arithmetic
+from policies.amounts import quota as arithmetic
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.pools import UNLIMITED
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Action, Cause, Finding, NotEvaluated, rule
 from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, said, written_in_trees
 
 

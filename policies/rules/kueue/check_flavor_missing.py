@@ -2,13 +2,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.cel.expression import Expression, joined_list, list_of_spec
+from policies.cel.kueue import GROUPS
 from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, Profile, rule
+from policies.model.findings import Finding, Profile
+
+_CEL = joined_list("""\
+variables.checks.map(c, c.?onFlavors.orValue([]).filter(name,
+  !variables.groups.exists(g, g.?flavors.orValue([]).exists(f, f.name == name))
+  && !(variables.old_checks.exists(d, d.name == c.name && name in d.?onFlavors.orValue([]))
+    && !variables.old_groups.exists(g, g.?flavors.orValue([]).exists(f, f.name == name)))
+).map(name, 'admission check ' + c.name + ' runs on flavor ' + name + ', which is none of this queue').join('; '))""")
+_VARIABLES = (*GROUPS, *list_of_spec("checks", "admissionChecksStrategy", "admissionChecks"))
 
 
-@rule("check-flavor-missing", source="Kueue: webhook of ClusterQueue", kinds=(CLUSTER_QUEUE,), alone=True)
+@rule(
+    "check-flavor-missing",
+    source="Kueue: webhook of ClusterQueue",
+    kinds=(CLUSTER_QUEUE,),
+    alone=True,
+    cel=[Expression((CLUSTER_QUEUE,), _CEL, _VARIABLES)],
+)
 def check_flavor_missing(proposal: Proposal) -> Iterator[Finding]:
     """An admission check of a ClusterQueue is to run on a flavor that the ClusterQueue does not have.
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, Cohort, QuotaNode, ResourceQuota, flavor_resource
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Cause, Finding
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from policies.model.proposal import Proposal
 from policies.model.quantity import Quantity
-from policies.model.rule import STRICT_ONLY, Action, Cause, Finding, rule
 
 _NAMED = 10  # children that a finding lists, the largest first
 

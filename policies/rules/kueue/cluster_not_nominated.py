@@ -4,11 +4,18 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import REPLACES, Workload
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 
 
-@rule("cluster-not-nominated", source="Kueue: webhook of Workload (MultiKueue)", kinds=(WORKLOAD,), alone=True)
+@rule(
+    "cluster-not-nominated",
+    source="Kueue: webhook of Workload (MultiKueue)",
+    kinds=(WORKLOAD,),
+    alone=True,
+    no_cel="is about status, which Kueue writes",
+)
 def cluster_not_nominated(proposal: Proposal) -> Iterator[Finding]:
     """A Workload is given to a worker cluster that was not nominated for it.
 

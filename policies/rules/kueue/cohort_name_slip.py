@@ -3,10 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, QuotaNode, cohort_ref
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
-from policies.model.nearest import nearest
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Action, Cause, Finding, NotEvaluated, rule
+from policies.model.suggestion import slip
 
 
 @rule(
@@ -33,7 +34,7 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         if unknown:
             yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
             return
-        near = nearest(parent.name, lambda name: _in_use(proposal.after, name))
+        near = slip(parent.name, lambda name: _in_use(proposal.after, name))
         if near is not None:
             yield Finding(
                 node.ref,

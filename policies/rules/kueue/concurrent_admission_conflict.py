@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue, ConcurrentAdmission
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 
 _MOST_FLAVORS = 16
 _POLICY = "spec.concurrentAdmissionPolicy"
@@ -16,6 +17,7 @@ _CONSTRAINTS = f"{_POLICY}.migration.constraints"
     source="Kueue: webhook of ClusterQueue (feature gate ConcurrentAdmission)",
     kinds=(CLUSTER_QUEUE,),
     alone=True,
+    no_cel="a gated feature, and the gate is in the configuration",
 )
 def concurrent_admission_conflict(proposal: Proposal) -> Iterator[Finding]:
     """The concurrent admission policy of a ClusterQueue does not go with the rest of it, or is changed.

@@ -5,10 +5,11 @@ from heapq import nsmallest
 
 from policies.dialects.kueue import CLUSTER_QUEUE, LOCAL_QUEUE, RESOURCE_FLAVOR
 from policies.dialects.kueue_kinds import ADMISSION_CHECK
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Cause, Finding, NotEvaluated, rule
 
 _NAMED = 10  # users that a message lists; the rest are counted
 _LOSS = {

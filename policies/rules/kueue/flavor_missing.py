@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR
 from policies.dialects.kueue_kinds import resource_flavor_ref
-from policies.model.proposal import Proposal
-from policies.model.rule import Action, Finding, NotEvaluated, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Action, Finding, NotEvaluated
 from policies.rules.kueue._named_by_queue import missing
 
 

@@ -2,10 +2,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.cel.expression import Expression
+from policies.cel.kueue import GROUPS, each_quota
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, FlavorQuotas, QuotaNode, ResourceGroup
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 from policies.model.objects import Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+
+
+def _mismatch(flavor: str, group: str) -> str:
+    return f"{flavor}.resources.map(n, n.name) != {group}.coveredResources"
+
+
+def _gap(flavor: str, group: str) -> str:
+    """By how many the lists differ in length."""
+    lengths = f"{flavor}.resources.size(), {group}.coveredResources.size()"
+    return f"([{lengths}].max() - [{lengths}].min())"
+
+
+_CEL = each_quota(f"""\
+(has(f.resources) && has(g.coveredResources) && {_mismatch("f", "g")}
+  && !variables.old_groups.exists(h, h.?flavors.orValue([]).exists(e, e.name == f.name && has(e.resources)
+    && has(h.coveredResources) && {_mismatch("e", "h")} && {_gap("e", "h")} >= {_gap("f", "g")}))
+) ? 'flavor ' + f.name + ' lists ' + f.resources.map(n, n.name).join(', ') + ' where its group covers '
+  + g.coveredResources.join(', ') : ''""")
 
 
 @rule(
@@ -13,6 +34,7 @@ from policies.model.rule import Finding, rule
     source="Kueue: webhooks of Cohort and ClusterQueue (names, order), CEL of the resource group (number)",
     kinds=(COHORT, CLUSTER_QUEUE),
     alone=True,
+    cel=[Expression((COHORT, CLUSTER_QUEUE), _CEL, GROUPS)],
 )
 def flavor_resources_mismatch(proposal: Proposal) -> Iterator[Finding]:
     """A flavor does not list exactly the resources that its group covers, in the same order.

@@ -15,9 +15,10 @@ from policies.dialects.kueue_jobs import (
     QueuedJob,
 )
 from policies.dialects.kueue_workload import ELASTIC
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.model.findings import Finding
 
 _SUSPEND = "suspend the job first, or make a new one"
 

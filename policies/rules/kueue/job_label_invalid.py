@@ -17,9 +17,10 @@ from policies.dialects.kueue_jobs import (
 )
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.labels import is_domain
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.proposal import Proposal
-from policies.model.rule import Action, Finding, rule
+from policies.model.findings import Action, Finding
 
 _COUNT = re.compile(r"\+?0{0,20}[1-9][0-9]{0,9}").fullmatch
 _MOST = 2**31 - 1
@@ -28,7 +29,13 @@ Fault = tuple[str, str, str, str]
 """(labels or annotations, key, message, fix)"""
 
 
-@rule("job-label-invalid", source="Kueue: webhooks of every kind of job", kinds=(*KINDS, POD), alone=True)
+@rule(
+    "job-label-invalid",
+    source="Kueue: webhooks of every kind of job",
+    kinds=(*KINDS, POD),
+    alone=True,
+    no_cel="concerns work, which goes on while the webhook is down",
+)
 def job_label_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A job says by a label of Kueue what Kueue cannot do for it.
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from policies.dialects.kubeconfig import PREFIX, path_fault
 from policies.dialects.kueue_checks import PATH, MultiKueueCluster
 from policies.dialects.kueue_kinds import MULTIKUEUE_CLUSTER
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Finding
 
 
 @rule(
@@ -14,6 +15,7 @@ from policies.model.rule import STRICT_ONLY, Finding, rule
     source="Kueue: gate MultiKueueKubeConfigPathValidation; MultiKueueCluster condition Active, reason BadKubeConfig",
     kinds=(MULTIKUEUE_CLUSTER,),
     alone=True,
+    no_cel="goes through the path part by part, and the manager does that again itself",
 )
 def kubeconfig_path_unsafe(proposal: Proposal) -> Iterator[Finding]:
     """A MultiKueueCluster takes its kubeconfig from a file that is not below /etc/multikueue/kubeconfigs.

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator
 from policies.dialects.kueue import CLUSTER_QUEUE, RESOURCE_FLAVOR, WORKLOAD, ClusterQueue
 from policies.dialects.kueue_flavor import ResourceFlavor
 from policies.dialects.kueue_workload import Workload
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model.cures import apart
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
-from policies.schema.structure import Defect
+from policies.model.defect import Defect
+from policies.model.findings import Finding
 
 
 @rule(
@@ -16,6 +17,7 @@ from policies.schema.structure import Defect
     source="Kueue: webhooks of ClusterQueue, ResourceFlavor and Workload",
     kinds=(CLUSTER_QUEUE, RESOURCE_FLAVOR, WORKLOAD),
     alone=True,
+    no_cel="each key and value has a grammar of its own; the selector of a ClusterQueue alone has four forms",
 )
 def label_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A label, a selector, a taint or a toleration is none that Kubernetes accepts.

@@ -2,12 +2,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.cel.expression import Expression, amount, quantity
+from policies.cel.kueue import GROUPS, each_quota, same_before
 from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue, flavor_resource
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 
 
-@rule("lending-exceeds-nominal", source="Kueue: webhook of ClusterQueue", kinds=(CLUSTER_QUEUE,), alone=True)
+def _lends_too_much(quota: str) -> str:
+    lending, nominal = f"{quota}.lendingLimit", f"{quota}.nominalQuota"
+    return (
+        f"has({lending}) && has({nominal}) && {amount(lending)} && {amount(nominal)} "
+        f"&& {quantity(lending)}.isGreaterThan({quantity(nominal)})"
+    )
+
+
+def _lending_excess(quota: str) -> str:
+    return f"{quantity(f'{quota}.lendingLimit')}.sub({quantity(f'{quota}.nominalQuota')})"
+
+
+_CEL = each_quota(f"""\
+f.?resources.orValue([]).filter(q, {_lends_too_much("q")}
+  && !{same_before(f"{_lends_too_much('p')} && !{_lending_excess('p')}.isLessThan({_lending_excess('q')})")}
+).map(q, 'may lend ' + q.name + '=' + string(q.lendingLimit) + ' in flavor ' + f.name + ', its nominalQuota is '
+  + string(q.nominalQuota)).join('; ')""")
+
+
+@rule(
+    "lending-exceeds-nominal",
+    source="Kueue: webhook of ClusterQueue",
+    kinds=(CLUSTER_QUEUE,),
+    alone=True,
+    cel=[Expression((CLUSTER_QUEUE,), _CEL, GROUPS)],
+)
 def lending_exceeds_nominal(proposal: Proposal) -> Iterator[Finding]:
     """A ClusterQueue may lend more than it has.
 

@@ -2,10 +2,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.cel.expression import Expression, amount, joined
+from policies.cel.kueue import GROUPS, each_quota, same_before
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, QuotaNode, ResourceQuota, flavor_resource
-from policies.model.proposal import Proposal
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 from policies.model.quantity import Quantity
-from policies.model.rule import Finding, rule
+
+_PARENT = ("cohortName", "cohort", "parentName", "parent")
+"""Every name that the versions of Cohort and ClusterQueue give the parent; none is another thing in another version."""
+
+
+def _parents(thing: str) -> str:
+    return f"[{', '.join(f'''{thing}.?spec.?{name}.orValue('')''' for name in _PARENT)}].exists(name, name != '')"
+
+
+def _useless(key: str) -> str:
+    return f"""\
+f.?resources.orValue([]).filter(q, has(q.{key}) && {amount(f"q.{key}")}
+  && !(!variables.old_parent && {same_before(f"has(p.{key}) && {amount(f'p.{key}')}")})
+).map(q, '{key} ' + string(q.{key}) + ' of ' + q.name + ' in flavor ' + f.name + ' has no effect without a parent'
+).join('; ')"""
+
+
+_USELESS = joined(_useless("borrowingLimit"), _useless("lendingLimit"))
+_CEL = f"variables.parent ? '' : {each_quota(_USELESS)}"
+_VARIABLES = (
+    *GROUPS,
+    ("parent", _parents("object")),
+    ("old_parent", f"oldObject != null && {_parents('oldObject')}"),
+)
 
 
 @rule(
@@ -13,6 +40,7 @@ from policies.model.rule import Finding, rule
     source="Kueue: webhooks of Cohort and ClusterQueue, CEL of ClusterQueue (borrowingLimit)",
     kinds=(COHORT, CLUSTER_QUEUE),
     alone=True,
+    cel=[Expression((COHORT, CLUSTER_QUEUE), _CEL, _VARIABLES)],
 )
 def limit_without_parent(proposal: Proposal) -> Iterator[Finding]:
     """A Cohort or ClusterQueue limits borrowing or lending but has no parent to borrow from or lend to.

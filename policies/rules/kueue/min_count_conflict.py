@@ -2,13 +2,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.cel.expression import Expression, list_of_spec
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import Workload
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
+
+_CEL = """\
+variables.sets.filter(s, has(s.minCount)).size() > 1
+  && variables.sets.filter(s, has(s.minCount)).size() > variables.old_sets.filter(s, has(s.minCount)).size()
+? string(variables.sets.filter(s, has(s.minCount)).size()) + ' pod sets have a minCount, at most 1 may have one' : ''"""
 
 
-@rule("min-count-conflict", source="Kueue: webhook of Workload", kinds=(WORKLOAD,), alone=True)
+@rule(
+    "min-count-conflict",
+    source="Kueue: webhook of Workload",
+    kinds=(WORKLOAD,),
+    alone=True,
+    cel=[Expression((WORKLOAD,), _CEL, list_of_spec("sets", "podSets"))],
+)
 def min_count_conflict(proposal: Proposal) -> Iterator[Finding]:
     """More than one pod set of a Workload may be admitted with fewer pods, or one of an elastic job.
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from policies.dialects.kueue import CLUSTER_QUEUE
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, admission_check_ref
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Cause, Finding, NotEvaluated, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.rules.kueue._multikueue import concerned, run_by, unseen
 
 

@@ -3,12 +3,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.kueue_jobs import BATCH_JOB, COMPLETIONS_FOLLOW, MIN_PARALLELISM, QueuedJob
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.model.findings import Finding
 
 
-@rule("partial-admission-invalid", source="Kueue: webhook of Job", kinds=(BATCH_JOB,), alone=True)
+@rule(
+    "partial-admission-invalid",
+    source="Kueue: webhook of Job",
+    kinds=(BATCH_JOB,),
+    alone=True,
+    no_cel="concerns work, which goes on while the webhook is down",
+)
 def partial_admission_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A Job that may start with fewer pods says so in a way that cannot be followed.
 

@@ -4,14 +4,21 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import Amount, Workload
-from policies.model.proposal import Proposal
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 from policies.model.quantity import Quantity
-from policies.model.rule import Finding, rule
 
 _RESERVED = "pods"
 
 
-@rule("pod-amount-invalid", source="Kueue: webhook of Workload", kinds=(WORKLOAD,), alone=True)
+@rule(
+    "pod-amount-invalid",
+    source="Kueue: webhook of Workload",
+    kinds=(WORKLOAD,),
+    alone=True,
+    no_cel="concerns work, which goes on while the webhook is down",
+)
 def pod_amount_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A container of a Workload requests a negative amount, or the resource `pods`.
 

@@ -4,14 +4,21 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import Workload
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.model.findings import Finding
 
 _READY = "Ready"
 
 
-@rule("pod-set-update-invalid", source="Kueue: webhook of Workload", kinds=(WORKLOAD,), alone=True)
+@rule(
+    "pod-set-update-invalid",
+    source="Kueue: webhook of Workload",
+    kinds=(WORKLOAD,),
+    alone=True,
+    no_cel="is about status, which Kueue writes",
+)
 def pod_set_update_invalid(proposal: Proposal) -> Iterator[Finding]:
     """An admission check changes pods of a set that does not exist, or changes its mind after it was ready.
 

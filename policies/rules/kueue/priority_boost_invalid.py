@@ -5,9 +5,10 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import PRIORITY_BOOST, Workload
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.model.findings import Finding
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}").fullmatch
 _LEAST, _MOST = -(2**31), 2**31 - 1
@@ -18,6 +19,7 @@ _LEAST, _MOST = -(2**31), 2**31 - 1
     source="Kueue: webhook of Workload (feature gate PriorityBoost)",
     kinds=(WORKLOAD,),
     alone=True,
+    no_cel="a gated feature, and the gate is in the configuration",
 )
 def priority_boost_invalid(proposal: Proposal) -> Iterator[Finding]:
     """The annotation kueue.x-k8s.io/priority-boost is no whole number.

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, QuotaNode, cluster_queue_ref, cohort_ref
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Action, Cause, Finding, NotEvaluated, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 
 
 @rule(

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.amounts import quota as arithmetic
 from policies.dialects.kueue import ClusterQueue
-from policies.model import quota as arithmetic
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_TERMS, minus, plus
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
 from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, held, said, untold
 
 

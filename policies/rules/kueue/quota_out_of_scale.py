@@ -2,13 +2,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.amounts.quota import terms
 from policies.dialects.kueue import QuotaNode, ResourceQuota
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_POOL, UNLIMITED
-from policies.model.proposal import Proposal
-from policies.model.quota import terms
-from policies.model.rule import STRICT_ONLY, Action, Cause, Finding, NotEvaluated, rule
 from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, listed, untold
 
 _FACTOR = 1000

@@ -6,9 +6,10 @@ from policies.dialects.frameworks.ray import HEAD
 from policies.dialects.kueue_jobs import QUEUE_NAME, RAY, QueuedJob
 from policies.dialects.kueue_ray import Ray
 from policies.dialects.kueue_workload import ELASTIC
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.model.findings import Finding
 
 _MOST = 18  # pod sets of a Workload
 _EXAMPLE = "name it by what its pods do, such as workers"
@@ -17,7 +18,13 @@ Fault = tuple[str, str, str]
 """(field, message, fix)"""
 
 
-@rule("ray-cluster-invalid", source="Kueue: webhooks of RayJob, RayCluster and RayService", kinds=RAY, alone=True)
+@rule(
+    "ray-cluster-invalid",
+    source="Kueue: webhooks of RayJob, RayCluster and RayService",
+    kinds=RAY,
+    alone=True,
+    no_cel="concerns work, which goes on while the webhook is down",
+)
 def ray_cluster_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A Ray cluster that Kueue is to queue cannot be counted, or would keep its quota.
 

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.amounts import quota as arithmetic
 from policies.dialects.kueue import CLUSTER_QUEUE, ClusterQueue
 from policies.dialects.kueue_state import NEVER
-from policies.model import quota as arithmetic
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.forest import Forest
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
 from policies.rules.kueue._kueue_quota import untold
 
 

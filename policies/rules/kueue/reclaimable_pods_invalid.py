@@ -4,14 +4,21 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import Reclaimable, Workload
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.model.findings import Finding
 
 _FIELD = "status.reclaimablePods"
 
 
-@rule("reclaimable-pods-invalid", source="Kueue: webhook of Workload", kinds=(WORKLOAD,), alone=True)
+@rule(
+    "reclaimable-pods-invalid",
+    source="Kueue: webhook of Workload",
+    kinds=(WORKLOAD,),
+    alone=True,
+    no_cel="is about status, which Kueue writes",
+)
 def reclaimable_pods_invalid(proposal: Proposal) -> Iterator[Finding]:
     """More pods of a Workload are called reclaimable than it has, or fewer than before.
 

@@ -5,11 +5,18 @@ from typing import Any
 
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import PodSet, Workload
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 
 
-@rule("reserved-workload-changed", source="Kueue: webhook of Workload", kinds=(WORKLOAD,), alone=True)
+@rule(
+    "reserved-workload-changed",
+    source="Kueue: webhook of Workload",
+    kinds=(WORKLOAD,),
+    alone=True,
+    no_cel="is about status, which Kueue writes",
+)
 def reserved_workload_changed(proposal: Proposal) -> Iterator[Finding]:
     """The pod sets or the admission of a Workload change while quota is reserved for it.
 

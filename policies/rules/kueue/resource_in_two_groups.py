@@ -2,9 +2,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.cel.expression import Expression, joined, joined_list
+from policies.cel.kueue import GROUPS
 from policies.dialects.kueue import CLUSTER_QUEUE, COHORT, QuotaNode
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
+
+
+def _counted(groups: str, names: str, name: str) -> str:
+    """How often the name stands in all groups together."""
+    found = f"h.?{names}.orValue([]).filter(m, m{'.name' if names == 'flavors' else ''} == {name}).size()"
+    return f"variables.{groups}.map(h, {found}).sum()"
+
+
+def _twice(what: str, names: str) -> str:
+    name = "n.name" if names == "flavors" else "n"
+    now, old = _counted("groups", names, name), _counted("old_groups", names, name)
+    return f"""\
+g.?{names}.orValue([]).filter(n, {now} > 1 && {now} > {old})
+  .map(n, '{what} ' + {name} + ' is listed ' + string({now}) + ' times').join('; ')"""
+
+
+_IN_GROUP = joined(_twice("resource", "coveredResources"), _twice("flavor", "flavors"))
+_CEL = joined_list(f"variables.groups.map(g, {_IN_GROUP})")
 
 
 @rule(
@@ -12,6 +33,7 @@ from policies.model.rule import Finding, rule
     source="Kueue: webhooks of Cohort and ClusterQueue",
     kinds=(COHORT, CLUSTER_QUEUE),
     alone=True,
+    cel=[Expression((COHORT, CLUSTER_QUEUE), _CEL, GROUPS)],
 )
 def resource_in_two_groups(proposal: Proposal) -> Iterator[Finding]:
     """A resource or a flavor stands in more than one resource group, or twice in one.

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.kueue_jobs import QUEUE_NAME, STATEFUL_SET, QueuedJob
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 
 
 @rule("stateful-set-resized", source="Kueue: webhook of StatefulSet", kinds=(STATEFUL_SET,))

@@ -6,17 +6,24 @@ from policies.dialects.core import POD, Pod
 from policies.dialects.kueue_jobs import BATCH_JOB, KINDS, STATEFUL_SET, QueuedJob
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.kueue_workload import ELASTIC
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
+from policies.model.findings import Finding
 from policies.model.objects import GroupKind
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
 from policies.rules.kueue._topology_annotations import GROUP, LEVELS, faults, group_faults
 
 _ONE_BY_ONE = (GroupKind("apps", "Deployment"), STATEFUL_SET)
 """Kinds that may have no pods now and many later."""
 
 
-@rule("topology-annotation-invalid", source="Kueue: webhooks of jobs and Pods", kinds=(*KINDS, POD), alone=True)
+@rule(
+    "topology-annotation-invalid",
+    source="Kueue: webhooks of jobs and Pods",
+    kinds=(*KINDS, POD),
+    alone=True,
+    no_cel="concerns work, which goes on while the webhook is down",
+)
 def topology_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
     """The pods of a job ask for a place in the topology in two ways, or in none that exists.
 

@@ -4,12 +4,19 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue import WORKLOAD
 from policies.dialects.kueue_workload import PodSet, Workload
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.proposal import Proposal
-from policies.model.rule import Action, Finding, rule
+from policies.model.findings import Action, Finding
 
 
-@rule("topology-slice-invalid", source="Kueue: webhook of Workload", kinds=(WORKLOAD,), alone=True)
+@rule(
+    "topology-slice-invalid",
+    source="Kueue: webhook of Workload",
+    kinds=(WORKLOAD,),
+    alone=True,
+    no_cel="concerns work, which goes on while the webhook is down",
+)
 def topology_slice_invalid(proposal: Proposal) -> Iterator[Finding]:
     """The slices in which a pod set wants its pods have no size, or no topology.
 

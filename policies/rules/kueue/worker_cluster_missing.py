@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue_checks import MultiKueueConfig
 from policies.dialects.kueue_kinds import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, multikueue_cluster_ref
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.nearest import nearest
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
+from policies.model.suggestion import write_or_create
 
 
 @rule(
@@ -35,12 +36,11 @@ def worker_cluster_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
             if proposal.unknown(MULTIKUEUE_CLUSTER):
                 yield NotEvaluated("not all objects of MultiKueueCluster are known")
                 return
-            near = nearest(name, exists)
             yield Finding(
                 config.ref,
                 fields.join("spec.clusters", index),
                 f"MultiKueueCluster {name} does not exist; no work of {config.ref.name} goes there until it does",
-                fix=f"write {near} if that was meant" if near else f"create MultiKueueCluster {name}",
+                fix=write_or_create(MULTIKUEUE_CLUSTER.kind, name, exists),
                 subject=name,
                 profiles=STRICT_ONLY,
             )

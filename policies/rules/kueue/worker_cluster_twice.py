@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from policies.dialects.kueue_checks import MultiKueueCluster, MultiKueueConfig
 from policies.dialects.kueue_kinds import MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG, multikueue_cluster_ref
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
+from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.model.objects import Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Cause, Finding, NotEvaluated, rule
 
 
 @rule(

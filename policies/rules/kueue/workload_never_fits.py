@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
 
+from policies.amounts.quota import Potential, countable, potential
+from policies.amounts.requests import fewest_pods, pod_set_requests, template_requests, total
 from policies.dialects.kueue import (
     CLUSTER_QUEUE,
     LOCAL_QUEUE,
@@ -17,13 +19,12 @@ from policies.dialects.kueue import (
 from policies.dialects.kueue_jobs import BATCH_JOB, KINDS, MIN_PARALLELISM, PREBUILT, QUEUE_NAME, QueuedJob
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.kueue_workload import PodSet, Workload
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import plus, written
-from policies.model.proposal import Proposal
-from policies.model.quota import Potential, countable, potential
-from policies.model.requests import fewest_pods, pod_set_requests, template_requests, total
-from policies.model.rule import STRICT_ONLY, Action, Cause, Finding, NotEvaluated, rule
 from policies.rules.kueue._kueue_quota import untold
 
 

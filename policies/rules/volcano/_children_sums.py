@@ -8,11 +8,11 @@ from heapq import nsmallest
 from typing import Literal
 
 from policies.dialects.volcano import ROOT, Queue, reshaped
+from policies.judging.proposal import Proposal
 from policies.model import fields
+from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Cause, Finding, Profile
 from policies.model.objects import Ref, Share
-from policies.model.proposal import Proposal
 from policies.model.quantity import Quantity
-from policies.model.rule import BOTH, COMPAT_ONLY, STRICT_ONLY, Cause, Finding, Profile
 from policies.rules.volcano._volcano_resources import counted
 
 _NAMED = 10  # children that a finding lists, the largest first

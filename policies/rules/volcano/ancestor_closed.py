@@ -5,10 +5,11 @@ from itertools import islice
 
 from policies.dialects.core import POD
 from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, Queue, moved
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Cause, Finding
 from policies.model.forest import Forest
 from policies.model.objects import Attached, Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Action, Cause, Finding, rule
 
 _FAR = 200  # levels that are looked up; a tree of that depth is refused for it
 

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from policies.dialects.volcano import QUEUE, ROOT, Queue, nearest_capability, reshaped
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
+from policies.model.findings import BOTH, STRICT_ONLY, Action, Cause, Finding, Profile
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from policies.model.proposal import Proposal
 from policies.model.quantity import Quantity
-from policies.model.rule import BOTH, STRICT_ONLY, Action, Cause, Finding, Profile, rule
 from policies.rules.volcano._volcano_resources import counted
 
 

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.volcano import QUEUE
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 from policies.rules.volcano._children_sums import DESERVED, exceeded
 
 

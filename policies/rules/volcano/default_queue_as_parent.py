@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.volcano import QUEUE, Queue, moved, queue_ref
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Action, Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Finding
 
 _DEFAULT = queue_ref("default")
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from policies.dialects.volcano import QUEUE, ROOT, Queue, moved
-from policies.model.proposal import Proposal
-from policies.model.rule import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding
 
 _BEYOND = 100  # levels beyond the limit that are counted; a chain of thousands is told as one of about a hundred
 

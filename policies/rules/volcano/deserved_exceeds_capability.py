@@ -2,14 +2,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.cel.expression import Expression, quantity
+from policies.cel.volcano import AMOUNTS, amount_of
 from policies.dialects.volcano import QUEUE, Queue
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.proposal import Proposal
+from policies.model.findings import Finding
 from policies.model.quantity import Quantity
-from policies.model.rule import Finding, rule
 
 
-@rule("deserved-exceeds-capability", source="Volcano Q4", kinds=(QUEUE,), alone=True)
+def _deserved_excess(before: str) -> str:
+    deserved, capability = (f"variables.{before}{field}[r]" for field in ("deserved", "capability"))
+    return f"{quantity(deserved)}.sub({quantity(capability)})"
+
+
+def _both(before: str) -> str:
+    return " && ".join(
+        f"r in variables.{before}{field} && {amount_of(f'variables.{before}{field}', 'r')}"
+        for field in ("deserved", "capability")
+    )
+
+
+_CEL = f"""\
+variables.deserved.filter(r, {_both("")}
+  && {_deserved_excess("")}.isGreaterThan(quantity('0'))
+  && !({_both("old_")} && !{_deserved_excess("old_")}.isLessThan({_deserved_excess("")}))
+).map(r, 'deserves ' + r + '=' + string(variables.deserved[r]) + ' but its capability is '
+  + string(variables.capability[r])
+).join('; ')"""
+
+
+@rule(
+    "deserved-exceeds-capability",
+    source="Volcano Q4",
+    kinds=(QUEUE,),
+    alone=True,
+    cel=[Expression((QUEUE,), _CEL, AMOUNTS)],
+)
 def deserved_exceeds_capability(proposal: Proposal) -> Iterator[Finding]:
     """A queue deserves more of a resource than its own capability lets it use.
 

@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 
 from policies.dialects.core import POD, VOLCANO_SCHEDULER, Pod
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.proposal import Proposal
-from policies.model.rule import BOTH, STRICT_ONLY, Finding, Profile, rule
+from policies.model.findings import BOTH, STRICT_ONLY, Finding, Profile
 
 MIN_AVAILABLE = "volcano.sh/jdb-min-available"
 MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"

@@ -2,15 +2,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.cel.expression import Expression, quantity
+from policies.cel.volcano import AMOUNTS, amount_of, held
 from policies.dialects.volcano import QUEUE, ROOT, Queue
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
+from policies.model.findings import BOTH, COMPAT_ONLY, Finding
 from policies.model.forest import Forest
-from policies.model.proposal import Proposal
 from policies.model.quantity import Quantity
-from policies.model.rule import BOTH, COMPAT_ONLY, Finding, rule
 
 
-@rule("guarantee-exceeds-deserved", source="Volcano Q3", kinds=(QUEUE,), alone=True)
+def _guarantee_excess(before: str) -> str:
+    return f"{quantity(f'variables.{before}guarantee[r]')}.sub({held(f'variables.{before}deserved', 'r')})"
+
+
+_CEL = f"""\
+variables.guarantee.filter(r, {amount_of("variables.guarantee", "r")}
+  && {_guarantee_excess("")}.isGreaterThan(quantity('0'))
+  && !(r in variables.old_guarantee && {amount_of("variables.old_guarantee", "r")}
+    && !{_guarantee_excess("old_")}.isLessThan({_guarantee_excess("")}))
+).map(r, 'is guaranteed ' + r + '=' + string(variables.guarantee[r]) + ' but deserves '
+  + (r in variables.deserved ? 'only ' + string(variables.deserved[r]) : 'none: spec.deserved does not name it')
+).join('; ')"""
+
+
+@rule(
+    "guarantee-exceeds-deserved",
+    source="Volcano Q3",
+    kinds=(QUEUE,),
+    alone=True,
+    cel=[Expression((QUEUE,), _CEL, AMOUNTS)],
+)
 def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
     """A queue is guaranteed more of a resource than it deserves.
 

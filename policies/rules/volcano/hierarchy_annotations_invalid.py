@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator
 
 from policies.dialects.volcano import HIERARCHY, HIERARCHY_WEIGHTS, QUEUE, Queue
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.proposal import Proposal
-from policies.model.rule import BOTH, STRICT_ONLY, Finding, Profile, rule
+from policies.model.findings import BOTH, STRICT_ONLY, Finding, Profile
 
 _PATH = fields.join("metadata.annotations", HIERARCHY)
 _WEIGHTS = fields.join("metadata.annotations", HIERARCHY_WEIGHTS)

@@ -3,11 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from policies.dialects.volcano import HIERARCHY, QUEUE, Queue, path_end, path_way, shortened
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
+from policies.model.findings import BOTH, STRICT_ONLY, Cause, Finding, Profile
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import BOTH, STRICT_ONLY, Cause, Finding, Profile, rule
 
 _FIELD = fields.join("metadata.annotations", HIERARCHY)
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 from policies.dialects.volcano import JOB, Job
 from policies.dialects.volcano_job import Policy, Volume
-from policies.model.proposal import Proposal
-from policies.model.rule import Action, Finding, Profile, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Action, Finding, Profile
 
 PLUGINS = ("env", "hcclrank", "mpi", "pytorch", "ray", "ssh", "svc", "tensorflow")
 EVENTS = ("*", "PodFailed", "PodEvicted", "PodPending", "Unknown", "TaskCompleted", "TaskFailed", "JobUpdated")

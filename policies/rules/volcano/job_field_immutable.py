@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.volcano import JOB, Job
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 
 _MAY = "only minAvailable, priorityClassName, and the replicas and minAvailable of tasks may change"
 

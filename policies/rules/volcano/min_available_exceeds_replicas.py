@@ -3,9 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.volcano import JOB, Job
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 from policies.model.objects import Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
 
 
 @rule("min-available-exceeds-replicas", source="Volcano J1 and J2", kinds=(JOB,))

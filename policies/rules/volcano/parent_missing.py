@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from policies.dialects.volcano import QUEUE, Queue, exists, moved
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated
 from policies.model.objects import Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, rule
 
 _FAR = 200  # levels that are looked up; a tree of that depth is refused for it
 

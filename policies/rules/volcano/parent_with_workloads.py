@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, ROOT, Queue, moved, work_in
-from policies.model.proposal import Proposal
-from policies.model.rule import BOTH, STRICT_ONLY, Cause, Finding, NotEvaluated, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import BOTH, STRICT_ONLY, Cause, Finding, NotEvaluated
 
 _NAMED = 5  # pieces of work that a message lists; the rest are counted
 

@@ -3,9 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.volcano import BUILT_IN, QUEUE, ROOT, Queue
-from policies.model.proposal import Proposal
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 from policies.model.quantity import Amounts
-from policies.model.rule import Finding, rule
 
 
 @rule("protected-queue", source="Volcano Q11, Q17 and Q19", kinds=(QUEUE,))

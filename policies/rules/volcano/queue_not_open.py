@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from policies.dialects.core import POD
 from policies.dialects.volcano import JOB, POD_GROUP, QUEUE, PodGroup, Queue, exists
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, Profile
 from policies.model.objects import Attached, Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated, Profile, rule
 
 
 @rule("queue-not-open", source="Volcano J1 and P1", kinds=(JOB, POD_GROUP, POD))

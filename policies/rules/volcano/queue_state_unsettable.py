@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.volcano import QUEUE, Queue
-from policies.model.proposal import Proposal
-from policies.model.rule import BOTH, COMPAT_ONLY, Action, Finding, Profile, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import BOTH, COMPAT_ONLY, Action, Finding, Profile
 
 SETTABLE = ("", "Open", "Closed")
 

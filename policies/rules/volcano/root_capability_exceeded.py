@@ -3,10 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from policies.dialects.volcano import QUEUE, ROOT, Queue, reshaped
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
-from policies.model.proposal import Proposal
+from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.quantity import Format, Quantity
-from policies.model.rule import STRICT_ONLY, Action, Finding, rule
 
 
 @rule("root-capability-exceeded", source="Volcano, session open, step 3", kinds=(QUEUE,), default=Action.WARN)

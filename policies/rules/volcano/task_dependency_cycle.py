@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from policies.dialects.volcano import JOB, Job
 from policies.dialects.volcano_job import Task
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 
 
 @rule("task-dependency-cycle", source="Volcano J1", kinds=(JOB,))

@@ -3,9 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.dialects.volcano import JOB, POD_GROUP, Job, PodGroup
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import BOTH, STRICT_ONLY, Finding
 from policies.model.objects import KubeObject
-from policies.model.proposal import Proposal
-from policies.model.rule import BOTH, STRICT_ONLY, Finding, rule
 
 
 @rule("topology-tier-contradiction", source="Volcano P1 and J1", kinds=(JOB, POD_GROUP))

@@ -13,9 +13,9 @@ from policies.dialects.yunikorn_config.model import Problem
 from policies.dialects.yunikorn_config.placement import Application, Queues, Rejected, candidate
 from policies.dialects.yunikorn_config.placement_checks import FIXED, TAG
 from policies.dialects.yunikorn_shares import PARENT_QUEUE
+from policies.judging.proposal import Proposal
+from policies.model.findings import NotEvaluated
 from policies.model.objects import Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import NotEvaluated
 from policies.rules.yunikorn._namespace_shares import Declared, declared
 from policies.rules.yunikorn._queue_config import trees
 from policies.rules.yunikorn._yunikorn_tree import opened, partition, tags, unfiltered

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from policies.dialects.core import NAMESPACE, POD, Namespace, Pod
 from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.yunikorn_work import KINDS, PodTemplate, Work
+from policies.judging.proposal import Proposal
 from policies.model.objects import KubeObject, Ref
-from policies.model.proposal import Proposal
 
 MAKERS = (POD, *KINDS)
 """Pods, and the kinds of workloads that YuniKorn's admission controller looks into."""

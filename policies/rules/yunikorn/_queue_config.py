@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 
 from policies.dialects.yunikorn_config.configmap import QueueConfigMap, Tree, tree
 from policies.dialects.yunikorn_config.model import Config, Problem
+from policies.judging.proposal import Proposal
 from policies.model.cures import apart
-from policies.model.proposal import Proposal
-from policies.model.rule import BOTH, STRICT_ONLY, Finding
+from policies.model.findings import BOTH, STRICT_ONLY, Finding
 
 _CORRECT = "correct that line"
 

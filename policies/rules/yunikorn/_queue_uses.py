@@ -9,9 +9,9 @@ from heapq import nsmallest
 from policies.dialects.core import NAMESPACE, SUBMISSION, Namespace
 from policies.dialects.yunikorn_config import Application
 from policies.dialects.yunikorn_shares import group
+from policies.model.findings import Cause
 from policies.model.forest import Forest
 from policies.model.objects import Ref
-from policies.model.rule import Cause
 from policies.rules.yunikorn._namespace_shares import Declared, declared, groups
 from policies.rules.yunikorn._yunikorn_tree import tags
 

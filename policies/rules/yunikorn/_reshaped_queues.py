@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from policies.dialects.yunikorn_config.configmap import Tree, tree
-from policies.model.proposal import Proposal
+from policies.judging.proposal import Proposal
 from policies.rules.yunikorn._namespace_shares import Declared, declared
 from policies.rules.yunikorn._queue_config import trees
 from policies.rules.yunikorn._queue_uses import Uses, uses

@@ -11,8 +11,8 @@ from policies.dialects.yunikorn_config import Config, Partition, PlacementRule, 
 from policies.dialects.yunikorn_config.configmap import tree
 from policies.dialects.yunikorn_config.model import Filter
 from policies.dialects.yunikorn_config.placement import Configured
-from policies.model.proposal import Proposal
-from policies.model.rule import NotEvaluated
+from policies.judging.proposal import Proposal
+from policies.model.findings import NotEvaluated
 
 
 def opened(partition: Partition) -> Configured:

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 from policies.dialects.core import APP_ID, POD, Pod
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
+from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.model.objects import Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Cause, Finding, NotEvaluated, rule
 
 _LOOK = 64  # pods of one application; where nothing is wrong yet they all are in one namespace, and the first tells it
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from policies.dialects.core import NAMESPACE, POD
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Finding, NotEvaluated, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.rules.yunikorn._queue_uses import Uses
 from policies.rules.yunikorn._reshaped_queues import reshaped
 

@@ -6,8 +6,9 @@ from policies.dialects.core import NAMESPACE, POD
 from policies.dialects.yunikorn_config import Problem
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.dialects.yunikorn_config.model import Queue
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, NotEvaluated, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding, NotEvaluated
 from policies.rules.yunikorn._queue_config import finding
 from policies.rules.yunikorn._queue_uses import Uses
 from policies.rules.yunikorn._reshaped_queues import reshaped

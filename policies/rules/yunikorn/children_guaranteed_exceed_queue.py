@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.dialects.yunikorn_config.model import Config, Problem
 from policies.dialects.yunikorn_config.quotas import guaranteed_above_queue
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 from policies.rules.yunikorn._queue_config import findings
 
 

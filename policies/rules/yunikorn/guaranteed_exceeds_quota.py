@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Cause, Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Cause, Finding
 
 
 @rule(
@@ -13,6 +14,7 @@ from policies.model.rule import STRICT_ONLY, Cause, Finding, rule
     source="YuniKorn: queue validation, guaranteed within max; not done for namespaces there",
     kinds=(NAMESPACE,),
     alone=True,
+    no_cel="CEL cannot read the JSON in an annotation",
 )
 def guaranteed_exceeds_quota(proposal: Proposal) -> Iterator[Finding]:
     """A Namespace is guaranteed more of a resource than its quota lets it use.

@@ -11,8 +11,9 @@ from policies.dialects.yunikorn_config.model import Resources, amounts
 from policies.dialects.yunikorn_config.placement import placed
 from policies.dialects.yunikorn_config.quotas import shown, written
 from policies.dialects.yunikorn_config.resources import over
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Finding, NotEvaluated, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.rules.yunikorn._namespace_shares import declared, highest_quotas, members
 from policies.rules.yunikorn._queue_config import finding, trees
 from policies.rules.yunikorn._yunikorn_tree import opened, partition, tags, unfiltered

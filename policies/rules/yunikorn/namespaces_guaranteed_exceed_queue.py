@@ -9,8 +9,9 @@ from policies.dialects.yunikorn_config import Problem, Queue
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, tree
 from policies.dialects.yunikorn_config.model import amounts
 from policies.dialects.yunikorn_config.quotas import shown
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Cause, Finding, NotEvaluated, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.rules.yunikorn._namespace_shares import Declared, declared, guaranteed_below, largest, parent_of
 from policies.rules.yunikorn._queue_config import finding, trees
 

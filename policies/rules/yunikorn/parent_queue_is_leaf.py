@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Finding, NotEvaluated, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.rules.yunikorn._parent_queue import named_parents, parents_of_others, problem
 from policies.rules.yunikorn._queue_config import finding
 

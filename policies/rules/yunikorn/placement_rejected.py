@@ -7,9 +7,10 @@ from policies.dialects.core import NAMESPACE, POD, Namespace, Pod
 from policies.dialects.yunikorn_config import Application, Partition
 from policies.dialects.yunikorn_config.placement import Configured, Placement, placed
 from policies.dialects.yunikorn_config.structure import name_fits
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Finding, NotEvaluated
 from policies.model.objects import Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Finding, NotEvaluated, rule
 from policies.rules.yunikorn._yunikorn_tree import partition, submitter, tags
 
 _DEFAULTED = frozenset(["", "namespace"])

@@ -10,9 +10,10 @@ from policies.dialects.yunikorn_config.model import amounts
 from policies.dialects.yunikorn_config.placement import Configured, placed
 from policies.dialects.yunikorn_config.quotas import shown
 from policies.dialects.yunikorn_config.resources import Amounts, over
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.objects import Ref
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
 from policies.rules.yunikorn._namespace_shares import Declared, declared
 from policies.rules.yunikorn._yunikorn_tree import submitter, tags
 

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 
 from policies.dialects.core import POD, YUNIKORN, Pod
 from policies.dialects.priority_class import ALLOW_PREEMPTION, PRIORITY_CLASS, PriorityClass
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
+from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.objects import KubeObject
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Action, Finding, rule
 
 _READ = ("true", "false")
 
@@ -18,6 +19,7 @@ _READ = ("true", "false")
     kinds=(POD, PRIORITY_CLASS),
     default=Action.WARN,
     alone=True,
+    no_cel="concerns work, which goes on while the webhook is down",
 )
 def preemption_setting_ignored(proposal: Proposal) -> Iterator[Finding]:
     """The annotation that keeps pods from being preempted by YuniKorn is written so that it says nothing.

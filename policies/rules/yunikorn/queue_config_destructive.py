@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, CONFIGS, DEFAULTS, QueueConfigMap, Tree, tree
 from policies.dialects.yunikorn_config.model import DEFAULT_PARTITION
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Finding
 from policies.rules.yunikorn._queue_config import trees
 
 _BUILT_IN = "YuniKorn would run its built-in tree, where all namespaces may submit and no queue has a quota"

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, QueueConfigMap, unreadable_settings
 from policies.dialects.yunikorn_config.loading import load_failures
-from policies.model.proposal import Proposal
-from policies.model.rule import Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Finding
 from policies.rules.yunikorn._queue_config import about_setting, findings
 
 

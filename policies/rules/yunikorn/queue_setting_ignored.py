@@ -9,8 +9,9 @@ from policies.dialects.yunikorn_config.configmap import (
     settings_that_need_a_restart,
 )
 from policies.dialects.yunikorn_config.settings import ignored
-from policies.model.proposal import Proposal
-from policies.model.rule import Action, Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import Action, Finding
 from policies.rules.yunikorn._queue_config import about_setting, findings
 
 

@@ -1,15 +1,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from http import HTTPStatus
 
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
 from policies.dialects.yunikorn_flaws import Flaw, flaws
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Finding
 
 
-@rule("quota-annotation-invalid", source="YuniKorn: namespace quota annotations", kinds=(NAMESPACE,), alone=True)
+@rule(
+    "quota-annotation-invalid",
+    source="YuniKorn: namespace quota annotations",
+    kinds=(NAMESPACE,),
+    alone=True,
+    no_cel="CEL cannot read the JSON in an annotation, nor see a key that stands there twice",
+    status=HTTPStatus.UNPROCESSABLE_ENTITY,
+)
 def quota_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A quota annotation of a Namespace cannot be read.
 

@@ -2,11 +2,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.cel.expression import Expression
+from policies.cel.yunikorn import NOTES, each_legacy, note
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, Namespace
 from policies.dialects.yunikorn_flaws import shown
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Action, Finding, rule
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Finding
+
+_CEL = each_legacy(f"{note('quota')} != ''", " is ignored, since namespace.quota is given")
 
 
 @rule(
@@ -15,6 +20,7 @@ from policies.model.rule import STRICT_ONLY, Action, Finding, rule
     kinds=(NAMESPACE,),
     default=Action.WARN,
     alone=True,
+    cel=[Expression((NAMESPACE,), _CEL, NOTES)],
 )
 def quota_annotations_conflict(proposal: Proposal) -> Iterator[Finding]:
     """A Namespace gives its quota twice: by namespace.quota and by the legacy annotations.

@@ -6,11 +6,12 @@ from itertools import islice
 
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, YUNIKORN, Namespace
-from policies.dialects.json_positions import scan
 from policies.dialects.yunikorn_flaws import quoted, shown
-from policies.model.proposal import Proposal
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model.findings import STRICT_ONLY, Action, Finding
 from policies.model.quantity import BadQuantity, Quantity
-from policies.model.rule import STRICT_ONLY, Action, Finding, rule
+from policies.text.json_members import scan
 
 _REQUESTED = ("cpu", "memory", "ephemeral-storage", "pods")
 _REQUESTED_PREFIXES = ("hugepages-", "attachable-volumes-")
@@ -27,6 +28,7 @@ _SMALL = 1000
     kinds=(NAMESPACE,),
     default=Action.WARN,
     alone=True,
+    no_cel="CEL cannot read the JSON in an annotation",
 )
 def quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
     """A quota annotation can be read but does not do what it seems to.

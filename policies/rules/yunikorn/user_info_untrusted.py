@@ -6,10 +6,12 @@ from policies.dialects import yunikorn
 from policies.dialects.core import POD
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP, refs
 from policies.dialects.yunikorn_work import PodTemplate
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
+from policies.model.change import User
+from policies.model.findings import BOTH, STRICT_ONLY, Finding, NotEvaluated, Profile
 from policies.model.objects import KubeObject
-from policies.model.proposal import Proposal, User
-from policies.model.rule import BOTH, STRICT_ONLY, Finding, NotEvaluated, Profile, rule
 from policies.mutation.yunikorn_admission import (
     Filters,
     Request,

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from policies.dialects import yunikorn
 from policies.dialects.core import NAMESPACE, POD, Namespace
 from policies.dialects.yunikorn_work import NO_TEMPLATE, PodTemplate
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
 from policies.model import fields
+from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.objects import KubeObject
-from policies.model.proposal import Proposal
-from policies.model.rule import STRICT_ONLY, Action, Finding, NotEvaluated, rule
 from policies.mutation.yunikorn_admission import Filters
 from policies.rules.yunikorn._pod_templates import MAKERS, namespace_of, templates
 

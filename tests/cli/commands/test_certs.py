@@ -51,7 +51,7 @@ def test_show_makes_nothing(tmp_path: Path) -> None:
     result = run("certs", missing, "--show")
 
     assert result.exit_code == 2
-    assert f"{missing}: no certificates there; without --show they are made" in result.stderr
+    assert f"{missing}: there are no certificates; run without --show to make them" in result.stderr
     assert not missing.exists()
 
 

@@ -70,7 +70,7 @@ def test_without_kueues_kinds_there_are_none(tmp_path: Path, api: QuotaApi) -> N
 def test_files_do_not_say_who_is_connected(tmp_path: Path) -> None:
     refused = run("clusters", "--against", f"files:{tmp_path}")
     assert refused.exit_code == 2
-    assert "name the cluster that manages the others" in refused.stderr
+    assert "name the manager cluster" in refused.stderr
 
 
 # --- the reconciler, asked for what only it knows
@@ -130,12 +130,12 @@ def test_the_reconciler_tells_when_each_was_seen_and_what_is_free_there(tmp_path
     shown = run("clusters", "--reconciler", there.url, *token(tmp_path))
     assert shown.stdout == (
         "east: connected since 2026-01-01T00:00:00Z, last seen 2026-01-01T00:05:00Z, 2 workloads\n"
-        "  its credentials end at 2026-02-01T00:00:00Z\n"
+        "  its credentials expire at 2026-02-01T00:00:00Z\n"
         "  cannot be listed there: cohorts: forbidden\n"
         "  free in team, flavor spot: cpu 2500m, memory 4Gi\n"
         "  free in team, flavor reserved: cpu 0\n"
         "west: lost since 2026-01-01T00:00:00Z, 0 workloads\n"
-        "  error: no answer; tried again at 2026-01-01T00:06:00Z\n"
+        "  error: no answer; next attempt at 2026-01-01T00:06:00Z\n"
     )
     assert [(each.path, each.headers["Authorization"]) for each in there.seen] == [("/v1/clusters", "Bearer secret")]
     assert json.loads(run("clusters", "--reconciler", there.url, *token(tmp_path), "-o", "json").stdout) == TOLD
@@ -189,7 +189,7 @@ def test_a_file_without_a_token_is_refused(tmp_path: Path, there: FakeApi, conte
     refused = run("clusters", "--reconciler", there.url, *token(tmp_path, content))
 
     assert (refused.exit_code, there.seen) == (2, [])
-    assert "holds no token" in refused.stderr
+    assert "no token found" in refused.stderr
 
 
 def test_options_about_the_reconciler_need_its_address(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_another_server_there_is_told_apart(tmp_path: Path, there: FakeApi, answ
     refused = run("clusters", "--reconciler", there.url, *token(tmp_path))
 
     assert refused.exit_code == 4
-    assert "no reconciler of Quotree" in refused.stderr
+    assert "not that of a reconciler of Quotree" in refused.stderr
 
 
 def test_who_may_not_list_them_is_told_so(tmp_path: Path, there: FakeApi) -> None:

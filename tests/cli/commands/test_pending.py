@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cli.exits import Misused
-from cli.input.live import key_of
-from cli.report.waiting_text import Words, waiting_lines
+from cli.input.snapshot import Names, key_of
+from cli.report.waiting_text import waiting_lines
 from scheduling.cycle.standing import waits
 from scheduling.objects.times import written
 from tests.cli.organisations import FLAVOR, batch_job, local, org_queue
@@ -36,13 +36,13 @@ def test_every_queue_with_somebody_waiting_is_listed_and_who_waits_at_none(files
         "    2  Job ns/third, priority 0: ExceedsMaxQuota: couldn't assign flavors to pod set main: "
         "insufficient quota for cpu in flavor spot, previously considered podsets requests (0) + current podset "
         "request (9) > maximum capacity (4)\n"
-        "at no ClusterQueue: 1 pending\n"
+        "in no ClusterQueue: 1 pending\n"
         "  Job ns/stray, priority 0: Misconfigured: ClusterQueue gone doesn't exist\n"
     )
 
 
 def test_one_queue_alone_may_be_asked_for(files: str) -> None:
-    assert run("pending", "idle", "--against", files).stdout == "ClusterQueue idle: nobody waits\n"
+    assert run("pending", "idle", "--against", files).stdout == "ClusterQueue idle: no pending workloads\n"
     assert run("pending", "ns/small", "--against", files).stdout.startswith(
         "LocalQueue ns/small: 2 pending\n    1  Job ns/second, "
     )
@@ -67,7 +67,7 @@ def test_json_has_the_items_of_the_pending_lists(files: str) -> None:
 def test_nobody_waiting_anywhere_is_said(tmp_path: Path) -> None:
     file = write(tmp_path / "a.yaml", FLAVOR, org_queue("a", 1), local("a"))
 
-    assert run("pending", "--against", f"files:{file.parent}").stdout == "nobody waits\n"
+    assert run("pending", "--against", f"files:{file.parent}").stdout == "no pending workloads\n"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_job_is_found_by_its_own_name_and_by_that_of_its_workload() -> None:
     world = loop(*organisation(owned("job-one-1a", "one"), owned("x", "two"), owned("y", "two", "JobSet"))).world
 
     assert key_of(world, "a/one") == key_of(world, "a/job-one-1a") == "a/job-one-1a"
-    with pytest.raises(Misused, match="a/two is the name of 2 jobs; name a Workload: a/x, a/y"):
+    with pytest.raises(Misused, match="2 jobs are named a/two; name a Workload instead: a/x, a/y"):
         key_of(world, "a/two")
     for called in ("b/one", "one", "a/", "a/b/c", ""):
         with pytest.raises(Misused):
@@ -115,7 +115,7 @@ def test_what_waits_until_a_moment_says_so() -> None:
     found = waits(world, "a/slow", NOW, consider=True)
     assert found is not None
 
-    lines = list(waiting_lines(Words(str, written), found))
+    lines = list(waiting_lines(Names(str, written), found))
 
     assert lines[0].startswith("a/slow in a, number 1: PodsReadyTimeout: too slow")
     assert lines[1] == "    not before 2030-01-01T00:00:00Z"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from policies.model.rule import registry
+from policies.rules import registry
 from tests.cli.runs import run
 
 

@@ -53,12 +53,12 @@ def test_the_text_has_who_runs_who_gave_way_who_waits_and_the_tree(tmp_path: Pat
         "  +0s    preempted  Job ns/first in b for Job ns/second in a: InCohortReclamation\n"
         "  +0s    admitted   Job ns/second in a: main x1 cpu=4 of spot\n"
         "\n"
-        "who waits:\n"
+        "what waits:\n"
         "  Job ns/first in b, number 1: WaitingForQuota: couldn't assign flavors to pod set main: "
         "insufficient unused quota for cpu in flavor spot, 2 more needed\n"
         "      spot/cpu: pod set main needs 6, 4 free\n"
-        "        2 short at Cohort org: the tree of Cohort org needs 2 more nominalQuota that may be used, "
-        "or 2 given back\n"
+        "        2 short at Cohort org: the tree of Cohort org needs 2 more usable nominalQuota, "
+        "or other work must release 2\n"
         "        in use by a 4\n"
         "\n"
         "what is in use:\n"
@@ -149,9 +149,9 @@ def test_no_file_no_object_and_broken_yaml_end_without_a_traceback(tmp_path: Pat
     ("event", "says"),
     [
         (["--finish", "ns/ghost"], "--finish ns/ghost: there is no workload and no job ns/ghost"),
-        (["--at", "soon"], "--at soon: no moment; write it as"),
+        (["--at", "soon"], "--at soon: not a time; write"),
         (["--at", "+3x"], "--at +3x: '3x' is no duration"),
-        (["--at", "+1h", "--at", "+1m"], "--at +1m: that is over: it is 2026-01-01T01:00:00Z by then"),
+        (["--at", "+1h", "--at", "+1m"], "--at +1m: this time has passed: it is 2026-01-01T01:00:00Z already"),
         (["--check", "budget"], "--check budget: write NAME=STATE"),
         (["--check", "budget=Ready"], "there is no AdmissionCheck budget"),
         (["--not-ready", "ns/ghost"], "no job ns/ghost"),
@@ -212,7 +212,7 @@ def test_work_that_takes_turns_for_ever_is_broken_off(tmp_path: Path, monkeypatc
     shown = run("simulate", write(tmp_path / "a.yaml", *SHARING, *work))
 
     assert (shown.exit_code, shown.stdout.count("admitted")) == (4, 2)
-    assert "the simulation came to no rest and was broken off" in shown.stderr
+    assert "the simulation was stopped, since it never settles" in shown.stderr
 
 
 @pytest.mark.parametrize("story", stories(EXAMPLES), ids=lambda story: story.folder.name)

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cli.input.simulation import world
+from cli.input.settings import settings as read_settings
+from cli.input.simulation import SimulatedFiles
 from tests.cli.organisations import (
     FLAVOR,
     KUEUE,
@@ -187,6 +188,6 @@ def test_limits_of_a_namespace_and_overhead_are_looked_at_too(tmp_path: Path) ->
 
 
 def _unreadable(file: Path) -> list[str]:
-    given = world(None, [str(file)], None)
+    given = SimulatedFiles(read_settings(None, [str(file)]))
     given.take([str(file)])
     return [item.message for item in given.unreadable]

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import Result
 
-from tests.builders import queue
+from tests.builders import local_queue, queue
 from tests.cli.runs import BAD, GOOD, WORSE, run, write
 
 SUITES = Path(__file__).parents[3] / "examples" / "suites"
@@ -52,6 +52,16 @@ def test_the_place_of_a_case_does_not_depend_on_what_stands_above(tmp_path: Path
     file.write_text("# one\n# two\n- {name: a, findings: []}\n- {name: b, findings: 3}\n")
 
     assert run("test", file).stderr == f"{file}:4:23: unreadable: expected a list\n"
+
+
+def test_a_case_is_judged_as_validate_judges_files(tmp_path: Path) -> None:
+    moved = {"given": [local_queue("door", "ml")], "apply": [local_queue("door", "web")]}
+    refused = {"rule": "bad-structure", "object": "LocalQueue ns/door", "field": "spec.clusterQueue"}
+    missing = {"rule": "cluster-queue-missing", "severity": "warning"}
+
+    result = outcome(tmp_path, {"name": "a LocalQueue keeps its queue", **moved, "findings": [refused, missing]})
+
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "1 of 1 case holds")
 
 
 def test_what_is_missing_and_what_was_not_expected_is_told(tmp_path: Path) -> None:
@@ -193,14 +203,14 @@ def test_the_report_as_json(tmp_path: Path) -> None:
         ({"name": "a", "findings": {}}, "2:3", "expected a list"),
         ({"name": "a", "findings": [{"object": "x"}]}, "3:5", "a finding needs its rule"),
         ({"name": "a", "findings": [{"rule": "parent-cicle"}]}, "3:11", "did you mean 'parent-cycle'?"),
-        ({"name": "a", "findings": [{"rule": "parent-cycle", "severity": "bad"}]}, "4:15", "none of error, warning"),
+        ({"name": "a", "findings": [{"rule": "parent-cycle", "severity": "bad"}]}, "4:15", "not one of error, warning"),
         ({"name": "a", "findings": [{"rule": "parent-cycle", "fild": "x"}]}, "4:11", "did you mean 'field'?"),
         ({"name": "a", "findings": [], "given": [3]}, "4:5", "expected a manifest, or the path"),
         ({"name": "a", "findings": [], "given": ["none.yaml"]}, "4:5", "No such file"),
         ({"name": "a", "findings": [], "apply": [{"kind": "Node", "apiVersion": "v1"}]}, "4:5", "Node of v1"),
-        ({"name": "a", "findings": [], "apply": [BAD, BAD]}, None, "Queue eng stands here twice"),
-        ({"name": "a", "findings": [], "now": "soon"}, "3:8", "'soon' is no day"),
-        ({"name": "a", "findings": [], "profile": "lax"}, "3:12", "none of strict, compat"),
+        ({"name": "a", "findings": [], "apply": [BAD, BAD]}, None, "Queue eng occurs twice here"),
+        ({"name": "a", "findings": [], "now": "soon"}, "3:8", "'soon' is not a date"),
+        ({"name": "a", "findings": [], "profile": "lax"}, "3:12", "not one of strict, compat"),
         ({"name": "a", "findings": [], "configuration": {"rule": []}}, None, "did you mean 'rules'?"),
         ({"name": "a", "findings": [], "configuration": 3}, "3:18", "or the path of a configuration file"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from policies.model.rule import Finding
+from policies.model.findings import Finding
 from tests.builders import change, cluster_queue, cohort, found, local_queue, queue, world
 from tests.cli.runs import BAD, GOOD, WORSE, report, run, write
 

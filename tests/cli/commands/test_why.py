@@ -27,7 +27,7 @@ def test_the_limit_that_would_have_to_give_is_named(files: Path) -> None:
         "Job ns/second in small, number 1: WaitingForQuota: couldn't assign flavors to pod set main: "
         "insufficient unused quota for cpu in flavor spot, 1 more needed\n"
         "    spot/cpu: pod set main needs 2, 1 free\n"
-        "      1 short at ClusterQueue small: by its borrowingLimit, which would have to be 1 more\n"
+        "      1 short at ClusterQueue small: its borrowingLimit would have to be 1 higher\n"
         "      in use by small 4\n"
     )
 
@@ -37,7 +37,7 @@ def test_what_can_never_fit_says_so(files: Path) -> None:
 
     assert "ExceedsMaxQuota" in shown
     assert "pod set main needs 9, no more than 5 even if nothing were in use" in shown
-    assert "4 short at ClusterQueue small: by its borrowingLimit" in shown
+    assert "4 short at ClusterQueue small: its borrowingLimit" in shown
 
 
 def test_json_has_node_limit_amount_holders_and_position(files: Path) -> None:
@@ -116,7 +116,7 @@ def test_one_behind_the_head_of_a_strict_queue_names_that(tmp_path: Path) -> Non
 
     assert shown == (
         "Job ns/small in a, number 2: PendingEvaluation: It waits for its turn\n"
-        "    behind Job ns/big, which nobody passes: the ClusterQueue is StrictFIFO\n"
+        "    behind Job ns/big, which no workload may overtake: the ClusterQueue is StrictFIFO\n"
     )
     assert "behind" not in run("why", "ns/big", "--against", f"files:{tmp_path}").stdout
     found = json.loads(run("why", "ns/small", "--against", f"files:{tmp_path}", "-o", "json").stdout)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import astuple
 from decimal import Decimal
 from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.input import documents
-from cli.input.documents import Document, Unreadable, read
+from cli.input.documents import Document, Place, Unreadable, read
 
 QUEUE = """\
 # the training queue
@@ -228,7 +229,7 @@ def test_what_merely_is_called_a_list_stays_a_manifest() -> None:
 def test_an_item_that_is_no_manifest_is_told_with_its_place(text: str, line: int, column: int, words: str) -> None:
     bad = refusal(text)
 
-    assert (line, column) == (bad.line, bad.column)
+    assert (line, column) == (bad.place.line, bad.place.column)
     assert words in bad.message
 
 
@@ -340,7 +341,7 @@ def test_a_bomb_of_aliases_is_refused() -> None:
     bad = refusal("\n".join(lines))
 
     assert "aliases of this file repeat more than" in bad.message
-    assert bad.line < 8
+    assert bad.place.line < 8
 
 
 def test_the_limit_on_aliases_holds_for_a_file_of_many_documents() -> None:
@@ -364,7 +365,7 @@ def test_the_limit_on_aliases_holds_for_a_file_of_many_documents() -> None:
 def test_an_alias_that_cannot_be_expanded_is_told_with_its_place(text: str, line: int, column: int, words: str) -> None:
     bad = refusal(text)
 
-    assert (line, column) == (bad.line, bad.column)
+    assert (line, column) == (bad.place.line, bad.place.column)
     assert words in bad.message
 
 
@@ -389,26 +390,26 @@ def test_an_anchor_does_not_reach_into_the_next_document() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "words"),
     [
-        ("a: 1\n\tb: 2\n", 2, 1, "a tab cannot indent YAML; write blanks"),
+        ("a: 1\n\tb: 2\n", 2, 1, "a tab cannot indent YAML; use spaces"),
         ("a:\n  b: [1, 2\nc: 3\n", 3, 2, "which starts in line 2"),
         ("a: b: c\n", 1, 5, "mapping values are not allowed"),
-        ("é: 1\nb: \x01\n", 2, 4, "U+0001 cannot stand in YAML"),
-        ("a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n", 5, 3, "'c' stands twice"),
-        ('1: a\n"1": b\n', 2, 1, "'1' stands twice"),
+        ("é: 1\nb: \x01\n", 2, 4, "U+0001 is not allowed in YAML"),
+        ("a: 1\nb:\n  c: 1\n  d: 2\n  c: 3\n", 5, 3, "'c' occurs twice"),
+        ('1: a\n"1": b\n', 2, 1, "'1' occurs twice"),
         ("a: !!python/object/apply:os.system [ls]\n", 1, 4, "!!python/object/apply:os.system"),
         ("a: !secret x\n", 1, 4, "the tag !secret has no meaning"),
         ("a: !!binary aGk=\n", 1, 4, "the tag !!binary has no meaning"),
-        ("a: !!int x\n", 1, 4, "'x' is no !!int"),
+        ("a: !!int x\n", 1, 4, "'x' is not a valid !!int"),
         ("a: !!set {x}\n", 1, 4, "the tag !!set"),
-        ("a: .inf\n", 1, 4, ".inf is no number that JSON can hold"),
-        ("a: .nan\n", 1, 4, "no number"),
-        ("[a]: 1\n", 1, 1, "a key must be a text"),
+        ("a: .inf\n", 1, 4, ".inf is not a number in JSON"),
+        ("a: .nan\n", 1, 4, "not a number"),
+        ("[a]: 1\n", 1, 1, "a key must be a string"),
         ("a: 1\n~: 1\n", 2, 1, "this one is null"),
         ("- a\n- b\n", 1, 1, "a list stands where a manifest is expected, a mapping"),
         ("\n  hello\n", 2, 3, "a single value stands where"),
         ("a: " + "[" * 200 + "]" * 200, 1, 103, "more than 100"),
         ('a: "\\ud800"', 1, 7, "not YAML"),
-        ('{"a": 1,\n "a": 2}', 2, 2, "'a' stands twice"),
+        ('{"a": 1,\n "a": 2}', 2, 2, "'a' occurs twice"),
         ('{"a": 1,\n "b" 2}', 2, 6, "not YAML"),
         ('{"a": "\\ud83d"}', 1, 10, "not YAML"),
     ],
@@ -416,7 +417,7 @@ def test_an_anchor_does_not_reach_into_the_next_document() -> None:
 def test_a_broken_text_is_told_with_the_place_of_the_fault(text: str, line: int, column: int, words: str) -> None:
     bad = refusal(text)
 
-    assert ("<stdin>", line, column) == (bad.source, bad.line, bad.column)
+    assert ("<stdin>", line, column) == (bad.place.file, bad.place.line, bad.place.column)
     assert words in bad.message
 
 
@@ -427,9 +428,9 @@ def test_a_broken_text_is_told_with_the_place_of_the_fault(text: str, line: int,
         ('{"a": 1}\n{"b": 2}', 2, 1, "not JSON: Extra data"),
         ("", 1, 1, "not JSON"),
         ("a: 1\n", 1, 1, "not JSON"),
-        ('{"a": {"b": [{"c": 1}], "d": 1,\n "b": 2}, "c": 1}', 2, 2, "'b' stands twice"),
-        ('{"a": ["NaN x"],\n "b": NaN}', 2, 7, "NaN is no number"),
-        ('{"a": -Infinity}', 1, 7, "-Infinity is no number"),
+        ('{"a": {"b": [{"c": 1}], "d": 1,\n "b": 2}, "c": 1}', 2, 2, "'b' occurs twice"),
+        ('{"a": ["NaN x"],\n "b": NaN}', 2, 7, "NaN is not a number"),
+        ('{"a": -Infinity}', 1, 7, "-Infinity is not a number"),
         ('{"a": "\\ud83d"}', 1, 7, "half of a surrogate pair"),
         ('{"a": ' + "9" * 5000 + "}", 1, 7, "too many digits"),
         ('{"a": ' + "[" * 101 + "]" * 101 + "}", 1, 106, "more than 100"),
@@ -446,7 +447,7 @@ def test_a_broken_json_file_is_told_with_the_place_of_the_fault(
     found, (bad,) = read([str(file)])
 
     assert found == []
-    assert (str(file), line, column) == (bad.source, bad.line, bad.column)
+    assert (str(file), line, column) == (bad.place.file, bad.place.line, bad.place.column)
     assert words in bad.message
 
 
@@ -542,11 +543,11 @@ def test_what_cannot_be_read_does_not_hide_the_rest(tmp_path: Path) -> None:
     found, unreadable = read([str(tmp_path / "missing.yaml"), str(tmp_path), "\0"])
 
     assert [document.manifest for document in found] == [{"a": 1}]
-    assert [(bad.source.removeprefix(f"{tmp_path}/"), bad.line, bad.column, bad.message) for bad in unreadable] == [
-        ("missing.yaml", 1, 1, "cannot be read: No such file or directory"),
-        ("gone.yaml", 1, 1, "cannot be read: No such file or directory"),
-        ("latin.yaml", 2, 9, "the byte 0xfc is not UTF-8; save the file as UTF-8"),
-        ("wide.yaml", 1, 1, "this is UTF-16; save it as UTF-8"),
+    assert [(*astuple(bad.place), bad.message) for bad in unreadable] == [
+        (f"{tmp_path}/missing.yaml", 1, 1, "cannot be read: No such file or directory"),
+        (f"{tmp_path}/gone.yaml", 1, 1, "cannot be read: No such file or directory"),
+        (f"{tmp_path}/latin.yaml", 2, 9, "the byte 0xfc is not UTF-8; save the file as UTF-8"),
+        (f"{tmp_path}/wide.yaml", 1, 1, "this is UTF-16; save it as UTF-8"),
         ("\0", 1, 1, "cannot be read: embedded null byte"),
     ]
 
@@ -559,7 +560,8 @@ def test_a_file_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.
 
     file.write_text("#" * (2**20 + 1))
 
-    assert [Unreadable(str(file), 1, 1, "larger than 1 MiB; split it into several files")] == read([str(file)])[1]
+    _, unreadable = read([str(file)])
+    assert [Unreadable(Place(str(file), 1, 1), "larger than 1 MiB; split it into several files")] == unreadable
 
 
 @pytest.mark.parametrize("stream", [BytesIO(b"a: 1"), StringIO("a: 1"), TextIOWrapper(BytesIO(b"a: 1"), "ascii")])
@@ -595,6 +597,7 @@ def test_any_text_is_read_or_refused_and_every_place_is_inside_of_it(text: str) 
     found, unreadable = from_text(data)
     lines = text.split("\n")
 
-    for line, column in [(bad.line, bad.column) for bad in unreadable] + [document.locate("a") for document in found]:
+    places = [bad.place for bad in unreadable] + [document.place("a") for document in found]
+    for _, line, column in map(astuple, places):
         assert 1 <= line <= len(lines)
         assert 1 <= column <= len(lines[line - 1]) + 1

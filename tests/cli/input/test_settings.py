@@ -95,8 +95,8 @@ def test_the_configuration_is_no_input_of_another_kind(organisation: Path) -> No
             ":4:18: volcano.maxQueueDepth: expected a whole number above 0",
         ),
         ("a: [\n", ":2:1: not YAML: "),
-        ("", ": a configuration is one document, here are 0"),
-        ("a: 1\n---\nb: 1\n", ": a configuration is one document, here are 2"),
+        ("", ": a configuration is one document, but there are 0"),
+        ("a: 1\n---\nb: 1\n", ": a configuration is one document, but there are 2"),
     ],
 )
 def test_a_bad_configuration_is_2_with_file_and_key(organisation: Path, tmp_path: Path, text: str, told: str) -> None:

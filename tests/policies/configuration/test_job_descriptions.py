@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from policies.configuration.settings import API_VERSION, Configuration
+from policies.configuration.file import API_VERSION, read_configuration
+from policies.configuration.settings import Configuration
 from policies.dialects.job_shape import Active, JobShape, pods_at
 from policies.model.errors import BadConfiguration
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind
 from policies.mutation.defaults import patch
 from policies.mutation.patching import patched
+from policies.rules import registry
 
 TRAIN: dict[str, Any] = {
     "group": "example.com",
@@ -34,7 +36,7 @@ KIND = GroupKind("example.com", "Train")
 
 def configuration(*jobs: dict[str, Any], **kueue: bool) -> Configuration:
     whole = {"apiVersion": API_VERSION, "kind": "Configuration", "kueue": kueue, "reconciler": {"jobs": list(jobs)}}
-    return Configuration.read(whole)
+    return read_configuration(whole, registry())
 
 
 def described(**changed: Any) -> JobShape:

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from policies.configuration.settings import API_VERSION, KIND, Configuration, ResourceGroup
+from policies.configuration.file import API_VERSION, KIND, read_configuration
+from policies.configuration.settings import Configuration, ResourceGroup
 from policies.model.errors import BadConfiguration
+from policies.rules import registry
 
 
 def configured(**keys: Any) -> Configuration:
-    return Configuration.read({"apiVersion": API_VERSION, "kind": KIND, **keys})
+    return read_configuration({"apiVersion": API_VERSION, "kind": KIND, **keys}, registry())
 
 
 def refusal(**keys: Any) -> str:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from policies.dialects.core import Namespace
-from policies.model.verdict import evaluate
+from policies.judge import evaluate
 from tests.builders import change, pod, typed, world
 
 MAX_CPU = "yunikorn.apache.org/namespace.max.cpu"

@@ -11,10 +11,10 @@ from policies.configuration.settings import GATES, Configuration, KueueSettings
 from policies.dialects.kueue_checks import READERS as CHECKS
 from policies.dialects.kueue_jobs import KINDS
 from policies.dialects.kueue_kinds import CLUSTER_QUEUE, RESOURCE_FLAVOR, WORKLOAD
-from policies.model.changes import changed
+from policies.judge import evaluate
+from policies.judging.changes import changed
+from policies.judging.proposal import propose
 from policies.model.forest import Forest
-from policies.model.proposal import propose
-from policies.model.verdict import evaluate
 from policies.mutation.defaults import patch
 
 ALL_GATES = Configuration(kueue=KueueSettings(feature_gates=dict.fromkeys(GATES, True), manage_jobs=True))

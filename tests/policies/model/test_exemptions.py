@@ -10,11 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.configuration.settings import API_VERSION, KIND, Configuration
+from policies.configuration.file import API_VERSION, KIND, read_configuration
+from policies.configuration.settings import Configuration
+from policies.judge import evaluate
+from policies.judging.verdict import Judged, Verdict
+from policies.model.change import Circumstances
 from policies.model.exemptions import PREFIX, Exemption, parse, read
-from policies.model.proposal import Circumstances
-from policies.model.rule import Severity
-from policies.model.verdict import Judged, Verdict, evaluate
+from policies.model.findings import Severity
+from policies.rules import registry
 from tests.builders import change, queue, typed, world
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -27,7 +30,7 @@ def too_deep(*, annotation: str | None = None, now: datetime = NOON, **keys: Any
     if annotation is not None:
         manifest["metadata"]["annotations"] = {PREFIX + DEPTH: annotation}
     settings = {"apiVersion": API_VERSION, "kind": KIND, "volcano": {"maxQueueDepth": 1}, **keys}
-    proposal = change(world(queue("top")), manifest, configuration=Configuration.read(settings))
+    proposal = change(world(queue("top")), manifest, configuration=read_configuration(settings, registry()))
     return evaluate(replace(proposal, circumstances=Circumstances(now=now)))
 
 
@@ -58,8 +61,8 @@ def test_an_exemption_has_a_reason_a_last_day_and_perhaps_a_reference() -> None:
         ("because; until=20260201", "is no day"),
         ("because; until=2026-02-01; until=2027-02-01", "given twice"),
         ("because; of this; until=2026-02-01", "a reason has no semicolon"),
-        ("because; util=2026-02-01", "did you mean until="),
-        ("because; who=me; until=2026-02-01", "known are"),
+        ("because; util=2026-02-01", "did you mean 'until='"),
+        ("because; who=me; until=2026-02-01", "known here: until=, ref="),
         ("x" * 501 + "; until=2026-02-01", "501 characters"),
     ],
 )

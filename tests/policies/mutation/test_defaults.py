@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from policies.configuration.settings import Configuration, YuniKornSettings
 from policies.dialects.core import VOLCANO_QUEUE, YUNIKORN
+from policies.model.change import Operation
+from policies.model.findings import Profile
 from policies.model.forest import Forest
-from policies.model.proposal import Operation
-from policies.model.rule import Profile
 from policies.mutation.defaults import patch
 from tests.builders import COMPAT, cohort, pod_group, world
 

@@ -8,8 +8,8 @@ import jsonpatch
 import pytest
 
 from policies.configuration.settings import Configuration, KueueSettings
+from policies.model.findings import Profile
 from policies.model.forest import Forest
-from policies.model.rule import Profile
 from policies.mutation.defaults import patch
 from tests.builders import cluster_queue, local_queue, world
 

@@ -7,10 +7,10 @@ from typing import Any
 import jsonpatch
 import pytest
 
+from policies.amounts.pod_shape import role_hash
 from policies.configuration.settings import AdmissionSettings, Configuration, KueueSettings, YuniKornSettings
+from policies.model.change import Operation
 from policies.model.forest import Forest
-from policies.model.pod_shape import role_hash
-from policies.model.proposal import Operation
 from policies.mutation.defaults import patch
 
 K = "kueue.x-k8s.io/"

@@ -9,8 +9,8 @@ import jsonpatch
 import pytest
 
 from policies.configuration.settings import Configuration, KueueSettings, ResourceGroup, VolcanoSettings
+from policies.model.change import Operation
 from policies.model.forest import Forest
-from policies.model.proposal import Operation
 from policies.mutation.defaults import patch
 from policies.mutation.volcano_defaults import QUEUE_GATE, complete_job, complete_pod, gated_pod
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from policies.configuration.file import read_configuration
 from policies.configuration.settings import AdmissionSettings, Configuration, YuniKornSettings
 from policies.dialects.core import APP_ID
 from policies.dialects.priority_class import ALLOW_PREEMPTION
 from policies.dialects.yunikorn import ENABLE, QUEUE, USER_INFO
 from policies.dialects.yunikorn_config.configmap import Setting
+from policies.model.change import Operation, User
 from policies.model.forest import Forest
-from policies.model.proposal import Operation, User
 from policies.mutation.defaults import patch
 from policies.mutation.yunikorn_admission import (
     Filters,
@@ -22,6 +23,7 @@ from policies.mutation.yunikorn_admission import (
     mutated_workload,
     refused_user_info,
 )
+from policies.rules import registry
 from tests.builders import world
 
 ALL = AdmissionSettings(scheduler_name="default", labels=True, user_info=True, preemption=True)
@@ -174,7 +176,7 @@ def test_the_webhook_does_it_where_the_configuration_says_so_and_the_namespace_a
 
 
 def test_the_configuration_names_the_switches() -> None:
-    read = Configuration.read(
+    read = read_configuration(
         {
             "apiVersion": "config.quotree.dev/v1alpha1",
             "kind": "Configuration",
@@ -182,7 +184,8 @@ def test_the_configuration_names_the_switches() -> None:
                 "namespace": "yk",
                 "admission": {"schedulerName": "always", "labels": True, "userInfo": True, "preemption": True},
             },
-        }
+        },
+        registry(),
     )
 
     assert read.yunikorn.namespace == "yk"

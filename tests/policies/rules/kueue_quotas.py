@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from policies.model import verdict
-from policies.model.proposal import Proposal
-from policies.model.rule import Action, registry
+from policies import judge
+from policies.judging.proposal import Proposal
+from policies.judging.verdict import Verdict
+from policies.model.findings import Action
+from policies.rules import registry
 
 Fragment = dict[str, Any]
 
@@ -37,8 +39,8 @@ def spot(manifest: Fragment, cpu: object) -> Fragment:
     return holding(manifest, group("cpu", flavor("spot", cpu=cpu)))
 
 
-def evaluate(proposal: Proposal) -> verdict.Verdict:
+def evaluate(proposal: Proposal) -> Verdict:
     """The verdict without the advice about other objects: flavors that these small worlds leave out, and such."""
-    whole = verdict.evaluate(proposal)
+    whole = judge.evaluate(proposal)
     advice = {rule.id for rule in registry().values() if rule.default is Action.WARN and not rule.alone}
-    return verdict.Verdict(tuple(j for j in whole.findings if j.rule.id not in advice), whole.not_evaluated)
+    return Verdict(tuple(j for j in whole.findings if j.rule.id not in advice), whole.not_evaluated)

@@ -25,11 +25,14 @@ import jsonpatch
 import pytest
 import yaml
 
-from policies.configuration.settings import API_VERSION, KIND, Configuration
-from policies.model.proposal import Change, Circumstances, Proposal, User, propose
-from policies.model.rule import Profile, Severity, registry
-from policies.model.sentence import statement
-from policies.model.verdict import Judged, evaluate
+from policies.configuration.file import API_VERSION, KIND, read_configuration
+from policies.judge import evaluate
+from policies.judging.proposal import Proposal, propose
+from policies.judging.sentence import statement
+from policies.judging.verdict import Judged
+from policies.model.change import Change, Circumstances, User
+from policies.model.findings import Profile, Severity
+from policies.rules import registry
 from tests.builders import change, typed, world
 
 CASES = Path(__file__).parent / "cases"
@@ -67,7 +70,7 @@ def proposed(case: Case, *, backwards: bool = False) -> Proposal:
         world(*case.get("given", [])[::step]),
         *case.get("apply", [])[::step],
         delete=[typed(manifest).ref for manifest in case.get("delete", [])[::step]],
-        configuration=Configuration.read({**settings, **case.get("configuration", {})}),
+        configuration=read_configuration({**settings, **case.get("configuration", {})}, registry()),
     )
     return replace(proposal, circumstances=_circumstances(case))
 

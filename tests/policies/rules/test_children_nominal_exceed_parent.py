@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from policies.configuration.settings import Configuration, Override
 from policies.dialects.kueue import cluster_queue_ref, cohort_ref
-from policies.model.rule import Action, Profile, Severity
+from policies.model.findings import Action, Profile, Severity
 from tests.builders import change, cluster_queue, cohort, found, world
 from tests.policies.rules.kueue_quotas import evaluate, flavor, group, holding, quota, spot
 

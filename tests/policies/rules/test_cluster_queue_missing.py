@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from policies.dialects.kueue import CLUSTER_QUEUE
-from policies.model.rule import Severity
-from policies.model.verdict import evaluate
+from policies.judge import evaluate
+from policies.model.findings import Severity
 from tests.builders import COMPAT, EVERYTHING, change, cluster_queue, cohort, found, local_queue, missed, world
 
 RULE = "cluster-queue-missing"

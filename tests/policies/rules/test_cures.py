@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from policies.model.rule import Severity
+from policies.model.findings import Severity
 from tests.policies.rules.test_cases import Case, every_case, judged, proposed
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
-from policies.model.rule import Action, registry
+from policies.model.findings import Action
+from policies.rules import registry
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SHOWN_IN = {Action.DENY: "refused", Action.WARN: "warned"}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.dialects.volcano import path_end, path_way
-from policies.model.rule import COMPAT_ONLY, Profile
+from policies.model.findings import COMPAT_ONLY, Profile
 from tests.builders import change, found, queue, world
 
 RULE = "hierarchy-path-nested"

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from policies.dialects.kueue import CLUSTER_QUEUE, cluster_queue_ref
+from policies.judge import evaluate
+from policies.judging.proposal import propose
+from policies.model.findings import NotEvaluated
 from policies.model.forest import Forest
-from policies.model.proposal import propose
-from policies.model.rule import NotEvaluated, find
-from policies.model.verdict import evaluate
+from policies.rules import find
 from tests.builders import change, cluster_queue, cohort, found, local_queue, missed, typed, world
-from tests.policies.model.test_quota import node
+from tests.policies.amounts.test_quota import node
 
 FLAVOR = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "spot"}}
 CHECKED: dict[str, Any] = {

@@ -3,7 +3,7 @@ from __future__ import annotations
 import jsonpatch
 import pytest
 
-from policies.model.rule import Profile, Severity
+from policies.model.findings import Profile, Severity
 from tests.builders import COMPAT, change, cluster_queue, cohort, found, world
 from tests.policies.rules.kueue_quotas import evaluate, quota, spot
 

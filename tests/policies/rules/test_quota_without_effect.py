@@ -5,8 +5,8 @@ import json
 import pytest
 from hypothesis import given
 
-from policies.model.rule import Severity
-from policies.model.verdict import evaluate
+from policies.judge import evaluate
+from policies.model.findings import Severity
 from tests.builders import change, found, world
 from tests.policies.dialects.test_yunikorn import ANNOTATIONS
 from tests.policies.yunikorn_objects import namespace_manifest

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from policies.model.rule import Profile, Severity
+from policies.model.findings import Profile, Severity
 from tests.builders import COMPAT, change, cluster_queue, cohort, found, world
 from tests.policies.rules.kueue_quotas import evaluate, flavor, group, holding
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from policies.configuration.settings import Configuration
+from policies.judge import evaluate
+from policies.model.findings import Profile, Severity
 from policies.model.forest import Forest
-from policies.model.rule import Profile, Severity
-from policies.model.verdict import evaluate
 from tests.builders import EVERYTHING, change, found, queue, world
 
 NOBODY = Forest(frozenset(EVERYTHING))

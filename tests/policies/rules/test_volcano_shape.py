@@ -8,8 +8,9 @@ import pytest
 
 from policies.configuration.settings import Configuration, VolcanoSettings
 from policies.dialects.volcano import QUEUE, queue_ref
-from policies.model.rule import Action, Profile, Severity
-from policies.model.verdict import Verdict, evaluate
+from policies.judge import evaluate
+from policies.judging.verdict import Verdict
+from policies.model.findings import Action, Profile, Severity
 from tests.builders import COMPAT, change, drawn, forest, found, job, missed, pod, pod_group, queue, world
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from policies.configuration.settings import Configuration
-from policies.model.rule import Severity
-from policies.model.verdict import evaluate
+from policies.judge import evaluate
+from policies.model.findings import Severity
 from tests.builders import COMPAT, change, forest, found, queue
 
 ORG = forest("""

@@ -9,9 +9,9 @@ from hypothesis import given
 from policies.configuration.settings import Configuration, Override, YuniKornSettings
 from policies.dialects import yunikorn
 from policies.dialects.core import read_namespace
-from policies.model.proposal import Proposal
-from policies.model.rule import Action, Finding, Profile, Severity
-from policies.model.verdict import evaluate
+from policies.judge import evaluate
+from policies.judging.proposal import Proposal
+from policies.model.findings import Action, Finding, Profile, Severity
 from tests.builders import change, found, world
 from tests.policies.dialects.test_yunikorn import ANNOTATIONS
 from tests.policies.yunikorn_objects import namespace_manifest

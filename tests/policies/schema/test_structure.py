@@ -121,9 +121,7 @@ def test_an_unknown_field_is_a_warning_that_names_the_nearest_known_one() -> Non
 
 
 def test_where_no_known_field_is_near_all_are_named() -> None:
-    assert message(queue(guarantee={"zzz": 1})) == (
-        "is unknown here, so the API server drops it; known here are resource"
-    )
+    assert message(queue(guarantee={"zzz": 1})) == ("is unknown here, so the API server drops it; known here: resource")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from policies.model.defect import Defect
 from policies.schema import declarations
 from policies.schema.compiled import Compiled, compiled
-from policies.schema.structure import Defect, defects
+from policies.schema.structure import defects
 from tests.policies.schema.structure_cases import ACCEPTED, NOW, Manifest, queue, refused, workload
 
 VERSIONS: dict[tuple[str, str], Compiled] = {

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from policies.configuration.file import read_configuration
 from policies.configuration.multikueue import MultiKueueOptions
-from policies.configuration.settings import Configuration
 from policies.model.errors import BadConfiguration
+from policies.rules import registry
 from reconciler.multikueue.assembly import MultiKueueSettings
 from reconciler.multikueue.configured import read_multikueue
 from scheduling.objects.times import SECOND
@@ -17,7 +18,7 @@ from scheduling.placement.settings import ALL_AT_ONCE, INCREMENTAL
 
 def own(**section: Any) -> MultiKueueOptions:
     top = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration", "reconciler": {"multiKueue": section}}
-    return Configuration.read(top).reconciler.multikueue
+    return read_configuration(top, registry()).reconciler.multikueue
 
 
 def read(configuration: dict[str, Any], options: MultiKueueOptions | None = None) -> MultiKueueSettings:

@@ -87,12 +87,12 @@ def test_a_reconciler_without_multikueue_tells_what_is_stored() -> None:
     [
         (
             {"nominatedClusterNames": ["east", "west"]},
-            f"offered to east, west; AdmissionCheck away is Pending ({OFFERED})",
+            f"nominated for east, west; AdmissionCheck away is Pending ({OFFERED})",
         ),
-        ({"clusterName": "west"}, f"its worker is west; AdmissionCheck away is Pending ({OFFERED})"),
+        ({"clusterName": "west"}, f"its worker cluster is west; AdmissionCheck away is Pending ({OFFERED})"),
         (
             {"admissionChecks": [{"name": "away", "state": "Pending"}]},
-            "offered to no worker yet; AdmissionCheck away is Pending",
+            "nominated for no worker cluster yet; AdmissionCheck away is Pending",
         ),
     ],
 )

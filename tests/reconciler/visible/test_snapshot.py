@@ -70,8 +70,8 @@ def test_why_pending_and_tree_tell_of_it(api: Lists, tmp_path: Path) -> None:
         "Workload a/late in a, number 1: WaitingForQuota: couldn't assign flavors to pod set main: "
         "insufficient unused quota for cpu in flavor spot, 2 more needed\n"
         "    spot/cpu: pod set main needs 4, 2 free\n"
-        "      2 short at Cohort org: the tree of Cohort org needs 2 more nominalQuota that may be used, "
-        "or 2 given back\n"
+        "      2 short at Cohort org: the tree of Cohort org needs 2 more usable nominalQuota, "
+        "or other work must release 2\n"
         "      in use by b 6 (2 borrowed)\n"
     )
     assert json.loads(run("why", "b/big", *login, "-o", "json").stdout)["state"] == "running"
@@ -91,7 +91,7 @@ def test_strict_queues_name_who_is_in_front(tmp_path: Path) -> None:
 
     assert shown == (
         "Workload a/small in a, number 2: PendingEvaluation: It waits for its turn\n"
-        "    behind Workload a/big, which nobody passes: the ClusterQueue is StrictFIFO\n"
+        "    behind Workload a/big, which no workload may overtake: the ClusterQueue is StrictFIFO\n"
     )
 
 

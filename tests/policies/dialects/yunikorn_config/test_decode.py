@@ -67,7 +67,7 @@ def test_every_fault_is_told_with_its_line_and_the_rest_is_read() -> None:
 
     assert told(text) == [
         (4, "partitions[0].queues[0].nmae", "the key 'nmae' is unknown here"),
-        (5, "partitions[0].queues[1].name", "the key 'name' stands twice, first in line 5"),
+        (5, "partitions[0].queues[1].name", "the key 'name' occurs twice, first in line 5"),
         (6, "partitions[0].queues[2]", "'text' stands where a mapping is expected"),
         (2, "partitions[0].name", "a list stands where a text is expected"),
         (7, "partitions[0].extra", "the key 'extra' is unknown here"),
@@ -87,10 +87,10 @@ def test_merges_and_aliases_are_followed() -> None:
         ("partitions: [", "not YAML"),
         ("partitions: *", "not YAML"),
         ("a: &a [*a]", "contains itself"),
-        ("a: *b", "no anchor &b stands before this alias"),
-        ("? [a]\n: b", "a key must be a text"),
+        ("a: *b", "there is no anchor &b before this alias"),
+        ("? [a]\n: b", "a key must be a string"),
         ("a: \ud800", "surrogate"),
-        ("a: \x00", "not YAML"),
+        ("a: \x00", "the character U+0000 is not allowed in YAML"),
         ("[" * 1000, "nested deeper than 200 levels"),
     ],
 )

@@ -1,0 +1,96 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
+
+import click
+
+from cli.exits import Misused
+from cli.input.context import AgainstType
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """How scheduling decides: files with Quotree's and Kueue's configuration, and what overrides them."""
+
+    config: str | None = None
+    profile: str | None = None
+    kueue_config: str | None = None
+    fair_sharing: bool = False
+
+
+def inputs(command: F) -> F:
+    """PATH... and -f, as kubectl has it."""
+    command = click.argument("paths", metavar="[PATH]...", nargs=-1)(command)
+    return click.option(
+        "-f",
+        "--filename",
+        "filenames",
+        metavar="FILE",
+        multiple=True,
+        help="A file or folder, repeatable; - is standard input.",
+    )(command)
+
+
+def input_paths(paths: Sequence[str], filenames: Sequence[str]) -> list[str]:
+    """The inputs in their order, each once. Raises Misused where there are none."""
+    every = list(dict.fromkeys([*paths, *filenames]))
+    if not every:
+        raise Misused("no input: name files or folders, or -f - for standard input")
+    return every
+
+
+def against(command: F) -> F:
+    """--against and what a cluster needs."""
+    command = kubeconfig(command)
+    return click.option(
+        "--against",
+        type=AgainstType(),
+        default="nothing",
+        show_default=True,
+        help="What exists besides the input files; they override it.",
+    )(command)
+
+
+def kubeconfig(command: F) -> F:
+    return click.option("--kubeconfig", metavar="FILE", help="The kubeconfig for --against cluster.")(command)
+
+
+def output(command: F) -> F:
+    return click.option(
+        "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The format."
+    )(command)
+
+
+def engine(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of EngineOptions; the command gets them as `engine`."""
+
+    @wraps(command)
+    def with_engine(
+        *arguments: Any,
+        config: str | None,
+        profile: str | None,
+        kueue_config: str | None,
+        fair_sharing: bool,
+        **others: Any,
+    ) -> Any:
+        return command(*arguments, engine=EngineOptions(config, profile, kueue_config, fair_sharing), **others)
+
+    for option in (
+        click.option("--profile", type=click.Choice(["strict", "compat"]), help="Overrides that of the configuration."),
+        click.option("--config", metavar="FILE", help="Quotree's configuration, as for validate."),
+        click.option(
+            "--kueue-config",
+            metavar="FILE",
+            help="Kueue's Configuration: fairSharing, resources, waitForPodsReady, featureGates.",
+        ),
+        click.option("--fair-sharing", is_flag=True, help="Fair sharing with Kueue's defaults."),
+    ):
+        with_engine = option(with_engine)
+    return with_engine

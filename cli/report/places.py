@@ -1,0 +1,87 @@
+"""The place of a finding in the input files: every finding gets a file, a line and a column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cli.input.documents import Place
+from cli.input.given import Given
+from policies.judging.proposal import Proposal
+from policies.model.findings import Cause, Finding
+from policies.model.forest import Forest
+from policies.model.objects import Attached, KubeObject, Node, Ref
+
+
+class Places:
+    """Places in the input files, for findings about their objects and about objects that only the context has.
+
+    The latter get the place of their first cause among the inputs, else of the nearest input object in the tree, else
+    of the first input object.
+    """
+
+    def __init__(self, inputs: Given, proposal: Proposal):
+        self._inputs = inputs
+        self._forests = (proposal.after, proposal.before)
+        self._nearest_below: dict[Ref, tuple[int, Ref]] | None = None
+
+    def of(self, finding: Finding) -> Place:
+        place = self._inputs.place(finding.object, finding.field)
+        causes = (self.of_cause(cause) for cause in finding.causes)
+        return place or next((place for place in causes if place), None) or self._of_relative(finding.object)
+
+    def of_cause(self, cause: Cause) -> Place | None:
+        """None for an object that is not among the inputs."""
+        return self._inputs.place(cause.object, cause.field)
+
+    def _of_relative(self, ref: Ref) -> Place:
+        if self._nearest_below is None:
+            self._nearest_below = self._nearest_inputs()
+        below = self._nearest_below
+        ways = [(steps + below[at][0], below[at][1]) for steps, at in enumerate(self._way_up(ref)) if at in below]
+        nearest = min(ways)[1] if ways else next(iter(self._inputs.objects))
+        placed = self._inputs.objects[nearest]
+        return placed.place(_upward_field(placed.thing))
+
+    def _nearest_inputs(self) -> dict[Ref, tuple[int, Ref]]:
+        """For each object at or above an input: the nearest input at or below it, and how many steps down that is."""
+        found = {ref: (0, ref) for ref in self._inputs.objects}
+        frontier = list(found)
+        while frontier:
+            reached = []
+            for ref in frontier:
+                steps, origin = found[ref]
+                for up in self._ups(ref):
+                    if up not in found:
+                        found[up] = (steps + 1, origin)
+                        reached.append(up)
+            frontier = reached
+        return found
+
+    def _ups(self, ref: Ref) -> Iterator[Ref]:
+        for forest in self._forests:
+            up = _up(forest.get(ref))
+            if up is not None:
+                yield up
+
+    def _way_up(self, ref: Ref) -> Iterator[Ref]:
+        """The object, its queue or parent and so on: after the change, or before it where the object is deleted."""
+        yield ref
+        after, before = self._forests
+        forest: Forest = after if after.get(ref) is not None else before
+        up = _up(forest.get(ref))
+        if up is not None:
+            yield up
+            yield from forest.ancestors(up)
+
+
+def _up(item: KubeObject | None) -> Ref | None:
+    if isinstance(item, Attached):
+        return item.queue
+    return item.parent if isinstance(item, Node) else None
+
+
+def _upward_field(item: KubeObject) -> str:
+    """The field in which the object names its queue or parent."""
+    if isinstance(item, Attached):
+        return item.queue_field
+    return item.parent_field if isinstance(item, Node) else ""

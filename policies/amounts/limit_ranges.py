@@ -1,0 +1,100 @@
+"""LimitRanges of a namespace: what they add to containers, and what they refuse.
+
+Source: Kubernetes' LimitRange; Kueue v0.19, pkg/util/limitrange.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from policies.amounts.requests import pod_requests, readable
+from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.model import fields
+from policies.model.quantity import Amounts, maximum, minimum
+
+CONTAINER = "Container"
+POD = "Pod"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What all LimitRanges together say about one type of thing.
+
+    The highest minimum, the lowest maximum and ratio, and of the defaults the first.
+    """
+
+    minimum: Amounts = field(default_factory=dict)
+    maximum: Amounts = field(default_factory=dict)
+    ratio: Amounts = field(default_factory=dict)
+    limits: Amounts = field(default_factory=dict)
+    requests: Amounts = field(default_factory=dict)
+
+
+Summary: TypeAlias = Mapping[str, Limits]
+"""By type: Container, Pod, PersistentVolumeClaim."""
+NO_LIMITS = Limits()
+
+
+class Violation(NamedTuple):
+    """A container or a pod that asks for too much or too little of the resources named."""
+
+    field: str
+    resources: tuple[str, ...]
+    message: str
+
+
+def summarize(ranges: Iterable[Manifest]) -> dict[str, Limits]:
+    """The order of the LimitRanges matters to the defaults alone."""
+    summary: dict[str, Limits] = {}
+    for manifest in ranges:
+        for item in map(mapping, listing(mapping(manifest.get("spec")).get("limits"))):
+            kind = text(item.get("type")) or ""
+            summary[kind] = _joined(summary.get(kind, NO_LIMITS), item)
+    return summary
+
+
+def _joined(before: Limits, item: Mapping[str, Any]) -> Limits:
+    return Limits(
+        minimum=maximum(before.minimum, readable(item.get("min"))),
+        maximum=minimum(before.maximum, readable(item.get("max"))),
+        ratio=minimum(before.ratio, readable(item.get("maxLimitRequestRatio"))),
+        limits={**readable(item.get("default")), **before.limits},
+        requests={**readable(item.get("defaultRequest")), **before.requests},
+    )
+
+
+def violations(summary: Summary, spec: Mapping[str, Any], at: str) -> Iterator[Violation]:
+    """What the LimitRanges refuse of a pod's spec; `at` is the path of that spec."""
+    if (limits := summary.get(CONTAINER)) is not None:
+        for path, container in containers(spec, at):
+            yield from _beyond_limits(limits, container, path)
+    if (limits := summary.get(POD)) is not None:
+        requests = pod_requests(spec)
+        yield from _outside(limits, requests, requests, at)
+
+
+def containers(spec: Mapping[str, Any], at: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """(path, container) of the init containers and of the containers."""
+    for key in ("initContainers", "containers"):
+        for index, container in enumerate(listing(spec.get(key))):
+            yield fields.join(at, key, index), mapping(container)
+
+
+def _beyond_limits(limits: Limits, container: Mapping[str, Any], at: str) -> Iterator[Violation]:
+    resources = mapping(container.get("resources"))
+    requests, limited = readable(resources.get("requests")), readable(resources.get("limits"))
+    yield from _outside(limits, minimum(requests, limited), maximum(requests, limited), at)
+
+
+def _outside(limits: Limits, least: Amounts, most: Amounts, at: str) -> Iterator[Violation]:
+    if above := greater(most, limits.maximum):
+        yield Violation(at, above, "requests must not be above the limitRange max")
+    if below := greater(limits.minimum, least):
+        yield Violation(at, below, "requests must not be below the limitRange min")
+
+
+def greater(a: Amounts, b: Amounts) -> tuple[str, ...]:
+    """The resources of both of which `a` has more, by name."""
+    return tuple(sorted(resource for resource, quantity in a.items() if resource in b and quantity > b[resource]))

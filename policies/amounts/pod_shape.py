@@ -1,0 +1,53 @@
+"""What about a pod decides where it can run: pods of one shape are alike to a scheduler.
+
+Source: Kueue v0.19, pkg/util/pod (roles of a pod group).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from policies.amounts.requests import readable
+from policies.dialects.reading import listing, mapping
+
+_SAME = (
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "runtimeClassName",
+    "priority",
+    "priorityClassName",
+    "topologySpreadConstraints",
+    "resourceClaims",
+)
+_HASH_LENGTH = 8  # as long as Kueue's own; a group has a handful of roles
+
+
+def shape(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a pod's spec that count, quantities by value; images, commands and variables do not count."""
+    kept: dict[str, Any] = {key: spec[key] for key in _SAME if spec.get(key)}
+    for key in ("initContainers", "containers"):
+        if entries := listing(spec.get(key)):
+            kept[key] = [_container(mapping(entry)) for entry in entries]
+    if overhead := _amounts(spec.get("overhead")):
+        kept["overhead"] = overhead
+    return kept
+
+
+def role_hash(spec: Mapping[str, Any]) -> str:
+    """The same for all pods of one shape."""
+    text = json.dumps(shape(spec), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
+
+
+def _container(container: Mapping[str, Any]) -> dict[str, Any]:
+    requests = _amounts(mapping(container.get("resources")).get("requests"))
+    return {"requests": requests, "ports": listing(container.get("ports"))}
+
+
+def _amounts(values: object) -> dict[str, int]:
+    """In billionths of a unit."""
+    return {resource: quantity.nano for resource, quantity in readable(values).items()}

@@ -1,0 +1,21 @@
+"""Resource groups of a Cohort or a ClusterQueue in CEL."""
+
+from __future__ import annotations
+
+from policies.cel.expression import joined_list, list_of_spec
+
+GROUPS = list_of_spec("groups", "resourceGroups")
+
+
+def each_quota(texts: str) -> str:
+    """`texts` for each flavor `f` of each group `g`, joined."""
+    of_group = joined_list(f"g.?flavors.orValue([]).map(f, {texts})")
+    return joined_list(f"variables.groups.map(g, {of_group})")
+
+
+def same_before(holds: str) -> str:
+    """`holds` of an old quota `p` for the flavor `f` and the resource `q` of now."""
+    return (
+        "variables.old_groups.exists(h, h.?flavors.orValue([]).exists(e, e.name == f.name "
+        f"&& e.?resources.orValue([]).exists(p, p.name == q.name && {holds})))"
+    )

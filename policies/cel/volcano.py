@@ -1,0 +1,26 @@
+"""Amounts of a Volcano queue in CEL."""
+
+from __future__ import annotations
+
+from policies.cel.expression import amount, of_spec, quantity
+
+AMOUNTS = (
+    *of_spec("guarantee", "guarantee", "resource"),
+    *of_spec("deserved", "deserved"),
+    *of_spec("capability", "capability"),
+)
+
+
+def amount_of(amounts: str, resource: str) -> str:
+    """It is a quantity of 0 or more; devices and pods come in whole ones."""
+    value = f"{amounts}[{resource}]"
+    whole = f"({resource} == 'pods' || ({resource}.contains('/') && !{resource}.contains('kubernetes.io/')))"
+    number = f"{quantity(value)}.asApproximateFloat()"  # isInteger() says no to 2000m
+    integer = f"({number} > 1e15 || double(int({number})) == {number})"
+    return f"({amount(value)} && (!{whole} || {integer}))"
+
+
+def held(amounts: str, resource: str) -> str:
+    """The amount, 0 where it is absent or none."""
+    there = f"{resource} in {amounts} && {amount_of(amounts, resource)}"
+    return f"({there} ? {quantity(f'{amounts}[{resource}]')} : quantity('0'))"

@@ -1,0 +1,128 @@
+"""The configuration file: apiVersion, kind and keys of `Configuration`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from policies.configuration.job_descriptions import read_jobs
+from policies.configuration.multikueue import read_multikueue
+from policies.configuration.section import Section
+from policies.configuration.settings import (
+    GATES,
+    AdmissionSettings,
+    Configuration,
+    KueueSettings,
+    Override,
+    ReconcilerSettings,
+    ResourceGroup,
+    VolcanoSettings,
+    YuniKornSettings,
+)
+from policies.model.errors import BadConfiguration, UnknownRule
+from policies.model.findings import Action, Profile
+
+API_VERSION = "config.quotree.dev/v1alpha1"
+KIND = "Configuration"
+
+
+def read_configuration(manifest: object, rules: Collection[str]) -> Configuration:
+    """From the parsed file; `rules` are the ids that it may name. Raises BadConfiguration, with the path of the key."""
+    top = Section(manifest, "")
+    if top.text("apiVersion") != API_VERSION or top.text("kind") != KIND:
+        raise BadConfiguration(f"expected apiVersion {API_VERSION} and kind {KIND}")
+    volcano, yunikorn, exemptions = (top.section(key) for key in ("volcano", "yunikorn", "exemptions"))
+    kueue, reconciler = top.section("kueue"), top.section("reconciler")
+    gates, admission = kueue.section("featureGates"), yunikorn.section("admission")
+    configuration = Configuration(
+        profile=Profile(top.text("profile", Profile.STRICT, among=list(Profile))),
+        overrides=tuple(_override(section, rules) for section in top.sections("rules")),
+        waivable=_waivable(exemptions, rules),
+        kueue=KueueSettings(
+            feature_gates={gate: gates.flag(gate, default) for gate, default in GATES.items()},
+            manage_jobs=kueue.flag("manageJobs", False),
+            manage_pods=kueue.flag("managePods", False),
+        ),
+        volcano=VolcanoSettings(
+            max_queue_depth=volcano.number("maxQueueDepth", VolcanoSettings().max_queue_depth),
+            root_queue_protection=volcano.flag("rootQueueProtection", True),
+            queue_allocated_pods_check=volcano.flag("queueAllocatedPodsCheck", False),
+            queue_allocation_gate=volcano.flag("queueAllocationGate", False),
+            resource_groups=tuple(_resource_group(section) for section in volcano.sections("resourceGroups")),
+        ),
+        yunikorn=YuniKornSettings(
+            version=_version(yunikorn),
+            translate_legacy_annotations=yunikorn.flag("translateLegacyAnnotations", False),
+            namespace=yunikorn.text("namespace", YuniKornSettings().namespace),
+            follow=yunikorn.flag("follow", True),
+            admission=_admission(admission),
+        ),
+        reconciler=ReconcilerSettings(read_jobs(reconciler), read_multikueue(reconciler.section("multiKueue"))),
+    )
+    for section in (top, kueue, gates, volcano, yunikorn, admission, exemptions, reconciler):
+        section.done()
+    return configuration
+
+
+def _override(section: Section, rules: Collection[str]) -> Override:
+    rule = section.text("rule")
+    if rule != "*" and rule not in rules:
+        raise UnknownRule(rule, rules)
+    override = Override(
+        rule=rule,
+        action=Action(section.text("action", among=list(Action))),
+        subtree=section.optional("subtree"),
+        namespace=section.optional("namespace"),
+        since=section.day("from"),
+    )
+    if override.since is not None and override.action is not Action.DENY:
+        raise BadConfiguration(
+            f"a day goes with the action deny, which it begins with; here the action is {override.action}",
+            section.at("from"),
+        )
+    section.done()
+    return override
+
+
+def _waivable(section: Section, rules: Collection[str]) -> frozenset[str]:
+    """The rules that obey an exemption; those about exemptions never do."""
+    waivable = section.texts("waivable")
+    for i, rule in enumerate(waivable):
+        at = f"{section.at('waivable')}[{i}]"
+        if rule not in rules:
+            raise BadConfiguration(str(UnknownRule(rule, rules)), at)
+        if rule.startswith("exemption-"):
+            raise BadConfiguration("a rule about exemptions cannot be waived", at)
+    return frozenset(waivable)
+
+
+def _resource_group(section: Section) -> ResourceGroup:
+    object = section.section("object")
+    group = ResourceGroup(
+        name=section.text("resourceGroup"),
+        by=object.text("key", "", among=["", "namespace", "annotation"]),
+        values=tuple(object.texts("value")),
+        labels=section.labels("labels"),
+        affinity=section.json_object("affinity"),
+        tolerations=tuple(section.mappings("tolerations")),
+        scheduler_name=section.text("schedulerName", ""),
+    )
+    object.done()
+    section.done()
+    return group
+
+
+def _admission(section: Section) -> AdmissionSettings:
+    return AdmissionSettings(
+        scheduler_name=section.text("schedulerName", "off", among=["off", "default", "always"]),
+        labels=section.flag("labels", False),
+        user_info=section.flag("userInfo", False),
+        preemption=section.flag("preemption", False),
+    )
+
+
+def _version(section: Section) -> tuple[int, int]:
+    text = section.text("version", "1.9")
+    parts = text.removeprefix("v").split(".")
+    if len(parts) < 2 or not all(part.isdecimal() for part in parts[:2]):
+        raise BadConfiguration(f'{text!r} is no version; write it as text, such as "1.9"', section.at("version"))
+    return int(parts[0]), int(parts[1])

@@ -1,0 +1,87 @@
+"""One rule and one proposal: which of its findings refuse, warn or only inform."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from policies.judging.proposal import Proposal
+from policies.judging.rule import Rule
+from policies.judging.ruling import ruling
+from policies.judging.verdict import Judged, Unjudged
+from policies.model.findings import SEVERITY, Action, Finding, NotEvaluated, Profile, Severity
+
+_INDEX = re.compile(r"\[\d+\]")
+
+
+def findings(rule: Rule, proposal: Proposal) -> tuple[list[Judged], list[Unjudged]]:
+    """What one rule finds, and what it could not judge."""
+    found: dict[object, Judged] = {}
+    missed: dict[str, Unjudged] = {}
+    for result in rule.check(proposal):
+        if isinstance(result, NotEvaluated):
+            missed.setdefault(result.reason, Unjudged(rule, result.reason))
+        elif (finding := _judged(rule, result, proposal)) is not None:
+            first = found.setdefault(result.identity, finding)
+            if finding.severity.rank < first.severity.rank:
+                found[result.identity] = finding
+    judged = list(found.values())
+    if proposal.configuration.profile is Profile.STRICT and any(j.severity is Severity.ERROR for j in judged):
+        judged = _spare(judged, rule.check(proposal.standing()))
+    return [_excused(j, proposal) if j.severity is Severity.ERROR else j for j in judged], list(missed.values())
+
+
+def _judged(rule: Rule, finding: Finding, proposal: Proposal) -> Judged | None:
+    configuration = proposal.configuration
+    ruled = ruling(rule, finding, configuration, proposal.circumstances.now, proposal.after, proposal.before)
+    if ruled.action is Action.OFF:
+        return None
+    if configuration.profile not in finding.profiles:
+        return Judged(rule, Severity.INFO, _information(finding))
+    if ruled.since is not None:
+        finding = replace(finding, message=f"from {ruled.since} on this is refused: {finding.message}")
+    return Judged(rule, SEVERITY[ruled.action], finding)
+
+
+def _information(finding: Finding) -> Finding:
+    """What only the other profile minds, so that nobody meets it unprepared."""
+    if Profile.STRICT in finding.profiles:
+        return finding
+    return replace(finding, message=f"{finding.message} (allowed here; the project's own webhook refuses it)")
+
+
+def _excused(judged: Judged, proposal: Proposal) -> Judged:
+    """A warning that names reason and last day, where the object is exempt and the rule obeys that."""
+    if judged.rule.id not in proposal.configuration.waivable:
+        return judged
+    thing = proposal.after.get(judged.finding.object) or proposal.before.get(judged.finding.object)
+    for exemption in thing.exemptions if thing else ():
+        if exemption.excuses(judged.rule.id, proposal.circumstances.now):
+            message = f"exempt until {exemption.until} ({exemption.reason}): {judged.finding.message}"
+            finding = replace(judged.finding, message=message)
+            return Judged(judged.rule, Severity.WARNING, finding, exemption=exemption)
+    return judged
+
+
+def _spare(judged: list[Judged], before: Iterable[Finding | NotEvaluated]) -> list[Judged]:
+    """A violation that was there before, and no smaller, is warned of but refuses nothing: repairs come in steps."""
+    stood: dict[object, list[int]] = {}
+    for finding in before:
+        if isinstance(finding, Finding):
+            stood.setdefault(_lasting(finding), []).append(finding.excess)
+    return [_standing(j, stood.get(_lasting(j.finding), [])) if j.severity is Severity.ERROR else j for j in judged]
+
+
+def _standing(judged: Judged, stood: list[int]) -> Judged:
+    """Warned of if one of the old violations was no smaller; that one is used up, so that a second is not excused."""
+    covering = [excess for excess in stood if excess >= judged.finding.excess]
+    if not covering:
+        return judged
+    stood.remove(min(covering))
+    return Judged(judged.rule, Severity.WARNING, judged.finding, standing=True)
+
+
+def _lasting(finding: Finding) -> tuple[object, ...]:
+    """The identity without list indices: an entry put in front of an old fault does not make that a new one."""
+    return finding.object, _INDEX.sub("[]", finding.field), finding.subject

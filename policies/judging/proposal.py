@@ -1,0 +1,96 @@
+"""One change as it is judged: the world before, the world after, and who asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from policies.configuration.settings import Configuration
+from policies.model.change import Change, Circumstances
+from policies.model.forest import Forest
+from policies.model.objects import GroupKind, KubeObject, Node, Ref
+
+N = TypeVar("N", bound=Node)
+Thing = TypeVar("Thing", bound=KubeObject)
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One transaction: many objects, judged together and regardless of their order.
+
+    `scope` names what a rule has to look at: the changed objects and the parents of changed nodes, before and after.
+    """
+
+    before: Forest
+    after: Forest
+    changes: tuple[Change, ...]
+    scope: tuple[Ref, ...]
+    configuration: Configuration
+    circumstances: Circumstances
+
+    def touched(self, kind: type[N]) -> Iterator[N]:
+        """The changed nodes and their parents, before and after, as they stand in `after`; each once."""
+        for ref in self.scope:
+            node = self.after.node(ref)
+            if isinstance(node, kind):
+                yield node
+
+    def changed(self, kind: type[Thing]) -> Iterator[tuple[Thing | None, Thing]]:
+        """(before, after) of each created or updated object of this type."""
+        for change in self.changes:
+            if isinstance(change.after, kind):
+                yield (change.before if isinstance(change.before, kind) else None), change.after
+
+    def deleted(self, kind: type[Thing]) -> Iterator[Thing]:
+        for change in self.changes:
+            if change.after is None and isinstance(change.before, kind):
+                yield change.before
+
+    def kinds(self) -> frozenset[GroupKind]:
+        return frozenset(change.ref.group_kind for change in self.changes)
+
+    def unknown(self, *kinds: GroupKind) -> list[str]:
+        """Those of the kinds of which the world does not hold every object: their absence proves nothing."""
+        return [kind.kind for kind in kinds if kind not in self.after.known]
+
+    def standing(self) -> Proposal:
+        """The world before the change, to be judged with the same scope: what it finds was there already."""
+        stood = tuple(Change(change.before, change.before) for change in self.changes if change.before is not None)
+        return replace(self, after=self.before, changes=stood)
+
+
+def propose(
+    world: Forest,
+    changes: Iterable[Change],
+    configuration: Configuration | None = None,
+    circumstances: Circumstances | None = None,
+) -> Proposal:
+    """The proposal of these changes to `world`.
+
+    What a change says of an object before wins over what `world` holds, since a cache lags behind the API server.
+    Costs the depth of the tree for each change.
+    """
+    changes = tuple(changes)
+    before = world.drop_all(change.ref for change in changes if change.before is None)
+    before = before.put_all(change.before for change in changes if change.before is not None)
+    after = before.drop_all(change.ref for change in changes if change.after is None)
+    after = after.put_all(change.after for change in changes if change.after is not None)
+    return Proposal(
+        before,
+        after,
+        changes,
+        tuple(_scope(changes)),
+        configuration or Configuration(),
+        circumstances or Circumstances(),
+    )
+
+
+def _scope(changes: Iterable[Change]) -> list[Ref]:
+    scope: dict[Ref, None] = {}
+    for change in changes:
+        scope[change.ref] = None
+        for thing in (change.before, change.after):
+            if isinstance(thing, Node) and thing.parent is not None:
+                scope[thing.parent] = None
+    return sorted(scope)

@@ -1,0 +1,56 @@
+"""What a configuration does about a rule's findings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from fnmatch import fnmatchcase
+
+from policies.configuration.settings import Configuration, Override
+from policies.judging.rule import Rule
+from policies.model.findings import Action, Finding
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What is done about a finding; `since` is the day on which it will be denied, where that is still to come."""
+
+    action: Action
+    since: date | None = None
+
+
+def silenced(rule: Rule, configuration: Configuration) -> bool:
+    """Whether the rule is off by default and nothing switches it on anywhere."""
+    return rule.default is Action.OFF and all(
+        override.action is Action.OFF for override in configuration.overrides if override.rule in ("*", rule.id)
+    )
+
+
+def ruling(rule: Rule, finding: Finding, configuration: Configuration, now: datetime, *forests: Forest) -> Ruling:
+    """What is done about this finding of this rule, where its object stands in any of the forests."""
+    for override in reversed(configuration.overrides):
+        if _fits(override, rule, finding.object, *forests):
+            if override.since is not None and now.astimezone(UTC).date() < override.since:
+                return Ruling(Action.WARN, override.since)
+            return Ruling(override.action)
+    return Ruling(finding.action or rule.default)
+
+
+def _fits(override: Override, rule: Rule, ref: Ref, *forests: Forest) -> bool:
+    if override.rule not in ("*", rule.id):
+        return False
+    if override.namespace is not None and not fnmatchcase(_namespace(ref), override.namespace):
+        return False
+    return override.subtree is None or any(override.subtree in _path(ref, forest) for forest in forests)
+
+
+def _namespace(ref: Ref) -> str:
+    return ref.name if ref.kind == "Namespace" and not ref.group else ref.namespace
+
+
+def _path(ref: Ref, forest: Forest) -> set[str]:
+    """The names from the object's node upward."""
+    node = getattr(forest.get(ref), "queue", None) or ref
+    return {node.name, *(ancestor.name for ancestor in forest.ancestors(node))}

@@ -1,0 +1,25 @@
+"""What a finding says in words: one text for the command line, the webhook and events."""
+
+from __future__ import annotations
+
+from policies.judging.verdict import Judged
+
+
+def sentence(judged: Judged) -> str:
+    """`object: message; fix`, on one line.
+
+    A finding that was there before the change says so, since it does not refuse the change.
+    """
+    return f"{judged.finding.object}: {statement(judged)}"
+
+
+def statement(judged: Judged) -> str:
+    """The same without the object, for where that is shown beside it."""
+    finding = judged.finding
+    before = " (as before this change)" if judged.standing else ""
+    fix = f"; {_flat(finding.fix)}" if finding.fix else ""
+    return f"{_flat(finding.message)}{before}{fix}"
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split()).rstrip(".")

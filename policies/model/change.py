@@ -1,0 +1,54 @@
+"""What a request does to one object, who asks for it, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from policies.model.defect import Defect
+from policies.model.objects import KubeObject, Ref
+
+
+class Operation(StrEnum):
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+    DELETE = "DELETE"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One object before and after; one of the two may be missing, never both.
+
+    `defects` are fields that must stay as they were and do not.
+    """
+
+    before: KubeObject | None
+    after: KubeObject | None
+    defects: tuple[Defect, ...] = ()
+
+    @property
+    def ref(self) -> Ref:
+        thing = self.after or self.before
+        assert thing is not None
+        return thing.ref
+
+    @property
+    def operation(self) -> Operation:
+        if self.before is None:
+            return Operation.CREATE
+        return Operation.DELETE if self.after is None else Operation.UPDATE
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    name: str = ""
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """When a change is asked for, and by whom."""
+
+    now: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+    user: User = User()

@@ -1,0 +1,19 @@
+"""A fault of one manifest by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One fault of a manifest.
+
+    `field` is the path as the user wrote it. `quantity` says that the value should be a quantity and is none.
+    `warning` says that the API server accepts the manifest all the same and drops what is at `field`.
+    """
+
+    field: str
+    message: str
+    quantity: bool = False
+    warning: bool = False

@@ -1,0 +1,88 @@
+"""What a rule reports, and what is done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from policies.model.objects import Ref
+
+
+class Profile(StrEnum):
+    """`strict` closes the gaps that the three projects leave; `compat` answers as their own webhooks do today."""
+
+    STRICT = "strict"
+    COMPAT = "compat"
+
+
+class Action(StrEnum):
+    """What is done about a finding of a rule."""
+
+    DENY = "deny"
+    WARN = "warn"
+    AUDIT = "audit"
+    OFF = "off"
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return _RANKS[self]
+
+
+_RANKS = {severity: rank for rank, severity in enumerate(Severity)}
+SEVERITY = {Action.DENY: Severity.ERROR, Action.WARN: Severity.WARNING, Action.AUDIT: Severity.INFO}
+
+BOTH = frozenset(Profile)
+STRICT_ONLY = frozenset({Profile.STRICT})
+COMPAT_ONLY = frozenset({Profile.COMPAT})
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Another object that has a part in a finding: a sibling that counts, a parent that holds too little."""
+
+    object: Ref
+    field: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault.
+
+    `field` is the path as the user wrote it. `subject` tells findings of one field apart (a resource, a member of a
+    list); (rule, object, field, subject) is the finding's identity. `excess` says by how much, in any unit that stays
+    the same for this identity: a finding that was there before with no less excess does not refuse the change.
+    `profiles` are those under which it counts. `action` is this finding's own default where it differs from the rule's.
+    `patch` is the fix as JSON Patch operations on `object` as it was written, where it can be said.
+    """
+
+    object: Ref
+    field: str
+    message: str
+    fix: str = ""
+    subject: str = ""
+    excess: int = 0
+    causes: tuple[Cause, ...] = ()
+    patch: tuple[Mapping[str, Any], ...] = ()
+    profiles: frozenset[Profile] = BOTH
+    action: Action | None = None
+
+    @property
+    def identity(self) -> tuple[Ref, str, str]:
+        return (self.object, self.field, self.subject)
+
+
+@dataclass(frozen=True, slots=True)
+class NotEvaluated:
+    """A rule's word that it lacks the facts to judge; never to be read as a pass."""
+
+    reason: str

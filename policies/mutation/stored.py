@@ -1,0 +1,44 @@
+"""Objects as a cluster would store them: with what the mutating webhook fills in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from policies import dialects
+from policies.configuration.settings import Configuration
+from policies.dialects import kueue_jobs
+from policies.dialects.reading import Parsed
+from policies.model.change import Operation
+from policies.model.forest import Forest
+from policies.model.objects import Node, Ref
+from policies.mutation.defaults import patch
+from policies.mutation.patching import patched
+
+
+def stored(objects: Iterable[Parsed], world: Forest, configuration: Configuration) -> list[Parsed]:
+    """These objects, applied to the world, completed; jobs that it holds already only as an update completes them.
+
+    Kueue's own switches of such a job, as `suspend`, are no longer what its creation made them.
+    """
+    every = list(objects)
+    only_trees = all(isinstance(it.object, Node) for it in every)  # these are completed each by itself
+    around = world if only_trees else world.put_all(it.object for it in every)
+    return [completed(it, around, configuration, _operation(it.object.ref, world)) for it in every]
+
+
+def completed(
+    written: Parsed, around: Forest, configuration: Configuration, operation: Operation = Operation.CREATE
+) -> Parsed:
+    """The object as it would be stored; the very same where nothing is filled in."""
+    operations = patch(written.manifest, around, configuration, operation) if written.manifest is not None else []
+    if written.manifest is None or not operations:
+        return written
+    manifest = patched(written.manifest, operations)
+    found = dialects.read(manifest)
+    return Parsed(replace(found, ref=written.object.ref), manifest) if found is not None else written
+
+
+def _operation(ref: Ref, world: Forest) -> Operation:
+    runs = ref.group_kind in kueue_jobs.KINDS and world.get(ref) is not None
+    return Operation.UPDATE if runs else Operation.CREATE

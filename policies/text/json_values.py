@@ -1,0 +1,149 @@
+"""JSON manifests: values, spans and steps. Stricter than the API server: a key that occurs twice is an error."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from policies.text.field_paths import Kind, Step, skip
+from policies.text.positions import MAX_DEPTH, TOO_DEEP, BadText, Root, Span
+
+_TOKEN = re.compile(r'[{}\[\]]|"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,:{}\[\]"]+')
+_VALUE = re.compile(r"[^ \t\r\n,]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_KINDS = {"{": Kind.MAPPING, "[": Kind.LIST, "}": Kind.CLOSE, "]": Kind.CLOSE}
+
+
+class _Twice(Exception):
+    """A key occurs twice in an object; `_second_key` finds out where."""
+
+
+class _NoNumber(Exception):
+    """NaN or an infinity; `read` finds out where."""
+
+
+def read(text: str) -> Root | BadText:
+    """The value of the text, or what is wrong. A number with a fraction or an exponent is an exact Decimal."""
+    try:
+        value = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        return BadText(error.pos, f"not JSON: {error.msg}")
+    except _Twice:
+        return _second_key(text)
+    except _NoNumber as found:
+        offset = next(step.offset for step in steps(text, 0, len(text)) if step.text == str(found))
+        return BadText(offset, f"{found} is not a number in JSON")
+    except RecursionError:
+        return _too_deep(text)
+    except ValueError:  # an integer of more digits than Python reads
+        long = re.search(r"[0-9]{1000}", text)
+        return BadText(long.start() if long else 0, "this number has too many digits")
+    bad = _too_deep(text) if _is_deep(value) else _half_character(text)
+    return bad or _root(text, value)
+
+
+def steps(text: str, start: int, end: int) -> Iterator[Step]:
+    for token in _TOKEN.finditer(text, start, end):
+        symbol = token[0]
+        if symbol in _KINDS:
+            yield Step(_KINDS[symbol], token.start())
+        else:
+            yield Step(Kind.SCALAR, token.start(), _string(symbol) if symbol[0] == '"' else symbol)
+
+
+def _string(token: str) -> str:
+    return str(json.loads(token)) if "\\" in token else token[1:-1]
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise _Twice
+    return result
+
+
+def _constant(name: str) -> Any:
+    raise _NoNumber(name)
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=Decimal, parse_constant=_constant)
+
+
+def _root(text: str, value: Any) -> Root:
+    first = _VALUE.search(text)
+    start, end = first.start() if first else 0, len(text)
+    return Root(value, Span(start, end, (start, end)), _items(text, value))
+
+
+def _items(text: str, value: Any) -> list[Span]:
+    """The spans of the list under `items`. Each item is decoded once more, far faster than a walk over its steps."""
+    items = value.get("items") if isinstance(value, dict) else None
+    spans: list[Span] = []
+    at = _start_of_items(text) if isinstance(items, list) else 0
+    for _ in items if isinstance(items, list) else []:
+        first = _VALUE.search(text, at)
+        start = first.start() if first else at
+        _, at = _DECODER.raw_decode(text, start)
+        spans.append(Span(start, at, (start, at)))
+    return spans
+
+
+def _start_of_items(text: str) -> int:
+    walk = steps(text, 0, len(text))
+    next(walk)
+    for key in walk:
+        value = next(walk)
+        if key.text == "items":
+            return value.offset + 1
+        skip(value, walk)
+    return 0
+
+
+def _second_key(text: str) -> BadText:
+    around: list[set[str] | None] = [None]  # the keys so far of each enclosing object, None for an array
+    key_is_next = False
+    for step in steps(text, 0, len(text)):
+        keys = around[-1]
+        if step.kind is Kind.SCALAR and key_is_next and keys is not None:
+            if step.text in keys:
+                return BadText(step.offset, f"the key {step.text!r} occurs twice in this object")
+            keys.add(step.text)
+            key_is_next = False
+            continue
+        if step.kind is Kind.CLOSE:
+            around.pop()
+        elif step.kind is not Kind.SCALAR:
+            around.append(set() if step.kind is Kind.MAPPING else None)
+        key_is_next = around[-1] is not None
+    return BadText(0, "a key occurs twice in an object")
+
+
+def _is_deep(value: Any) -> bool:
+    level, depth = [value], 0
+    while level and depth <= MAX_DEPTH:
+        inner = (item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list))
+        level = [child for children in inner for child in children if isinstance(child, dict | list)]
+        depth += 1
+    return bool(level)
+
+
+def _too_deep(text: str) -> BadText:
+    depth = 0
+    for step in steps(text, 0, len(text)):
+        depth += 1 if step.kind in (Kind.MAPPING, Kind.LIST) else -1 if step.kind is Kind.CLOSE else 0
+        if depth > MAX_DEPTH:
+            return BadText(step.offset, TOO_DEEP)
+    return BadText(0, TOO_DEEP)
+
+
+def _half_character(text: str) -> BadText | None:
+    """An error for half of a surrogate pair, which no output could print."""
+    if not _SURROGATE.search(text):
+        return None
+    for step in steps(text, 0, len(text)):
+        if any("\ud800" <= character <= "\udfff" for character in step.text):
+            return BadText(step.offset, "this text contains half of a surrogate pair, which is not a character")
+    return None

@@ -1,0 +1,50 @@
+"""Offsets, spans, and lines and columns of a text."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+MAX_DEPTH = 100
+"""Mappings and lists within each other; a pod template, the deepest of manifests, has about 15."""
+TOO_DEEP = f"more than {MAX_DEPTH} mappings and lists within each other"
+
+
+class Position(NamedTuple):
+    """Both count from 1; the column counts characters."""
+
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}"
+
+
+class BadText(Exception):
+    """A text, or a part of it, that cannot be read; `offset` is the index of the first wrong character."""
+
+    def __init__(self, offset: int, message: str):
+        super().__init__(message)
+        self.offset = offset
+        self.message = message
+
+
+class Span(NamedTuple):
+    """The characters [start, end) of a value; `document` spans the YAML document around it, where its anchors are."""
+
+    start: int
+    end: int
+    document: tuple[int, int]
+
+
+class Root(NamedTuple):
+    """The value of a document, and the spans of the list under its key `items`, if it has one."""
+
+    value: Any
+    span: Span
+    items: list[Span]
+
+
+def position(text: str, offset: int, *, known: tuple[int, int] = (0, 1)) -> Position:
+    """The position of the character at `offset`. `known` is an offset at or before it, with its line."""
+    start, line = known
+    return Position(line + text.count("\n", start, offset), offset - text.rfind("\n", 0, offset))

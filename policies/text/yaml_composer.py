@@ -1,0 +1,72 @@
+"""Reads the first document of a YAML text as nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.text.positions import BadText
+from policies.text.yaml_events import (
+    Composer,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    SequenceEndEvent,
+    StreamEndEvent,
+    YAMLError,
+    syntax_error,
+)
+from policies.text.yaml_nodes import Listing, Mapping, Node, Scalar
+
+MAX_DEPTH = 200
+"""Levels of nesting; a queue of YuniKorn takes two. No real file has that many, and Python's stack can hold them."""
+
+
+def first_document(text: str) -> Node | None:
+    """The first document of the text, None where there is none; what follows it is not read, as in YuniKorn.
+
+    An alias is the very node that it stands for, so many aliases cost nothing here. Raises BadText.
+    """
+    try:
+        return _Nodes(text, 0, len(text)).document()
+    except YAMLError as error:
+        raise syntax_error(error, text, 0, len(text)) from None
+
+
+class _Nodes(Composer[Node]):
+    def document(self) -> Node | None:
+        while (event := self._next()).__class__ is not DocumentStartEvent:
+            if event.__class__ is StreamEndEvent:
+                return None
+        return self._node(self._next(), 0)
+
+    def _scalar(self, event: Any) -> Scalar:
+        return Scalar(event.value, event.implicit[0] and event.tag is None, *self._place(event))
+
+    def _collection(self, event: Any, depth: int) -> Node:
+        if depth >= MAX_DEPTH:
+            raise BadText(self._offset(event), f"nested deeper than {MAX_DEPTH} levels")
+        place = self._place(event)
+        if event.__class__ is MappingStartEvent:
+            return Mapping(tuple(self._entries(depth)), *place)
+        return Listing(tuple(self._items(depth)), *place)
+
+    def _repeated(self, value: Node, alias: Any, depth: int) -> Node:  # noqa: ARG002, an alias repeats nothing here
+        return value
+
+    def _entries(self, depth: int) -> list[tuple[Scalar, Node]]:
+        entries: list[tuple[Scalar, Node]] = []
+        while (event := self._next()).__class__ is not MappingEndEvent:
+            key = self._node(event, depth + 1)
+            if not isinstance(key, Scalar):
+                raise BadText(key.offset, "a key must be a string")
+            entries.append((key, self._node(self._next(), depth + 1)))
+        return entries
+
+    def _items(self, depth: int) -> list[Node]:
+        items: list[Node] = []
+        while (event := self._next()).__class__ is not SequenceEndEvent:
+            items.append(self._node(event, depth + 1))
+        return items
+
+    def _place(self, event: Any) -> tuple[int, int]:
+        return event.start_mark.line + 1, self._offset(event)

@@ -1,0 +1,225 @@
+"""YAML as Kubernetes reads it: values, spans and steps.
+
+Values are made straight from the events of PyYAML's C parser; `yaml_scalars` says what a scalar means. Keys are
+strings: 1: and on: become "1" and "true". `<<` merges in place, as for kubectl: it overrides the keys above it, and the
+keys below override it. Stricter than kubectl: a key that occurs twice is an error, as is a tag beyond YAML's core.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from policies.text.field_paths import Kind, Step
+from policies.text.positions import MAX_DEPTH, TOO_DEEP, BadText, Root, Span
+from policies.text.yaml_events import (
+    AliasEvent,
+    Composer,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+    YAMLError,
+    events,
+    syntax_error,
+)
+from policies.text.yaml_scalars import NO_NUMBER, resolve, resolve_tagged
+
+MAX_COPIED = 300_000
+"""Values of one file that aliases may repeat: beyond any real use, and still about 70 MiB of memory only."""
+
+_SEPARATOR = re.compile(r"^---(?![^ \t\r\n])", re.MULTILINE)
+_EMPTY_LINES = r"(?:[ \t]*+(?:#[^\n]*+)?+\r?\n)*+"  # possessive: no memory for ways back, however many lines
+_DIRECTIVES = re.compile(_EMPTY_LINES + "%").match
+_NOTHING = re.compile(r"(?:---)?+" + _EMPTY_LINES + r"[ \t]*+(?:#[^\n]*+)?+\Z").match
+
+
+def read(text: str) -> Iterator[Root | BadText]:
+    """Every document of the text that is not empty, or what is wrong with it.
+
+    An error ends its document, not the documents around it: lines that start with `---` separate them, and no value can
+    contain such a line.
+    """
+    copied = 0
+    for start, end in _documents(text):
+        if _NOTHING(text, start, end):
+            continue  # the parser would find the same, more slowly
+        builder = _Builder(text, start, end, copied)
+        try:
+            yield from builder.roots()
+        except BadText as bad:
+            yield bad
+        except YAMLError as error:
+            yield syntax_error(error, text, start, end)
+        copied = builder.copied
+
+
+def steps(text: str, start: int, end: int) -> Iterator[Step]:
+    """The steps of the value at [start, end). Blanks replace what precedes it in its line."""
+    column = start - (text.rfind("\n", 0, start) + 1)
+    shift = start - column
+    following = events(" " * column + text[start:end])
+    try:
+        while not isinstance(event := following(), StreamEndEvent):
+            step = _step(event, shift)
+            if step is not None:
+                yield step
+    except YAMLError:
+        return  # the document is known to be broken here; what precedes this can be found
+
+
+def _step(event: Any, shift: int) -> Step | None:
+    offset = event.start_mark.index + shift
+    match event:
+        case ScalarEvent():
+            return Step(Kind.SCALAR, offset, _key_text(event), event.anchor)
+        case MappingStartEvent():
+            return Step(Kind.MAPPING, offset, "", event.anchor)
+        case SequenceStartEvent():
+            return Step(Kind.LIST, offset, "", event.anchor)
+        case MappingEndEvent() | SequenceEndEvent():
+            return Step(Kind.CLOSE, offset)
+        case AliasEvent():
+            return Step(Kind.ALIAS, offset, event.anchor or "")
+    return None
+
+
+def _documents(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for separator in _SEPARATOR.finditer(text):
+        if separator.start() > start and not _DIRECTIVES(text, start):
+            yield start, separator.start()
+            start = separator.start()
+    yield start, len(text)
+
+
+class _Builder(Composer[Any]):
+    """Makes the values of one stretch of text: one document, or several if `...` ends them."""
+
+    def __init__(self, text: str, start: int, end: int, copied: int):
+        super().__init__(text, start, end)
+        self.copied = copied
+        self._span = (start, end)
+        self._end = 0
+        self._items: list[Span] = []
+
+    def roots(self) -> Iterator[Root]:
+        while (event := self._next()).__class__ is not StreamEndEvent:
+            if event.__class__ is DocumentStartEvent:
+                self._anchors, self._items = {}, []
+                first = self._next()
+                value = self._node(first, 0)
+                if value is not None:
+                    yield Root(value, self._since(first), self._items)
+
+    def _since(self, event: Any) -> Span:
+        return Span(self._offset(event), max(self._end, event.end_mark.index) + self._start, self._span)
+
+    def _collection(self, event: Any, depth: int) -> Any:
+        is_mapping = event.__class__ is MappingStartEvent
+        if depth >= MAX_DEPTH:
+            raise BadText(self._offset(event), TOO_DEEP)
+        if event.tag is not None and _short(event.tag) not in ("!", "!!map" if is_mapping else "!!seq"):
+            raise BadText(self._offset(event), f"the tag {_short(event.tag)} has no meaning in a manifest; remove it")
+        return self._mapping(depth) if is_mapping else self._list(depth, None)
+
+    def _mapping(self, depth: int) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        merged: set[str] = set()
+        following = self._next
+        while (event := following()).__class__ is not MappingEndEvent:
+            if event.__class__ is ScalarEvent and event.value == "<<" and event.implicit[0]:
+                inherited = self._merged(following(), depth)
+                result |= inherited
+                merged |= inherited.keys()
+                continue
+            key = self._key(event)
+            if key in result and key not in merged:
+                raise BadText(self._offset(event), f"the key {key!r} occurs twice in this mapping")
+            merged.discard(key)
+            value = following()
+            if depth == 0 and key == "items" and value.__class__ is SequenceStartEvent and value.anchor is None:
+                result[key] = self._list(depth + 1, self._items)
+            else:
+                result[key] = self._node(value, depth + 1)
+        self._end = _end(event)
+        return result
+
+    def _list(self, depth: int, spans: list[Span] | None) -> list[Any]:
+        result = []
+        while (event := self._next()).__class__ is not SequenceEndEvent:
+            result.append(self._node(event, depth + 1))
+            if spans is not None:
+                spans.append(self._since(event))
+        self._end = _end(event)
+        return result
+
+    def _key(self, event: Any) -> str:
+        if event.__class__ is not ScalarEvent:
+            raise BadText(self._offset(event), "a key must be a string")
+        value = self._scalar(event)
+        if value is None:
+            raise BadText(self._offset(event), "a key must be a string, this one is null")
+        return sys.intern(value if isinstance(value, str) else _key_text(event))
+
+    def _merged(self, event: Any, depth: int) -> dict[str, Any]:
+        value = self._node(event, depth + 1)
+        sources = value if isinstance(value, list) else [value]
+        if not all(isinstance(source, dict) for source in sources):
+            raise BadText(self._offset(event), "`<<` takes a mapping or a list of mappings")
+        result: dict[str, Any] = {}
+        for source in reversed(sources):  # earlier ones win
+            result |= source
+        return result
+
+    def _repeated(self, value: Any, alias: Any, depth: int) -> Any:
+        self._end = _end(alias)
+        return self._copy(value, depth, alias)
+
+    def _copy(self, value: Any, depth: int, alias: Any) -> Any:
+        """A separate copy for every alias, so that no two fields share an object."""
+        self.copied += 1
+        if self.copied > MAX_COPIED:
+            raise BadText(self._offset(alias), f"the aliases of this file repeat more than {MAX_COPIED} values")
+        if not isinstance(value, dict | list):
+            return value
+        if depth >= MAX_DEPTH:
+            raise BadText(self._offset(alias), TOO_DEEP)
+        if isinstance(value, dict):
+            return {key: self._copy(item, depth + 1, alias) for key, item in value.items()}
+        return [self._copy(item, depth + 1, alias) for item in value]
+
+    def _scalar(self, event: Any) -> Any:
+        text = event.value
+        if event.tag is not None:
+            try:
+                value = resolve_tagged(_short(event.tag), text)
+            except ValueError as misused:
+                raise BadText(self._offset(event), str(misused)) from None
+        else:
+            value = resolve(text) if event.implicit[0] else text
+        if value is NO_NUMBER:
+            raise BadText(self._offset(event), f"{text} is not a number in JSON")
+        return value
+
+
+def _short(tag: str) -> str:
+    return tag.replace("tag:yaml.org,2002:", "!!")
+
+
+def _key_text(event: Any) -> str:
+    """The text of a key: booleans and integers as JSON spells them."""
+    text = str(event.value)
+    value = resolve(text) if event.implicit[0] and event.tag is None else text
+    return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int) else text
+
+
+def _end(event: Any) -> int:
+    """The offset after the event; the C parser always marks it."""
+    index: int = event.end_mark.index
+    return index

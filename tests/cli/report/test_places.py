@@ -1,0 +1,83 @@
+"""Findings about objects that were not given lie at the given object that causes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cli.input.context import Against, Context
+from cli.input.documents import Place
+from cli.input.given import gather
+from cli.judgement import judge
+from cli.report.places import Places
+from policies.configuration.settings import Configuration
+from policies.model.findings import Cause, Finding
+from policies.model.objects import Ref
+from tests.builders import cluster_queue, cohort, drawn, local_queue, pod_group, queue, typed, world
+from tests.cli.runs import write
+
+HELD = [*drawn("eng\n  web\n    shop\n  ml\nfar"), pod_group("train", "web")]
+
+
+def ref(name: str) -> Ref:
+    return typed(queue(name)).ref
+
+
+def places(folder: Path, *given: dict[str, Any]) -> Places:
+    """With HELD as the context, and each given object in a file of its own name."""
+    for manifest in given:
+        write(folder / f"{manifest['metadata']['name']}.yaml", manifest)
+    objects = gather([str(folder)])
+    context = Context(Against("cluster"), world(*HELD))
+    return Places(objects, judge(objects, context, Configuration()).proposal)
+
+
+def test_a_given_object_has_its_own_place(tmp_path: Path) -> None:
+    found = places(tmp_path, queue("ml", "eng", deserved="cpu:1")).of(Finding(ref("ml"), "spec.deserved.cpu", ""))
+
+    assert Place(f"{tmp_path}/ml.yaml", 8, 10) == found
+
+
+def test_the_first_given_cause_comes_before_relatives(tmp_path: Path) -> None:
+    causes = tuple(Cause(ref(name), "spec.parent", "") for name in ("shop", "new", "far"))
+
+    found = places(tmp_path, queue("far"), queue("new", "far"), queue("web", "eng"))
+
+    assert f"{tmp_path}/new.yaml:6:11" == str(found.of(Finding(ref("eng"), "", "", causes=causes)))
+
+
+def test_of_relatives_the_nearest_counts_at_the_field_that_joins_it(tmp_path: Path) -> None:
+    found = places(tmp_path, queue("child", "shop"), queue("new", "ml"))
+
+    assert f"{tmp_path}/new.yaml:6:11" == str(found.of(Finding(ref("eng"), "", "")))
+    assert f"{tmp_path}/child.yaml:6:11" == str(found.of(Finding(ref("web"), "", "")))
+
+
+def test_work_is_related_to_its_queue(tmp_path: Path) -> None:
+    found = places(tmp_path, queue("far"), queue("web", "eng"))
+
+    assert f"{tmp_path}/web.yaml:6:11" == str(found.of(Finding(typed(pod_group("train", "web")).ref, "", "")))
+
+
+def test_a_moved_object_is_related_to_where_it_was_too(tmp_path: Path) -> None:
+    found = places(tmp_path, queue("other", "far"), queue("shop", "other"))
+
+    assert f"{tmp_path}/shop.yaml:6:11" == str(found.of(Finding(ref("web"), "", "")))
+
+
+def test_a_local_queue_is_related_by_its_cluster_queue(tmp_path: Path) -> None:
+    found = places(tmp_path, cohort("org"), local_queue("door", "lab"))
+
+    assert f"{tmp_path}/door.yaml:7:17" == str(found.of(Finding(typed(cluster_queue("lab")).ref, "", "")))
+
+
+def test_without_any_relative_it_is_the_first_given_object(tmp_path: Path) -> None:
+    found = places(tmp_path, queue("ml", "eng"), queue("web", "eng"))
+
+    assert f"{tmp_path}/ml.yaml:6:11" == str(found.of(Finding(typed(cohort("org")).ref, "", "")))
+
+
+def test_a_cycle_does_not_hang_the_search(tmp_path: Path) -> None:
+    found = places(tmp_path, queue("a", "b"), queue("b", "a"), queue("c", "b"))
+
+    assert f"{tmp_path}/a.yaml:6:11" == str(found.of(Finding(ref("far"), "", "")))

@@ -1,0 +1,135 @@
+"""LimitRanges: many as one, what they fill in and what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.amounts.limit_ranges import summarize, violations
+from policies.model.quantity import Quantity
+from policies.mutation.pod_defaults import Surroundings, completed, exceeded_limits
+
+AT = "spec.podSets[0].template.spec"
+
+
+def limit_range(kind: str = "Container", **fields: dict[str, str]) -> dict[str, Any]:
+    return {"kind": "LimitRange", "spec": {"limits": [{"type": kind, **fields}]}}
+
+
+def container(requests: dict[str, str] | None = None, limits: dict[str, str] | None = None) -> dict[str, Any]:
+    resources = {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
+    return {"name": "c", **({"resources": resources} if resources else {})}
+
+
+def complaints(spec: dict[str, Any], *ranges: dict[str, Any]) -> list[tuple[str, tuple[str, ...], str]]:
+    return [
+        (found.field, found.resources, found.message.split()[-1]) for found in violations(summarize(ranges), spec, AT)
+    ]
+
+
+def test_the_tightest_bounds_and_the_first_defaults_count() -> None:
+    summary = summarize(
+        [
+            limit_range(max={"cpu": "4"}, min={"cpu": "1"}, default={"cpu": "2"}, maxLimitRequestRatio={"cpu": "3"}),
+            limit_range(max={"cpu": "3"}, min={"cpu": "500m"}, default={"cpu": "1", "memory": "1Gi"}),
+            limit_range("Pod", defaultRequest={"cpu": "9"}),
+        ]
+    )
+
+    assert {kind: str(limits.maximum) for kind, limits in summary.items()} == {
+        "Container": "{'cpu': Quantity('3')}",
+        "Pod": "{}",
+    }
+    assert summary["Container"].minimum == {"cpu": Quantity.parse("1")}
+    assert summary["Container"].limits == {"cpu": Quantity.parse("2"), "memory": Quantity.parse("1Gi")}
+    assert summary["Container"].ratio == {"cpu": Quantity.parse("3")}
+
+
+def test_a_container_is_told_by_its_path_with_the_larger_of_request_and_limit() -> None:
+    spec = {
+        "initContainers": [container({"cpu": "1"}, {"cpu": "3"})],
+        "containers": [container({"cpu": "2"}), container({"cpu": "1"})],
+    }
+
+    assert complaints(spec, limit_range(max={"cpu": "2"})) == [(f"{AT}.initContainers[0]", ("cpu",), "max")]
+    assert complaints(spec, limit_range(min={"cpu": "2"})) == [
+        (f"{AT}.initContainers[0]", ("cpu",), "min"),
+        (f"{AT}.containers[1]", ("cpu",), "min"),
+    ]
+
+
+def test_a_resource_that_is_not_asked_for_breaks_nothing_and_one_of_zero_does() -> None:
+    assert complaints({"containers": [container({"memory": "1"})]}, limit_range(min={"cpu": "1"})) == []
+    assert complaints({"containers": [container({"cpu": "0"})]}, limit_range(min={"cpu": "1"})) != []
+
+
+def test_a_pod_is_held_to_what_it_requests_in_all() -> None:
+    spec = {"containers": [container({"cpu": "2"}), container({"cpu": "1"})], "overhead": {"cpu": "500m"}}
+
+    assert complaints(spec, limit_range("Pod", max={"cpu": "3500m"})) == []
+    assert complaints(spec, limit_range("Pod", max={"cpu": "3"})) == [(AT, ("cpu",), "max")]
+
+
+def test_defaults_fill_in_what_a_container_does_not_say() -> None:
+    around = Surroundings(summarize([limit_range(default={"cpu": "4", "memory": "1Gi"}, defaultRequest={"cpu": "3"})]))
+    spec = {"containers": [container(), container({"cpu": "1"}, {"cpu": "6"})]}
+
+    assert completed(spec, around)["containers"] == [
+        container({"cpu": "3", "memory": "1Gi"}, {"cpu": "4", "memory": "1Gi"}),
+        container({"cpu": "1", "memory": "1Gi"}, {"cpu": "6", "memory": "1Gi"}),
+    ]
+
+
+def test_a_limit_stands_for_a_request_that_is_missing() -> None:
+    spec = {"initContainers": [container(None, {"cpu": "2"})], "containers": [container({"memory": "1"}, {"cpu": "1"})]}
+
+    assert completed(spec, Surroundings()) == {
+        "initContainers": [container({"cpu": "2"}, {"cpu": "2"})],
+        "containers": [container({"cpu": "1", "memory": "1"}, {"cpu": "1"})],
+    }
+
+
+def test_a_limit_of_its_own_counts_before_a_default_request() -> None:
+    around = Surroundings(summarize([limit_range(default={"cpu": "4"}, defaultRequest={"cpu": "3"})]))
+
+    assert completed({"containers": [container(None, {"cpu": "6"})]}, around)["containers"] == [
+        container({"cpu": "6"}, {"cpu": "6"})
+    ]
+
+
+def test_a_limit_of_the_pod_is_a_request_only_of_what_no_container_requests() -> None:
+    spec = {"containers": [container({"cpu": "1"})], "resources": {"limits": {"cpu": "2", "memory": "1Gi"}}}
+
+    assert completed(spec, Surroundings())["resources"]["requests"] == {"memory": "1Gi"}
+
+
+def test_pod_defaults_count_only_for_a_pod_that_asks_as_a_whole() -> None:
+    around = Surroundings(summarize([limit_range("Pod", defaultRequest={"cpu": "3"})]))
+
+    assert completed({"containers": [container()]}, around) == {"containers": [container()]}
+    assert completed({"resources": {"requests": {"memory": "1Gi"}}}, around) == {
+        "resources": {"requests": {"cpu": "3", "memory": "1Gi"}}
+    }
+
+
+def test_a_runtime_class_adds_overhead_where_none_is_given() -> None:
+    around = Surroundings(overheads={"kata": {"cpu": Quantity.parse("250m")}})
+
+    assert completed({"runtimeClassName": "kata"}, around)["overhead"] == {"cpu": "250m"}
+    assert completed({"runtimeClassName": "kata", "overhead": {"cpu": "1"}}, around)["overhead"] == {"cpu": "1"}
+    assert "overhead" not in completed({"runtimeClassName": "unknown"}, around)
+
+
+def test_the_given_spec_stays_as_it_was() -> None:
+    spec = {"containers": [container(None, {"cpu": "1"})]}
+
+    completed(spec, Surroundings())
+
+    assert spec == {"containers": [container(None, {"cpu": "1"})]}
+
+
+def test_a_request_above_its_limit_is_told() -> None:
+    spec = {"initContainers": [container({"cpu": "2", "memory": "2"}, {"cpu": "1", "memory": "1"})], "containers": [{}]}
+
+    (found,) = exceeded_limits(spec, AT)
+
+    assert (found.field, found.resources) == (f"{AT}.initContainers[0]", ("cpu", "memory"))

@@ -1,0 +1,109 @@
+"""What a pod requests: Kubernetes' own rule, to the digit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.amounts.requests import counted, fewest_pods, pod_requests, pod_set_requests, total
+from policies.dialects.kueue_workload import Workload
+from tests.builders import typed
+
+
+def container(*, restart: str | None = None, limits: dict[str, str] | None = None, **requests: str) -> dict[str, Any]:
+    resources = {"requests": requests, "limits": limits or {}}
+    return {"resources": resources, **({"restartPolicy": restart} if restart else {})}
+
+
+def texts(spec: dict[str, Any]) -> dict[str, str]:
+    return {resource: str(quantity) for resource, quantity in pod_requests(spec).items()}
+
+
+def test_containers_run_together() -> None:
+    spec = {"containers": [container(cpu="1", memory="1Gi"), container(cpu="500m")]}
+
+    assert texts(spec) == {"cpu": "1500m", "memory": "1Gi"}
+
+
+def test_a_limit_stands_for_a_request_that_is_missing() -> None:
+    spec = {"containers": [container(cpu="1", limits={"cpu": "2", "nvidia.com/gpu": "1"})]}
+
+    assert texts(spec) == {"cpu": "1", "nvidia.com/gpu": "1"}
+
+
+def test_the_largest_step_of_starting_counts_where_it_is_more_than_running() -> None:
+    spec = {"initContainers": [container(cpu="3"), container(memory="4Gi")], "containers": [container(cpu="1")]}
+
+    assert texts(spec) == {"cpu": "3", "memory": "4Gi"}
+
+
+def test_sidecars_run_beside_the_containers_and_beside_what_starts_after_them() -> None:
+    sidecar = container(restart="Always", cpu="1")
+    before = {"initContainers": [container(cpu="3"), sidecar], "containers": [container(cpu="1")]}
+    after = {"initContainers": [sidecar, container(cpu="3")], "containers": [container(cpu="1")]}
+
+    assert texts(before) == {"cpu": "3"}
+    assert texts(after) == {"cpu": "4"}
+    assert texts({"initContainers": [sidecar, sidecar], "containers": [container(cpu="1")]}) == {"cpu": "3"}
+
+
+def test_requests_of_the_pod_win_for_cpu_and_memory_alone() -> None:
+    whole = {"requests": {"cpu": "1", "nvidia.com/gpu": "9"}}
+    spec = {"containers": [container(cpu="3", memory="1Gi")], "resources": whole}
+
+    assert texts(spec) == {"cpu": "1", "memory": "1Gi"}
+
+
+def test_a_limit_of_the_pod_counts_where_nothing_requests_the_resource() -> None:
+    whole = {"limits": {"cpu": "4", "memory": "2Gi", "nvidia.com/gpu": "9"}}
+    spec = {"containers": [container(memory="1Gi")], "resources": whole}
+
+    assert texts(spec) == {"cpu": "4", "memory": "1Gi"}
+
+
+def test_overhead_comes_on_top_of_all() -> None:
+    spec = {"containers": [container(cpu="1")], "resources": {"requests": {"cpu": "2"}}, "overhead": {"cpu": "100m"}}
+
+    assert texts(spec) == {"cpu": "2100m"}
+
+
+def test_a_pod_is_rounded_up_once_and_then_multiplied() -> None:
+    spec = {"containers": [container(cpu="100u", memory="500m"), container(cpu="100u", memory="600m")]}
+
+    assert counted(pod_requests(spec), 3) == {"cpu": 3, "memory": 6}
+
+
+def test_less_than_nothing_counts_as_nothing() -> None:
+    assert counted(pod_requests({"containers": [container(cpu="-1")]}), 3) == {"cpu": 0}
+
+
+@pytest.mark.parametrize(
+    "spec", [{}, {"containers": "x"}, {"containers": [3, {"resources": []}]}, {"overhead": {"cpu": "x"}}]
+)
+def test_what_cannot_be_read_requests_nothing(spec: dict[str, Any]) -> None:
+    assert pod_requests(spec) == {}
+
+
+def test_pods_that_are_done_and_pods_that_may_be_left_out_do_not_count() -> None:
+    template = {"spec": {"containers": [container(cpu="1")]}}
+    workload = typed(
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "Workload",
+            "metadata": {"name": "w", "namespace": "ns"},
+            "spec": {
+                "podSets": [
+                    {"name": "a", "count": 5, "minCount": 4, "template": template},
+                    {"name": "b", "count": 2, "template": template},
+                ]
+            },
+            "status": {"reclaimablePods": [{"name": "a", "count": 1}, {"name": "b", "count": 9}]},
+        }
+    )
+    assert isinstance(workload, Workload)
+    a, b = workload.pod_sets
+
+    assert (fewest_pods(workload, a), fewest_pods(workload, b)) == (3, 0)
+    assert pod_set_requests(a, 3) == {"cpu": 3000}
+    assert total([pod_set_requests(a, 3), pod_set_requests(b, 2)]) == {"cpu": 5000}

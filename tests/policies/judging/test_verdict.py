@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+from policies.configuration.settings import Configuration, Override
+from policies.judge import evaluate
+from policies.model.findings import Action, Severity
+from policies.model.objects import Ref
+from policies.rules import find, registry
+from tests.builders import COMPAT, change, cluster_queue, cohort, forest, local_queue, pod_group, queue, typed, world
+from tests.policies.rules import kueue_quotas
+
+Manifest = dict[str, object]
+
+
+def quota(*names: str, lending: str = "9") -> dict[str, object]:
+    """A ClusterQueue with a group for each resource; each lends more than it has."""
+    manifest = cluster_queue("ml", "research")
+    manifest["spec"]["resourceGroups"] = [
+        {
+            "coveredResources": [name],
+            "flavors": [
+                {
+                    "name": f"f-{name}",
+                    "resources": [{"name": name, "nominalQuota": "4", "lendingLimit": lending}],
+                }
+            ],
+        }
+        for name in names
+    ]
+    return manifest
+
+
+def severities(before: dict[str, object], after: dict[str, object]) -> list[Severity]:
+    return [judged.severity for judged in kueue_quotas.evaluate(change(world(before), after)).findings]
+
+
+def test_an_old_fault_stays_an_old_fault_when_a_sound_entry_is_put_before_it() -> None:
+    sound = quota("memory", lending="1")
+    moved = quota("cpu")
+    moved["spec"]["resourceGroups"] = sound["spec"]["resourceGroups"] + moved["spec"]["resourceGroups"]  # type: ignore[index]
+
+    assert severities(quota("cpu"), moved) == [Severity.WARNING]
+
+
+def test_a_new_fault_is_refused_beside_an_old_one() -> None:
+    assert sorted(severities(quota("cpu"), quota("cpu", "memory"))) == [Severity.ERROR, Severity.WARNING]
+    assert severities(quota("cpu", lending="8"), quota("cpu", lending="9")) == [Severity.ERROR]
+    assert severities(quota("cpu", lending="9"), quota("cpu", lending="8")) == [Severity.WARNING]
+
+
+def test_findings_come_worst_first_and_always_in_the_same_order() -> None:
+    a, b = cohort("a", "b"), cohort("b", "a")
+    bad = queue("q", "nowhere", guarantee="cpu:2")
+
+    one = evaluate(change(world(), a, b, bad))
+    other = evaluate(change(world(), bad, b, a))
+
+    assert [j.rule.id for j in one.findings] == ["parent-cycle", "guarantee-exceeds-deserved", "parent-missing"]
+    assert one.findings == other.findings
+
+
+def test_what_only_strict_refuses_is_information_under_compat() -> None:
+    cycle = (cohort("a", "b"), cohort("b", "a"))
+
+    assert [j.severity for j in evaluate(change(world(), *cycle, configuration=COMPAT)).findings] == [Severity.INFO]
+
+
+def test_the_last_override_that_fits_decides() -> None:
+    org = forest("""
+        eng  deserved=cpu:4
+          ml deserved=cpu:4
+    """)
+    everywhere = Override("children-deserved-exceed-parent", Action.WARN)
+    off_below_eng = Override("*", Action.OFF, subtree="eng")
+    too_much = queue("web", "eng", deserved="cpu:1")
+
+    def outcome(*overrides: Override) -> list[Severity]:
+        proposal = change(org, too_much, configuration=Configuration(overrides=overrides))
+        return [judged.severity for judged in evaluate(proposal).findings]
+
+    assert outcome() == [Severity.ERROR]
+    assert outcome(everywhere) == [Severity.WARNING]
+    assert outcome(everywhere, off_below_eng) == []
+    assert outcome(off_below_eng, everywhere) == [Severity.WARNING]
+    assert outcome(Override("*", Action.OFF, subtree="ops")) == [Severity.ERROR]
+
+
+def test_every_rule_is_named_for_what_is_wrong_and_explains_itself() -> None:
+    for id, rule in registry().items():
+        assert rule.id == id
+        assert rule.source
+        assert rule.kinds
+        assert rule.reason.isidentifier()
+        for part in ("Example: ", "Fix: "):
+            assert part in rule.page, f"{id} has no {part!r}"
+        assert "hy it " in rule.page, f"{id} does not say why"
+        assert not id.startswith("no-")
+
+
+def test_the_parent_field_is_the_one_that_the_user_wrote() -> None:
+    old = {**cohort("a"), "apiVersion": "kueue.x-k8s.io/v1alpha1", "spec": {"parent": "a"}}
+
+    (judged,) = evaluate(change(world(), old)).findings
+
+    assert judged.rule is find("parent-cycle")
+    assert judged.finding.object == Ref("kueue.x-k8s.io", "Cohort", "", "a")
+    assert judged.finding.field == "spec.parent"
+
+
+def test_a_fault_that_changes_its_form_in_the_same_field_is_no_new_one() -> None:
+    def capability(amount: str) -> dict[str, object]:
+        return queue("q", capability=f"cpu:{amount}")
+
+    assert severities(capability("-2"), capability("-1")) == [Severity.WARNING]
+    assert severities(capability("2"), capability("-1")) == [Severity.ERROR]
+
+
+def test_an_object_whose_faults_alone_change_takes_the_place_of_the_old_one() -> None:
+    faulty = queue("q", capability="cpu:-1")
+    sound = world(faulty).put(typed(queue("q")))
+
+    assert [thing.defects for thing in sound.objects()] == [()]
+
+
+def test_a_healthy_node_that_joins_a_cycle_is_told_of_even_if_the_others_were_on_one() -> None:
+    stored = world(queue("a", "b"), queue("b", "a"), queue("c"))
+
+    verdict = evaluate(change(stored, queue("b", "c"), queue("c", "b")))
+
+    assert [(j.severity, j.finding.object.name) for j in verdict.findings if j.rule.id == "parent-cycle"] == [
+        (Severity.ERROR, "c"),
+    ]
+
+
+def test_without_the_queues_nothing_is_concluded_about_leaves() -> None:
+    verdict = evaluate(change(world(known=()), local_queue("team", "eng"), pod_group("work", "eng")))
+
+    assert "submit-to-parent" in [unjudged.rule.id for unjudged in verdict.not_evaluated]

@@ -1,0 +1,70 @@
+"""The judge, asked as the doors ask it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.configuration.settings import Configuration, KueueSettings
+from policies.dialects.reading import Parsed
+from policies.judge import Judgement, State, judge, judge_files, stored_state
+from policies.model.change import Change, Circumstances
+from policies.model.findings import Severity
+from tests.builders import local_queue, queue, typed, world
+
+CONFIGURATION = Configuration()
+
+
+def parsed(manifest: dict[str, Any]) -> Parsed:
+    return Parsed(typed(manifest), manifest)
+
+
+def state(*manifests: dict[str, Any]) -> State:
+    return State(world(*manifests), {typed(manifest).ref: manifest for manifest in manifests})
+
+
+def errors(judgement: Judgement) -> list[tuple[str, str]]:
+    return [(judged.rule.id, judged.finding.field) for judged in judgement.verdict.of(Severity.ERROR)]
+
+
+def of_files(before: State, *applied: dict[str, Any], delete: tuple[dict[str, Any], ...] = ()) -> Judgement:
+    deleted = [typed(manifest) for manifest in delete]
+    return judge_files(before, map(parsed, applied), deleted, CONFIGURATION, Circumstances())
+
+
+def test_a_judgement_has_the_verdict_and_the_proposal_that_it_is_about() -> None:
+    judgement = judge(world(), [Change(None, typed(queue("ml", "ml")))], CONFIGURATION)
+
+    assert errors(judgement) == [("parent-cycle", "spec.parent")]
+    assert len(judgement.proposal.after) == 1
+
+
+def test_files_are_judged_as_they_would_be_stored() -> None:
+    (change,) = of_files(state(), queue("ml", None)).proposal.changes
+
+    assert change.after == typed(queue("ml", "root") | {"spec": {"reclaimable": True, "weight": 1, "parent": "root"}})
+
+
+def test_a_field_that_must_stay_is_missed_only_where_the_manifest_before_is_at_hand() -> None:
+    before, after = local_queue("door", "ml"), local_queue("door", "web")
+
+    assert errors(of_files(state(before), after)) == [("bad-structure", "spec.clusterQueue")]
+    assert errors(of_files(State(world(before)), after)) == []
+
+
+def test_what_is_applied_and_what_is_deleted_are_one_change() -> None:
+    before = state(queue("eng"), queue("ml", "eng"))
+
+    assert errors(of_files(before, queue("ml"), delete=(queue("eng"),))) == []
+    assert errors(of_files(before, delete=(queue("eng"),))) == [("delete-with-children", "metadata.name")]
+
+
+def test_the_state_of_files_is_completed_and_the_manifests_with_it() -> None:
+    before = state(queue("ml", None), local_queue("door", "web"))
+
+    stored = stored_state(before, Configuration(kueue=KueueSettings()))
+
+    ref = typed(queue("ml")).ref
+    assert stored.manifests[ref]["spec"]["parent"] == "root"
+    assert stored.world.node(ref) == typed(dict(stored.manifests[ref]))
+    assert stored.manifests.keys() == before.manifests.keys()
+    assert stored_state(stored, CONFIGURATION) == stored

@@ -1,0 +1,90 @@
+"""No module reaches itself by imports; those inside functions and under TYPE_CHECKING count as well."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("policies", "webhook", "cli", "certs", "cluster")
+
+Graph = Mapping[str, set[str]]
+
+
+def modules(root: Path, packages: tuple[str, ...]) -> dict[str, Path]:
+    files = (file for package in packages for file in (root / package).rglob("*.py"))
+    return {".".join(_parts(file.relative_to(root))): file for file in files}
+
+
+def _parts(file: Path) -> tuple[str, ...]:
+    *folders, name = file.with_suffix("").parts
+    return (*folders,) if name == "__init__" else (*folders, name)
+
+
+def graph(found: Mapping[str, Path]) -> Graph:
+    """Each module and the modules that it imports, wherever the import stands."""
+    return {module: set(_imported(file, found)) for module, file in found.items()}
+
+
+def _imported(file: Path, known: Mapping[str, Path]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                yield from [submodule] if submodule in known else [node.module] if node.module in known else []
+
+
+def circle(imports: Graph) -> list[str]:
+    """A way from a module to itself; empty where there is none."""
+    done: set[str] = set()
+    for start in sorted(imports):
+        way: list[str] = []
+        if found := _walk(start, imports, way, done):
+            return found
+    return []
+
+
+def _walk(module: str, imports: Graph, way: list[str], done: set[str]) -> list[str]:
+    if module in way:
+        return [*way[way.index(module) :], module]
+    if module in done:
+        return []
+    way.append(module)
+    for imported in sorted(imports[module]):
+        if found := _walk(imported, imports, way, done):
+            return found
+    done.add(way.pop())
+    return []
+
+
+def test_there_is_no_circle_of_imports() -> None:
+    found = modules(ROOT, PACKAGES)
+
+    assert len(found) > len(PACKAGES)
+    assert " -> ".join(circle(graph(found))) == ""
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        "def ask():\n    from house.first import answer\n",
+        "if TYPE_CHECKING:\n    import house.first\n",
+        "from house import first\n",
+    ],
+)
+def test_a_circle_is_found_wherever_its_imports_stand(tmp_path: Path, late: str) -> None:
+    house = tmp_path / "house"
+    house.mkdir()
+    (house / "__init__.py").touch()
+    (house / "first.py").write_text("from house.second import ask\n")
+    (house / "second.py").write_text("import house.third\n")
+    (house / "third.py").write_text(late)
+
+    found = circle(graph(modules(tmp_path, ("house",))))
+
+    assert found == ["house.first", "house.second", "house.third", "house.first"]

@@ -1,13 +1,13 @@
-"""The bundle in a folder, changed as a whole.
+"""The certificate bundle in a folder, updated atomically.
 
     tls.crt -> current/tls.crt      the names that others use; they never change
-    current -> .bundle-x7f3         switched in one step: whoever follows it sees all old files or all new ones
-    .bundle-x7f3/                   ca.crt tls.crt tls.key, and ca.key where certificates are signed here
+    current -> .bundle-x7f3         switched atomically: readers see all old files or all new ones
+    .bundle-x7f3/                   ca.crt tls.crt tls.key, and ca.key if certificates are signed here
 
-Order: the new folder is written and flushed, names that are missing are added, `current` is switched, names and
-folders that nobody needs are removed; a process that is killed between two steps leaves nothing half done. A reader
-that opened `tls.crt` before the switch and `tls.key` after it holds a pair that does not fit, notices (certs.tls
-does) and reads again. The last folder but one stays for readers that are just following the old link.
+The order is: write and flush the new folder, add missing names, switch `current`, remove unused names and folders. A
+process that is killed between two steps leaves nothing half done. A reader that opens `tls.crt` before the switch and
+`tls.key` after it has a pair that does not match; it must notice that and read again, as certs.tls does. The previous
+folder stays for readers that are still following the old link.
 """
 
 import fcntl
@@ -28,12 +28,12 @@ _PREFIX = ".bundle-"
 
 
 def ensure(folder: Path, names: Sequence[str], now: datetime, lifetimes: Lifetimes | None = None) -> Bundle:
-    """The bundle kept in `folder`, made or renewed where that is due: for use without a cluster.
+    """The bundle in `folder`, created or renewed if necessary: for use without a cluster.
 
-    Raises BadCertificate where the folder holds something else (nothing is overwritten), OSError otherwise.
+    Raises BadCertificate if the folder has foreign files, which are not overwritten; otherwise OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder):  # from reading to writing, so that processes that start together agree
+    with _locked(folder):  # held from reading to writing, so that processes that start together agree
         stored = read(folder)
         bundle = plan(stored, names, now, lifetimes)
         if bundle != stored:
@@ -42,21 +42,21 @@ def ensure(folder: Path, names: Sequence[str], now: datetime, lifetimes: Lifetim
 
 
 def read(folder: Path) -> Bundle | None:
-    """The bundle in a folder, None where there is nothing of it. Raises BadCertificate, OSError."""
+    """The bundle in a folder, None if there is none. Raises BadCertificate, OSError."""
     current = folder / _CURRENT
-    # Through the resolved folder: all files of one bundle, even while another is put in place.
+    # Resolve the link once, so that all files are of one bundle even during a switch.
     source = current.resolve() if current.is_symlink() else folder
     try:
         return from_data({key: (source / key).read_bytes() for key in KEYS if (source / key).exists()})
     except BadCertificate as error:
-        cure = "name another folder, or delete these files and new ones are made"
-        raise BadCertificate(f"{folder}: not a bundle of ours: {error}; {cure}") from error
+        cure = "name another folder, or delete these files to have new ones created"
+        raise BadCertificate(f"{folder}: not a certificate bundle of quotree: {error}; {cure}") from error
 
 
 def write(bundle: Bundle, folder: Path, *, signing_key: bool) -> None:
-    """Put a bundle in place; keys are readable by this user only. `signing_key` False leaves out `ca.key`.
+    """Write a bundle; only this user can read the keys. `signing_key` False leaves out `ca.key`.
 
-    Raises BadCertificate where one of the names is a file that was not put there by this function.
+    Raises BadCertificate if one of the names is a file that this function did not create.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
@@ -79,7 +79,7 @@ def _put(bundle: Bundle, folder: Path, keys: Sequence[str]) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One writer at a time, also among processes."""
+    """A lock for one writer at a time, also between processes."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -93,7 +93,7 @@ def _refuse_foreign_files(folder: Path) -> None:
     ours[_CURRENT] = _target(folder / _CURRENT).startswith(_PREFIX)
     for name, is_ours in ours.items():
         if os.path.lexists(folder / name) and not is_ours:
-            raise BadCertificate(f"{folder / name} is there already and not ours; move it away or name another folder")
+            raise BadCertificate(f"{folder / name} exists and is not from quotree; move it or name another folder")
 
 
 def _link_to(key: str) -> str:
@@ -116,7 +116,7 @@ def _write_folder(folder: Path, data: dict[str, bytes]) -> str:
 
 
 def _switch(link: Path, target: str) -> None:
-    """Let `link` point to `target`, in one step."""
+    """Make `link` point to `target`, atomically."""
     temporary = link.with_name(f"{target}.link")
     temporary.symlink_to(target)
     temporary.replace(link)

@@ -1,6 +1,6 @@
 """Certificates: bytes in, bytes out. No clock, no file, no cluster; the time is an argument with a time zone.
 
-`cryptography` is imported on the first call, so that nothing pays for it which makes no certificate.
+`cryptography` is imported on the first call, so that programs without certificates do not pay for it.
 """
 
 import ipaddress
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
     from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 
-# Clocks of API servers may lag behind ours; a certificate from the future would be refused by them.
+# Clocks of API servers may lag behind ours; they would reject a certificate from the future.
 BACKDATE = timedelta(hours=1)
 _LONGEST_COMMON_NAME = 64  # X.520, upper bound of the attribute
 
 
 class BadCertificate(ValueError):
-    """Bytes that are no PEM certificate or key, or a pair that does not belong together."""
+    """Not a PEM certificate or key, or a pair that does not match."""
 
 
 @dataclass(frozen=True)
 class KeyPair:
-    """A certificate and its private key, both PEM; the key never shows in a log."""
+    """A certificate and its private key, both PEM; repr hides the key from logs."""
 
     certificate: bytes
     key: bytes = field(repr=False)
@@ -33,7 +33,7 @@ class KeyPair:
 
 @dataclass(frozen=True)
 class CertificateFacts:
-    """What matters about one certificate; times are in UTC, `names` holds DNS names and IP addresses."""
+    """The relevant fields of a certificate; times are in UTC, `names` are DNS names and IP addresses."""
 
     not_before: datetime
     not_after: datetime
@@ -62,10 +62,9 @@ def new_authority(common_name: str, now: datetime, lifetime: timedelta) -> KeyPa
 
 
 def new_server(authority: KeyPair, names: Sequence[str], now: datetime, lifetime: timedelta) -> KeyPair:
-    """A serving certificate for DNS names and IP addresses, signed by `authority`, never valid longer than it.
+    """A serving certificate for DNS names and IP addresses, signed by `authority` and not valid longer than that.
 
-    Raises ValueError for no name, a name that is none, or an authority that has expired; BadCertificate for an
-    authority that cannot be read.
+    Raises ValueError for a missing or invalid name or an expired authority; BadCertificate for an unreadable authority.
     """
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -73,7 +72,7 @@ def new_server(authority: KeyPair, names: Sequence[str], now: datetime, lifetime
 
     issuer, issuer_key = _read(authority)
     if issuer.not_valid_after_utc <= now:
-        raise ValueError(f"the authority expired at {issuer.not_valid_after_utc:%Y-%m-%d %H:%M} UTC; make a new one")
+        raise ValueError(f"the authority expired at {issuer.not_valid_after_utc:%Y-%m-%d %H:%M} UTC; create a new one")
     key = ec.generate_private_key(ec.SECP256R1())
     subject = _name(names[0] if names and len(names[0]) <= _LONGEST_COMMON_NAME else "")
     identifier = issuer.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
@@ -91,7 +90,7 @@ def new_server(authority: KeyPair, names: Sequence[str], now: datetime, lifetime
 
 
 def inspect(pem: bytes) -> CertificateFacts:
-    """The facts of the first certificate in `pem`. Raises BadCertificate."""
+    """The fields of the first certificate in `pem`. Raises BadCertificate."""
     from cryptography import x509
 
     certificate = _certificate(pem)
@@ -110,7 +109,7 @@ def inspect(pem: bytes) -> CertificateFacts:
 
 
 def canonical(name: str) -> str:
-    """A name as `CertificateFacts.names` spells it: IP addresses have several spellings."""
+    """A name in the form of `CertificateFacts.names`, since IP addresses have several spellings."""
     try:
         return str(ipaddress.ip_address(name))
     except ValueError:
@@ -118,19 +117,19 @@ def canonical(name: str) -> str:
 
 
 def split(pem: bytes) -> tuple[bytes, ...]:
-    """The certificates of a bundle, each as PEM of its own. Raises BadCertificate."""
+    """The certificates in `pem`, each as its own PEM. Raises BadCertificate."""
     from cryptography import x509
     from cryptography.hazmat.primitives.serialization import Encoding
 
     try:
         certificates = x509.load_pem_x509_certificates(pem)
     except ValueError as error:
-        raise BadCertificate(f"no PEM certificate: {error}") from error
+        raise BadCertificate(f"not a PEM certificate: {error}") from error
     return tuple(certificate.public_bytes(Encoding.PEM) for certificate in certificates)
 
 
 def check_pair(pair: KeyPair) -> None:
-    """Raises BadCertificate where the two cannot be read or the key is another certificate's."""
+    """Raises BadCertificate if the pair is unreadable or does not match."""
     _read(pair)
 
 
@@ -200,7 +199,7 @@ def _alternative_names(names: Sequence[str]) -> "x509.SubjectAlternativeName":
     from cryptography import x509
 
     if not names or not all(name and name.isascii() and " " not in name for name in names):
-        raise ValueError(f"a certificate needs names of hosts or IP addresses, not {list(names)!r}")
+        raise ValueError(f"a certificate needs host names or IP addresses, not {list(names)!r}")
     return x509.SubjectAlternativeName([_general_name(name) for name in dict.fromkeys(names)])
 
 
@@ -230,7 +229,7 @@ def _certificate(pem: bytes) -> "x509.Certificate":
     try:
         return x509.load_pem_x509_certificate(pem)
     except ValueError as error:
-        raise BadCertificate(f"no PEM certificate: {error}") from error
+        raise BadCertificate(f"not a PEM certificate: {error}") from error
 
 
 def _read(pair: KeyPair) -> "tuple[x509.Certificate, CertificateIssuerPrivateKeyTypes]":
@@ -240,7 +239,7 @@ def _read(pair: KeyPair) -> "tuple[x509.Certificate, CertificateIssuerPrivateKey
     try:
         key = load_pem_private_key(pair.key, password=None)
     except (ValueError, TypeError) as error:  # TypeError: it is encrypted
-        raise BadCertificate(f"no PEM private key without a password: {error}") from error
+        raise BadCertificate(f"not an unencrypted PEM private key: {error}") from error
     if key.public_key() != certificate.public_key():
         raise BadCertificate("the private key belongs to another certificate")
     return certificate, cast("CertificateIssuerPrivateKeyTypes", key)

@@ -1,4 +1,4 @@
-"""Keeps certificates fresh while a process runs."""
+"""Renews certificates while a process runs."""
 
 import logging
 import threading
@@ -7,18 +7,18 @@ from collections.abc import Callable
 from cluster.errors import ClusterError
 from cluster.retry import Backoff
 
-# Seconds. Nothing falls due that often, but a caBundle that `kubectl replace` wiped out is back after that time.
+# Seconds. Nothing is due that often, but a caBundle that `kubectl replace` removed is restored after that time.
 EVERY = 300.0
 
 log = logging.getLogger(__name__)
 
 
 class Renewal:
-    """Calls `renew` every `every` seconds in a thread; after a failure sooner, at growing intervals.
+    """Calls `renew` in a thread every `every` seconds; after a failure sooner, with a backoff.
 
-    `renew` looks whether anything is due and does it: `certs.secret.ensure` and then `certs.files.write`, or
-    `certs.files.ensure`. It says whether all is well; False (a webhook configuration is missing, say) is tried
-    again sooner too. The first call is the caller's own, before it serves.
+    `renew` does what is due: `certs.secret.ensure` and then `certs.files.write`, or `certs.files.ensure`. It returns
+    whether everything is in order. False, for example for a missing webhook configuration, is retried sooner, too. The
+    caller makes the first call itself, before it serves.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Renewal:
             wait = self._once()
 
     def _once(self) -> float:
-        """One look; returns the seconds until the next."""
+        """Call `renew` once; returns the seconds until the next call."""
         try:
             complete = self._renew()
         except (ClusterError, OSError, ValueError) as error:

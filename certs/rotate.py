@@ -1,4 +1,4 @@
-"""When to renew: a decision as data. The same bundle and time give the same decision on every replica."""
+"""When to renew certificates. The same bundle and time give the same decision on every replica."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,17 +6,17 @@ from datetime import datetime, timedelta
 
 from certs.pki import KeyPair, canonical, check_pair, inspect, new_authority, new_server, signed_by
 
-# Two are usual. More come only from clocks that disagree by months, where replicas renew against each other;
-# the bound keeps the Secret from growing without end then.
+# Two are usual. There are more only if clocks differ by months, so that replicas renew against each other; the limit
+# keeps the Secret from growing without bound.
 _MOST_TRUSTED = 4
 
 
 @dataclass(frozen=True)
 class Lifetimes:
-    """How long new certificates are valid. The serving certificate is renewed at half of its life.
+    """How long new certificates are valid. The serving certificate is renewed after half of its lifetime.
 
-    The authority is renewed when `authority_margin` is left of it; that must be longer than a serving
-    certificate lives, so that no serving certificate outlives its authority.
+    The authority is renewed `authority_margin` before it expires. That must be longer than the lifetime of a serving
+    certificate, so that none outlives its authority.
     """
 
     authority: timedelta = timedelta(days=365)
@@ -26,12 +26,10 @@ class Lifetimes:
 
 @dataclass(frozen=True)
 class Bundle:
-    """Everything that is kept together: who signs, whom clients trust, what the webhook serves.
+    """What is stored together: the signing authority, the trusted authorities, and the serving certificate.
 
-    `trusted` begins with the certificate of `signer`; older authorities that are still valid follow, so that
-    certificates signed by them stay good until everybody has the new ones. (Publishing a new authority before
-    the first certificate is signed by it will need a second entry *before* it becomes the signer; readers take
-    the whole tuple already.)
+    `trusted` begins with the certificate of `signer`. Older authorities that are still valid follow, so that
+    certificates signed by them stay trusted until every replica has a new one.
     """
 
     signer: KeyPair
@@ -40,20 +38,20 @@ class Bundle:
 
     @property
     def ca_bundle(self) -> bytes:
-        """What a client needs to trust us: all authorities, PEM."""
+        """All trusted authorities as PEM, for clients."""
         return b"".join(self.trusted)
 
     def check(self) -> None:
-        """Raises BadCertificate where a key does not belong to its certificate."""
+        """Raises BadCertificate if a key does not match its certificate."""
         check_pair(self.signer)
         check_pair(self.server)
 
 
 def plan(bundle: Bundle | None, names: Sequence[str], now: datetime, lifetimes: Lifetimes | None = None) -> Bundle:
-    """The bundle that should be in use at `now`: the given one itself where nothing has to be renewed.
+    """The bundle to use at `now`: `bundle` itself if nothing is due.
 
-    A serving certificate is also renewed when it lacks one of `names` or when the signer did not sign it.
-    Further names in it do no harm, so replicas of two versions do not renew against each other.
+    A serving certificate is also renewed if it lacks one of `names` or was signed by another authority. Additional
+    names are accepted, so that replicas of two versions do not renew against each other.
     """
     lifetimes = lifetimes or Lifetimes()
     signer = bundle.signer if bundle and not _authority_due(bundle, now, lifetimes) else _new_signer(now, lifetimes)
@@ -66,7 +64,7 @@ def plan(bundle: Bundle | None, names: Sequence[str], now: datetime, lifetimes: 
 
 
 def renew_at(bundle: Bundle) -> datetime:
-    """When `plan` will next renew the serving certificate: half of its life."""
+    """When `plan` will renew the serving certificate: after half of its lifetime."""
     facts = inspect(bundle.server.certificate)
     return facts.not_before + (facts.not_after - facts.not_before) / 2
 
@@ -89,5 +87,5 @@ def _is_valid(certificate: bytes, now: datetime) -> bool:
 
 
 def _new_signer(now: datetime, lifetimes: Lifetimes) -> KeyPair:
-    # The date makes the subjects of two authorities differ, which keeps chains unambiguous for every client.
+    # The date makes the subjects of two authorities differ, so that chains are unambiguous for every client.
     return new_authority(f"Quotree CA {now:%Y-%m-%d %H:%M}", now, lifetimes.authority)

@@ -1,4 +1,4 @@
-"""The bundle in a Secret, shared by all replicas, and the caBundle of whatever makes the API server call us."""
+"""The certificate bundle in a Secret, shared by all replicas, and the caBundle fields of the webhooks."""
 
 import base64
 import binascii
@@ -18,14 +18,14 @@ from cluster.resource import SECRETS
 
 KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 LABELS = {"app.kubernetes.io/managed-by": "quotree"}
-# Each lost race means that another replica got further, so a handful of rounds is plenty.
+# With each lost race another replica made progress, so a handful of rounds is enough.
 _ROUNDS = 10
 
 log = logging.getLogger(__name__)
 
 
 class BadSecret(ClusterError):
-    """A Secret that holds something else than our bundle; it is never overwritten."""
+    """The Secret has foreign content, which is never overwritten."""
 
 
 class Contended(ClusterError):
@@ -34,7 +34,7 @@ class Contended(ClusterError):
 
 @dataclass(frozen=True)
 class Webhooks:
-    """One webhook configuration that calls us; `names` None means all of its webhooks."""
+    """One of our webhook configurations; `names` None means all of its webhooks."""
 
     kind: WebhookKind
     name: str
@@ -48,8 +48,8 @@ class Webhooks:
 
 
 @dataclass(frozen=True)
-class Conversion:
-    """One CustomResourceDefinition, of our installation, whose objects we convert."""
+class ConversionWebhook:
+    """One of our CustomResourceDefinitions, with a conversion webhook."""
 
     name: str
 
@@ -60,13 +60,13 @@ class Conversion:
         return f"CustomResourceDefinition {self.name}"
 
 
-Caller = Webhooks | Conversion
-"""What makes the API server call us, and so must trust our authority."""
+Caller = Webhooks | ConversionWebhook
+"""An object that makes the API server call us, so it must trust our authority."""
 
 
 @dataclass(frozen=True)
 class SecretSettings:
-    """Where the bundle is kept, for which names it is made, and who must trust it."""
+    """Where the bundle is stored, which names its certificate has, and which callers must trust it."""
 
     namespace: str
     secret: str
@@ -77,7 +77,7 @@ class SecretSettings:
 
 @dataclass(frozen=True)
 class Ensured:
-    """The bundle in use, and the callers that do not exist (yet) and so do not trust it."""
+    """The bundle in use, and the callers that do not exist yet, so that they do not trust it."""
 
     bundle: Bundle
     missing: tuple[Caller, ...]
@@ -89,11 +89,11 @@ def service_names(service: str, namespace: str) -> tuple[str, ...]:
 
 
 def ensure(cluster: Cluster, settings: SecretSettings, now: datetime) -> Ensured:
-    """The bundle that all replicas use: read, made or renewed, and trusted by every caller there is.
+    """The bundle of all replicas: read, created or renewed, and trusted by every existing caller.
 
-    Replicas that start together agree: who loses the compare-and-swap takes what the winner wrote. Trust is
-    written before the bundle is returned, so nobody serves a certificate that the API server does not know.
-    Call it again now and then (see certs.renewal). Raises ClusterError: BadSecret, Forbidden, Unreachable, ...
+    Replicas that start together agree: the loser of a compare-and-swap takes what the winner wrote. Trust is written
+    before the bundle is returned, so nobody serves a certificate that the API server does not trust. Call it again from
+    time to time (see certs.renewal). Raises ClusterError: BadSecret, Forbidden, Unreachable, ...
     """
     for _ in range(_ROUNDS):
         stored, version = _fetch(cluster, settings)
@@ -101,16 +101,16 @@ def ensure(cluster: Cluster, settings: SecretSettings, now: datetime) -> Ensured
         if bundle != stored and not _store(cluster, settings, bundle, version):
             continue
         missing = tuple(caller for caller in settings.callers if not _trust(cluster, caller, bundle))
-        # Somebody may have renewed between our reading and our writing of the caBundle, which would undo theirs.
+        # Another replica may have renewed before we wrote the caBundle; then ours has overwritten theirs.
         if _fetch(cluster, settings)[0] == bundle:
             return Ensured(bundle, missing)
     raise Contended(
-        f"Secret {settings.namespace}/{settings.secret} changes with every attempt; does another tool own it?"
+        f"Secret {settings.namespace}/{settings.secret} changed at every attempt; check whether another tool writes it"
     )
 
 
 def to_data(bundle: Bundle) -> dict[str, bytes]:
-    """The data of the Secret; `ca.crt` begins with the certificate of `ca.key`."""
+    """The data of the Secret; the first certificate in `ca.crt` belongs to `ca.key`."""
     return {
         "ca.crt": bundle.ca_bundle,
         "ca.key": bundle.signer.key,
@@ -120,15 +120,15 @@ def to_data(bundle: Bundle) -> dict[str, bytes]:
 
 
 def from_data(data: Mapping[str, bytes]) -> Bundle | None:
-    """The bundle in such data; None where there is none of it yet.
+    """The bundle in such data; None if all parts are missing.
 
-    Raises BadCertificate where a part is missing, cannot be read, or does not fit the others.
+    Raises BadCertificate if some are missing, unreadable, or do not match.
     """
     absent = [key for key in KEYS if not data.get(key)]
     if len(absent) == len(KEYS):
         return None
     if absent:
-        raise BadCertificate(f"there is no {' and no '.join(absent)}")
+        raise BadCertificate(f"it lacks {' and '.join(absent)}")
     trusted = split(data["ca.crt"])
     bundle = Bundle(KeyPair(trusted[0], data["ca.key"]), trusted, KeyPair(data["tls.crt"], data["tls.key"]))
     bundle.check()
@@ -136,7 +136,7 @@ def from_data(data: Mapping[str, bytes]) -> Bundle | None:
 
 
 def _fetch(cluster: Cluster, settings: SecretSettings) -> tuple[Bundle | None, str | None]:
-    """What is stored, and its resource version (None: no such Secret)."""
+    """The stored bundle, and the Secret's resource version; None if there is no Secret."""
     try:
         secret = cluster.get(SECRETS.item(settings.secret, settings.namespace))
     except NotFound:
@@ -144,8 +144,10 @@ def _fetch(cluster: Cluster, settings: SecretSettings) -> tuple[Bundle | None, s
     try:
         return from_data(_decoded(secret)), str(secret["metadata"]["resourceVersion"])
     except (BadCertificate, binascii.Error) as error:
-        cure = "name another Secret, or delete this one and a new one is made"
-        raise BadSecret(f"Secret {settings.namespace}/{settings.secret} is not ours: {error}; {cure}") from error
+        cure = "name another Secret, or delete this one to have a new one created"
+        raise BadSecret(
+            f"Secret {settings.namespace}/{settings.secret} is not from quotree: {error}; {cure}"
+        ) from error
 
 
 def _decoded(secret: Mapping[str, Any]) -> dict[str, bytes]:
@@ -153,7 +155,7 @@ def _decoded(secret: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def _store(cluster: Cluster, settings: SecretSettings, bundle: Bundle, version: str | None) -> bool:
-    """Whether we were first."""
+    """Store the bundle. False if another replica was faster."""
     try:
         perform(cluster, ApplySecret(settings.namespace, settings.secret, to_data(bundle), version, LABELS))
     except Conflict:
@@ -163,17 +165,17 @@ def _store(cluster: Cluster, settings: SecretSettings, bundle: Bundle, version: 
 
 
 def _trust(cluster: Cluster, caller: Caller, bundle: Bundle) -> bool:
-    """Whether the caller exists and now trusts the bundle."""
+    """Make the caller trust the bundle. False if it does not exist."""
     for _ in range(_ROUNDS):
         try:
             perform(cluster, caller.trusting(bundle.ca_bundle))
             return True
         except Conflict:
-            continue  # changed since it was read, by another replica as a rule
+            continue  # changed since it was read, usually by another replica
         except NotFound:
-            # A cluster without Kueue has nothing to convert; without its configurations nothing is guarded at all.
-            level = logging.INFO if isinstance(caller, Conversion) else logging.WARNING
-            log.log(level, "%s does not exist: the API server does not call us", caller)
+            # Without Kueue's CRDs there is nothing to convert; without webhook configurations nothing is checked.
+            level = logging.INFO if isinstance(caller, ConversionWebhook) else logging.WARNING
+            log.log(level, "%s does not exist: the API server does not call quotree", caller)
             return False
-    log.warning("%s changes with every attempt to let it trust us", caller)
+    log.warning("%s changed at every attempt to set its caBundle", caller)
     return False

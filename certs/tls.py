@@ -1,4 +1,4 @@
-"""TLS with certificates that may change at any time: new connections get the new one, old connections live on."""
+"""TLS with certificates that may change at any time: new connections get the new one, old connections stay open."""
 
 import logging
 import ssl
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from certs.pki import BadCertificate, CertificateFacts, inspect
 
-_RETRY_AFTER = 5.0  # seconds until files that could not be used are tried again although they look the same
+_RETRY_AFTER = 5.0  # seconds until unusable files are tried again although they look the same
 # TLS 1.2 with forward secrecy and authenticated encryption only; TLS 1.3 has nothing else.
 _CIPHERS_1_2 = "ECDHE+AESGCM:ECDHE+CHACHA20"
 
@@ -20,10 +20,10 @@ log = logging.getLogger(__name__)
 
 
 class ReloadingContext:
-    """The SSLContext for a certificate and key file, made anew when the files change.
+    """The SSLContext for a certificate and key file, reloaded when the files change.
 
-    Files that are missing, unreadable or do not fit each other are reported (`problem`, the log, `failures`) and
-    the last good pair is served on. Checking costs two `stat` calls for each new connection.
+    If the files are missing, unreadable or do not match, it reports that (`problem`, `failures`, the log) and keeps
+    serving the last good pair. Checking costs two `stat` calls for each new connection.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class ReloadingContext:
         minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Loads the pair; raises BadCertificate where it cannot be used."""
+        """Loads the pair; raises BadCertificate if it cannot be used."""
         self.problem: str | None = None
         self.failures = 0
         self._certificate = certificate
@@ -43,37 +43,37 @@ class ReloadingContext:
         self._clock = clock
         self._tried_at = clock()
         self._lock = threading.Lock()
-        self._seen = self._fingerprint()
+        self._loaded = self._fingerprint()
         self._context, self._facts = self._load()
 
     @property
     def not_after(self) -> datetime:
-        """When the certificate that is served expires (UTC)."""
+        """When the served certificate expires (UTC)."""
         return self._facts.not_after
 
     def current(self) -> ssl.SSLContext:
-        """The context for the next connection; any thread may call it."""
-        seen = self._fingerprint()
-        if seen == self._seen and (self.problem is None or self._clock() - self._tried_at < _RETRY_AFTER):
+        """The context for the next connection; thread-safe."""
+        found = self._fingerprint()
+        if found == self._loaded and (self.problem is None or self._clock() - self._tried_at < _RETRY_AFTER):
             return self._context
         with self._lock:
-            if seen != self._seen or self.problem is not None:
-                self._reload(seen)
+            if found != self._loaded or self.problem is not None:
+                self._reload(found)
             return self._context
 
     def hook(self, _config: object, _default: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
         """gunicorn's `ssl_context` setting, called for each connection."""
         return self.current()
 
-    def _reload(self, seen: Fingerprint) -> None:
-        self._seen = seen
+    def _reload(self, found: Fingerprint) -> None:
+        self._loaded = found
         self._tried_at = self._clock()
         try:
             self._context, self._facts = self._load()
         except BadCertificate as error:
             self.failures += 1
             self.problem = str(error)
-            log.error("%s; the certificate that expires at %s is served on", self.problem, self.not_after)
+            log.error("%s; still serving the certificate that expires at %s", self.problem, self.not_after)
             return
         self.problem = None
         log.info("%s: serving a certificate that expires at %s", self._certificate, self.not_after)
@@ -85,14 +85,14 @@ class ReloadingContext:
             context.set_ciphers(_CIPHERS_1_2)
         context.set_alpn_protocols(["http/1.1"])
         try:
-            # An empty password: an encrypted key is an error, never a prompt on a terminal that nobody watches.
+            # With an empty password an encrypted key is an error, not a prompt on a terminal that nobody watches.
             context.load_cert_chain(self._certificate, self._key, password="")
             return context, inspect(self._certificate.read_bytes())
         except (OSError, BadCertificate) as error:  # ssl.SSLError is an OSError
             raise BadCertificate(f"{self._certificate} and {self._key} cannot be served: {_text(error)}") from error
 
     def _fingerprint(self) -> Fingerprint:
-        """Changes whenever a file is replaced, rewritten or made readable; empty where one is missing."""
+        """Changes whenever a file is replaced, rewritten or made readable; empty if one is missing."""
         try:
             stats = [path.stat() for path in (self._certificate, self._key)]
         except OSError:

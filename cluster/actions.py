@@ -1,4 +1,4 @@
-"""What may be asked to be written: one frozen dataclass each, compared with `==` in tests, done by `cluster.apply`."""
+"""The writes that the program makes, one frozen dataclass each; `cluster.apply` performs them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,17 +7,17 @@ from typing import Any, Literal
 from cluster.resource import Resource
 
 INSTALLED_BY = {"quotree.dev/installed-by": "quotree"}
-"""The label of our CustomResourceDefinitions. Those of Kueue lack it, and are left alone."""
+"""The label of our CustomResourceDefinitions. Kueue's lack it and are not changed."""
 WebhookKind = Literal["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"]
 
 
 @dataclass(frozen=True)
 class ApplySecret:
-    """Keep `data` in a Secret, if nobody was faster (compare-and-swap).
+    """Write `data` to a Secret by compare-and-swap.
 
-    With `resource_version` None the Secret must not exist yet; else it must still be that version, or be
-    gone: then it is made anew.
-    Of an existing Secret only these keys change; other keys, its type, labels and annotations stay.
+    With `resource_version` None the Secret must not exist yet. Else it must still have that version, or be gone; then
+    it is created again. In an existing Secret only these keys change; other keys, its type, labels and annotations
+    stay.
     """
 
     namespace: str
@@ -29,9 +29,9 @@ class ApplySecret:
 
 @dataclass(frozen=True)
 class SetCaBundle:
-    """Let the API server trust `ca_bundle` (PEM) when it calls webhooks; owns that one field of each and nothing else.
+    """Make the API server trust `ca_bundle` (PEM) when it calls webhooks; owns only that field of each.
 
-    `webhooks` None means all that the configuration has now; of the given names those that it lacks are left out.
+    `webhooks` None means all that the configuration has now; names that it lacks are skipped.
     """
 
     kind: WebhookKind
@@ -42,9 +42,9 @@ class SetCaBundle:
 
 @dataclass(frozen=True)
 class SetConversionBundle:
-    """Let the API server trust `ca_bundle` (PEM) when it has objects of a CustomResourceDefinition converted.
+    """Make the API server trust `ca_bundle` (PEM) when it calls the conversion webhook of a CustomResourceDefinition.
 
-    Owns that one field. A definition without the label INSTALLED_BY, or that asks no webhook, is left as it is.
+    Owns only that field. A definition without the label INSTALLED_BY, or without a webhook, is not changed.
     """
 
     name: str
@@ -53,7 +53,7 @@ class SetConversionBundle:
 
 @dataclass(frozen=True)
 class Create:
-    """Make an object that does not exist yet; one of that name is never overwritten."""
+    """Create an object; never overwrites one of that name."""
 
     resource: Resource
     body: Mapping[str, Any] = field(repr=False)
@@ -71,9 +71,9 @@ class Create:
 
 @dataclass(frozen=True)
 class Patch:
-    """Merge `body` into an object that is still at `resource_version`; None of a field takes it away.
+    """Merge `body` into an object that is still at `resource_version`; a value of None removes the field.
 
-    `subresource` is `status` or nothing. Lists are replaced as a whole, which the version makes safe.
+    `subresource` is `status` or None. Lists are replaced as a whole, which the version makes safe.
     """
 
     resource: Resource
@@ -87,10 +87,10 @@ class Patch:
 
 @dataclass(frozen=True)
 class Delete:
-    """Take an object away that is still at `resource_version`, or that has the `uid`, where these are given.
+    """Delete an object; if `resource_version` or `uid` is set, only if it still has that.
 
-    `background`: what it owns goes after it; `foreground`: before it; else as is usual for its kind (the pods of a Job
-    are left behind).
+    `background`: its dependents are deleted after it. `foreground`: before it. Neither: the default of its kind (the
+    pods of a Job stay).
     """
 
     resource: Resource
@@ -103,7 +103,7 @@ class Delete:
 
     @property
     def propagation(self) -> str | None:
-        """As the API calls it; None where that is left to the kind."""
+        """The propagationPolicy of the API; None for the default of the kind."""
         return "Foreground" if self.foreground else "Background" if self.background else None
 
 

@@ -1,25 +1,10 @@
-"""The only module that writes to a cluster: under a field manager for each purpose, and never over a newer version."""
+"""The only module that writes to a cluster: with a field manager for each purpose, and never over a newer version."""
 
 import base64
 
-from cluster.actions import (
-    INSTALLED_BY,
-    Action,
-    ApplySecret,
-    Create,
-    Delete,
-    Patch,
-    SetCaBundle,
-    SetConversionBundle,
-)
+from cluster.actions import INSTALLED_BY, Action, ApplySecret, Create, Delete, Patch, SetCaBundle, SetConversionBundle
 from cluster.client import MERGE_PATCH, Cluster
-from cluster.resource import (
-    CUSTOM_RESOURCE_DEFINITIONS,
-    MUTATING_WEBHOOKS,
-    SECRETS,
-    VALIDATING_WEBHOOKS,
-    Resource,
-)
+from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS, Resource
 from cluster.stream import Manifest
 
 CERTS_MANAGER = "quotree-certs"
@@ -31,11 +16,10 @@ _WEBHOOKS: dict[str, Resource] = {
 
 
 def perform(cluster: Cluster, action: Action) -> Manifest:
-    """Do it; returns the object as it is stored afterwards. Repeating an action changes nothing.
+    """Perform the action; returns the object as stored afterwards. Actions are idempotent.
 
-    Raises Conflict where a compare-and-swap lost: read again and decide again. Raises NotFound where the
-    namespace, the webhook configuration or the CustomResourceDefinition does not exist. Other ApiErrors as the server
-    says.
+    Raises Conflict if a compare-and-swap lost: read and decide again. Raises NotFound if the namespace, the webhook
+    configuration or the CustomResourceDefinition does not exist, and other ApiErrors that the server returns.
     """
     match action:
         case ApplySecret():
@@ -66,7 +50,7 @@ def _apply_secret(cluster: Cluster, action: ApplySecret) -> Manifest:
     metadata = {"name": action.name, "namespace": action.namespace, "labels": dict(action.labels)}
     body: Manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
     if action.resource_version is None:
-        # POST and not apply: apply would overwrite what another replica created a moment ago.
+        # POST, since apply would overwrite what another replica has just created.
         return cluster.create(SECRETS.collection(action.namespace), body, field_manager=CERTS_MANAGER)
     metadata["resourceVersion"] = action.resource_version
     return cluster.apply(SECRETS.item(action.name, action.namespace), body, CERTS_MANAGER, force=True)
@@ -81,7 +65,7 @@ def _set_ca_bundle(cluster: Cluster, action: SetCaBundle) -> Manifest:
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": action.kind,
         "metadata": {"name": action.name},
-        # Webhooks are a map by name to server-side apply: what is not said here stays as its owner has it.
+        # To server-side apply, webhooks are a map by name: fields that are missing here stay with their owner.
         "webhooks": [{"name": name, "clientConfig": {"caBundle": bundle}} for name in wanted],
     }
     return cluster.apply(path, body, CERTS_MANAGER, force=True)
@@ -96,11 +80,11 @@ def _set_conversion_bundle(cluster: Cluster, action: SetConversionBundle) -> Man
     if not ours or conversion.get("strategy") != "Webhook":
         return present
     if conversion["webhook"].get("clientConfig", {}).get("caBundle") == bundle:
-        return present  # every write makes the API server build the whole kind anew
+        return present  # every write makes the API server rebuild its handler of the kind
     body = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        # The version makes sure that Kueue's definition has not taken the place of ours meanwhile.
+        # The version ensures that Kueue's definition has not replaced ours meanwhile.
         "metadata": {"name": action.name, "resourceVersion": present["metadata"]["resourceVersion"]},
         "spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": bundle}}}},
     }

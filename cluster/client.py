@@ -1,4 +1,4 @@
-"""One cluster's API server, in plain dicts. One object for each cluster, nothing global."""
+"""A client for one API server, with plain dicts. One object per cluster, no global state."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,26 +14,26 @@ from cluster.wire import Request, Timeouts, Wire
 
 T = TypeVar("T")
 
-JSON_PATCH = "application/json-patch+json"
+
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML too
-PAGE = 500  # objects a page: what client-go's reflectors ask for
+PAGE = 500  # objects per page, as in client-go's reflectors
 
 
 @dataclass(frozen=True)
 class Listing(Generic[T]):
-    """All objects of a kind at one moment; a watch from `resource_version` tells what came after."""
+    """All objects of a kind at one resource version; a watch from there continues."""
 
     items: tuple[T, ...]
     resource_version: str
 
 
 class Cluster:
-    """Requests to one API server; safe for use by many threads.
+    """Requests to one API server; thread-safe.
 
-    Every method raises Unreachable, BadAnswer or an ApiError (NotFound, Conflict, Gone, Forbidden, ...), never
-    an exception of urllib3. `attempts` bounds how often a request is sent that may safely be sent again.
-    `relogin` fetches new credentials when the API server refuses the present ones.
+    Every method raises Unreachable, BadAnswer or an ApiError (NotFound, Conflict, Gone, Forbidden, ...), never an
+    exception of urllib3. `attempts` limits how often a request is sent that is safe to repeat. `relogin` fetches new
+    credentials when the API server rejects the present ones.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Cluster:
         timeouts: Timeouts | None = None,
         attempts: int = 3,
     ) -> "Cluster":
-        """The cluster of a kubeconfig context; in a pod without any kubeconfig, the pod's own. Raises NotConfigured."""
+        """The cluster of a kubeconfig context; in a pod without a kubeconfig, the pod's own. Raises NotConfigured."""
         if context is None and kubeconfig is None and in_pod():
             return cls(from_service_account(), relogin=from_service_account, timeouts=timeouts, attempts=attempts)
 
@@ -71,11 +71,6 @@ class Cluster:
             return from_kubeconfig(context, kubeconfig)
 
         return cls(login(), relogin=login, timeouts=timeouts, attempts=attempts)
-
-    @classmethod
-    def in_cluster(cls) -> "Cluster":
-        """The cluster that runs this pod, by its service account. Raises NotConfigured."""
-        return cls(from_service_account(), relogin=from_service_account)
 
     @property
     def host(self) -> str:
@@ -99,7 +94,7 @@ class Cluster:
         return self._wire.call(Request("GET", path, params or {}, idempotent=True))
 
     def served(self, resource: Resource) -> bool:
-        """Whether the API server knows this kind in this version (a CRD may not be installed)."""
+        """Whether the API server serves this kind in this version (a CRD may not be installed)."""
         try:
             answer = self.get(resource.root)
         except NotFound:
@@ -133,7 +128,7 @@ class Cluster:
     ) -> Iterator[Listing[Manifest]]:
         """All objects in pages, without managedFields, each with its apiVersion and kind.
 
-        Raises Gone between two pages when reading took so long that the API server forgot the first.
+        Raises Gone between two pages if reading took so long that the continue token expired.
         """
         path = resource.collection(namespace)
         params = {"limit": str(limit), **_selectors(label_selector, field_selector)}
@@ -156,9 +151,9 @@ class Cluster:
         field_selector: str | None = None,
         attempts: int | None = None,
     ) -> Listing[T]:
-        """What `keep` makes of every object, at one resource version; a full object lives only as long as its page.
+        """`keep` of every object, at one resource version; full objects are held only for one page.
 
-        Starts anew where the API server forgets the first page meanwhile; raises Gone when that happens thrice.
+        Starts over if the continue token expires; raises Gone after three times.
         """
         for attempt in range(3):
             kept: list[T] = []
@@ -191,9 +186,9 @@ class Cluster:
         field_selector: str | None = None,
         seconds: int = 290,
     ) -> Watch:
-        """What happens after `resource_version`, with bookmarks; the server ends it after `seconds`.
+        """The events after `resource_version`, with bookmarks; the server ends the watch after `seconds`.
 
-        Use it in a `with` statement. A connection that is silent until well after that end counts as broken.
+        Use it in a `with` statement. A connection that stays silent well beyond that time counts as broken.
         """
         params = {
             "watch": "1",
@@ -207,11 +202,11 @@ class Cluster:
         return Watch(response, self.host, f"watch {request.path}")
 
     def create(self, path: str, body: Manifest, *, field_manager: str | None = None) -> Manifest:
-        """POST to a collection; Conflict (AlreadyExists) where the name is taken."""
+        """POST to a collection; Conflict (AlreadyExists) if the name is taken."""
         return self._wire.call(Request("POST", path, _manager(field_manager), body))
 
     def replace(self, path: str, body: Manifest, *, field_manager: str | None = None) -> Manifest:
-        """PUT; Conflict where the body names a resource version that is not the newest."""
+        """PUT; Conflict if the body has an outdated resource version."""
         return self._wire.call(Request("PUT", path, _manager(field_manager), body))
 
     def patch(self, path: str, body: Any, content_type: str, *, field_manager: str | None = None) -> Manifest:
@@ -221,7 +216,7 @@ class Cluster:
     def apply(self, path: str, body: Manifest, field_manager: str, force: bool = False) -> Manifest:
         """Server-side apply: creates or changes exactly the fields of `body`.
 
-        Conflict where another manager owns one of them, unless `force` takes it over.
+        Conflict if another manager owns one of them, unless `force` takes it over.
         """
         params = {"fieldManager": field_manager, "force": "true" if force else "false"}
         return self._wire.call(Request("PATCH", path, params, body, APPLY_PATCH, idempotent=True))
@@ -234,9 +229,9 @@ class Cluster:
         uid: str | None = None,
         propagation: str | None = None,
     ) -> Manifest:
-        """DELETE; with a resource version or uid only if the object is still that one (else Conflict).
+        """DELETE; with a resource version or uid only if the object still has it (else Conflict).
 
-        `propagation` is what becomes of the objects that it owns: Background, Foreground or Orphan.
+        `propagation` says what happens to its dependents: Background, Foreground or Orphan.
         """
         still = {"resourceVersion": resource_version, "uid": uid}
         preconditions = {key: value for key, value in still.items() if value}
@@ -258,11 +253,11 @@ def _manager(field_manager: str | None) -> dict[str, str]:
 def _page(answer: Manifest, path: str) -> tuple[Listing[Manifest], str]:
     """The objects of one page and the token for the next.
 
-    Items of built-in lists lack apiVersion and kind; the list has them.
+    Items of built-in lists lack apiVersion and kind, which come from the list.
     """
     metadata, items = answer.get("metadata"), answer.get("items")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("resourceVersion"), str):
-        raise BadAnswer(f"GET {path}: the answer is no list with a resource version")
+        raise BadAnswer(f"GET {path}: the response is not a list with a resource version")
     kind = {"apiVersion": answer.get("apiVersion"), "kind": str(answer.get("kind")).removesuffix("List")}
     whole = tuple(drop_managed_fields({**kind, **item}) for item in items or ())
     return Listing(whole, metadata["resourceVersion"]), metadata.get("continue") or ""

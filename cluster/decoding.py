@@ -1,4 +1,4 @@
-"""JSON as API servers send it, however deep an object is nested."""
+"""Decodes JSON from API servers, even if an object is nested very deeply."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterable
 from typing import Any
 
 DEEPEST = 200
-"""Levels that are kept: far more than any object that means something to a decision, far fewer than Python's stack."""
+"""Levels that are kept: far more than any object needs that decisions read, far fewer than Python's stack allows."""
 _MARK = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
 
 def decoded(body: bytes) -> Any:
-    """What is nested too deep to be read is null, so that one odd object keeps nobody from reading the others.
+    """The JSON value. Levels that are too deep become null, so that one odd object does not hide all others.
 
-    Raises ValueError for what is no JSON.
+    Raises ValueError if it is not JSON.
     """
     try:
         return json.loads(body)
@@ -23,9 +23,9 @@ def decoded(body: bytes) -> Any:
         return json.loads(shallow(body))
 
 
-def deeper(thing: object, levels: int) -> bool:
-    """Whether lists and objects are nested deeper than that. What `decoded` cut off leaves more than 190 levels."""
-    found = [thing]
+def deeper(value: object, levels: int) -> bool:
+    """Whether lists and objects are nested deeper than `levels`. A value that `decoded` cut has more than 190."""
+    found = [value]
     for _ in range(levels):
         found = [child for each in found for child in _children(each)]
         if not found:
@@ -33,12 +33,12 @@ def deeper(thing: object, levels: int) -> bool:
     return any(isinstance(each, dict | list) for each in found)
 
 
-def _children(thing: object) -> Iterable[object]:
-    return thing.values() if isinstance(thing, dict) else thing if isinstance(thing, list) else ()
+def _children(value: object) -> Iterable[object]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def shallow(body: bytes, deepest: int = DEEPEST) -> bytes:
-    """The same text with null for each list and object below so many others."""
+    """The same JSON with null for each list and object below level `deepest`."""
     kept, depth, start = bytearray(), 0, 0
     for mark in _MARK.finditer(body):
         sign = mark.group()

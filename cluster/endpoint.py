@@ -1,8 +1,8 @@
-"""Where an API server is and how to be let in: kubeconfig and service account, read by the `kubernetes` package.
+"""The address and credentials of an API server, from a kubeconfig or a service account.
 
-Only its configuration loaders are used; its API classes would cost a second and 139 MiB. It is imported on
-the first call, so that nothing pays for it which needs no cluster. No global configuration is set: each call
-returns an endpoint of its own, for as many clusters as there are.
+The `kubernetes` package reads them, but only its configuration loaders are used: its API classes would cost a second
+and 139 MiB. It is imported on the first call, so that programs without a cluster do not pay for it. There is no global
+configuration: each call returns its own endpoint.
 """
 
 import ipaddress
@@ -22,8 +22,8 @@ from cluster.errors import NotConfigured
 
 DEFAULT_KUBECONFIG = "~/.kube/config"
 
-# The loader keeps decoded certificates in temporary files that it shares between calls, and names such a file
-# before it has written it: a second thread would read it empty.
+# The loader shares temporary files of decoded certificates between calls, and returns a file's name before it has
+# written the file: a second thread would read it empty.
 _LOADING = threading.Lock()
 
 
@@ -31,8 +31,8 @@ _LOADING = threading.Lock()
 class Endpoint:
     """One API server.
 
-    `url` may have a path (clusters behind a gateway have one). `authorization` gives the header for the next
-    request, renewing a token that is about to expire; None sends no header.
+    `url` may have a path, for clusters behind a gateway. `authorization` returns the header for the next request and
+    renews a token that is about to expire; None sends no header.
     """
 
     url: str
@@ -43,9 +43,9 @@ class Endpoint:
 
 
 def from_kubeconfig(context: str | None = None, kubeconfig: str | None = None) -> Endpoint:
-    """The endpoint of a context: the named or the current one of `kubeconfig`, $KUBECONFIG or ~/.kube/config.
+    """The endpoint of a context, by default the current one, of `kubeconfig`, $KUBECONFIG or ~/.kube/config.
 
-    Raises NotConfigured. A renewed OIDC token is written back, as kubectl does: the old one may not work again.
+    Raises NotConfigured. Like kubectl, it writes back a renewed OIDC token, since the old one may not work again.
     """
     from kubernetes import config
 
@@ -57,15 +57,15 @@ def from_kubeconfig(context: str | None = None, kubeconfig: str | None = None) -
             settings = _new_configuration()
             config.load_kube_config(config_file=files, context=context, client_configuration=settings)
             return _endpoint(settings)
-    except Exception as error:  # a foreign parser of a file that people edit: any exception means "not readable"
+    except Exception as error:  # third-party code parses a hand-edited file: any exception means "not readable"
         chosen = f"context {context!r}" if context else "the current context"
         raise NotConfigured(f"{files}: {chosen} cannot be used: {_text(error)}") from error
 
 
 def from_content(content: Mapping[str, Any], called: str) -> Endpoint:
-    """The endpoint of the current context of a kubeconfig that is at hand, `called` so in messages.
+    """The endpoint of the current context of a kubeconfig in memory; messages refer to it as `called`.
 
-    Nothing is written back. Raises NotConfigured.
+    Writes nothing back. Raises NotConfigured.
     """
     from kubernetes import config
 
@@ -79,7 +79,7 @@ def from_content(content: Mapping[str, Any], called: str) -> Endpoint:
 
 
 def from_service_account() -> Endpoint:
-    """The endpoint that Kubernetes gives to every pod; its token is read again each minute. Raises NotConfigured."""
+    """The endpoint of the pod's service account; its token is read again each minute. Raises NotConfigured."""
     from kubernetes import config
 
     try:
@@ -87,18 +87,18 @@ def from_service_account() -> Endpoint:
         config.load_incluster_config(client_configuration=settings)
         return _endpoint(settings)
     except (config.ConfigException, OSError, ssl.SSLError) as error:
-        cure = "this works in a pod with a mounted service account token; elsewhere use a kubeconfig"
+        cure = "run in a pod with a mounted service account token, or use a kubeconfig"
         raise NotConfigured(f"no service account: {_text(error)}; {cure}") from error
 
 
 def in_pod() -> bool:
-    """Whether Kubernetes runs this process and no kubeconfig was asked for (kubectl's rule)."""
+    """Whether this process runs in a pod and no kubeconfig is configured (kubectl's rule)."""
     asked = os.environ.get("KUBECONFIG") or Path(DEFAULT_KUBECONFIG).expanduser().is_file()
     return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and not asked
 
 
 def open_pool(endpoint: Endpoint, connections: int) -> urllib3.PoolManager:
-    """Kept-alive connections to one API server; at most `connections` idle ones are kept."""
+    """A pool of connections to one API server; it keeps at most `connections` idle ones."""
     options: dict[str, Any] = {"maxsize": connections, "socket_options": _keep_alive()}
     if endpoint.tls is not None:
         options["ssl_context"] = endpoint.tls
@@ -120,9 +120,9 @@ def _endpoint(settings: Any) -> Endpoint:
 
     def authorization() -> str | None:
         try:
-            with lock:  # a token plugin runs once, not once for each thread
+            with lock:  # so that a token plugin runs once, not once per thread
                 header = settings.get_api_key_with_prefix("BearerToken", alias="authorization")
-        except Exception as error:  # foreign code, plugins and files: any exception means "no token"
+        except Exception as error:  # third-party code, plugins and files: any exception means "no token"
             raise NotConfigured(f"{settings.host}: the token cannot be renewed: {_text(error)}") from error
         return str(header).strip() if header else None
 
@@ -137,13 +137,13 @@ def _endpoint(settings: Any) -> Endpoint:
 
 def _tls(settings: Any) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=settings.ssl_ca_cert)
-    # Python 3.13 refuses authorities without a key identifier, which older clusters still have and Go accepts.
+    # Python 3.13 rejects authorities without a key identifier, which older clusters still have and Go accepts.
     context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
     if not settings.verify_ssl:  # the user's `insecure-skip-tls-verify`
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if settings.cert_file:
-        # An empty password: an encrypted key is an error here, never a prompt that nobody answers.
+        # With an empty password an encrypted key is an error, not a prompt that nobody answers.
         context.load_cert_chain(settings.cert_file, settings.key_file, password="")
     return context
 
@@ -157,7 +157,7 @@ def _proxy(settings: Any) -> str | None:
 
 
 def _covers(entry: str, host: str) -> bool:
-    """Whether an entry of NO_PROXY (`*`, a domain, an address or a network) means this host."""
+    """Whether an entry of NO_PROXY (`*`, a domain, an address or a network) covers this host."""
     try:
         return ipaddress.ip_address(host) in ipaddress.ip_network(entry, strict=False)
     except ValueError:  # one of them is a name
@@ -166,7 +166,7 @@ def _covers(entry: str, host: str) -> bool:
 
 
 def _keep_alive() -> list[tuple[int, int, int]]:
-    """TCP options under which a peer that is gone is noticed after 60 s (30 s idle, then three probes 10 s apart)."""
+    """TCP options that detect a dead peer after 60 s (30 s idle, then three probes 10 s apart)."""
     options: list[tuple[int, int, int]] = [
         *((int(level), int(name), int(value)) for level, name, value in HTTPConnection.default_socket_options),
         (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),

@@ -1,4 +1,4 @@
-"""What can go wrong between us and an API server; every error says where and what to do about it."""
+"""The errors of requests to an API server; each says where it happened and what to do."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 
 class ClusterError(Exception):
-    """Anything that this package raises about a cluster."""
+    """The base class of this package's errors."""
 
 
 class NotConfigured(ClusterError):
@@ -14,9 +14,9 @@ class NotConfigured(ClusterError):
 
 
 class Unreachable(ClusterError):
-    """The API server gave no complete answer: connection, TLS or time.
+    """The API server gave no complete response, because of the connection, TLS or a timeout.
 
-    `sent` is False only where the request certainly never left this machine.
+    `sent` is False only if the request certainly never left this machine.
     """
 
     def __init__(self, host: str, problem: str, cure: str, *, sent: bool = True) -> None:
@@ -28,14 +28,14 @@ class Unreachable(ClusterError):
 
 
 class BadAnswer(ClusterError):
-    """The answer is not what the Kubernetes API sends: a proxy's page, a cut line, no JSON."""
+    """The response is not one of the Kubernetes API: a proxy's page, a truncated line, or not JSON."""
 
 
 class ApiError(ClusterError):
-    """The API server answered with a failure.
+    """The API server returned a failure.
 
-    `retry_after` is in seconds, None where the server named no time.
-    `reason` is the machine-readable word of the Status object (`AlreadyExists`, `Expired`, ...).
+    `retry_after` is in seconds, None if the server named no time. `reason` is that of the Status object
+    (`AlreadyExists`, `Expired`, ...).
     """
 
     cure: ClassVar[str] = ""
@@ -62,32 +62,32 @@ class ApiError(ClusterError):
 
 
 class Unauthorized(ApiError):
-    """401: the API server does not know who asks."""
+    """401: the API server does not accept the credentials."""
 
     cure = "; the credentials are missing, wrong or expired: try the same context with `kubectl auth whoami`"
 
 
 class Forbidden(ApiError):
-    """403: known, but RBAC or an admission plugin says no."""
+    """403: RBAC or an admission plugin denies the request."""
 
 
 class NotFound(ApiError):
-    """404: no such object, or no such kind of object."""
+    """404: the object, or its kind, does not exist."""
 
 
 class Conflict(ApiError):
-    """409: somebody was faster (`Conflict`), the name is taken (`AlreadyExists`), or another manager owns the field."""
+    """409: the object has changed (`Conflict`), exists (`AlreadyExists`), or another manager owns the field."""
 
 
 class Gone(ApiError):
-    """410: the resource version or the continue token is too old; list anew."""
+    """410: the resource version or the continue token is too old; list again."""
 
 
 _BY_STATUS: dict[int, type[ApiError]] = {401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict, 410: Gone}
 
 
 def from_status(status: Mapping[str, Any], *, request: str = "", retry_after: float | None = None) -> ApiError:
-    """The error that a `Status` object describes; odd or missing fields do no harm."""
+    """The error that a `Status` object describes; tolerates odd or missing fields."""
     code = status.get("code")
     code = code if isinstance(code, int) else 500
     details = status.get("details")
@@ -106,9 +106,9 @@ def from_status(status: Mapping[str, Any], *, request: str = "", retry_after: fl
 
 
 def from_response(code: int, body: bytes, *, request: str, retry_after: str | None) -> ApiError:
-    """The error of an HTTP answer, whoever sent it: the API server (a Status) or a proxy on the way (any text)."""
+    """The error of an HTTP response, from the API server (a Status) or from a proxy (any text)."""
     status = _status_object(body)
-    # What HTTP says wins: a body may be cut, or be no Status at all.
+    # The HTTP status wins: the body may be truncated, or not be a Status.
     return from_status({**status, "code": code}, request=request, retry_after=_seconds(retry_after))
 
 
@@ -123,5 +123,5 @@ def _status_object(body: bytes) -> dict[str, Any]:
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """Retry-After in seconds; the form with a date is not used by API servers and counts as absent."""
+    """Retry-After in seconds; API servers do not use the form with a date, so it counts as absent."""
     return float(retry_after) if retry_after and retry_after.isascii() and retry_after.isdigit() else None

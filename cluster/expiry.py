@@ -1,4 +1,4 @@
-"""When the credentials of a kubeconfig end, as far as they say so themselves."""
+"""When the credentials of a kubeconfig expire, as far as they say so."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DAY, _HOUR = 24 * 3600, 3600
 
 
 class Expiry(NamedTuple):
-    """`what` ends at `at` and holds since `since`, in seconds since 1970; 0 where that is not told."""
+    """`what` expires at `at` and is valid from `since`, in seconds since 1970; 0 if unknown."""
 
     at: int
     what: str
@@ -20,15 +20,15 @@ class Expiry(NamedTuple):
 
     @property
     def warn_at(self) -> int:
-        """When somebody should hear of it: a day before, but not before four fifths of its time have passed."""
+        """When to warn: a day before, but not before four fifths of its lifetime have passed."""
         life = self.at - self.since if self.since else 5 * _HOUR
         return self.at - min(_DAY, life // 5)
 
 
 def expiry_of(user: Mapping[str, Any]) -> Expiry | None:
-    """The first end among the token and the client certificate of a kubeconfig's user; None where none is told.
+    """The first expiry of a kubeconfig user's token and client certificate; None if it is unknown.
 
-    A token that is no JWT, or says nothing of its end, may end all the same; so may whatever cannot be read.
+    A token that is not a JWT, or has no expiry claim, may expire all the same; so may anything unreadable.
     """
     return min(_ends(user), default=None)
 
@@ -44,7 +44,7 @@ def _ends(user: Mapping[str, Any]) -> Iterator[Expiry]:
 
 
 def _claims(token: str) -> Mapping[str, Any]:
-    """What a JWT (RFC 7519) says, unverified: whoever gave us the token did not mean to fool us."""
+    """The claims of a JWT (RFC 7519), not verified: they only serve for a warning."""
     parts = token.split(".")
     if len(parts) != 3:
         return {}
@@ -56,12 +56,12 @@ def _claims(token: str) -> Mapping[str, Any]:
 
 
 def _moment(value: object) -> int:
-    """0 for what is no moment."""
+    """The time; 0 if the value is not one."""
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 2**53 else 0
 
 
 def _end_of_certificate(data: str) -> Iterator[Expiry]:
-    from cryptography import x509  # here, since few kubeconfigs have one
+    from cryptography import x509  # imported here, since few kubeconfigs have a certificate
 
     try:
         found = x509.load_pem_x509_certificate(base64.b64decode(data))

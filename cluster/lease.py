@@ -1,7 +1,7 @@
-"""One writer at a time: a Lease that is held by renewing it, and lost by not being able to.
+"""Leader election: one writer at a time, the holder of a Lease.
 
-Whoever holds it may write until `renew_deadline` after the last renewal that the API server confirmed; others take it
-over when they saw it unchanged for `duration`. Both by each one's own monotonic clock, so clocks need not agree.
+The holder may write until `renew_deadline` after the last renewal that the API server confirmed. Others take the Lease
+over after it was unchanged for `duration`. Each process uses its own monotonic clock, so clocks need not agree.
 Source: coordination.k8s.io/v1; client-go leaderelection.
 """
 
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class LeaseTimes:
-    """Seconds, as in Kueue's configuration `leaderElection`. Raises ValueError where two could hold it at a time."""
+    """Seconds, as in Kueue's configuration `leaderElection`. Raises ValueError if two could hold it at a time."""
 
     duration: float = 15.0
     renew_deadline: float = 10.0
@@ -39,7 +39,7 @@ class LeaseTimes:
 
 
 class Lease:
-    """Tries to hold the Lease from `start` to `stop`. `held` is cheap and may be asked before each write."""
+    """Tries to hold the Lease from `start` to `stop`. `held` is cheap enough to call before each write."""
 
     def __init__(
         self,
@@ -69,25 +69,25 @@ class Lease:
         self._thread.start()
 
     def stop(self) -> None:
-        """Give it up, so that another need not wait for its end."""
+        """Release it, so that another process need not wait for its expiry."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join(timeout=5.0)
         if self.held():
             self._until = 0.0
-            # Bound to what we wrote: a request that is late must not give up what another one holds by then.
+            # Bound to our version: a late request must not release the Lease of its next holder.
             body = {"metadata": {"resourceVersion": self._version}, "spec": {"holderIdentity": ""}}
             try:
                 self._cluster.patch(self._path, body, MERGE_PATCH)
             except ClusterError as error:
-                log.info("the Lease %s could not be given up: %s", self._name, error)
+                log.info("the Lease %s could not be released: %s", self._name, error)
 
     def held(self) -> bool:
         """Whether this process may write now."""
         return self._clock() < self._until
 
     def inherits(self) -> bool:
-        """Whether it was taken from one that did not give it up, who may still have writes on their way."""
+        """Whether the last holder did not release it, and so may still have writes in flight."""
         return self._inherited
 
     def _run(self) -> None:
@@ -95,12 +95,12 @@ class Lease:
             try:
                 self.renew()
             except Exception:
-                # Without a thread that renews it, it would never be held again; as it is, it ends by itself meanwhile.
-                log.exception("the Lease %s could not be renewed by a fault of ours", self._name)
+                # The thread must survive, or this process would never hold the Lease again. It expires by itself.
+                log.exception("the Lease %s could not be renewed: internal error", self._name)
             self._stop.wait(self._times.retry)
 
     def renew(self) -> None:
-        """Try once to take or to keep it."""
+        """Try once to acquire or renew it."""
         began, had = self._clock(), self.held()
         try:
             if self.attempt():
@@ -111,7 +111,7 @@ class Lease:
             log.info("the Lease %s is %s", self._name, "lost" if had else "held")
 
     def attempt(self) -> bool:
-        """Take or renew it once; whether it is ours now. Raises ClusterError where the API server does not answer."""
+        """Acquire or renew it once. True if it is ours now. Raises ClusterError if the API server does not answer."""
         try:
             lease = self._cluster.get(self._path)
         except NotFound:
@@ -120,7 +120,7 @@ class Lease:
         holder, transitions = spec.get("holderIdentity") or "", int(spec.get("leaseTransitions") or 0)
         lasting = max(self._times.duration, float(spec.get("leaseDurationSeconds") or 0))
         if holder not in ("", self.identity) and not self._expired(holder, str(spec.get("renewTime")), lasting):
-            self._until = 0.0  # whoever took it, it is not ours
+            self._until = 0.0  # somebody else holds it
             return False
         body = self._body(transitions + (holder != self.identity))
         body["metadata"]["resourceVersion"] = lease["metadata"]["resourceVersion"]
@@ -130,7 +130,7 @@ class Lease:
         return taken
 
     def _create(self) -> bool:
-        """Who held one that was deleted may not know yet, so its time is waited for."""
+        """The holder of a deleted Lease may not know yet, so wait until it would have expired."""
         holder, renewed = self._last
         if holder and not self.held() and not self._expired(holder, renewed, self._times.duration):
             return False
@@ -139,7 +139,7 @@ class Lease:
         return made
 
     def _expired(self, holder: str, renewed: str, lasting: float) -> bool:
-        """Whether nothing was seen of its holder for so long: its own duration, where that is longer than ours."""
+        """Whether the holder has not renewed it for `lasting` seconds."""
         if self._last != (holder, renewed):
             self._last, self._since = (holder, renewed), self._clock()
         return self._clock() - self._since >= lasting
@@ -148,7 +148,7 @@ class Lease:
         try:
             self._version = str(write()["metadata"]["resourceVersion"])
         except Conflict:
-            return False  # another one was faster
+            return False  # another process was faster
         return True
 
     def _body(self, transitions: int) -> Manifest:

@@ -1,4 +1,4 @@
-"""List, then watch: keeps the caller told about every object of one kind, for as long as it runs."""
+"""Lists and watches all objects of one kind, and reports every change to the caller."""
 
 import logging
 import random
@@ -23,10 +23,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Pacing:
-    """Seconds, all drawn with jitter so that many reflectors never act in step.
+    """Seconds, all with jitter so that many reflectors do not act in step.
 
-    `probe`: between two looks for a CRD that is not installed. `watch`: how long the server keeps one watch open.
-    `brief`: a watch that ends sooner and brought nothing counts as a failure. `first`, `longest`: see Backoff.
+    `probe`: the interval of checks for a CRD that is not installed. `watch`: how long the server keeps a watch open.
+    `brief`: a watch that ends sooner, without events, counts as a failure. `first`, `longest`: see Backoff.
     """
 
     first: float = 0.5
@@ -37,15 +37,15 @@ class Pacing:
 
 
 class Reflector(Generic[T]):
-    """Follows all objects of one resource, or those that the selectors choose, in a thread of its own.
+    """Follows all objects of one resource, or those that the selectors choose, in its own thread.
 
-    `keep` makes of each object what the caller wants to hold (see `whole`). `on_replace(items, version)` hands
-    over the full set: at first, after every new list and, empty, when the CRD is not installed; what is not in
-    it is gone. `on_change(kind, item, version)` tells of one object since. Both run in the reflector's thread,
-    never at the same time; if one raises, that is logged and everything is listed anew after a wait.
+    `keep` converts each object into what the caller wants to hold (see `whole`). `on_replace(items, version)` gets the
+    full set: at first, after every new list and, empty, if the CRD is not installed; objects that are not in it are
+    gone. `on_change(kind, item, version)` gets each later change. Both run in the reflector's thread, one at a time. If
+    one raises, the reflector logs that and lists again after a wait.
 
-    A list that failed, a 410, a cut line or a broken callback leads to a new list; a watch that merely broke is
-    resumed from the last version. Every failure waits, so that no answer of a server can make a hot loop.
+    A failed list, a 410, a truncated line or a failed callback leads to a new list; a broken watch resumes from the
+    last version. Every failure is followed by a wait, so that no response can cause a hot loop.
     """
 
     def __init__(
@@ -91,13 +91,13 @@ class Reflector(Generic[T]):
         self._thread = threading.Thread(target=self._run, name=f"reflector {resource}", daemon=True)
 
     def start(self) -> None:
-        """Begin to list; returns at once. `synced` is set after the first full set was handed over."""
+        """Begin to list; returns at once. `synced` is set after the first full set was delivered."""
         self._thread.start()
 
     def stop(self, timeout: float = 5.0) -> None:
-        """End the thread, also out of a blocked read; returns when it has ended or after `timeout` seconds.
+        """End the thread, even in a blocked read; returns when it has ended or after `timeout` seconds.
 
-        Only a connection attempt or a list in progress can outlast that; it is abandoned and hands over nothing.
+        Only a connection attempt or a list in progress can take longer; it is abandoned and delivers nothing.
         """
         with self._lock:
             self._stop.set()
@@ -108,9 +108,9 @@ class Reflector(Generic[T]):
 
     @property
     def age(self) -> float | None:
-        """Seconds since what was handed over was last known to be all (None: never); failures do not count.
+        """Seconds since the API server was last heard (None: never); failures do not count.
 
-        A quiet watch has a bookmark about each minute, so an age of minutes means that something is wrong.
+        A quiet watch gets a bookmark about each minute, so an age of minutes means that something is wrong.
         """
         return None if self._contact is None else self._clock() - self._contact
 
@@ -122,7 +122,7 @@ class Reflector(Generic[T]):
         self.state = "stopped"
 
     def _attempt(self) -> float:
-        """One list if there is no version to go on from, then one watch; returns the seconds to wait afterwards."""
+        """List if there is no version to resume from, then watch; returns the seconds to wait afterwards."""
         try:
             if self._version is None:
                 self._list()
@@ -130,12 +130,12 @@ class Reflector(Generic[T]):
         except NotFound as error:
             return self._absent(error)
         except (Gone, BadAnswer) as error:
-            self._version = None  # what happened meanwhile, or in the line that cannot be read, only a list can tell
+            self._version = None  # only a list can show what the watch missed
             return self._failed(error)
         except ClusterError as error:
             return self._failed(error)
         except Exception as error:
-            log.exception("%s: a listener failed; everything is listed anew", self.resource)
+            log.exception("%s: a callback failed; listing again", self.resource)
             self._version = None
             return self._failed(error)
 
@@ -148,7 +148,7 @@ class Reflector(Generic[T]):
             namespace=self._namespace,
             label_selector=self._label_selector,
             field_selector=self._field_selector,
-            attempts=1,  # waiting is our own business here
+            attempts=1,  # the reflector does its own waiting
         )
         self._heard()
         self._known_absent = False
@@ -183,7 +183,7 @@ class Reflector(Generic[T]):
         return self._backoff.next()
 
     def _hold(self, watch: Watch | None) -> None:
-        """Name the watch that `stop` has to interrupt."""
+        """Set the watch that `stop` must interrupt."""
         with self._lock:
             self._current = watch
             if watch is not None and self._stop.is_set():
@@ -192,7 +192,7 @@ class Reflector(Generic[T]):
     def _take(self, event: Event) -> None:
         self._heard()
         if self._stop.is_set() or not _is_newer(event.resource_version, self._version):
-            return  # a repeated or late event: what it says is known, or overtaken
+            return  # a repeated or late event
         if event.kind != "BOOKMARK":
             self._on_change(event.kind, self._keep(event.manifest), event.resource_version)
         self._version = event.resource_version
@@ -205,11 +205,11 @@ class Reflector(Generic[T]):
             self.synced.set()
 
     def _absent(self, error: NotFound) -> float:
-        """The CRD is not installed (or no longer): there are no objects, and now and then another look."""
+        """The CRD is not installed, or no longer: there are no objects; check again from time to time."""
         self._heard()
         self._version = None
         if not self._known_absent:
-            log.info("%s is not installed in %s; looking again from time to time", self.resource, self._cluster.host)
+            log.info("%s is not installed in %s; checking again from time to time", self.resource, self._cluster.host)
             self._replace((), "")
             self._known_absent = True
         self.state = "absent"
@@ -228,12 +228,12 @@ class Reflector(Generic[T]):
 
 
 def whole(manifest: Manifest) -> Manifest:
-    """For `keep`: the object as it is (without managedFields, which no listener gets)."""
+    """For `keep`: the whole object, except managedFields, which are always dropped."""
     return manifest
 
 
 def _is_newer(version: str, than: str | None) -> bool:
-    """Whether an event comes after what is known; the versions of one resource are growing decimal numbers.
+    """Whether `version` is newer; the versions of one resource are growing decimal numbers.
 
     Anything else is opaque and counts as newer. Source: KEP-5504, Comparable Resource Version.
     """

@@ -1,4 +1,4 @@
-"""How a kind of object is addressed in the API."""
+"""The paths of a kind of object in the API."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 @dataclass(frozen=True)
 class Resource:
-    """One kind in one version, by its plural as it stands in the path; the core group is `""`."""
+    """One kind in one version, by its plural name in the path; the core group is `""`."""
 
     group: str
     version: str
@@ -15,7 +15,7 @@ class Resource:
 
     @property
     def root(self) -> str:
-        """The path of the group and version: what discovery answers for."""
+        """The path of the group and version, where discovery lists its kinds."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     def collection(self, namespace: str | None = None) -> str:
@@ -23,13 +23,13 @@ class Resource:
         if namespace is None:
             return f"{self.root}/{self.plural}"
         if not self.namespaced:
-            raise ValueError(f"{self} are not in namespaces, so there is no {self.plural} in namespace {namespace!r}")
+            raise ValueError(f"{self} are cluster-scoped; they have no namespace {namespace!r}")
         return f"{self.root}/namespaces/{_segment(namespace)}/{self.plural}"
 
     def item(self, name: str, namespace: str | None = None, *, subresource: str | None = None) -> str:
         """The path of one object, or of its subresource (`status`)."""
         if self.namespaced and namespace is None:
-            raise ValueError(f"{self} are in namespaces: {name!r} alone does not say which object is meant")
+            raise ValueError(f"{self} are namespaced; name the namespace of {name!r}")
         path = f"{self.collection(namespace)}/{_segment(name)}"
         return f"{path}/{_segment(subresource)}" if subresource else path
 
@@ -38,9 +38,9 @@ class Resource:
 
 
 def _segment(name: str) -> str:
-    """A name as one path segment; what would climb the path is refused, since percent-encoding leaves dots alone."""
+    """A name as one path segment. Rejects `.` and `..`, since percent-encoding does not change dots."""
     if name in ("", ".", ".."):
-        raise ValueError(f"{name!r} is no name of an object")
+        raise ValueError(f"{name!r} is not a name of an object")
     return quote(name, safe="")
 
 

@@ -1,21 +1,21 @@
-"""How long to wait before the next attempt, and whether there should be one."""
+"""When to repeat a failed request."""
 
 import random
 from dataclasses import dataclass, field
 
 from cluster.errors import ApiError, ClusterError, Unreachable
 
-_CHANCE = random.Random()  # noqa: S311 - draws waiting times, no secrets; one for all, since each asks for entropy
-# A server that asks for more than this is asked again anyway.
+_CHANCE = random.Random()  # noqa: S311 - for waiting times, not secrets; shared, since each instance reads entropy
+# The longest Retry-After that is respected.
 LONGEST_RETRY_AFTER = 120.0
 
 
 @dataclass
 class Backoff:
-    """Waiting times that double from `first` to `longest` seconds, each drawn at random below its bound.
+    """Random waiting times below a bound that doubles from `first` to `longest` seconds.
 
-    The draw keeps many clients from coming back in step after an outage; `first` is also the least wait,
-    so that no draw makes a busy loop.
+    The randomness keeps many clients from returning in step after an outage. `first` is also the shortest wait, so
+    that there is never a busy loop.
     """
 
     first: float = 0.5
@@ -24,21 +24,21 @@ class Backoff:
     _failures: int = 0
 
     def next(self, retry_after: float | None = None) -> float:
-        """Seconds to wait now; never less than the server asked for, up to LONGEST_RETRY_AFTER."""
+        """Seconds to wait now; at least what the server asked for, up to LONGEST_RETRY_AFTER."""
         self._failures += 1
         bound = min(self.longest, self.first * 2.0 ** min(self._failures, 32))
         asked = min(retry_after or 0.0, LONGEST_RETRY_AFTER)
         return max(self.chance.uniform(min(self.first, bound), bound), asked)
 
     def reset(self) -> None:
-        """After a success: the next failure waits briefly again."""
+        """Call after a success: the next failure waits briefly again."""
         self._failures = 0
 
 
 def may_repeat(error: ClusterError, *, idempotent: bool) -> bool:
-    """Whether the same request can be sent again without doing its work twice.
+    """Whether the request can be sent again without taking effect twice.
 
-    Safe for every request: one that never left, and 429, which is answered before anything is done.
+    Any request is safe to repeat if it was never sent, or after a 429, which is returned before anything is done.
     """
     if isinstance(error, Unreachable):
         return idempotent or not error.sent

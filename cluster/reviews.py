@@ -1,4 +1,4 @@
-"""Who sends a token, and what they may do: asked of the API server, which alone knows. Nothing is stored by that."""
+"""Asks the API server whose token it is and what that user may do. The API server stores nothing for that."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ _ACCESS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A user as the API server knows them; `extra` is what the authenticator adds, such as scopes."""
+    """A user of the API server; `extra` is what the authenticator adds, such as scopes."""
 
     name: str
     uid: str = ""
@@ -23,7 +23,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What somebody wants to do. An empty `name` means any name; an empty `namespace` all of them, or none."""
+    """A request to authorize. An empty `name` means any name; an empty `namespace` all, or cluster-scoped."""
 
     verb: str
     group: str
@@ -33,13 +33,13 @@ class Access:
     name: str = ""
 
     def __str__(self) -> str:
-        """As `kubectl auth can-i` has it."""
+        """As in `kubectl auth can-i`."""
         whole = f"{self.resource}.{self.group}{f'/{self.subresource}' if self.subresource else ''}"
         return f"{self.verb} {whole}" + (f" in namespace {self.namespace}" if self.namespace else "")
 
 
 def who(cluster: Cluster, token: str) -> Caller | None:
-    """Whose token this is, None where it is nobody's. Raises ClusterError."""
+    """The user of the token, None if it is not valid. Raises ClusterError."""
     status = _reviewed(cluster, _TOKENS, "TokenReview", "authentication.k8s.io/v1", {"token": token})
     user = status.get("user")
     if not status.get("authenticated") or not isinstance(user, dict) or not user.get("username"):
@@ -54,7 +54,7 @@ def who(cluster: Cluster, token: str) -> Caller | None:
 
 
 def may(cluster: Cluster, caller: Caller, access: Access) -> bool:
-    """Whether the API server would let them. Raises ClusterError."""
+    """Whether the API server allows it. Raises ClusterError."""
     attributes = {"verb": access.verb, "group": access.group, "resource": access.resource}
     rest = {"subresource": access.subresource, "namespace": access.namespace, "name": access.name}
     spec: dict[str, Any] = {
@@ -74,5 +74,5 @@ def _reviewed(cluster: Cluster, path: str, kind: str, version: str, spec: Manife
     answer = cluster.create(path, {"apiVersion": version, "kind": kind, "spec": spec})
     status = answer.get("status")
     if not isinstance(status, dict):
-        raise BadAnswer(f"POST {path}: the answer has no status")
+        raise BadAnswer(f"POST {path}: the response has no status")
     return status

@@ -1,4 +1,4 @@
-"""What is followed of a cluster: which objects, and what is kept of each."""
+"""Which objects of a cluster to follow, and what to keep of each."""
 
 from __future__ import annotations
 
@@ -39,36 +39,36 @@ FOLLOWED: Mapping[GroupKind, tuple[Resource, ...]] = {
     CONFIG_MAP: (CONFIG_MAPS,),
     core.POD: (PODS,),
 }
-"""The kinds that rules read, each in the versions that its project serves or has served, the newest first."""
+"""The kinds that rules read, each with the versions that its project serves or has served, the newest first."""
 
 _OF_YUNIKORN = (PRIORITY_CLASS, CONFIG_MAP, core.POD)
 
 AT_WORK = f"spec.schedulerName={yunikorn.SCHEDULER},status.phase!=Succeeded,status.phase!=Failed"
-"""The Pods that count for YuniKorn. The API server picks them out; one that ends is told as a deletion."""
+"""The field selector of Pods that count for YuniKorn. The API server reports a Pod that ends as a deletion."""
 
 _POD_LABELS = frozenset([core.APP_ID, "applicationId", "spark-app-selector", yunikorn.QUEUE, "queue"])
 _POD_ANNOTATIONS = frozenset([core.APP_ID, yunikorn.QUEUE, yunikorn.USER_INFO])
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
-    """An object that is there and of which nothing is known, since reading it failed: a fault of ours."""
+class UnreadableObject:
+    """An object that a dialect failed to read: an internal error."""
 
     ref: Ref
     fault: str
 
     def __str__(self) -> str:
         return (
-            f"{self.ref} cannot be read ({self.fault}); this is a fault of quotree: report it with the manifest, and"
-            " correct or delete the object meanwhile"
+            f"{self.ref} cannot be read ({self.fault}); this is a bug in quotree: report it with the manifest, and"
+            " change or delete the object until it is fixed"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One list and watch: all objects of a kind, or those that the API server selects by namespace, name or `where`.
+    """One list and watch: all objects of a kind, or those selected by namespace, name or the field selector `where`.
 
-    `where` is a field selector. `trim` leaves of a manifest what rules read of it.
+    `trim` drops from a manifest what rules do not read.
     """
 
     kind: GroupKind
@@ -83,27 +83,27 @@ class Source:
         return ",".join(filter(None, [f"metadata.name={self.name}" if self.name else "", self.where]))
 
     def covers(self, ref: Ref) -> bool:
-        """Whether the object would be in this list, as far as its identity tells."""
+        """Whether the object would be in this list, by its kind, namespace and name."""
         return ref.group_kind == self.kind and self.namespace in (None, ref.namespace) and self.name in (None, ref.name)
 
-    def keep(self, manifest: Manifest) -> KubeObject | Unreadable | None:
-        """The typed object, without the rest of its manifest. Defects travel with it.
+    def keep(self, manifest: Manifest) -> KubeObject | UnreadableObject | None:
+        """The typed object with its defects, without the rest of the manifest.
 
-        Dialects read anything; if one fails all the same, that stops no other object from being followed.
+        Dialects accept any manifest. If one fails all the same, other objects are still followed.
         """
         try:
             return read(self.trim(manifest) if self.trim else manifest)
         except Exception as error:
             ref = identity(manifest, self.kind, self.versions[0].namespaced)
             log.exception("%s cannot be read", ref)
-            return Unreadable(ref, f"{type(error).__name__}: {error}"[:200])
+            return UnreadableObject(ref, f"{type(error).__name__}: {error}"[:200])
 
     def __str__(self) -> str:
         return f"{self.kind.kind} {self.namespace}/{self.name}" if self.name else self.kind.kind
 
 
 def sources(settings: YuniKornSettings | None = None) -> tuple[Source, ...]:
-    """Everything to be followed. Where YuniKorn is said to be there: PriorityClasses, its two ConfigMaps, its Pods."""
+    """Everything to follow. PriorityClasses, YuniKorn's two ConfigMaps and its Pods only if its settings say so."""
     settings = settings or YuniKornSettings()
     found = [Source(kind, versions) for kind, versions in FOLLOWED.items() if kind not in _OF_YUNIKORN]
     if settings.follow:
@@ -114,7 +114,7 @@ def sources(settings: YuniKornSettings | None = None) -> tuple[Source, ...]:
 
 
 def _pod(manifest: Manifest) -> Manifest:
-    """Where the Pod belongs in YuniKorn, and nothing else of it: there may be many."""
+    """Only the fields that say where the Pod belongs in YuniKorn, since there may be many Pods."""
     meta = metadata(manifest)
     labels, annotations = (mapping(meta.get(key)) for key in ("labels", "annotations"))
     kept = {key: meta.get(key) for key in ("name", "namespace")}

@@ -13,37 +13,37 @@ from cluster.client import Cluster
 from cluster.errors import ClusterError, NotFound
 from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import Resource
-from cluster.sources import Source, Unreadable, sources
+from cluster.sources import Source, UnreadableObject, sources
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Ref
 
 log = logging.getLogger(__name__)
 
-_CLOSING = 5.0  # seconds for all reflectors together; one that hangs in a connection attempt is left behind
-_NAMED = 3  # objects that `ready` lists; the rest are counted
+_CLOSING = 5.0  # seconds for all reflectors together; one that hangs in a connection attempt is abandoned
+_NAMED = 3  # objects that `ready` names; the rest are counted
 
-Kept = KubeObject | Unreadable | None
-"""What is made of a manifest; None where it carries no quota after all."""
+Kept = KubeObject | UnreadableObject | None
+"""What is kept of a manifest; None if it has no quota."""
 
 
-class World(Protocol):
-    """What is known of the objects that a request does not carry."""
+class ObjectCache(Protocol):
+    """A cache of the objects that a request does not carry."""
 
     def forest(self) -> Forest:
         """The present snapshot; costs nothing."""
 
     def ready(self) -> list[str]:
-        """What is not known yet, in words; empty when everything is."""
+        """What is not synced yet, in words; empty when everything is."""
 
     def age(self) -> float | None:
-        """Seconds since the oldest of the sources was last heard; None where one never was."""
+        """Seconds since the API server was last heard, for the source heard longest ago; None if one never was."""
 
     def close(self) -> None:
         """Stop following; the last snapshot stays."""
 
 
-class FixedWorld:
-    """A world that never changes: the organisation of some files, for instance."""
+class FixedCache:
+    """A cache that never changes, for example of files."""
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
@@ -58,14 +58,14 @@ class FixedWorld:
         return 0.0
 
     def close(self) -> None:
-        """There is nothing to stop."""
+        """Does nothing."""
 
 
 class Store:
-    """The Forest of a cluster, kept current by one reflector for each source.
+    """The Forest of a cluster, kept up to date by one reflector per source.
 
-    Readers take the present snapshot without a lock; a change makes a new snapshot under one. A kind whose CRD is not
-    installed is known to have no objects; one of which an object cannot be read is not known.
+    Readers take the present snapshot without a lock; a change makes a new one under a lock. A kind whose CRD is not
+    installed is known to have no objects. A kind with an unreadable object is not known.
     """
 
     def __init__(self, pacing: Pacing | None = None, following: Sequence[Source] | None = None) -> None:
@@ -73,14 +73,14 @@ class Store:
         self._sources = sources() if following is None else tuple(following)
         self._forest = Forest()
         self._listed: frozenset[Source] = frozenset()
-        self._unreadable: Mapping[Ref, Unreadable] = {}
+        self._unreadable: Mapping[Ref, UnreadableObject] = {}
         self._writing = threading.Lock()
         self._reflectors: dict[Source, Reflector[Kept]] = {}
         self._starting = threading.Lock()
         self._closed = False
 
     def start(self, cluster: Cluster) -> None:
-        """Begin to follow; returns at once, whether or not the API server answers. `ready` tells how far it is."""
+        """Begin to follow; returns at once, even if the API server does not answer. `ready` shows the progress."""
         threading.Thread(target=self._start, args=(cluster,), name="store", daemon=True).start()
 
     def forest(self) -> Forest:
@@ -102,7 +102,7 @@ class Store:
         with self._starting:
             self._closed = True
         for reflector in self._reflectors.values():
-            reflector.stop(timeout=0)  # all are told before any is waited for
+            reflector.stop(timeout=0)  # signal all before waiting for one
         end = time.monotonic() + _CLOSING
         for reflector in self._reflectors.values():
             reflector.stop(timeout=max(0.0, end - time.monotonic()))
@@ -120,8 +120,8 @@ class Store:
         return Reflector(
             cluster,
             resource,
-            lambda change, thing, _: self._change(change, thing),
-            on_replace=lambda things, _: self._replace(source, things),
+            lambda change, kept, _: self._change(change, kept),
+            on_replace=lambda every, _: self._replace(source, every),
             keep=source.keep,
             namespace=source.namespace,
             field_selector=source.field_selector,
@@ -134,45 +134,45 @@ class Store:
             return ""
         return f"{source}: {(reflector and reflector.last_error) or 'not listed yet'}"
 
-    def _replace(self, source: Source, things: tuple[Kept, ...]) -> None:
-        """These are all objects of the source: what else there was of it is gone."""
-        found, faults = _sorted(things)
+    def _replace(self, source: Source, every: tuple[Kept, ...]) -> None:
+        """Replace all objects of the source."""
+        found, faults = _sorted(every)
         with self._writing:
-            refs = [thing.ref for thing in self._forest.objects()]
+            refs = [each.ref for each in self._forest.objects()]
             gone = [ref for ref in refs if source.covers(ref) and ref not in found]
             others = {ref: fault for ref, fault in self._unreadable.items() if not source.covers(ref)}
             self._listed |= {source}
-            self._settle(self._forest.drop_all(gone).put_all(found.values()), {**others, **faults})
+            self._publish(self._forest.drop_all(gone).put_all(found.values()), {**others, **faults})
 
-    def _change(self, change: ChangeKind, thing: Kept) -> None:
-        if thing is None:
+    def _change(self, change: ChangeKind, kept: Kept) -> None:
+        if kept is None:
             return
         with self._writing:
-            faults = {ref: fault for ref, fault in self._unreadable.items() if ref != thing.ref}
+            faults = {ref: fault for ref, fault in self._unreadable.items() if ref != kept.ref}
             if change == "DELETED":
-                self._settle(self._forest.drop(thing.ref), faults)
-            elif isinstance(thing, Unreadable):
-                self._settle(self._forest.drop(thing.ref), {**faults, thing.ref: thing})
+                self._publish(self._forest.drop(kept.ref), faults)
+            elif isinstance(kept, UnreadableObject):
+                self._publish(self._forest.drop(kept.ref), {**faults, kept.ref: kept})
             else:
-                self._settle(self._forest.put(thing), faults)
+                self._publish(self._forest.put(kept), faults)
 
-    def _settle(self, forest: Forest, unreadable: Mapping[Ref, Unreadable]) -> None:
-        """The next snapshot, with the kinds of which it holds every object; called under the lock."""
+    def _publish(self, forest: Forest, unreadable: Mapping[Ref, UnreadableObject]) -> None:
+        """Set the next snapshot, with the kinds that are complete; called under the lock."""
         waiting = {source.kind for source in self._sources if source not in self._listed}
         known = frozenset(source.kind for source in self._sources) - waiting - _kinds(unreadable)
         self._unreadable = unreadable
         self._forest = forest if forest.known == known else replace(forest, known=known)
 
 
-def _sorted(things: Iterable[Kept]) -> tuple[dict[Ref, KubeObject], dict[Ref, Unreadable]]:
-    """What can be read, and what cannot."""
+def _sorted(every: Iterable[Kept]) -> tuple[dict[Ref, KubeObject], dict[Ref, UnreadableObject]]:
+    """The readable objects, and the unreadable ones."""
     found: dict[Ref, KubeObject] = {}
-    faults: dict[Ref, Unreadable] = {}
-    for thing in things:
-        if isinstance(thing, Unreadable):
-            faults[thing.ref] = thing
-        elif thing is not None:
-            found[thing.ref] = thing
+    faults: dict[Ref, UnreadableObject] = {}
+    for kept in every:
+        if isinstance(kept, UnreadableObject):
+            faults[kept.ref] = kept
+        elif kept is not None:
+            found[kept.ref] = kept
     return found, faults
 
 
@@ -181,25 +181,25 @@ def _kinds(refs: Iterable[Ref]) -> frozenset[GroupKind]:
 
 
 def _newest(cluster: Cluster, candidates: tuple[Resource, ...]) -> Resource:
-    """The newest version that is served; the newest of all where none is, or where the API server does not answer."""
+    """The newest served version; the newest of all if none is served or the API server does not answer."""
     if len(candidates) == 1:
         return candidates[0]
     try:
         return next(filter(cluster.served, candidates), candidates[0])
     except ClusterError as error:
-        log.warning("%s is followed, whether served or not: %s", candidates[0], error)
+        log.warning("following %s without knowing whether it is served: %s", candidates[0], error)
         return candidates[0]
 
 
 def load(cluster: Cluster, following: Sequence[Source] | None = None) -> Forest:
-    """Everything that a Store would hold, read once. Raises ClusterError."""
+    """What a Store would hold, read once. Raises ClusterError."""
     wanted = sources() if following is None else following
-    found, faults = _sorted(thing for source in wanted for thing in _listed(cluster, source))
+    found, faults = _sorted(kept for source in wanted for kept in _listed(cluster, source))
     return Forest.of(found.values(), known=frozenset(source.kind for source in wanted) - _kinds(faults))
 
 
 def _listed(cluster: Cluster, source: Source) -> tuple[Kept, ...]:
-    """All objects of the source in the newest version that is served; none where the CRD is not installed."""
+    """All objects of the source in the newest served version; none if the CRD is not installed."""
     for resource in source.versions:
         try:
             return cluster.snapshot(

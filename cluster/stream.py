@@ -1,4 +1,4 @@
-"""A watch: events as they come, from an answer that never ends by itself."""
+"""A watch: the stream of events in a response."""
 
 import logging
 import threading
@@ -15,7 +15,7 @@ from cluster.unreachable import unreachable
 Manifest = dict[str, Any]
 EventKind = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]
 
-# etcd refuses objects above 1.5 MiB; far beyond that the peer is not an API server.
+# etcd rejects objects above 1.5 MiB; a peer that sends far more is not an API server.
 LINE_LIMIT = 8 * 1024 * 1024
 _CHUNK = 64 * 1024
 _KINDS = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK")
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class Event(NamedTuple):
-    """One line of a watch. Of a bookmark's object only the resource version means anything."""
+    """One event of a watch. A bookmark's object has only a resource version."""
 
     kind: EventKind
     manifest: Manifest
@@ -37,9 +37,9 @@ class Event(NamedTuple):
 class Watch:
     """The events of one watch request, in order. Iterate in one thread; `interrupt` may come from another.
 
-    The iteration ends when the server ends the watch or after `interrupt`. It raises Gone where the version is
-    too old, another ApiError where the server reports one, BadAnswer for lines that are cut, too long or no
-    event, and Unreachable for a connection that broke or fell silent.
+    The iteration ends when the server ends the watch or after `interrupt`. It raises Gone if the version is too old,
+    another ApiError if the server reports one, BadAnswer for a line that is truncated, too long or not an event, and
+    Unreachable for a connection that broke or fell silent.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Watch:
                     return
                 yield _event(line, self._request)
         except (BadAnswer, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
-            # A socket that is shut under its reader may fail in any of these ways; nobody wants to hear of it then.
+            # After `interrupt` the reader may fail in any of these ways, which is not an error.
             if self._interrupted.is_set():
                 return
             if isinstance(error, urllib3.exceptions.HTTPError | OSError):
@@ -74,7 +74,7 @@ class Watch:
             raise
 
     def interrupt(self) -> None:
-        """Wake the reader and end its iteration; from any thread, any number of times."""
+        """Wake the reader and end its iteration; callable from any thread, any number of times."""
         self._interrupted.set()
         try:
             self._response.shutdown()
@@ -82,7 +82,7 @@ class Watch:
             log.debug("%s had ended already: %s", self._request, error)
 
     def close(self) -> None:
-        """Drop the connection; for the reading thread. A watch that was left midway cannot be used again."""
+        """Drop the connection; call it in the reading thread."""
         self._response.close()
 
     def _chunks(self) -> Iterator[bytes]:
@@ -91,9 +91,9 @@ class Watch:
 
 
 def lines(chunks: Iterable[bytes], limit: int) -> Iterator[bytes]:
-    """The lines of a byte stream, however it is cut into chunks; blank lines are left out.
+    """The lines of a byte stream in chunks, without blank lines.
 
-    Raises BadAnswer for a line longer than `limit` bytes and for a last line without its end.
+    Raises BadAnswer for a line longer than `limit` bytes and for a last line without a line break.
     """
     rest = bytearray()
     for chunk in chunks:
@@ -114,7 +114,7 @@ def lines(chunks: Iterable[bytes], limit: int) -> Iterator[bytes]:
 
 
 def drop_managed_fields(manifest: Manifest) -> Manifest:
-    """The same object without `metadata.managedFields`: often half of its size, and no rule reads it."""
+    """The object without `metadata.managedFields`, which no rule reads and which is often half of its size."""
     metadata = manifest.get("metadata")
     if isinstance(metadata, dict):
         metadata.pop("managedFields", None)
@@ -130,5 +130,5 @@ def _event(line: bytes, request: str) -> Event:
         if kind not in _KINDS or not isinstance(manifest["metadata"]["resourceVersion"], str):
             raise ValueError(f"type {kind!r}")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BadAnswer(f"{request}: a line is no watch event: {type(error).__name__}: {error}") from error
+        raise BadAnswer(f"{request}: a line is not a watch event: {type(error).__name__}: {error}") from error
     return Event(cast("EventKind", kind), drop_managed_fields(manifest))

@@ -1,4 +1,4 @@
-"""What a failed connection means, in words: urllib3's exceptions become one error with a cure."""
+"""Turns urllib3's exceptions into one error that explains the failed connection and says what to do."""
 
 import ssl
 
@@ -10,7 +10,7 @@ _CHECK_ADDRESS = "check the server address of the context and that the API serve
 
 
 def unreachable(host: str, error: Exception) -> Unreachable:
-    """The error for a request to `host` that got no complete answer."""
+    """The error for a request to `host` that got no complete response."""
     problem, cure, sent = _explain(error)
     return Unreachable(host, problem, cure, sent=sent)
 
@@ -25,14 +25,14 @@ def _explain(error: Exception) -> tuple[str, str, bool]:
         case exceptions.ConnectTimeoutError():
             return "no connection in time", f"{_CHECK_ADDRESS}; a firewall may drop the packets", False
         case exceptions.ProxyError():
-            return f"the proxy does not let us through ({_root(error)})", "check proxy-url and HTTPS_PROXY", False
+            return f"the proxy rejects the connection ({_root(error)})", "check proxy-url and HTTPS_PROXY", False
         case exceptions.SSLError() if isinstance(error.args[0], ssl.SSLCertVerificationError):
             reason = error.args[0].verify_message
             return f"its certificate is not trusted ({reason})", "check certificate-authority of the context", False
         case exceptions.SSLError():
             return (
                 f"no TLS connection ({error})",
-                "check that the port speaks HTTPS and takes our client certificate",
+                "check that the port serves HTTPS and accepts our client certificate",
                 False,
             )
         case exceptions.ReadTimeoutError():
@@ -45,7 +45,7 @@ def _explain(error: Exception) -> tuple[str, str, bool]:
 
 
 def _root(error: BaseException) -> str:
-    """The innermost reason: urllib3 wraps the socket's own words several times."""
+    """The innermost reason: urllib3 wraps the socket's error several times."""
     inner = error.__cause__ or error.__context__
     while inner is not None and inner is not error:
         error, inner = inner, inner.__cause__ or inner.__context__

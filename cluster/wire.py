@@ -1,4 +1,4 @@
-"""Requests over kept-alive connections: sending, repeating where that is safe, fresh credentials, clear errors."""
+"""Sends requests over kept-alive connections: safe retries, fresh credentials, clear errors."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from cluster.retry import Backoff, asked_wait, may_repeat
 from cluster.unreachable import unreachable
 
 _RELOGIN_EVERY = 10.0  # seconds between two attempts to get new credentials
-_LONGEST_PAUSE = 10.0  # seconds; who can wait longer does so himself
-_TOKEN_LASTS = 1.0  # seconds; asking for it reads files, and costs as much as a small request
+_LONGEST_PAUSE = 10.0  # seconds; a caller that can wait longer does so itself
+_TOKEN_LASTS = 1.0  # seconds; getting the token reads files and costs as much as a small request
 
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds: for a connection, for the next bytes of an answer, and what a watch may be silent beyond its own end."""
+    """Seconds: to connect, to wait for the next bytes, and how long a watch may be silent beyond its end."""
 
     connect: float = 5.0
     read: float = 30.0
@@ -34,7 +34,7 @@ class Timeouts:
 
 @dataclass(frozen=True)
 class Request:
-    """One request; an `idempotent` one may be sent again although the first may have arrived."""
+    """One request; an `idempotent` one may be sent again even if the first may have arrived."""
 
     method: str
     path: str
@@ -48,7 +48,7 @@ class Request:
 
 
 class Wire:
-    """The connections to one API server. Raises ClusterError and its children only."""
+    """The connections to one API server. Raises only ClusterError and its subclasses."""
 
     def __init__(
         self,
@@ -67,19 +67,19 @@ class Wire:
         self._relogin_at = float("-inf")
         self._lock = threading.Lock()
         self._pause = pause
-        self._line = _Line(endpoint, connections)
+        self._live = _Connections(endpoint, connections)
 
     @property
     def host(self) -> str:
         """The address of the API server, for messages."""
-        return self._line.endpoint.url
+        return self._live.endpoint.url
 
     def close(self) -> None:
         """Close the idle connections; a later request opens new ones."""
-        self._line.close()
+        self._live.close()
 
     def call(self, request: Request, attempts: int | None = None) -> dict[str, Any]:
-        """The JSON object that answers; sent up to `attempts` times where that is safe."""
+        """The JSON object of the response; sends the request up to `attempts` times if that is safe."""
         backoff: Backoff | None = None
         left = attempts or self._attempts
         while True:
@@ -94,46 +94,46 @@ class Wire:
             self._pause(wait)
 
     def stream(self, request: Request, silence: float) -> urllib3.BaseHTTPResponse:
-        """The answer with its body unread; reading fails after `silence` seconds without a byte."""
+        """The response with its body unread; reading fails after `silence` seconds without a byte."""
         return self._send(request, silence, stream=True)
 
     def _send(self, request: Request, read: float, *, stream: bool = False) -> urllib3.BaseHTTPResponse:
-        """Sent once; once more with new credentials where the old ones are refused."""
-        line = self._line
+        """Send the request once; once more with new credentials if the old ones are rejected."""
+        connections = self._live
         try:
             return self._exchange(request, read, stream)
         except Unauthorized:
-            if not self._log_in_again(line):
+            if not self._log_in_again(connections):
                 raise
         return self._exchange(request, read, stream)
 
     def _exchange(self, request: Request, read: float, stream: bool) -> urllib3.BaseHTTPResponse:
-        line = self._line
+        connections = self._live
         timeout = urllib3.Timeout(connect=self.timeouts.connect, read=read)
         try:
-            response = line.send(request, timeout)
+            response = connections.send(request, timeout)
             if not (stream and response.status == 200):
                 response.read(cache_content=True)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise unreachable(line.endpoint.url, error) from error
+            raise unreachable(connections.endpoint.url, error) from error
         if not 200 <= response.status < 300:
             retry_after = response.headers.get("Retry-After")
             raise from_response(response.status, response.data, request=str(request), retry_after=retry_after)
         return response
 
-    def _log_in_again(self, refused: _Line) -> bool:
-        """Whether there are newer credentials than the refused ones: a rotated file, a token plugin's next answer."""
+    def _log_in_again(self, rejected: _Connections) -> bool:
+        """Whether there are newer credentials than the rejected ones: a rotated file, or a token plugin's next one."""
         with self._lock:
-            if self._line is not refused:
+            if self._live is not rejected:
                 return True  # another thread was here first
             if self._relogin is None or time.monotonic() - self._relogin_at < _RELOGIN_EVERY:
                 return False
             self._relogin_at = time.monotonic()
-            self._line = _Line(self._relogin(), self._connections)
+            self._live = _Connections(self._relogin(), self._connections)
             return True
 
 
-class _Line:
+class _Connections:
     """The connections to one endpoint, and the headers of every request."""
 
     def __init__(self, endpoint: Endpoint, connections: int) -> None:
@@ -144,9 +144,9 @@ class _Line:
         self._renew_at = float("-inf")
 
     def send(self, request: Request, timeout: urllib3.Timeout) -> urllib3.BaseHTTPResponse:
-        """Sent once; the body of the answer is unread. Raises what urllib3 raises."""
+        """Send the request once; the response's body is unread. Raises what urllib3 raises."""
         query = f"?{urlencode(request.params)}" if request.params else ""
-        headers = self._said()
+        headers = self._current_headers()
         if request.body is not None:
             headers = {**headers, "Content-Type": request.content_type}
         return self._ask(
@@ -165,9 +165,9 @@ class _Line:
         self._direct()
 
     def _direct(self) -> None:
-        """Straight to the connections of this host: looking them up by the URL costs a third of a small request.
+        """Keep the pool of this host at hand: a lookup by URL costs a third of a small request.
 
-        Over a proxy the whole URL may have to be sent; then the pools' manager knows.
+        With a proxy, urllib3's manager decides what to send.
         """
         self._ask: Callable[..., urllib3.BaseHTTPResponse]
         if self.endpoint.proxy:
@@ -176,11 +176,11 @@ class _Line:
             self._ask = self._pool.connection_from_url(self.endpoint.url).urlopen
             self._where = urlsplit(self.endpoint.url).path
 
-    def _said(self) -> Mapping[str, str]:
+    def _current_headers(self) -> Mapping[str, str]:
         if time.monotonic() >= self._renew_at:
             authorization = self.endpoint.authorization()
-            said = {"Accept": "application/json", "User-Agent": "quotree"}
-            self._headers = {**said, **({"Authorization": authorization} if authorization else {})}
+            fixed = {"Accept": "application/json", "User-Agent": "quotree"}
+            self._headers = {**fixed, **({"Authorization": authorization} if authorization else {})}
             self._renew_at = time.monotonic() + _TOKEN_LASTS
         return self._headers
 
@@ -189,9 +189,9 @@ def _json_object(body: bytes, request: Request) -> dict[str, Any]:
     try:
         answer = decoded(body)
     except (ValueError, RecursionError) as error:
-        raise BadAnswer(f"{request}: the answer is no JSON ({error}); {_WRONG_SERVER}") from error
+        raise BadAnswer(f"{request}: the response is not JSON ({error}); {_WRONG_SERVER}") from error
     if not isinstance(answer, dict):
-        raise BadAnswer(f"{request}: the answer is no JSON object; {_WRONG_SERVER}")
+        raise BadAnswer(f"{request}: the response is not a JSON object; {_WRONG_SERVER}")
     return answer
 
 

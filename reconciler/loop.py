@@ -72,7 +72,7 @@ class Loop:
     inherits: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
-        self.engine = Engine(self.world, one_at_a_time=self.waiting is not None and self.waiting.one_at_a_time)
+        self.engine = Engine(self.world, block_admission=self.waiting is not None and self.waiting.block_admission)
         self.known = Known()
         self.beside: list[Side] = [make(self._stored) for make in self.sides]
         self.shown = {each.kind: [side for side in self.beside if each in side.followed] for each in self._all()}

@@ -28,7 +28,7 @@ def lifecycle_of(world: World, workload: Workload, now: int, waiting: WaitForPod
 
 def concerned(world: World, kind: str, name: str) -> Iterator[Workload]:
     """The workloads whose surroundings changed with this object, and with what else was judged anew since."""
-    queues, world.judged = world.judged, set()
+    queues, world.readiness_changed = world.readiness_changed, set()
     if kind == "LocalQueue":
         yield from world.workloads_of(name)
     elif kind == "ClusterQueue":

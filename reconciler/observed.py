@@ -256,7 +256,7 @@ class Observer:
         if now - self._around <= self._patience or (still and moved.keys() - {workload.key}):
             self._tell(Result.UNSURE, None)
             return
-        wait = self._world.found_out(workload.key) if workload.key in self._world.workloads else None
+        wait = self._world.last_attempt(workload.key) if workload.key in self._world.workloads else None
         theirs = "evicted" if kind == Kind.OTHER_VICTIM else f"admitted with {_flavors(workload.admission)}"
         difference = Difference(kind, workload.key, theirs, ours, wait.message if wait is not None else "")
         self._suspected.append(_Suspected(now + self._patience, difference))

@@ -31,7 +31,7 @@ from reconciler.witness import Nobody, Witness
 from reconciler.writer import Writer
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import DEFAULT, Counting
-from scheduling.queues.consumption import Consumption, Fading
+from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.world.world import World
@@ -52,7 +52,7 @@ class Settings:
     waiting: WaitForPodsReady | None = None
     kinds: tuple[JobKind, ...] = (BATCH,)
     jobs: ManagedJobs = field(default_factory=ManagedJobs)
-    fading: Fading | None = None
+    fading: UsageDecay | None = None
     retention: Retention = field(default_factory=Retention)
     pods: bool = True
     multikueue: MultiKueueSettings | None = None

@@ -59,7 +59,7 @@ class StatusSide:
         if now < self._next:
             return
         self._next = now + PERIOD
-        looked_at = dict.fromkeys([*self._later, *self._world.touched.take(self._world)])
+        looked_at = dict.fromkeys([*self._later, *self._world.take_touched()])
         self._later = {touch: None for touch in looked_at if busy(*touch)}
         free = [touch for touch in looked_at if touch not in self._later]
         self._teller.stopped(self._world, free, now)

@@ -19,12 +19,9 @@ from reconciler.counted import count_change
 from reconciler.families import Families
 from reconciler.feed import Seen
 from reconciler.metrics import FOLLOWER, LEADER, Gauge
-from scheduling.cycle.cycle import OVERLAPPING, PENDING_EVALUATION
-from scheduling.objects.workload import (
-    ADMITTED,
-    QUOTA_RESERVED,
-    Workload,
-)
+from scheduling.cycle.cycle import OVERLAPPING
+from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
+from scheduling.objects.workload import ADMITTED, QUOTA_RESERVED, Workload
 from scheduling.world.decisions import Decision, Reserve, Wait
 from scheduling.world.world import World
 

@@ -1,4 +1,4 @@
-"""Verdict -> AdmissionReview bytes. What a person reads of it is the message of a refusal, and warnings."""
+"""Verdict -> AdmissionReview bytes. Users read the message of a refusal, and the warnings."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from policies.model.findings import Profile, Severity
 from webhook.review import API_VERSION, KIND, Review
 
 LINES = 5  # violations in a message: what fits a terminal
-CAUSES = 50  # in the details; a change that breaks more than that is not repaired from the error text
-WARNING_LENGTH = 120  # characters of a line; the API server advises this, and may cut at 256
-WARNING_LINES = 4  # of one finding: what happened, both numbers and the cure; a cycle of fifty queues is not for here
-WARNINGS_LENGTH = 4096  # bytes over all warnings of a request, where the API server cuts
+CAUSES = 50  # in the details; nobody repairs more than that from an error text
+WARNING_LENGTH = 120  # characters of a line; the API server recommends this, and may cut at 256
+WARNING_LINES = 4  # per finding: enough for the fault, both numbers and the cure, but not for a cycle of fifty queues
+WARNINGS_LENGTH = 4096  # bytes for all warnings of a request, where the API server cuts
 RULES = 10  # ids in an audit annotation
 _REASONS = {HTTPStatus.FORBIDDEN: "Forbidden", HTTPStatus.UNPROCESSABLE_ENTITY: "Invalid"}
 
 
 def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
-    """The response that allows or refuses, with warnings and audit annotations."""
+    """The response that allows or denies, with warnings and audit annotations."""
     response: dict[str, Any] = {
         "uid": review.uid,
         "allowed": verdict.allowed,
@@ -38,7 +38,7 @@ def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
 
 
 def mutated(review: Review, operations: list[dict[str, Any]]) -> bytes:
-    """The response that allows, with the patch where there is one."""
+    """The response that allows, with the patch if there is one."""
     response: dict[str, Any] = {"uid": review.uid, "allowed": True}
     if operations:
         response["patchType"] = "JSONPatch"
@@ -54,12 +54,12 @@ def outcome(verdict: Verdict) -> str:
 
 
 def rule_ids(verdict: Verdict) -> list[str]:
-    """The rules that found something, worst first, each once."""
+    """The rules with findings, worst first, each once."""
     return list(dict.fromkeys(judged.rule.id for judged in verdict.findings))
 
 
 def audit_annotations(verdict: Verdict, profile: Profile) -> dict[str, str]:
-    """What stays in the API server's audit log; the webhook's name is put before each key there."""
+    """The annotations for the API server's audit log, which prefixes each key with the webhook's name."""
     notes = {"verdict": outcome(verdict), "profile": str(profile)}
     if rules := rule_ids(verdict):
         notes["rules"] = _some(rules)
@@ -96,7 +96,7 @@ def _code(errors: tuple[Judged, ...], profile: Profile) -> HTTPStatus:
 
 
 def _message(errors: tuple[Judged, ...]) -> str:
-    """One violation a line, worst first; the first line stands alone, since kubectl puts it behind its own words."""
+    """One violation per line, worst first. The first must make sense alone: kubectl appends it to its own text."""
     lines = [f"{sentence(judged)} [{judged.rule.id}]" for judged in errors[:LINES]]
     if len(errors) > LINES:
         lines.append(f"and {len(errors) - LINES} more (quotree validate shows all)")
@@ -104,7 +104,7 @@ def _message(errors: tuple[Judged, ...]) -> str:
 
 
 def _cause(judged: Judged) -> Mapping[str, str]:
-    """With the fix and the id in its message too: of a 422, kubectl shows the causes alone."""
+    """The message includes the fix and the rule's id, since kubectl shows only the causes of a 422."""
     return {
         "reason": judged.rule.reason,
         "field": judged.finding.field,
@@ -113,7 +113,7 @@ def _cause(judged: Judged) -> Mapping[str, str]:
 
 
 def _warnings(warned: Sequence[Judged]) -> list[str]:
-    """The lines of the findings, worst first, as far as all of a finding fits."""
+    """The lines of the findings, worst first, as many whole findings as fit."""
     kept: list[str] = []
     room = WARNINGS_LENGTH - WARNING_LENGTH  # for the line that says how many were left out
     for shown, judged in enumerate(warned):
@@ -126,7 +126,7 @@ def _warnings(warned: Sequence[Judged]) -> list[str]:
 
 
 def _warning(judged: Judged) -> list[str]:
-    """The sentence, broken at words. Each line ends in the rule's id: lines of several webhooks arrive mixed."""
+    """The sentence, wrapped at words. Each line ends in the rule's id, since lines of several webhooks may mix."""
     mark = f" [{judged.rule.id}]"
     lines = wrap(
         _printable(sentence(judged)),
@@ -140,7 +140,7 @@ def _warning(judged: Judged) -> list[str]:
 
 
 def _printable(text: str) -> str:
-    """Without control characters, for which the API server would drop the whole warning."""
+    """The text without control characters, because of which the API server would drop the whole warning."""
     return "".join(char if char.isprintable() else " " for char in text)
 
 

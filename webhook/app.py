@@ -1,7 +1,7 @@
-"""The webhook as a plain WSGI app: each route parses, asks the rules and answers.
+"""The webhook as a plain WSGI app: each route parses the request, evaluates the rules and responds.
 
-A decision is always HTTP 200. Everything else (no review, not ready, a fault of ours) is a status from 400 up, so that
-the failure policy in the cluster decides and nothing is allowed by accident.
+A decision is always HTTP 200. Anything else (a bad review, not ready, an internal error) is a status from 400 up, so
+that the cluster's failure policy decides and nothing is allowed by accident.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TypeAlias
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
-from cluster.store import World
+from cluster.store import ObjectCache
 from policies.dialects import core, kueue, kueue_jobs, volcano
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
@@ -29,7 +29,7 @@ from policies.mutation.defaults import patch
 from webhook import answer, conversion, decision
 from webhook.metrics import Metrics
 from webhook.review import BadReview, Review, parse
-from webhook.settings import Settings
+from webhook.settings import WebhookSettings
 
 log = logging.getLogger(__name__)
 
@@ -43,42 +43,42 @@ MUTATING: Mapping[str, frozenset[str]] = {
     "/v1/mutate/volcano": frozenset({volcano.GROUP, volcano.JOB.group, core.POD.group}),
     "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}) | WORKLOAD_GROUPS,
 }
-"""Each path and the API groups that it answers for."""
+"""Each path and the API groups that it serves."""
 CONVERTING = "/v1/convert/kueue"
-"""Where CustomResourceDefinitions of Kueue's group have their objects converted."""
+"""The conversion webhook of the CustomResourceDefinitions of Kueue's group."""
 
-_LOOK_AGAIN = 0.005  # seconds; a watch brings news within a few milliseconds
+_POLL_INTERVAL = 0.005  # seconds; a watch brings news within a few milliseconds
 
 Answer: TypeAlias = tuple[str, int, Mapping[str, str]]
 
 
 class NotReady(Exception):
-    """The world is not known well enough to judge anything."""
+    """The cache is not synced, so nothing can be judged."""
 
 
 def create_app(
-    settings: Settings,
-    world: Callable[[], World],
+    settings: WebhookSettings,
+    cache: Callable[[], ObjectCache],
     *,
     metrics: Metrics | None = None,
     draining: threading.Event | None = None,
     reserve: Callable[[Proposal], None] = decision.reserve,
 ) -> Flask:
-    """The app over a world; `draining`, once set, makes /readyz say no while requests are still answered."""
+    """The app over a cache. Once `draining` is set, /readyz fails while requests are still served."""
     app = Flask("webhook", static_folder=None)
-    # One more than allowed, since a body of unknown length is cut at this length without a word.
+    # One more than allowed, since a body of unknown length is silently cut at this length.
     app.config["MAX_CONTENT_LENGTH"] = settings.body_limit + 1
-    door = _Door(settings, world, metrics or Metrics(), draining or threading.Event(), reserve)
+    views = _Views(settings, cache, metrics or Metrics(), draining or threading.Event(), reserve)
     for path, groups in VALIDATING.items():
-        app.add_url_rule(path, path, partial(door.validate, groups), methods=["POST"])
+        app.add_url_rule(path, path, partial(views.validate, groups), methods=["POST"])
     described = frozenset(kind.group for kind in settings.configuration.reconciler.jobs)
     for path, groups in MUTATING.items():
-        app.add_url_rule(path, path, partial(door.mutate, groups | described), methods=["POST"])
-    app.add_url_rule(CONVERTING, CONVERTING, door.convert, methods=["POST"])
-    app.add_url_rule("/healthz", "healthz", door.healthz)
-    app.add_url_rule("/readyz", "readyz", door.readyz)
-    app.before_request(door.begin)
-    app.after_request(door.end)
+        app.add_url_rule(path, path, partial(views.mutate, groups | described), methods=["POST"])
+    app.add_url_rule(CONVERTING, CONVERTING, views.convert, methods=["POST"])
+    app.add_url_rule("/healthz", "healthz", views.healthz)
+    app.add_url_rule("/readyz", "readyz", views.readyz)
+    app.before_request(views.begin)
+    app.after_request(views.end)
     app.register_error_handler(BadReview, _bad_request)
     app.register_error_handler(NotReady, _not_ready)
     app.register_error_handler(RequestEntityTooLarge, _too_long)
@@ -87,13 +87,13 @@ def create_app(
     return app
 
 
-class _Door:
-    """The views, with what they share."""
+class _Views:
+    """The views, with their shared state."""
 
     def __init__(
         self,
-        settings: Settings,
-        world: Callable[[], World],
+        settings: WebhookSettings,
+        cache: Callable[[], ObjectCache],
         metrics: Metrics,
         draining: threading.Event,
         reserve: Callable[[Proposal], None],
@@ -101,13 +101,15 @@ class _Door:
         self._configuration = settings.configuration
         self._log_one_in = settings.log_one_allowed_in
         self._conversion_limit = settings.conversion_limit
-        self._world = world
+        self._cache = cache
         self._metrics = metrics
         self._draining = draining
         self._reserve = reserve
         self._quiet = itertools.count()
         self._patience = settings.patience_seconds
-        self._waiting = threading.Semaphore(max(1, settings.threads // 2))  # the others go on serving what passes
+        self._waiting = threading.Semaphore(
+            max(1, settings.threads // 2)
+        )  # the other threads serve requests that need not wait
 
     def validate(self, groups: frozenset[str]) -> Response:
         review = _review(groups)
@@ -129,29 +131,29 @@ class _Door:
         return _json(answer.mutated(review, operations))
 
     def convert(self) -> Response:
-        """Objects in another version. It needs no world, so that they can be read before one is known."""
+        """Convert objects to another version. Needs no cache, since objects are read before a cache is synced."""
         request.max_content_length = self._conversion_limit + 1
         asked = conversion.parse(_body())
         done = conversion.perform(asked)
         self._metrics.converted(asked.to, len(asked.objects), bool(done.failure))
         if done.failure:
-            log.warning("no conversion to %s: %s", asked.to, done.failure)
+            log.warning("conversion to %s failed: %s", asked.to, done.failure)
         return _json(done.body())
 
     def healthz(self) -> Answer:
-        """The process answers."""
+        """The process responds."""
         return _text("ok", 200)
 
     def readyz(self) -> Answer:
-        """Whether requests should be sent here; if not, what is missing."""
-        lacks = ["draining"] if self._draining.is_set() else self._world().ready()
+        """Whether to send requests here; if not, what is missing."""
+        lacks = ["draining"] if self._draining.is_set() else self._cache().ready()
         return _text("not ready: " + "; ".join(lacks), 503) if lacks else _text("ok", 200)
 
     def begin(self) -> None:
         g.started = time.perf_counter()
 
     def end(self, response: Response) -> Response:
-        """Count what was answered, whether decision or error."""
+        """Count the response, whether decision or error."""
         if request.path in VALIDATING or request.path in MUTATING:
             review: Review | None = g.get("review")
             self._metrics.answered(
@@ -178,21 +180,21 @@ class _Door:
         return found
 
     def _news(self, forest: Forest, deadline: float) -> Forest | None:
-        """Another forest than this one as soon as there is one, None after the deadline."""
+        """The next forest after this one, None after the deadline."""
         while time.monotonic() < deadline:
             if (newest := self._forest()) is not forest:
                 return newest
-            time.sleep(_LOOK_AGAIN)
+            time.sleep(_POLL_INTERVAL)
         return None
 
     def _forest(self) -> Forest:
-        world = self._world()
-        if lacks := world.ready():
+        cache = self._cache()
+        if lacks := cache.ready():
             raise NotReady("; ".join(lacks))
-        return world.forest()
+        return cache.forest()
 
     def _decided(self, review: Review, outcome: str, **more: list[str]) -> None:
-        """Log the decision; of those that pass in silence, a sample."""
+        """Log the decision; of requests without findings only a sample."""
         g.outcome = outcome
         if outcome == "allowed" and not any(more.values()) and next(self._quiet) % self._log_one_in:
             return
@@ -216,9 +218,9 @@ def _may_be_stale(found: Judgement | None) -> bool:
 
 
 def _body() -> bytes:
-    """What was posted. Raises BadReview, or RequestEntityTooLarge before the body is read whole."""
+    """The request's body. Raises BadReview, or RequestEntityTooLarge before the whole body is read."""
     if request.mimetype != "application/json":
-        raise BadReview(f"the content type is {request.mimetype!r}; it should be application/json")
+        raise BadReview(f"the content type is {request.mimetype!r}; it must be application/json")
     body = request.get_data(cache=False)
     if len(body) == request.max_content_length:
         raise RequestEntityTooLarge
@@ -230,7 +232,7 @@ def _review(groups: frozenset[str]) -> Review:
     g.review = review = parse(_body())
     if review.kind.group not in groups:
         raise BadReview(
-            f"{request.path} is no endpoint for group {review.kind.group!r} (kind {review.kind.kind});"
+            f"{request.path} does not serve group {review.kind.group!r} (kind {review.kind.kind});"
             " correct the rules or the path in the webhook configuration"
         )
     return review
@@ -254,7 +256,7 @@ def _not_ready(error: NotReady) -> Answer:
 
 def _too_long(_: RequestEntityTooLarge) -> Answer:
     body, status, headers = _text(f"the body has {request.max_content_length} bytes or more, which is too long", 413)
-    return body, status, {**headers, "Connection": "close"}  # the rest of the body is not worth reading
+    return body, status, {**headers, "Connection": "close"}  # do not read the rest of the body
 
 
 def _http_error(error: HTTPException) -> Answer:
@@ -262,5 +264,5 @@ def _http_error(error: HTTPException) -> Answer:
 
 
 def _fault(error: Exception) -> Answer:
-    log.error("a fault while answering %s", request.path, exc_info=error)
-    return _text("internal fault; the log of the webhook has the traceback", 500)
+    log.error("internal error in %s", request.path, exc_info=error)
+    return _text("internal error; the log of the webhook has the traceback", 500)

@@ -1,4 +1,4 @@
-"""ConversionReview bytes -> ConversionReview bytes: objects of Kueue in the version that a client asked for."""
+"""ConversionReview bytes -> ConversionReview bytes: converts Kueue's objects to the requested version."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KIND = "ConversionReview"
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What the API server asks for: these objects, of any version of Kueue's group, all in version `to`."""
+    """The request: convert these objects of Kueue's group to version `to`."""
 
     uid: str
     to: str
@@ -28,7 +28,7 @@ class Conversion:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """All objects in the order of the request; or `failure`, which names the first object that cannot be converted."""
+    """All objects in the order of the request, or `failure`, which names the first one that cannot be converted."""
 
     uid: str
     objects: tuple[Manifest, ...] = ()
@@ -56,17 +56,17 @@ def parse(body: bytes) -> Conversion:
     request = mapping(review.get("request"))
     uid, wanted, objects = text(request.get("uid")), text(request.get("desiredAPIVersion")), request.get("objects")
     if not uid or not wanted:
-        raise BadReview("request.uid and request.desiredAPIVersion should be texts that are not empty")
+        raise BadReview("request.uid and request.desiredAPIVersion must be non-empty strings")
     if not isinstance(objects, list) or not all(isinstance(each, Mapping) for each in objects):
-        raise BadReview("request.objects should be a list of objects")
+        raise BadReview("request.objects must be a list of objects")
     group, _, version = wanted.rpartition("/")
     if group != GROUP:
-        raise BadReview(f"request.desiredAPIVersion is {wanted!r}; converted are objects of {GROUP}")
+        raise BadReview(f"request.desiredAPIVersion is {wanted!r}; only objects of {GROUP} can be converted")
     return Conversion(uid, version, tuple(objects))
 
 
 def perform(request: Conversion) -> Converted:
-    """Every object in the version asked for, or none of them."""
+    """Convert all objects, or none of them."""
     converted = []
     for manifest in request.objects:
         try:
@@ -88,11 +88,11 @@ def _load(body: bytes) -> Mapping[str, Any]:
     except RecursionError:
         raise BadReview("the body is nested too deeply") from None
     except ValueError as error:
-        raise BadReview(f"the body is no JSON: {error}") from None
+        raise BadReview(f"the body is not JSON: {error}") from None
 
 
 def _finite(literal: str) -> float:
     number = float(literal)
     if not math.isfinite(number):
-        raise ValueError(f"{literal[:40]} is beyond what a number can be")
+        raise ValueError(f"{literal[:40]} is too large a number")
     return number

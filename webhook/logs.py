@@ -1,4 +1,4 @@
-"""Log lines as JSON objects, one a line, with the standard library alone."""
+"""JSON log lines, with only the standard library."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class JsonFormatter(logging.Formatter):
-    """`extra={"fields": {...}}` of a log call become keys of the line."""
+    """Adds `extra={"fields": {...}}` of a log call as keys."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -26,7 +26,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_as_json(level: int = logging.INFO) -> None:
-    """Send every logger of this process to stderr as JSON lines."""
+    """Make every logger of this process write JSON lines to stderr."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)

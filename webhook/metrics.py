@@ -15,7 +15,7 @@ from policies.judging.verdict import Verdict
 if TYPE_CHECKING:
     from wsgiref.simple_server import WSGIServer
 
-    from cluster.store import World
+    from cluster.store import ObjectCache
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 """Seconds; a decision should take about one of the first three, and the API server waits 3 s."""
@@ -67,7 +67,7 @@ class Metrics:
         for judged in verdict.findings:
             self._findings.labels(judged.rule.id, judged.severity.value).inc()
 
-    def watch(self, world: Callable[[], World], expiry: Callable[[], float | None] | None = None) -> None:
+    def watch(self, world: Callable[[], ObjectCache], expiry: Callable[[], float | None] | None = None) -> None:
         """Also show the state of the caches and, in Unix seconds, when the serving certificate ends."""
         nan = float("nan")
         age = Gauge(

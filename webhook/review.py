@@ -1,4 +1,4 @@
-"""AdmissionReview bytes -> Review: parsed once here; no route or rule sees the raw request."""
+"""AdmissionReview bytes -> Review. Requests are parsed only here; routes and rules never get the raw request."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ KIND = "AdmissionReview"
 
 
 class BadReview(Exception):
-    """A body that is no AdmissionReview we can answer; the message says what is wrong with it."""
+    """The body is not a valid AdmissionReview; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
     """One request of the API server.
 
-    `object` is missing on DELETE, `old_object` on CREATE. `name` is empty where the API server makes it up
+    `object` is missing on DELETE, `old_object` on CREATE. `name` is empty if the API server generates it
     (generateName) and for each object of a DELETECOLLECTION, which arrives as DELETE.
     """
 
@@ -44,19 +44,19 @@ class Review:
 
     @property
     def manifest(self) -> Manifest:
-        """The object as it will be or, on DELETE, as it was."""
+        """The new object or, on DELETE, the old one."""
         manifest = self.old_object if self.object is None else self.object
         assert manifest is not None
         return manifest
 
     def change(self) -> Change | None:
-        """What the request does to one object; None for a kind that carries no quota."""
+        """The change of one object; None for a kind without quota."""
         change = changed(self.old_object, self.object, self.subresource)
         return replace(change, before=_stored(change.before), after=_stored(change.after)) if change else None
 
 
 def _stored(found: KubeObject | None) -> KubeObject | None:
-    """The object as it is stored. Fields that the API server drops are gone already: one we do not know, it knows."""
+    """The object without warnings about unknown fields: the API server has dropped those that it does not know."""
     if found is None or not any(defect.warning for defect in found.defects):
         return found
     return replace(found, defects=tuple(defect for defect in found.defects if not defect.warning))
@@ -99,22 +99,22 @@ def _review(request: Mapping[str, Any], operation: Operation) -> Review:
 def _operation(request: Mapping[str, Any]) -> Operation:
     text = _text(request, "operation")
     if text not in list(Operation):
-        raise BadReview(f"request.operation is {text!r}; judged are {', '.join(Operation)}")
+        raise BadReview(f"request.operation is {text!r}; it must be one of {', '.join(Operation)}")
     return Operation(text)
 
 
 def _object(request: Mapping[str, Any], key: str, namespace: str, *, needed: bool) -> Manifest | None:
-    """The manifest; the namespace of the request is put into one that does not name its own."""
+    """The manifest; without a namespace it gets that of the request."""
     manifest = _mapping(request, key, "request.", needed=needed)
     if not manifest:
         if needed:
-            raise BadReview(f"request.{key} is empty; it should hold the object")
+            raise BadReview(f"request.{key} is empty; it must have the object")
         return None
     if not text(manifest.get("apiVersion")) or not text(manifest.get("kind")):
         raise BadReview(f"request.{key} has no apiVersion and kind")
     metadata = manifest.get("metadata", {})
     if not namespace or group_kind(manifest) == NAMESPACE or not isinstance(metadata, Mapping):
-        return manifest  # (the request for a Namespace names that one as its own namespace)
+        return manifest  # (a request for a Namespace has that as its own namespace)
     if text(metadata.get("namespace")):
         return manifest
     return {**manifest, "metadata": {**metadata, "namespace": namespace}}
@@ -125,7 +125,7 @@ def _mapping(parent: Mapping[str, Any], key: str, path: str, *, needed: bool = T
     if value is None and not needed:
         return {}
     if not isinstance(value, Mapping):
-        raise BadReview(f"{path}{key} should be an object, it is {_name(value)}")
+        raise BadReview(f"{path}{key} must be an object, it is {_name(value)}")
     return value
 
 
@@ -134,7 +134,7 @@ def _text(parent: Mapping[str, Any], key: str, path: str = "request.") -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise BadReview(f"{path}{key} should be a text, it is {_name(value)}")
+        raise BadReview(f"{path}{key} must be a string, it is {_name(value)}")
     return value
 
 
@@ -143,7 +143,7 @@ def _groups(user: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(group for group in groups if isinstance(group, str)) if isinstance(groups, list) else ()
 
 
-_NAMES = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "missing"}
+_NAMES = {dict: "an object", list: "a list", str: "a string", bool: "true or false", type(None): "missing"}
 
 
 def _name(value: object) -> str:
@@ -158,17 +158,17 @@ def _load(body: bytes) -> Mapping[str, Any]:
     except RecursionError:
         raise BadReview("the body is nested too deeply") from None
     except ValueError as error:
-        raise BadReview(f"the body is no JSON: {error}") from None
+        raise BadReview(f"the body is not JSON: {error}") from None
     return mapping(review)
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Two values for one key: whichever wins here, another reader may take the other."""
+    """Rejects duplicate keys: another reader might take the other value."""
     found = dict(pairs)
     if len(found) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise BadReview(f"the body has the key {twice!r} twice in one object")
+        raise BadReview(f"the body has the duplicate key {twice!r} in one object")
     return found
 
 
@@ -176,8 +176,8 @@ def _decimal(text: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation:
-        raise BadReview(f"the body has the number {text[:40]}, which is beyond all measure") from None
+        raise BadReview(f"the body has the number {text[:40]}, which is too large") from None
 
 
 def _no_number(name: str) -> NoReturn:
-    raise BadReview(f"the body is no JSON: {name} is no number there")
+    raise BadReview(f"the body is not JSON: {name} is not a JSON number")

@@ -1,7 +1,7 @@
-"""gunicorn as a library: one worker process with threads, so there is one world and one set of metrics a pod.
+"""gunicorn as a library: one worker process with threads, so that a pod has one cache and one set of metrics.
 
-The master process only watches over the worker. Threads (reflectors, metrics) start in the worker, since a fork does
-not take threads along.
+The master process only supervises the worker. Threads (reflectors, metrics) start in the worker, since a fork does not
+copy threads.
 """
 
 from __future__ import annotations
@@ -26,66 +26,68 @@ from gunicorn.glogging import Logger
 from gunicorn.workers.gthread import ThreadWorker
 
 from certs.tls import ReloadingContext
-from cluster.store import World
+from cluster.store import ObjectCache
 from webhook.app import create_app
 from webhook.decision import warm_up
 from webhook.logs import log_as_json
 from webhook.metrics import Metrics, MetricsServer
-from webhook.settings import TLS_VERSIONS, Settings
+from webhook.settings import TLS_VERSIONS, WebhookSettings
 
 log = logging.getLogger(__name__)
 
-_MEMORY = Path("/dev/shm")  # noqa: S108  gunicorn's heartbeat file, which would hang with a slow disk
-_BOOT_SECONDS = 60  # the master kills a worker that is silent for longer; booting waits for nobody, so this is ample
+_MEMORY = Path("/dev/shm")  # noqa: S108  for gunicorn's heartbeat file, which would hang on a slow disk
+_BOOT_SECONDS = 60  # the master kills a worker that is silent for longer; booting waits for nothing, so it is enough
 
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where the process can be reached, with the ports that it really has."""
+    """The addresses of the process, with its actual ports."""
 
     webhook: str
     metrics: str
     pid: int
-    """Of the process to send SIGTERM to."""
+    """The process to send SIGTERM to."""
 
 
 def serve(
-    settings: Settings, open_world: Callable[[], World], announce: Callable[[Addresses], None] | None = None
+    settings: WebhookSettings,
+    open_cache: Callable[[], ObjectCache],
+    announce: Callable[[Addresses], None] | None = None,
 ) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit code. To be called in the main thread.
+    """Serve until SIGTERM or SIGINT; returns the exit code. Call it in the main thread.
 
-    `open_world` and `announce` are called in the worker process: once when it starts, and again if it was killed and
-    another took its place. Raises BadCertificate where the certificate cannot be served.
+    `open_cache` and `announce` are called in the worker process: once when it starts, and again if it was killed and
+    replaced. Raises BadCertificate if the certificate cannot be served.
     """
     tls = ReloadingContext(settings.certificate, settings.key, minimum_version=TLS_VERSIONS[settings.tls_minimum])
     log_as_json()
     master = os.getpid()
     try:
-        _Master(_Application(settings, open_world, tls, announce)).run()
+        _Master(_Application(settings, open_cache, tls, announce)).run()
         code = 0
     except SystemExit as stopped:
         code = stopped.code if isinstance(stopped.code, int) else 1
     if os.getpid() != master:
-        os._exit(code)  # the worker, which has closed all it opened: what follows the call is for the master alone
+        os._exit(code)  # this is the worker, which has cleaned up: only the master may return to the caller
     return code
 
 
 class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
-    """What gunicorn asks for: its settings and, in the worker, the WSGI app."""
+    """gunicorn's application: its settings and, in the worker, the WSGI app."""
 
     def __init__(
         self,
-        settings: Settings,
-        open_world: Callable[[], World],
+        settings: WebhookSettings,
+        open_cache: Callable[[], ObjectCache],
         tls: ReloadingContext,
         announce: Callable[[Addresses], None] | None,
     ) -> None:
         self.settings = settings
         self.draining = threading.Event()
-        self._open_world = open_world
+        self._open_cache = open_cache
         self._tls = tls
         self._announce = announce
-        self._world: World | None = None
+        self._cache: ObjectCache | None = None
         self._metrics = Metrics()
         self._metrics_server: MetricsServer | None = None
         super().__init__()
@@ -99,7 +101,7 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
             "threads": settings.threads,
             "keepalive": settings.keepalive_seconds,
             "timeout": _BOOT_SECONDS,
-            # The master waits this long for the worker, which first drains.
+            # How long the master waits for the worker, which drains first.
             "graceful_timeout": settings.graceful_seconds + int(settings.drain_seconds) + 1,
             "control_socket_disable": True,
             "worker_tmp_dir": str(_MEMORY) if os.access(_MEMORY, os.W_OK) else None,
@@ -117,10 +119,10 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
 
     def load(self) -> Flask:
         """Called in the worker."""
-        self._world = world = self._open_world()
+        self._cache = cache = self._open_cache()
         warm_up()
-        self._metrics.watch(lambda: world, lambda: self._tls.not_after.timestamp())
-        return create_app(self.settings, lambda: world, metrics=self._metrics, draining=self.draining)
+        self._metrics.watch(lambda: cache, lambda: self._tls.not_after.timestamp())
+        return create_app(self.settings, lambda: cache, metrics=self._metrics, draining=self.draining)
 
     def _context(self, config: object, default: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
         context = self._tls.hook(config, default)
@@ -131,7 +133,7 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
         worker.cfg.set("graceful_timeout", self.settings.graceful_seconds)
 
     def _before_request(self, _worker: object, request: Any) -> None:
-        """A body that is refused unread ends its connection; to keep that, gunicorn would read it all."""
+        """Close the connection after a body that is rejected unread; else gunicorn would read all of it."""
         if any(name == "CONTENT-LENGTH" and int(size) > self.settings.body_limit for name, size in request.headers):
             request.force_close()
 
@@ -149,27 +151,27 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
             _write_whole(settings.address_file, json.dumps(asdict(addresses)))
         if self._announce:
             self._announce(addresses)
-            sys.stdout.flush()  # it may be a pipe that somebody waits at
+            sys.stdout.flush()  # somebody may wait at a pipe
 
     def _ended(self, _master: object, _worker: object) -> None:
-        """Called in the worker; in the master too if the worker is gone already, and there nothing was opened."""
+        """Runs in the worker, and in the master if the worker is gone; the master has nothing to close."""
         if self._metrics_server:
             self._metrics_server.close()
-        if self._world:
-            self._world.close()
+        if self._cache:
+            self._cache.close()
 
 
 class _Master(Arbiter):  # type: ignore[misc]  # gunicorn has no types
-    """Keeps one worker: signals that ask gunicorn for another or a new one are not obeyed."""
+    """Keeps one worker: ignores the signals that make gunicorn add or replace workers."""
 
-    def _not_obeyed(self) -> None:
-        self.log.info("ignored: certificates are read again by themselves, and a pod is scaled by more pods")
+    def _ignored(self) -> None:
+        self.log.info("signal ignored: certificates are reloaded automatically; to scale, add pods")
 
-    handle_hup = handle_ttin = handle_ttou = handle_usr2 = handle_winch = _not_obeyed
+    handle_hup = handle_ttin = handle_ttou = handle_usr2 = handle_winch = _ignored
 
 
 class _Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """On SIGTERM it first says that it is not ready, and goes on answering until the word has spread."""
+    """On SIGTERM it first becomes not ready, and keeps serving until load balancers have noticed."""
 
     def init_signals(self) -> None:
         super().init_signals()
@@ -189,7 +191,7 @@ class _Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
 
 class _Log(Logger):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's own lines go where all others go."""
+    """Sends gunicorn's own log records to the root logger."""
 
     def setup(self, cfg: object) -> None:
         super().setup(cfg)
@@ -198,7 +200,7 @@ class _Log(Logger):  # type: ignore[misc]  # gunicorn has no types
 
 
 def _stalling_for(seconds: float) -> type[ssl.SSLSocket]:
-    """Sockets that never wait longer for the other side, or eight silent clients would take all threads."""
+    """Sockets that time out after `seconds` of silence, or eight silent clients would block all threads."""
 
     class Socket(ssl.SSLSocket):
         def setblocking(self, flag: bool) -> None:
@@ -210,12 +212,12 @@ def _stalling_for(seconds: float) -> type[ssl.SSLSocket]:
     return Socket
 
 
-def _metrics_server(metrics: Metrics, settings: Settings) -> MetricsServer:
-    """Ends the process, with a sentence in the log, where the address cannot be had."""
+def _metrics_server(metrics: Metrics, settings: WebhookSettings) -> MetricsServer:
+    """Start the metrics server; if its address is not available, log that and end the process."""
     try:
         return MetricsServer.start(metrics, settings.metrics_host.strip("[]"), settings.metrics_port)
     except OSError as error:
-        log.error("%s:%d for metrics: %s; choose another", settings.metrics_host, settings.metrics_port, error)
+        log.error("metrics on %s:%d: %s; choose another", settings.metrics_host, settings.metrics_port, error)
         raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from error
 
 
@@ -224,7 +226,7 @@ def _bracketed(host: str) -> str:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """So that a reader sees all of it or no file."""
+    """Write atomically: a reader sees the whole file or none."""
     draft = path.with_name(path.name + ".new")
     draft.write_text(text)
     draft.replace(path)

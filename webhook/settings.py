@@ -1,4 +1,4 @@
-"""What whoever runs the webhook may set."""
+"""The settings of the webhook process."""
 
 from __future__ import annotations
 
@@ -12,73 +12,73 @@ TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Checked when made: raises ValueError that names the setting."""
+class WebhookSettings:
+    """Validated on creation; raises ValueError with the name of the setting."""
 
     configuration: Configuration = field(default_factory=Configuration)
-    """The profile, the action per rule and place, each project's switches."""
+    """The profile, the actions of rules, and the switches of each project."""
 
     host: str = "127.0.0.1"
     """Address to listen on; `0.0.0.0` or `[::]` in a pod."""
 
     port: int = 9443
-    """Port of the webhook and its probes; 0 takes a free one."""
+    """Port of the webhook and its probes; 0 picks a free one."""
 
     metrics_host: str = "127.0.0.1"
     """Address of the metrics server."""
 
     metrics_port: int = 8080
-    """Port of the metrics server, plain HTTP; 0 takes a free one."""
+    """Port of the metrics server, plain HTTP; 0 picks a free one."""
 
     certificate: Path = Path("tls.crt")
-    """File with the serving certificate and its chain, PEM; read again when it changes."""
+    """File with the serving certificate and its chain, PEM; reloaded when it changes."""
 
     key: Path = Path("tls.key")
-    """File with the private key of the certificate, PEM; read again when it changes."""
+    """File with the private key of the certificate, PEM; reloaded when it changes."""
 
     tls_minimum: str = "1.3"
-    """Lowest TLS version that is spoken: 1.3 or 1.2."""
+    """Lowest TLS version: 1.3 or 1.2."""
 
     threads: int = 8
     """Requests judged at the same time."""
 
     body_limit: int = 8 * 1024 * 1024
-    """Longest request body, in bytes. The API server takes objects of 3 MiB, and a review holds the old and the new."""
+    """Longest request body, in bytes. The API server accepts objects of 3 MiB, and a review has the old and the new."""
 
     conversion_limit: int = 32 * 1024 * 1024
-    """Longest body of a conversion, in bytes: all objects of a list come in one request."""
+    """Longest body of a conversion, in bytes: all objects of a list are in one request."""
 
     keepalive_seconds: int = 120
-    """How long an idle connection is kept. API servers drop theirs after 90 s; who drops first must be the client."""
+    """How long an idle connection is kept. API servers close theirs after 90 s, and the client must close first."""
 
     stall_seconds: float = 10.0
-    """How long a client may send or take nothing in the middle of a handshake or a request, in seconds."""
+    """How long a client may stall in a handshake or a request, in seconds."""
 
     patience_seconds: float = 0.0
-    """How long a refusal that rests on other objects waits for news of them, in seconds; 0 for a fixed world."""
+    """How long a refusal that depends on other objects waits for changes of them, in seconds; 0 for a fixed cache."""
 
     drain_seconds: float = 5.0
-    """After SIGTERM: how long new requests are still taken while /readyz already says no, in seconds."""
+    """After SIGTERM: how long new requests are still accepted while /readyz already fails, in seconds."""
 
     graceful_seconds: int = 20
-    """After that: how long requests in flight may take to end, in seconds."""
+    """After that: how long requests in flight may take, in seconds."""
 
     log_one_allowed_in: int = 100
-    """Of requests that pass without a finding one in so many is logged; 1 logs all."""
+    """Of the requests that pass without a finding, one in this many is logged; 1 logs all."""
 
     address_file: Path | None = None
-    """File to write the addresses to once they are served, as JSON; needed where a port is 0."""
+    """File for the addresses as JSON, written once they are served; useful if a port is 0."""
 
     def __post_init__(self) -> None:
         if self.tls_minimum not in TLS_VERSIONS:
-            raise ValueError(f"tls_minimum is {self.tls_minimum!r}; it may be {' or '.join(TLS_VERSIONS)}")
+            raise ValueError(f"tls_minimum is {self.tls_minimum!r}; it must be {' or '.join(TLS_VERSIONS)}")
         for name in ("port", "metrics_port"):
             if not 0 <= getattr(self, name) <= 65535:
-                raise ValueError(f"{name} is {getattr(self, name)}; it may be 0 to 65535")
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be 0 to 65535")
         for name in ("threads", "body_limit", "conversion_limit", "keepalive_seconds", "log_one_allowed_in"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}; it may be 1 or more")
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be 1 or more")
         if min(self.drain_seconds, self.graceful_seconds, self.patience_seconds) < 0 or self.stall_seconds <= 0:
             raise ValueError(
-                "drain_seconds, graceful_seconds and patience_seconds may be 0 or more, stall_seconds more than 0"
+                "drain_seconds, graceful_seconds and patience_seconds must be 0 or more, stall_seconds more than 0"
             )

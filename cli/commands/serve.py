@@ -94,9 +94,9 @@ def webhook(
     """Answer the API server's admission reviews."""
     from cli.serving.certificates import Certificates
     from cli.serving.webhook import run  # here, since servers take long to load
-    from webhook.settings import Settings
+    from webhook.settings import WebhookSettings
 
-    settings = Settings(
+    settings = WebhookSettings(
         configuration=read_settings(config, []),
         host=host,
         port=port,

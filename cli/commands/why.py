@@ -18,8 +18,8 @@ from cli.report.simulation_json import why_json
 from cli.report.simulation_text import why_text
 from cli.report.waiting_text import elsewhere_lines, running_text, waiting_lines
 from policies.model.errors import PolicyError
-from scheduling.cycle.standing import holding, waits
 from scheduling.placement.objects import multikueue_state
+from scheduling.visibility.workloads import holding, waits
 
 
 @click.command()

@@ -23,8 +23,8 @@ from policies.model.forest import Forest
 from policies.mutation.stored import stored
 from scheduling.simulation.intake import has_no_schema, is_played
 from scheduling.simulation.settings import GROUP, KIND, Settings, read_settings
-from scheduling.simulation.shape import faults
 from scheduling.simulation.simulation import Simulation, begin
+from scheduling.simulation.validation import faults
 
 _NOT_KUEUES = ("metadata.annotations",)
 """Fields whose defects Kueue ignores."""

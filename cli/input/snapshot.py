@@ -13,9 +13,9 @@ from cli.input.context import Against
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
 from cli.input.simulation import engine_settings, exit_codes, note_problems, start
-from scheduling.cycle.told import job_of
 from scheduling.objects.times import written
 from scheduling.simulation.settings import Settings
+from scheduling.visibility.as_json import job_of
 from scheduling.world.world import World
 
 

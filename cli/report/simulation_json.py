@@ -14,12 +14,12 @@ from cli.report.trees import cycles, walk
 from cli.report.usage import QuotasInUse
 from policies.dialects import kueue
 from policies.model.forest import Forest
-from scheduling.cycle.standing import holding, running, waiting, waits
-from scheduling.cycle.told import pair_json, placed_json, running_json, waiting_json
 from scheduling.flavors.messages import written
 from scheduling.objects import times
-from scheduling.simulation.happening import Evicted, Happening, Loan, Played, Preempted, Reserved
 from scheduling.simulation.simulation import Simulation
+from scheduling.simulation.trace import Evicted, Loan, Played, Preempted, Reserved, TraceEvent
+from scheduling.visibility.as_json import pair_json, pod_set_json, running_json, waiting_json
+from scheduling.visibility.workloads import holding, running, waiting, waits
 
 API_VERSION = "quotree.dev/v1alpha1"
 
@@ -35,7 +35,7 @@ def simulation_json(simulation: Simulation, forest: Forest, unreadable: Sequence
         "settled": not simulation.unsettled,
         "fairSharing": simulation.settings.options.fair_sharing,
         "assumptions": simulation.intake.assumptions(),
-        "happened": [_happening(simulation, each) for each in simulation.happened],
+        "happened": [_happening(simulation, each) for each in simulation.trace],
         "running": [running_json(each, job) for each in running(simulation.world)],
         "waiting": [waiting_json(each, job, seconds) for each in waiting(simulation.world, simulation.now)],
         "finished": [_job(simulation, key) for key in finished],
@@ -71,7 +71,7 @@ def _job(simulation: Simulation, key: str) -> dict[str, str]:
     return {**simulation.names[key]._asdict(), "workload": key.partition("/")[2]}
 
 
-def _happening(simulation: Simulation, each: Happening) -> dict[str, Any]:
+def _happening(simulation: Simulation, each: TraceEvent) -> dict[str, Any]:
     event: dict[str, Any] = {"what": _what(each), "at": _seconds(simulation, each.at)}
     if isinstance(each, Played):
         return {**event, "event": each.event}
@@ -82,12 +82,12 @@ def _happening(simulation: Simulation, each: Happening) -> dict[str, Any]:
     if isinstance(each, Evicted):
         return {**event, "clusterQueue": each.queue, "reason": each.reason, "message": each.message}
     if isinstance(each, Reserved):
-        held = {"podSets": list(map(placed_json, each.placed)), "borrowed": list(map(_loan, each.loans))}
+        held = {"podSets": list(map(pod_set_json, each.pod_sets)), "borrowed": list(map(_loan, each.loans))}
         return {**event, "clusterQueue": each.queue, **held, "waitsForChecks": list(each.checks)}
     return event
 
 
-def _what(each: Happening) -> str:
+def _what(each: TraceEvent) -> str:
     if isinstance(each, Reserved):
         return "admitted" if each.admitted else "reserved"
     return type(each).__name__.lower()

@@ -12,19 +12,11 @@ from cli.report.usage import QuotasInUse
 from cli.report.waiting_text import placed_text, running_text, waiting_lines
 from policies.dialects import kueue
 from policies.model.forest import Forest
-from scheduling.cycle.standing import holding, waiting, waits
 from scheduling.flavors.messages import written
 from scheduling.objects.times import SECOND
-from scheduling.simulation.happening import (
-    Admitted,
-    Evicted,
-    Happening,
-    Loan,
-    Played,
-    Preempted,
-    Reserved,
-)
 from scheduling.simulation.simulation import Simulation
+from scheduling.simulation.trace import Admitted, Evicted, Loan, Played, Preempted, Reserved, TraceEvent
+from scheduling.visibility.workloads import holding, waiting, waits
 
 _UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
@@ -69,7 +61,7 @@ def _section(heading: str, content: Iterable[str], indent: str = "  ") -> Iterat
 
 
 def _happened(simulation: Simulation) -> Iterator[str]:
-    for each in simulation.happened:
+    for each in simulation.trace:
         yield plain(f"{after(simulation, each.at):<6} {_event(each, simulation)}")
 
 
@@ -82,7 +74,7 @@ def after(simulation: Simulation, time: int) -> str:
     return f"+{text or '0s'}"
 
 
-def _event(each: Happening, simulation: Simulation) -> str:
+def _event(each: TraceEvent, simulation: Simulation) -> str:
     if isinstance(each, Played):
         return each.event
     name = simulation.names[each.workload]
@@ -99,7 +91,7 @@ def _event(each: Happening, simulation: Simulation) -> str:
 
 
 def _reserved(each: Reserved, name: str) -> str:
-    placed = "; ".join(map(placed_text, each.placed))
+    placed = "; ".join(map(placed_text, each.pod_sets))
     loans = "".join(f", borrows {loan_text(loan)}" for loan in each.loans)
     if each.admitted:
         return f"admitted   {name} in {each.queue}: {placed}{loans}"

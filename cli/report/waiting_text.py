@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from cli.input.snapshot import Names
 from cli.output import plain
-from scheduling.cycle.explanation import BORROWING_LIMIT, Explanation, Holder, Lack, Obstacle
-from scheduling.cycle.placed import Placed
-from scheduling.cycle.standing import Running, Waiting
 from scheduling.flavors.messages import written
 from scheduling.objects.workload import CheckState, Workload
+from scheduling.visibility.explanation import BORROWING_LIMIT, Explanation, Holder, Lack, Obstacle
+from scheduling.visibility.pod_sets import AdmittedPodSet
+from scheduling.visibility.workloads import Running, Waiting
 
 
 def waiting_lines(names: Names, each: Waiting) -> Iterator[str]:
@@ -74,7 +74,7 @@ def _leaving(names: Names, found: Explanation) -> Iterator[str]:
 
 def running_text(names: Names, each: Running) -> str:
     """The quota of a workload that does not wait."""
-    quota = "; ".join(map(placed_text, each.placed))
+    quota = "; ".join(map(placed_text, each.pod_sets))
     state = "is admitted" if each.admitted else f"waits for AdmissionCheck {', '.join(each.checks)}"
     return plain(f"{names.job(each.workload)} {state} in {each.queue}: {quota}")
 
@@ -93,7 +93,7 @@ def elsewhere_lines(workload: Workload, check: CheckState | None) -> Iterator[st
     yield plain(f"    {where}; AdmissionCheck {check.name} is {check.state}{why}")
 
 
-def placed_text(placed: Placed) -> str:
+def placed_text(placed: AdmittedPodSet) -> str:
     """A pod set with its quota, flavor by flavor."""
     by_flavor: dict[str, list[str]] = {}
     for resource, flavor in sorted(placed.flavors.items()):

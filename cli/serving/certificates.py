@@ -50,7 +50,7 @@ class Certificates:
         callers: list[secrets.Caller] = []
         callers += [secrets.Webhooks("ValidatingWebhookConfiguration", each) for each in self.validating]
         callers += [secrets.Webhooks("MutatingWebhookConfiguration", each) for each in self.mutating]
-        callers += map(secrets.Conversion, self.conversion)
+        callers += map(secrets.ConversionWebhook, self.conversion)
         names = (*secrets.service_names(self.service, namespace), *self.names)
         return secrets.SecretSettings(namespace, name, names, tuple(callers))
 

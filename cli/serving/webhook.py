@@ -12,13 +12,13 @@ from cli.serving.certificates import Certificates, Keeper
 from cluster.client import Cluster
 from cluster.errors import ClusterError
 from cluster.sources import FOLLOWED, Source, sources
-from cluster.store import FixedWorld, Store, World
+from cluster.store import FixedCache, ObjectCache, Store
 from policies.model.forest import Forest
 from webhook.server import serve
-from webhook.settings import Settings
+from webhook.settings import WebhookSettings
 
 
-def run(settings: Settings, against: Against, kubeconfig: str | None, certificates: Certificates) -> Exit:
+def run(settings: WebhookSettings, against: Against, kubeconfig: str | None, certificates: Certificates) -> Exit:
     """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start."""
     connect = partial(Cluster.connect, against.name or None, kubeconfig)
     try:
@@ -36,7 +36,7 @@ def run(settings: Settings, against: Against, kubeconfig: str | None, certificat
     return Exit.UNJUDGED if code else Exit.CLEAN
 
 
-def _following(cluster: Cluster, following: Sequence[Source]) -> World:
+def _following(cluster: Cluster, following: Sequence[Source]) -> ObjectCache:
     """Called in the worker process, since threads do not survive a fork."""
     store = Store(following=following)
     store.start(cluster)
@@ -51,14 +51,14 @@ def _forest(against: Against) -> Forest:
     return context.world.knowing(FOLLOWED)
 
 
-def _fixed(forest: Forest) -> World:
-    return FixedWorld(forest)
+def _fixed(forest: Forest) -> ObjectCache:
+    return FixedCache(forest)
 
 
 class _WithRenewal:
     """A world; the certificates are renewed until it is closed."""
 
-    def __init__(self, world: World, keeper: Keeper | None) -> None:
+    def __init__(self, world: ObjectCache, keeper: Keeper | None) -> None:
         self._world = world
         self._renewal = Renewal(keeper) if keeper else None
         if self._renewal:

@@ -8,16 +8,7 @@ from typing import Any
 
 from policies.configuration.section import Section
 from policies.dialects.frameworks import SHAPES
-from policies.dialects.job_shape import (
-    Active,
-    Count,
-    JobShape,
-    PodSetPath,
-    Ready,
-    Reclaimable,
-    Sign,
-    Switch,
-)
+from policies.dialects.job_shape import Active, Count, JobShape, PodSetPath, Ready, Reclaimable, Sign, Switch
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
 

@@ -10,13 +10,7 @@ from policies.dialects.frameworks import batch
 from policies.dialects.reading import Manifest
 from reconciler.jobs import job_state
 from reconciler.jobs.described import Described
-from reconciler.jobs.job_patches import (
-    as_admitted,
-    as_submitted,
-    batch_patch,
-    spec_change,
-    without_start_time,
-)
+from reconciler.jobs.job_patches import as_admitted, as_submitted, batch_patch, spec_change, without_start_time
 from reconciler.jobs.kind import MARKED, UNMARKED, Writing
 from reconciler.jobs.pod_changes import MANAGED_LABELS
 from reconciler.jobs.step import JobSurroundings

@@ -22,14 +22,7 @@ from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.reported import reported
 from reconciler.jobs.step import JobSurroundings, Step
 from reconciler.jobs.superseded import controller
-from reconciler.patches import (
-    ADMISSION_MANAGER,
-    JOB_MANAGER,
-    WORKLOADS,
-    condition_manager,
-    patch,
-    status_patch,
-)
+from reconciler.patches import ADMISSION_MANAGER, JOB_MANAGER, WORKLOADS, condition_manager, patch, status_patch
 from scheduling.objects.priority import UnknownPriorityClass
 from scheduling.objects.submission import queue_of
 from scheduling.objects.workload import EVICTED, FINISHED, Workload

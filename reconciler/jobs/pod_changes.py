@@ -14,7 +14,7 @@ from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from policies.model.errors import PolicyError
 from scheduling.objects.resource_flavor import Flavor, Toleration
-from scheduling.objects.workload import Assignment, Workload
+from scheduling.objects.workload import PodSetAdmission, Workload
 
 POD_SET = f"{PREFIX}podset"
 LOCAL_QUEUE = f"{PREFIX}local-queue-name"
@@ -52,7 +52,7 @@ def changes(workload: Workload, flavors: Mapping[str, Flavor]) -> list[PodChange
     return [_changes(workload, each, flavors) for each in assignments]
 
 
-def _changes(workload: Workload, assignment: Assignment, flavors: Mapping[str, Flavor]) -> PodChanges:
+def _changes(workload: Workload, assignment: PodSetAdmission, flavors: Mapping[str, Flavor]) -> PodChanges:
     used = [flavors[name] for name in dict.fromkeys(assignment.flavors.values())]
     selector = {key: value for flavor in reversed(used) for key, value in flavor.labels.items()}
     tolerations: list[Mapping[str, Any]] = [

@@ -17,7 +17,7 @@ from reconciler.multikueue.remote import remote_followed
 from reconciler.multikueue.side import PlacementSide
 from reconciler.multikueue.sources import Kept, Sources
 from reconciler.side import Look, MakeSide
-from scheduling.placement.settings import Placing
+from scheduling.placement.settings import PlacementSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class MultiKueueSettings:
     """`kept`: where kubeconfigs may be. `pulse`: how workers are looked after."""
 
     kept: Kept
-    placing: Placing = field(default_factory=Placing)
+    placing: PlacementSettings = field(default_factory=PlacementSettings)
     pulse: Pulse = field(default_factory=Pulse)
 
 

@@ -13,7 +13,7 @@ from reconciler.multikueue.kubeconfigs import Allowed
 from reconciler.multikueue.line import Pulse
 from reconciler.multikueue.sources import Kept
 from scheduling.objects.selectors import LabelSelector, read_label_selector
-from scheduling.placement.settings import ALL_AT_ONCE, Placing, Rules
+from scheduling.placement.settings import ALL_AT_ONCE, PlacementRules, PlacementSettings
 from scheduling.world.kueue_configuration import duration
 
 GATES: Mapping[str, bool] = {
@@ -57,10 +57,10 @@ def read_multikueue(configuration: Manifest, options: MultiKueueOptions, namespa
     )
 
 
-def _placing(section: Mapping[str, Any], options: MultiKueueOptions, elastic: bool, gated: bool) -> Placing:
-    usual = Placing()
+def _placing(section: Mapping[str, Any], options: MultiKueueOptions, elastic: bool, gated: bool) -> PlacementSettings:
+    usual = PlacementSettings()
     step = mapping(section.get("incrementalDispatcherConfig")).get("stepSize")
-    return Placing(
+    return PlacementSettings(
         origin=text(section.get("origin")) or usual.origin,
         worker_lost=_time(section, "workerLostTimeout", usual.worker_lost),
         collect_every=_time(section, "gcInterval", usual.collect_every),
@@ -78,9 +78,9 @@ def _time(section: Mapping[str, Any], key: str, default: int) -> int:
     return default if value is None else duration(value, f"multiKueue.{key}")
 
 
-def _rules(rules: ConfigRules) -> Rules:
+def _rules(rules: ConfigRules) -> PlacementRules:
     selector = read_label_selector(rules.selector) or LabelSelector()
-    return Rules(rules.score, rules.weights, selector, rules.rounds)
+    return PlacementRules(rules.score, rules.weights, selector, rules.rounds)
 
 
 def _providers(section: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

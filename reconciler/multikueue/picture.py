@@ -19,7 +19,7 @@ from scheduling.objects.workload import CheckState, Workload
 from scheduling.placement.group import Group, OwnerJob, RemoteJob, Worker
 from scheduling.placement.objects import config_of, multikueue_state
 from scheduling.placement.refusals import Refusal, refusals
-from scheduling.placement.settings import AS_LISTED, Placing
+from scheduling.placement.settings import AS_LISTED, PlacementSettings
 
 
 class Picture:
@@ -29,7 +29,7 @@ class Picture:
     Workload have one key, of the kind UNIT.
     """
 
-    def __init__(self, placing: Placing, kinds: Mapping[str, JobKind], writes: Writes) -> None:
+    def __init__(self, placing: PlacementSettings, kinds: Mapping[str, JobKind], writes: Writes) -> None:
         self.placing = placing
         self.kinds = kinds
         self.views: dict[str, View] = {}

@@ -30,7 +30,7 @@ from reconciler.pod_side import FOLLOWED_PODS
 from reconciler.side import Turn
 from scheduling.objects.submission import ROLE
 from scheduling.objects.workload import Workload
-from scheduling.placement.decisions import CopyStatus, CreateJob, DeleteJob, Remote, Settle, TrimJob
+from scheduling.placement.decisions import CopyStatus, CreateJob, DeleteJob, Remote, ReportStopped, TrimJob
 from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
 
 UNIT = "Pods"
@@ -211,12 +211,12 @@ class PodUnits:
                 return {(KIND, key): _deleted(key, pod) for key, pod in there.items() if not pod.deleting}
         return {}
 
-    def told(self, step: CopyStatus | Settle, name: str, view: View | None) -> Iterator[Turn]:
+    def told(self, step: CopyStatus | ReportStopped, name: str, view: View | None) -> Iterator[Turn]:
         """Here."""
         if isinstance(step, CopyStatus) and view is not None:
             for member, pod in self._news(name, _pods(view, name)):
                 yield _status(member, json.loads(pod.status))
-        if isinstance(step, Settle):
+        if isinstance(step, ReportStopped):
             for here in self._units.get(name, {}).values():
                 if here.member.away:
                     yield _status(here.member, {"phase": "Pending", "conditions": [_WAITING]})

@@ -25,7 +25,7 @@ from scheduling.placement.decisions import (
     UpdateClone,
 )
 from scheduling.placement.gates import with_open_gate
-from scheduling.placement.settings import Placing
+from scheduling.placement.settings import PlacementSettings
 from scheduling.status.eviction import target_for_deactivation
 
 MANAGER = MULTIKUEUE
@@ -45,7 +45,7 @@ class Case:
     job_key: Key | None
     job: Manifest | None
     view: View
-    placing: Placing
+    placing: PlacementSettings
     now: int
 
 

@@ -36,22 +36,22 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Owner, Workload
 from scheduling.placement.decisions import (
     Again,
+    ClearClusterName,
     CopyStatus,
     Decision,
     Finish,
     Local,
     Nominate,
-    Place,
     Remote,
+    ReportStopped,
     SetCheck,
-    Settle,
-    Unplace,
+    SetClusterName,
     applied,
 )
 from scheduling.placement.group import Group, placed_on
 from scheduling.placement.place import place
 from scheduling.placement.refusals import Refusal
-from scheduling.placement.settings import Placing
+from scheduling.placement.settings import PlacementSettings
 from scheduling.status.reservation import sync_admitted
 
 _WORKLOAD = by_kind()["Workload"]
@@ -68,13 +68,13 @@ class PlacementSide:
         stored: Look,
         remotes: Remotes,
         jobs: Iterable[tuple[JobKind, Followed]],
-        placing: Placing | None = None,
+        placing: PlacementSettings | None = None,
         clock: Callable[[], int] = time.time_ns,
         *,
         pods: bool = False,
     ) -> None:
         pairs = list(jobs)
-        self.placing = placing or Placing()
+        self.placing = placing or PlacementSettings()
         self.kinds = {kind.name: kind for kind, _ in pairs}
         theirs = [followed for _, followed in pairs]
         here, there = ([FOLLOWED_PODS], [REMOTE_PODS]) if pods else ([], [])
@@ -291,9 +291,9 @@ class PlacementSide:
             match step:
                 case Again():
                     heapq.heappush(self._alarms, (step.at, name))
-                case Nominate() | Place() | Unplace() | SetCheck() | Finish():
+                case Nominate() | SetClusterName() | ClearClusterName() | SetCheck() | Finish():
                     mine.append(step)
-                case CopyStatus() | Settle():
+                case CopyStatus() | ReportStopped():
                     yield from self._told(step, name, owner, job)
                 case _:
                     self._write_there(step, name, seen, owner, job, group.now)
@@ -321,13 +321,13 @@ class PlacementSide:
         patch = status_patch(local, after, MANAGER)
         if patch is None:
             return
-        told = next((step for step in steps if isinstance(step, SetCheck) and step.told), None)
+        told = next((step for step in steps if isinstance(step, SetCheck) and step.event), None)
         if told is None:
             yield Turn((WORKLOAD, name), patch)
         else:
             yield Turn((WORKLOAD, name), patch, about(local), "MultiKueue", told.message, told.warning)
 
-    def _told(self, step: CopyStatus | Settle, name: str, owner: Key | None, job: Any) -> Iterator[Turn]:
+    def _told(self, step: CopyStatus | ReportStopped, name: str, owner: Key | None, job: Any) -> Iterator[Turn]:
         """What the job here tells of the one elsewhere."""
         if owner is not None and owner[0] == UNIT:
             view = self.picture.view(step.cluster) if isinstance(step, CopyStatus) else None

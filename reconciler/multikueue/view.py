@@ -118,7 +118,7 @@ class View:
             return QueueState(name), QueueState()
         local = self._local_queue(name)
         if local is None:
-            return QueueState(name, there=False), QueueState()
+            return QueueState(name, exists=False), QueueState()
         queue = local.settings.cluster_queue
         own = QueueState(name, True, local.activity.active, local.activity.reason)
         return own, self._queue_state(queue)
@@ -128,7 +128,7 @@ class View:
             return QueueState(name)
         found = self._cluster_queue(name)
         if found is None:
-            return QueueState(name, there=False)
+            return QueueState(name, exists=False)
         return QueueState(name, True, found.activity.active, found.activity.reason)
 
     def free(self, workload: Workload) -> Fraction | None:

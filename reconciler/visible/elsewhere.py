@@ -8,16 +8,16 @@ from typing import Any, TypeAlias
 from reconciler.loop import Loop
 from reconciler.multikueue.side import PlacementSide
 from reconciler.visible.explained import explanation_json
-from scheduling.cycle.told import Sight
 from scheduling.placement.objects import multikueue_state
 from scheduling.placement.refusals import Refusal
+from scheduling.visibility.as_json import AccessScope
 from scheduling.world.world import World
 
 Refusals: TypeAlias = Callable[[str], Iterable[tuple[str, Refusal]]]
 """Why each worker that was asked refuses the workload `namespace/name`."""
 
 
-def explained(loop: Loop, key: str, now: int, sight: Sight | None = None) -> dict[str, Any]:
+def explained(loop: Loop, key: str, now: int, sight: AccessScope | None = None) -> dict[str, Any]:
     """`explanation_json` with `placement`, which is about other clusters. Raises KeyError where there is none."""
     side = next((side for side in loop.beside if isinstance(side, PlacementSide)), None)
     return {

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 from reconciler.visible.pending import stopped
-from scheduling.cycle.cycle import SUSPENDED
-from scheduling.cycle.standing import Waiting, holding, waits
-from scheduling.cycle.told import Sight, job_of, running_json, waiting_json
+from scheduling.objects.inadmissible_reasons import SUSPENDED
 from scheduling.objects.times import written
+from scheduling.visibility.as_json import AccessScope, job_of, running_json, waiting_json
+from scheduling.visibility.workloads import Waiting, holding, waits
 from scheduling.world.world import World
 
 API_VERSION = "quotree.dev/v1alpha1"
 
 
-def explanation_json(world: World, key: str, now: int, sight: Sight | None = None) -> dict[str, Any]:
+def explanation_json(world: World, key: str, now: int, sight: AccessScope | None = None) -> dict[str, Any]:
     """Of the workload `namespace/name` at a moment in nanoseconds. Raises KeyError where there is none."""
-    workload, sight = world.workloads[key], sight or Sight()
+    workload, sight = world.workloads[key], sight or AccessScope()
     head = {"apiVersion": API_VERSION, "kind": "Explanation"}
 
     def named(name: str) -> dict[str, str]:

@@ -9,7 +9,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from scheduling.cycle.cycle import PENDING_EVALUATION, SUSPENDED, alone
+from scheduling.cycle.cycle import try_alone
+from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION, SUSPENDED
 from scheduling.objects.times import written
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
 from scheduling.queues.pending import Entry
@@ -34,7 +35,7 @@ class Row:
 
 def rows(world: World, queue: str, offset: int, limit: int) -> list[Row]:
     """Those of a ClusterQueue, from the place `offset` on. Raises KeyError where there is no such ClusterQueue."""
-    names = world.queues.pending[queue].places().names(offset, limit)
+    names = world.queues.pending[queue].positions().names(offset, limit)
     return list(_rows(world, queue, names, range(offset, offset + len(names))))
 
 
@@ -46,7 +47,7 @@ def local_rows(world: World, local: str, offset: int, limit: int) -> list[Row]:
         return _homeless(world, sorted(waiting, key=lambda each: each.key)[offset : offset + limit])
     if queue not in world.queues.pending:
         return []
-    places = world.queues.pending[queue].places()
+    places = world.queues.pending[queue].positions()
     names = places.names(offset, limit, local)
     return list(_rows(world, queue, names, (places.position(name) - 1 for name in names)))
 
@@ -65,7 +66,7 @@ def _homeless(world: World, waiting: Iterable[Workload]) -> list[Row]:
 
 def _rows(world: World, queue: str, names: Iterable[str], places: Iterable[int]) -> Iterator[Row]:
     pending, tried = world.queues.pending[queue], _Tried(world, queue)
-    standing = pending.places()
+    standing = pending.positions()
     for name, place in zip(names, places, strict=True):
         entry = pending.get(name)
         if entry is not None:
@@ -86,16 +87,18 @@ class _Tried:
         """By the last cycle, else by the condition that one left behind, else as if it were its turn."""
         if self._stopped:
             return SUSPENDED, self._stopped
-        wait = self._world.found_out(entry.key)
+        wait = self._world.last_attempt(entry.key)
         if wait is not None:
             return wait.reason, wait.message
         told = entry.workload.conditions.get(QUOTA_RESERVED)
         if told is not None and told.status == "False" and told.message:
             return told.reason, told.message
-        if entry.shape not in self._alike and len(self._alike) < _MOST_TRIED:
-            found = alone(self._world, self._queue, entry)
-            self._alike[entry.shape] = (found.reason, found.message) if found else (PENDING_EVALUATION, WAITS_ITS_TURN)
-        return self._alike.get(entry.shape, (PENDING_EVALUATION, WAITS_ITS_TURN))
+        if entry.scheduling_hash not in self._alike and len(self._alike) < _MOST_TRIED:
+            found = try_alone(self._world, self._queue, entry)
+            self._alike[entry.scheduling_hash] = (
+                (found.reason, found.message) if found else (PENDING_EVALUATION, WAITS_ITS_TURN)
+            )
+        return self._alike.get(entry.scheduling_hash, (PENDING_EVALUATION, WAITS_ITS_TURN))
 
 
 def stopped(world: World, queue: str) -> str:

@@ -26,7 +26,7 @@ from reconciler.visible.elsewhere import explained
 from reconciler.visible.pending import local_rows, rows, summary
 from reconciler.visible.status import Refusal
 from reconciler.visible.tree import tree_json
-from scheduling.cycle.told import Sight
+from scheduling.visibility.as_json import AccessScope
 from scheduling.world.nodes import node_names, nodes
 from scheduling.world.world import World
 
@@ -121,7 +121,7 @@ class Api:
     def explanation(self, caller: Caller, namespace: str, name: str, _query: str) -> dict[str, Any]:
         self._demand(caller, Access("get", GROUP, "workloads", namespace=namespace, name=name))
         everywhere = self._reviews.may(caller, Access("get", GROUP, "workloads"))
-        sight = Sight("" if everywhere else namespace, all(self._reviews.may(caller, each) for each in _TREES))
+        sight = AccessScope("" if everywhere else namespace, all(self._reviews.may(caller, each) for each in _TREES))
         key = f"{namespace}/{name}"
         return self._read_loop(lambda loop: explained(loop, key, time.time_ns(), sight), f"there is no Workload {key}")
 

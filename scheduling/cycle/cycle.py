@@ -1,7 +1,7 @@
-"""One cycle: every ClusterQueue's head is tried, and what one gets counts for those that come after it.
+"""One cycle: it tries the head of every ClusterQueue, and what one gets counts for those after it.
 
-Nothing is written: usage that a cycle gives away is tried out on the tree and taken back; the engine enters what came
-of it. Source: Kueue v0.19, pkg/scheduler/scheduler.go.
+A cycle changes nothing: it counts usage within a simulation of the tree, and the engine applies the decisions.
+Source: Kueue v0.19, pkg/scheduler/scheduler.go.
 """
 
 from __future__ import annotations
@@ -11,17 +11,23 @@ from dataclasses import dataclass, field
 
 from policies.model.pools import NO_TERMS
 from scheduling.cycle.fair_sharing import tournament
-from scheduling.cycle.limits import beyond
-from scheduling.cycle.nominee import Nominee, classic_order
+from scheduling.cycle.nomination import Nomination, classic_order
+from scheduling.cycle.unsupported import unsupported
+from scheduling.flavors.assigner import assign
 from scheduling.flavors.assignment import Assignment, needed
 from scheduling.flavors.eligibility import topology_only
-from scheduling.flavors.flavors import assign
 from scheduling.flavors.messages import assignment_text
 from scheduling.flavors.modes import Outcome
 from scheduling.flavors.partial_admission import search
-from scheduling.flavors.reasons import WAITING_FOR_QUOTA
 from scheduling.objects.admissibility import misfit
 from scheduling.objects.amounts import FlavorResource, Usage
+from scheduling.objects.inadmissible_reasons import (
+    MISCONFIGURED,
+    PENDING_EVALUATION,
+    SUSPENDED,
+    WAITING_FOR_PREEMPTED,
+    WAITING_FOR_QUOTA,
+)
 from scheduling.objects.queue_settings import ANY
 from scheduling.objects.requests import total_requests
 from scheduling.preemption.preemption import find_targets, oracle
@@ -30,37 +36,37 @@ from scheduling.queues.pending import Entry, Requeue
 from scheduling.quota.alternative import Alternative
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import Queue, Reservation
+from scheduling.status.checks import REJECTED, RETRY
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
 
 OVERLAPPING = "Workload has overlapping preemption targets with another workload"
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
-DEFERRED = "Workload fits once the preemptions that are under way are over"
+DEFERRED = "Workload fits once the preemptions in progress are over"
 _FAILED_CHECKS = "The workload has failed admission checks"
-MISCONFIGURED, SUSPENDED, PENDING_EVALUATION = "Misconfigured", "Suspended", "PendingEvaluation"
-WAITING_FOR_PREEMPTED = "WaitingForPreemptedWorkloads"
 
 
 def run(world: World, heads: Iterable[tuple[str, Entry]], number: int) -> list[tuple[Entry, Decision]]:
-    """Decide about these heads, one of each ClusterQueue; `number` counts cycles. In the order of the decisions."""
+    """Decide on these heads, one of each ClusterQueue, in the order of the decisions; `number` counts cycles."""
     cycle = _Cycle(world, number, Alternative(world.state.tree), Alternative(world.state.tree))
     decided: list[tuple[Entry, Decision]] = []
-    nominees: list[Nominee] = []
+    nominations: list[Nomination] = []
     for name, entry in heads:
         refused = cycle.refusal(name, entry)
         if refused is not None:
             decided.append((entry, refused))
         elif entry.key not in world.state.reservations:
-            nominees.append(cycle.nominate(world.state.queues[name], entry))
+            nominations.append(cycle.nominate(world.state.queues[name], entry))
     with world.state.tree.simulation():
-        for nominee in cycle.order(nominees):
-            decided.extend((nominee.entry, decision) for decision in cycle.decide(nominee))
+        for nomination in cycle.order(nominations):
+            decided.extend((nomination.entry, decision) for decision in cycle.decide(nomination))
     return decided
 
 
-def alone(world: World, name: str, entry: Entry | None) -> Wait | None:
-    """What would keep the workload waiting were it the only head now; None where it would get quota, or others would
-    first be asked to leave. Nothing is decided.
+def try_alone(world: World, name: str, entry: Entry | None) -> Wait | None:
+    """Why the workload would keep waiting if it were the only head now. A dry run.
+
+    None if it would get quota, or if it would preempt others.
     """
     if entry is None:
         return None
@@ -68,20 +74,20 @@ def alone(world: World, name: str, entry: Entry | None) -> Wait | None:
     refused = cycle.refusal(name, entry)
     if refused is not None:
         return refused
-    nominee = cycle.nominate(world.state.queues[name], entry)
-    outcome, targets = nominee.assignment.outcome, nominee.targets
+    nomination = cycle.nominate(world.state.queues[name], entry)
+    outcome, targets = nomination.assignment.outcome, nomination.targets
     if outcome == Outcome.FIT or not all(target.reservation.workload.evicted for target in targets):
         return None
     with world.state.tree.simulation():
-        return next((told for told in cycle.decide(nominee) if isinstance(told, Wait)), None)
+        return next((decision for decision in cycle.decide(nomination) if isinstance(decision, Wait)), None)
 
 
 @dataclass(slots=True)
 class _Cycle:
-    """What this cycle has given away so far.
+    """What this cycle has decided so far.
 
-    The tree counts it all, and the victims with it. `after` is how it will be when they have left, `meanwhile` how it
-    is until then, without what was promised to those that they leave for.
+    The tree counts everything: new usage, reserved capacity and victims. `after` is the tree after the victims have
+    left, `meanwhile` the tree until then, without the capacity reserved for preemptors.
     """
 
     world: World
@@ -90,21 +96,21 @@ class _Cycle:
     meanwhile: Alternative
     victims: dict[str, Reservation] = field(default_factory=dict)
 
-    def order(self, nominees: list[Nominee]) -> Iterator[Nominee]:
+    def order(self, nominations: list[Nomination]) -> Iterator[Nomination]:
         if self.world.state.options.fair_sharing:
-            return tournament(nominees, self.world.state.tree)
-        return iter(classic_order(nominees, self.world.ordering.by_priority))
+            return tournament(nominations, self.world.state.tree)
+        return iter(classic_order(nominations, self.world.ordering.by_priority))
 
     # --- nomination
 
     def refusal(self, name: str, entry: Entry) -> Wait | None:
-        """Why the workload cannot be tried at all; the first that applies."""
+        """Why the workload cannot be tried at all: the first reason that applies; None if it can."""
         workload, world = entry.workload, self.world
 
         def wait(reason: str, message: str, requeue: Requeue = Requeue.GENERIC) -> Wait:
             return Wait(workload, name, requeue, reason, message)
 
-        if any(check.state in ("Retry", "Rejected") for check in workload.checks):
+        if any(check.state in (RETRY, REJECTED) for check in workload.checks):
             return wait(PENDING_EVALUATION, _FAILED_CHECKS)
         if name not in world.state.queues:
             return wait(MISCONFIGURED, f"ClusterQueue {name} not found")
@@ -116,20 +122,20 @@ class _Cycle:
             message = "Workload namespace doesn't match ClusterQueue selector"
             return wait(MISCONFIGURED, message, Requeue.NAMESPACE_MISMATCH)
         in_topologies = topology_only(world.state, world.state.queues[name].settings)
-        wrong = beyond(workload, in_topologies) or misfit(workload, world.around(workload.namespace))
+        wrong = unsupported(workload, in_topologies) or misfit(workload, world.around(workload.namespace))
         if not wrong:
             return None
-        may_be_mended = in_topologies or workload.elastic
-        return wait(MISCONFIGURED, wrong, Requeue.GENERIC if may_be_mended else Requeue.MISFIT)
+        others_can_help = in_topologies or workload.elastic
+        return wait(MISCONFIGURED, wrong, Requeue.GENERIC if others_can_help else Requeue.MISFIT)
 
-    def nominate(self, queue: Queue, entry: Entry) -> Nominee:
-        """What the workload would get as things stand before the cycle."""
+    def nominate(self, queue: Queue, entry: Entry) -> Nomination:
+        """The flavors and victims of the workload, by the state before the cycle."""
         assignment, targets = self._best(queue, entry)
         claims = self.world.queues.pending[queue.name].sticky == entry.key
-        return Nominee(entry, queue, assignment, targets, claims and self.world.state.options.preemptors_first)
+        return Nomination(entry, queue, assignment, targets, claims and self.world.state.options.preemptors_first)
 
     def _best(self, queue: Queue, entry: Entry) -> tuple[Assignment, list[Target]]:
-        """With all of its pods if that can be had, else with as many as can."""
+        """With all of its pods if possible, else with as many as possible."""
         full = self._assign(queue, entry)
         targets = self._targets(queue, entry, full)
         if full.outcome == Outcome.FIT or targets or not self.world.state.options.partial_admission:
@@ -149,7 +155,9 @@ class _Cycle:
         if entry.requests is None:
             entry.requests = total_requests(entry.workload, world.counting)
         progress = entry.progress
-        if progress is not None and progress.outdated(world.state.generation(queue), self.number, entry.shape):
+        if progress is not None and progress.outdated(
+            world.state.generation(queue), self.number, entry.scheduling_hash
+        ):
             progress = None
         return assign(
             world.state,
@@ -171,91 +179,103 @@ class _Cycle:
 
     # --- decisions
 
-    def decide(self, nominee: Nominee) -> Iterator[Decision]:
-        """What becomes of the nominee, now that others were decided before it."""
-        if self._overlaps(nominee) and self.world.state.options.recompute_on_overlap:
-            self._reconsider(nominee)
-        assignment = nominee.assignment
+    def decide(self, nomination: Nomination) -> Iterator[Decision]:
+        """Decide on one head, after the decisions before it."""
+        if self._overlaps(nomination) and self.world.state.options.recompute_on_overlap:
+            self._reconsider(nomination)
+        assignment = nomination.assignment
         if assignment.outcome == Outcome.NO_FIT:
-            yield self._wait(nominee, Requeue.NO_FIT, assignment.no_fit, assignment_text(assignment))
-        elif assignment.outcome == Outcome.PREEMPT and not nominee.targets:
-            yield self._wait(nominee, Requeue.NO_CANDIDATES, WAITING_FOR_QUOTA, assignment_text(assignment))
-            if nominee.queue.settings.preemption.reclaim_within_cohort != ANY:
-                self._promise(nominee, to_reserve(nominee.queue, assignment, self.world.state.options.compat))
+            yield self._wait(nomination, Requeue.NO_FIT, assignment.no_fit, assignment_text(assignment))
+        elif assignment.outcome == Outcome.PREEMPT and not nomination.targets:
+            yield self._wait(nomination, Requeue.NO_CANDIDATES, WAITING_FOR_QUOTA, assignment_text(assignment))
+            if nomination.queue.settings.preemption.reclaim_within_cohort != ANY:
+                self._reserve_capacity(
+                    nomination, quota_to_reserve(nomination.queue, assignment, self.world.state.options.compat)
+                )
         elif assignment.outcome == Outcome.DEFERRED_FIT:
-            self._promise(nominee, assignment.usage)
-            yield self._wait(nominee, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, DEFERRED)
-        elif self._overlaps(nominee):
-            yield self._wait(nominee, Requeue.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
-        elif not self._still_fits(nominee):
-            yield self._wait(nominee, Requeue.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, NO_LONGER_FITS)
+            self._reserve_capacity(nomination, assignment.usage)
+            yield self._wait(nomination, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, DEFERRED)
+        elif self._overlaps(nomination):
+            yield self._wait(nomination, Requeue.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
+        elif not self._still_fits(nomination):
+            yield self._wait(nomination, Requeue.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, NO_LONGER_FITS)
         elif assignment.outcome == Outcome.PREEMPT:
-            yield from self._preempt(nominee)
+            yield from self._preempt(nomination)
         else:
-            self._give(nominee)
-            yield Reserve(nominee.workload, nominee.queue.name, assignment)
+            self._count(nomination)
+            yield Reserve(nomination.workload, nomination.queue.name, assignment)
 
-    def _overlaps(self, nominee: Nominee) -> bool:
-        return any(target.key in self.victims for target in nominee.targets)
+    def _overlaps(self, nomination: Nomination) -> bool:
+        return any(target.key in self.victims for target in nomination.targets)
 
-    def _reconsider(self, nominee: Nominee) -> None:
-        """Somebody that it counted on leaves for another: who else, with the same flavors? Or is that enough?"""
+    def _reconsider(self, nomination: Nomination) -> None:
+        """Another head preempts some of its targets: find other targets for the same flavors, or fit without any."""
         with self.world.state.without(self.victims.values()):
-            again = self._assign(nominee.queue, nominee.entry, nominee.assignment.counts, nominee.assignment)
-            nominee.targets = self._targets(nominee.queue, nominee.entry, again)
-        nominee.assignment = again.deferred() if again.outcome == Outcome.FIT else again
+            again = self._assign(
+                nomination.queue, nomination.entry, nomination.assignment.counts, nomination.assignment
+            )
+            nomination.targets = self._targets(nomination.queue, nomination.entry, again)
+        nomination.assignment = again.deferred() if again.outcome == Outcome.FIT else again
 
-    def _still_fits(self, nominee: Nominee) -> bool:
-        """Whether it fits beside what the cycle gave away, when all have left who are to leave.
+    def _still_fits(self, nomination: Nomination) -> bool:
+        """Whether it fits beside the cycle's other decisions after all victims have left.
 
-        What fits at once must fit while they are still there, too, or both would run for a while; Kueue does not ask
-        that (docs/adr/2026-11-21-fit-beside-those-who-leave.md).
+        A head without targets must also fit while the victims are still there, or both would run for a while. Kueue
+        does not require that (docs/adr/2026-11-21-fit-beside-those-who-leave.md).
         """
-        state, node, usage = self.world.state, nominee.queue.node, nominee.assignment.usage
+        state, node, usage = self.world.state, nomination.queue.node, nomination.assignment.usage
         if state.options.compat:
-            with state.without([*self.victims.values(), *(target.reservation for target in nominee.targets)]):
+            with state.without([*self.victims.values(), *(target.reservation for target in nomination.targets)]):
                 return _fits(node, usage)
         with state.tree.simulation():
-            for target in nominee.targets:
+            for target in nomination.targets:
                 state.tree.remove(self.after.at(target.reservation.queue.node), target.reservation.usage)
             if not _fits(self.after.at(node), usage):
                 return False
-        return bool(nominee.targets) or _fits(self.meanwhile.at(node), usage)
+        return bool(nomination.targets) or _fits(self.meanwhile.at(node), usage)
 
-    def _preempt(self, nominee: Nominee) -> Iterator[Decision]:
-        for target in nominee.targets:
+    def _preempt(self, nomination: Nomination) -> Iterator[Decision]:
+        for target in nomination.targets:
             self.victims[target.key] = target.reservation
             self.after.remove(target.reservation.queue.node, target.reservation.usage)
-        self._promise(nominee, nominee.assignment.usage)
-        for target in nominee.targets:
+        self._reserve_capacity(nomination, nomination.assignment.usage)
+        for target in nomination.targets:
             if not target.reservation.workload.evicted:
-                yield Preempt(target, nominee.workload, target.message(nominee.workload, nominee.queue.node))
-        message = f"{assignment_text(nominee.assignment)}. Pending the preemption of {len(nominee.targets)} workload(s)"
-        yield self._wait(nominee, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, message)
+                yield Preempt(target, nomination.workload, target.message(nomination.workload, nomination.queue.node))
+        message = (
+            f"{assignment_text(nomination.assignment)}. Pending the preemption of {len(nomination.targets)} workload(s)"
+        )
+        yield self._wait(nomination, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, message)
 
-    def _give(self, nominee: Nominee) -> None:
-        node, usage = nominee.queue.node, nominee.assignment.usage
+    def _count(self, nomination: Nomination) -> None:
+        node, usage = nomination.queue.node, nomination.assignment.usage
         self.after.add(node, usage)
         self.meanwhile.add(node, usage)
         self.world.state.tree.add(node, usage)
 
-    def _promise(self, nominee: Nominee, usage: Usage) -> None:
-        """Keep it for the nominee, who gets it once others have left: the rest of the cycle must not take it."""
-        self.after.add(nominee.queue.node, usage)
-        self.meanwhile.miss(nominee.queue.node)
-        self.world.state.tree.add(nominee.queue.node, usage)
+    def _reserve_capacity(self, nomination: Nomination, usage: Usage) -> None:
+        """Reserve capacity for a head that waits for its victims, so that the rest of the cycle does not take it."""
+        self.after.add(nomination.queue.node, usage)
+        self.meanwhile.miss(nomination.queue.node)
+        self.world.state.tree.add(nomination.queue.node, usage)
 
-    def _wait(self, nominee: Nominee, requeue: Requeue, reason: str, message: str) -> Wait:
+    def _wait(self, nomination: Nomination, requeue: Requeue, reason: str, message: str) -> Wait:
         return Wait(
-            nominee.workload, nominee.queue.name, requeue, reason, message, nominee.assignment, tuple(nominee.targets)
+            nomination.workload,
+            nomination.queue.name,
+            requeue,
+            reason,
+            message,
+            nomination.assignment,
+            tuple(nomination.targets),
         )
 
 
-def to_reserve(queue: Queue, assignment: Assignment, compat: bool = False) -> dict[FlavorResource, int]:
-    """What is kept for a head that nobody can be preempted for: others of this cycle must not take it.
+def quota_to_reserve(queue: Queue, assignment: Assignment, compat: bool = False) -> dict[FlavorResource, int]:
+    """The capacity to reserve for a head without preemption candidates, so that the rest of the cycle does not take it.
 
-    As much as its own limits would let it use. Kueue lets that get below zero for a ClusterQueue over its limit, which
-    gives quota away that is not there (docs/adr/2026-11-21-reserve-no-less-than-nothing.md).
+    As much as its own limits let it use. In Kueue this is negative for a ClusterQueue over its limit, which hands out
+    quota that does not exist (docs/adr/2026-11-21-reserve-no-less-than-nothing.md).
     """
     reserved: dict[FlavorResource, int] = {}
     for pair, amount in assignment.usage.items():

@@ -1,17 +1,17 @@
-"""The engine: takes in what changed, decides, and goes by its decisions until the objects say the same.
+"""The engine: runs cycles, and assumes its decisions until the objects show them.
 
     world = World(); world.put_queue(...); world.put_workload(...); ...
     decisions = Engine(world).step(now)
 
-One step is one cycle. Steps follow one another until one decides nothing.
+One step is one cycle. Repeat it until a step decides nothing.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from scheduling.cycle.block_admission import BlockAdmission
 from scheduling.cycle.cycle import run
-from scheduling.cycle.holding import Holding
 from scheduling.flavors.scan_progress import progress_of
 from scheduling.queues.pending import Entry, Requeue
 from scheduling.status.eviction import preempt
@@ -19,27 +19,27 @@ from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
 
 _KEEP_LOOKING = (Requeue.NO_FIT, Requeue.NO_CANDIDATES, Requeue.FAILED_AFTER_NOMINATION)
-"""After these the next try goes on where the search for flavors ended; after a preemption it begins anew."""
+"""After these the next attempt resumes the search for flavors; after a preemption it starts over."""
 
 _CLAIMS = (Requeue.FAILED_AFTER_NOMINATION, Requeue.PENDING_PREEMPTION)
 
 
 class Engine:
-    """Cycles over a `World`. What it decides holds in the world at once: quota is assumed, victims are leaving.
+    """Runs cycles over a `World`. Decisions take effect there at once: quota is assumed, victims are evicted.
 
-    `one_at_a_time`: nobody new gets quota before the pods of all who hold some are ready.
+    `block_admission`: no workload gets quota until the pods of all that have it are ready.
     """
 
-    def __init__(self, world: World, *, one_at_a_time: bool = False) -> None:
+    def __init__(self, world: World, *, block_admission: bool = False) -> None:
         self.world = world
         self.cycles = 0
-        self._holding = Holding(world) if one_at_a_time else None
+        self._block_admission = BlockAdmission(world) if block_admission else None
 
     def step(self, now: int) -> list[Decision]:
-        """Try the head of every ClusterQueue that has one. Nothing to try: no decisions."""
+        """Try the head of every ClusterQueue that has one. No heads, no decisions."""
         world = self.world
-        if self._holding is not None:
-            self._holding.let_go()
+        if self._block_admission is not None:
+            self._block_admission.let_go()
         world.queues.flush(now)
         heads = world.queues.heads(world.is_ready)
         if not heads:
@@ -48,7 +48,7 @@ class Engine:
         decided = run(world, heads, self.cycles)
         decisions = [self._enter(entry, decision, now) for entry, decision in decided]
         entries = [entry for entry, _ in decided]
-        if all(_would_fare_the_same(entry, decision) for entry, decision in zip(entries, decisions, strict=True)):
+        if all(_would_end_the_same(entry, decision) for entry, decision in zip(entries, decisions, strict=True)):
             for decision in decisions:
                 if isinstance(decision, Wait):
                     world.queues.exhaust(decision.queue)
@@ -57,10 +57,10 @@ class Engine:
     def _enter(self, entry: Entry, decision: Decision, now: int) -> Decision:
         world = self.world
         if isinstance(decision, Reserve):
-            held = self._holding.holds_back(decision) if self._holding is not None else None
-            if self._holding is not None and held is not None:
-                self._holding.keep(entry, held.queue, now)
-                world.note(entry, held)
+            held = self._block_admission.holds_back(decision) if self._block_admission is not None else None
+            if self._block_admission is not None and held is not None:
+                self._block_admission.keep(entry, held.queue, now)
+                world.record_attempt(entry, held)
                 return held
             world.assume(decision.workload, world.state.queues[decision.queue], decision.assignment.usage)
             return decision
@@ -74,14 +74,14 @@ class Engine:
         keeps = decision.requeue in _KEEP_LOOKING and decision.assignment is not None
         entry.progress = None
         if keeps and decision.assignment is not None:
-            entry.progress = progress_of(decision.assignment, self.cycles, entry.shape)
+            entry.progress = progress_of(decision.assignment, self.cycles, entry.scheduling_hash)
         active = self.world.queues.requeue(decision.queue, entry, decision.requeue, now)
-        told = replace(decision, set_aside=not active)
-        self.world.note(entry, told)
-        return told
+        requeued = replace(decision, inadmissible=not active)
+        self.world.record_attempt(entry, requeued)
+        return requeued
 
 
-def _would_fare_the_same(entry: Entry, decision: Decision) -> bool:
-    """Whether the next cycle would find nothing else: it lost to a claim of another, or waits for its victims."""
+def _would_end_the_same(entry: Entry, decision: Decision) -> bool:
+    """Whether the next cycle would decide the same: the head lost to another, or waits for its victims."""
     unfinished = entry.progress is not None and entry.progress.pending
     return isinstance(decision, Wait) and decision.requeue in _CLAIMS and not unfinished

@@ -1,6 +1,6 @@
-"""What came of looking for flavors, as immutable data: what each pod set gets, what was tried, and what is short.
+"""The result of a search for flavors, as immutable data: what each pod set gets, what was tried, and what is short.
 
-Nothing here is decided; `scheduling.flavors.flavors` makes it and `scheduling.flavors.messages` puts it into words.
+`scheduling.flavors.assigner` makes it, `scheduling.flavors.messages` puts it into words.
 Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 """
 
@@ -10,16 +10,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from scheduling.flavors.modes import Mode, Outcome
-from scheduling.flavors.reasons import NO_MATCHING_FLAVOR, Reason, Undeclared, severity
+from scheduling.flavors.reasons import Reason, Undeclared, severity
 from scheduling.objects.amounts import FlavorResource, Requests, Usage, plus
+from scheduling.objects.inadmissible_reasons import NO_MATCHING_FLAVOR
 from scheduling.objects.requests import PodSetRequests
 
 PODS = "pods"
+ALL_TRIED = -1
+"""In place of an index: the search tried all flavors of the group."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlavorChoice:
-    """One resource's flavor. `tried`: the place in the resource group where the search ended, -1 where it saw all."""
+    """One resource's flavor. `tried`: the index of the last flavor tried, ALL_TRIED at the end of the group."""
 
     flavor: str
     mode: Mode
@@ -30,7 +33,7 @@ class FlavorChoice:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A flavor that was looked at. `group`: the place of its resource group. `no_fit`: why it is none, in a word."""
+    """A flavor that was tried. `group`: the index of its resource group. `no_fit`: the reason if it cannot fit."""
 
     flavor: str
     group: int
@@ -42,7 +45,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class PodSetAssignment:
-    """`requests` are those of all `count` pods, `choices` are by resource. `reasons`: why it does not simply fit."""
+    """`requests` are those of all `count` pods, `choices` are by resource. `reasons`: why it does not fit at once."""
 
     name: str
     count: int
@@ -60,9 +63,9 @@ class PodSetAssignment:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """`usage` is what it would take by pair, `level` the highest borrowing level of all, `outcome` the worst of all.
+    """`usage` is by pair, `level` the highest borrowing level, `outcome` the worst of all pod sets.
 
-    Pod sets behind the first one that does not fit are not in it. `generation` is the ClusterQueue's when it was made.
+    Pod sets after the first one that does not fit are missing. `generation` is that of the ClusterQueue at the time.
     """
 
     pod_sets: tuple[PodSetAssignment, ...]
@@ -74,7 +77,7 @@ class Assignment:
 
     @property
     def short(self) -> frozenset[FlavorResource]:
-        """The pairs that somebody must be preempted for."""
+        """The pairs that need a preemption."""
         return frozenset(
             FlavorResource(choice.flavor, resource)
             for pod_set in self.pod_sets
@@ -88,19 +91,19 @@ class Assignment:
 
     @property
     def nominated(self) -> Mapping[str, Mapping[str, str]]:
-        """The flavors by pod set and resource, to keep to when the search is done again in the same cycle."""
+        """The flavors by pod set and resource, which a second search in the same cycle must keep."""
         return {
             pod_set.name: {resource: choice.flavor for resource, choice in pod_set.choices.items()}
             for pod_set in self.pod_sets
         }
 
     def deferred(self) -> Assignment:
-        """The same where it fits only once others have left."""
+        """The same assignment, to fit only after others have left."""
         return replace(self, outcome=Outcome.DEFERRED_FIT)
 
 
 def total_usage(pod_sets: Iterable[PodSetAssignment], predecessor: Iterable[PodSetRequests] = ()) -> Usage:
-    """What the pod sets take by pair; of one that grows out of a `predecessor` only what that does not hold already."""
+    """The usage of the pod sets by pair, minus what the `predecessor` that they replace holds already."""
     held = {entry.name: entry.requests for entry in predecessor}
     usage: dict[FlavorResource, int] = {}
     for pod_set in pod_sets:
@@ -113,9 +116,10 @@ def total_usage(pod_sets: Iterable[PodSetAssignment], predecessor: Iterable[PodS
 
 
 def needed(assignment: Assignment, compat: bool) -> Usage:
-    """What preemption has to make room for: all that the assignment takes.
+    """What preemption must make room for: the whole usage of the assignment.
 
-    Kueue forgets the number of pods, and so may choose too few victims (docs/adr/2026-11-21-preemption-counts-pods.md).
+    Kueue leaves out the number of pods, so it may choose too few victims
+    (docs/adr/2026-11-21-preemption-counts-pods.md).
     """
     return {
         pair: amount for pair, amount in assignment.usage.items() if amount and not (compat and pair.resource == PODS)
@@ -123,15 +127,15 @@ def needed(assignment: Assignment, compat: bool) -> Usage:
 
 
 def no_fit_reason(pod_sets: Iterable[PodSetAssignment], compat: bool) -> str:
-    """Why there is no fit, in a word: the most severe of the pod sets that do not fit."""
+    """The reason why there is no fit: the most severe of the pod sets that do not fit."""
     failed = (pod_set for pod_set in pod_sets if pod_set.outcome == Outcome.NO_FIT)
     return max((_pod_set_no_fit(pod_set, compat) for pod_set in failed), key=severity, default="")
 
 
 def _pod_set_no_fit(pod_set: PodSetAssignment, compat: bool) -> str:
-    """Of flavors to choose from the least severe counts, of resource groups that are all needed the most severe.
+    """The least severe reason of a group's flavors, since one is enough; then the most severe of all groups.
 
-    A group of which some flavor would do is not to blame; Kueue blames it for its other flavors all the same
+    A group with a flavor that fits is not to blame. Kueue blames it for its other flavors
     (docs/adr/2026-11-21-blame-the-group-that-failed.md).
     """
     least: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""Which flavors a pod set may use at all, whatever the quota.
+"""Which flavors a pod set may use, regardless of quota.
 
 Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 """
@@ -16,7 +16,7 @@ from scheduling.flavors.reasons import (
     Untolerated,
     WithoutTopology,
 )
-from scheduling.objects.node_affinity import placement
+from scheduling.objects.node_affinity import node_affinity
 from scheduling.objects.queue_settings import QueueSettings, ResourceGroup
 from scheduling.objects.requests import per_pod
 from scheduling.objects.resource_flavor import Flavor
@@ -34,7 +34,7 @@ def unsuitable(
     workload: Workload,
     pod_sets: Iterable[PodSet],
 ) -> Reason | None:
-    """Why the flavor cannot serve these pod sets, None where it can."""
+    """Why the flavor cannot serve these pod sets; None if it can."""
     allowed = workload.allowed_flavors
     if allowed is not None and name not in allowed:
         return NotAllowed(name)
@@ -49,12 +49,12 @@ def unsuitable(
 
 
 def asks_for_topology(pod_set: PodSet) -> bool:
-    """Whether the pod set itself says where in a topology its pods shall be."""
+    """Whether the pod set has a topology request."""
     return pod_set.topology is not None and any(pod_set.topology.get(key) for key in _TOPOLOGY)
 
 
 def topology_only(state: State, settings: QueueSettings) -> bool:
-    """Whether every flavor of the ClusterQueue has a topology, so that every pod set is placed in one, asked or not."""
+    """Whether every flavor of the ClusterQueue has a topology: then pod sets without a request get one, too."""
     flavors = [state.flavors.get(name) for group in settings.groups for name in group.flavors]
     return bool(flavors) and all(flavor is not None and flavor.topology for flavor in flavors)
 
@@ -62,9 +62,9 @@ def topology_only(state: State, settings: QueueSettings) -> bool:
 def _topology_mismatch(
     state: State, settings: QueueSettings, group: ResourceGroup, flavor: Flavor, pod_set: PodSet
 ) -> Reason | None:
-    """A flavor with a topology and a pod set without topology request, or the other way round.
+    """Why the flavor's topology and the pod set's topology request do not match.
 
-    A flavor without topology may still serve resources that the pods do not ask for but that were derived from them.
+    A flavor without topology still serves resources that only a transformation of the pods' requests adds.
     """
     if asks_for_topology(pod_set):
         if flavor.topology or group.resources.isdisjoint(per_pod(pod_set.template)):
@@ -76,7 +76,7 @@ def _topology_mismatch(
 
 
 def _node_mismatch(flavor: Flavor, pod_set: PodSet) -> Reason | None:
-    asked = placement(pod_set.template)
+    asked = node_affinity(pod_set.template)
     if flavor.taints:
         taint = asked.untolerated(flavor)
         if taint is not None:

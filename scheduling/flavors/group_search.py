@@ -1,4 +1,4 @@
-"""The search through the flavors of one resource group, which all of its resources share.
+"""The search through the flavors of one resource group; all its resources get the same flavor.
 
 Source: Kueue v0.19, pkg/scheduler/flavorassigner; KEP-582 (flavorFungibility).
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scheduling.flavors.assignment import Attempt, FlavorChoice
+from scheduling.flavors.assignment import ALL_TRIED, Attempt, FlavorChoice
 from scheduling.flavors.eligibility import unsuitable
 from scheduling.flavors.modes import BEST, WORST, Grade, Mode, Simulate, better, try_next, worse_of
 from scheduling.flavors.quota_fit import graded
 from scheduling.flavors.reasons import HeldByPredecessor, NotNominated, Reason, severity
-from scheduling.flavors.scan_progress import ALL_SEEN, Progress
+from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.requests import PodSetRequests
 from scheduling.objects.workload import PodSet, Workload
@@ -22,7 +22,7 @@ from scheduling.quota.state import Queue, State
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A pod set with its place in the workload and what it asks for, the number of pods among it where that counts."""
+    """A pod set with its index in the workload. `requests` include the number of pods if quota limits it."""
 
     place: int
     pod_set: PodSet
@@ -32,7 +32,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What stays the same throughout one workload's search; see `flavors.assign`."""
+    """The constants of one workload's search; see `assigner.assign`."""
 
     state: State
     queue: Queue
@@ -45,9 +45,9 @@ class Question:
 
 @dataclass(slots=True)
 class GroupSearch:
-    """For `members`, which share their flavors: `wanted` by resource, of the resource group at `place`.
+    """Finds a flavor of the resource group with index `place` for `members`, which share it and want `wanted`.
 
-    `assumed` is what earlier pod sets take. After `run`, `attempts` and `reasons` tell what was looked at.
+    `assumed` is what earlier pod sets take. After `run`, `attempts` and `reasons` have what was tried.
     """
 
     question: Question
@@ -62,9 +62,9 @@ class GroupSearch:
     _grades: Mapping[str, Grade] = field(default_factory=dict)
 
     def run(self, resource: str) -> dict[str, FlavorChoice]:
-        """The choice by resource, nothing where no flavor will do; begins where the search for `resource` ended.
+        """The choice by resource, empty if no flavor will do; resumes where the search for `resource` ended.
 
-        A search that began in the middle and found nothing that fits goes on with the flavors before. Kueue does not
+        A resumed search that finds nothing that fits continues with the flavors that it skipped. Kueue's does not
         (docs/adr/2026-11-21-resumed-search-sees-all.md).
         """
         question = self.question
@@ -76,14 +76,14 @@ class GroupSearch:
             self._look_through(flavors, range(start))
         if self._best.mode == Mode.FIT:
             self.reasons.clear()
-        tried = ALL_SEEN if ended is None or ended == len(flavors) - 1 else ended
+        tried = ALL_TRIED if ended is None or ended == len(flavors) - 1 else ended
         return {
             name: FlavorChoice(self._flavor, grade.mode, grade.level, tried, grade.mode.outcome)
             for name, grade in self._grades.items()
         }
 
     def _look_through(self, flavors: Sequence[str], places: Iterable[int]) -> int | None:
-        """Keep the best; the place where the search ends because it is good enough, None where it never is."""
+        """Keep the best flavor; the index of one that is good enough to stop at, None if none is."""
         fungibility = self.question.queue.settings.fungibility
         for place in places:
             grade, grades = self._look_at(flavors[place])
@@ -95,7 +95,7 @@ class GroupSearch:
         return None
 
     def _look_at(self, flavor: str) -> tuple[Grade, Mapping[str, Grade]]:
-        """The flavor's grade, and what it is for each resource."""
+        """The grade of the flavor, and of each resource in it."""
         barred = self._barred(flavor)
         if barred is not None:
             self.reasons.append(barred)
@@ -118,7 +118,7 @@ class GroupSearch:
         return whole, grades
 
     def _barred(self, flavor: str) -> Reason | None:
-        """Why the flavor is out of the question whatever the quota."""
+        """Why the flavor cannot be used, regardless of quota; None if it can."""
         question = self.question
         nominated = question.nominated
         if nominated is not None and not self._is_nominated(nominated, flavor):
@@ -144,7 +144,7 @@ class GroupSearch:
         return grade, reasons
 
     def _held_elsewhere(self, flavor: str, resource: str) -> str | None:
-        """The other flavor that the predecessor has for this resource."""
+        """The flavor that the predecessor has for this resource, if it is another one."""
         held = (self._before(member, resource) for member in self.members)
         return next((named for named in held if named is not None and named != flavor), None)
 

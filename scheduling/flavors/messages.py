@@ -1,6 +1,6 @@
-"""The words for what `scheduling.flavors.flavors` found out: the text that Kueue writes into conditions and events.
+"""The result of a search for flavors in words: the text that Kueue writes into conditions and events.
 
-People search for these texts and dashboards match them, so they keep Kueue's shape.
+People search for these texts and dashboards match them, so they keep Kueue's wording.
 Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 """
 
@@ -31,7 +31,7 @@ _UNIT = 10**9
 
 
 def assignment_text(assignment: Assignment) -> str:
-    """Why the workload does not simply fit, pod set by pod set; empty where it does."""
+    """Why the workload does not fit at once, by pod set; empty if it does."""
     return "; ".join(_pod_set_text(pod_set) for pod_set in assignment.pod_sets if pod_set.reasons)
 
 
@@ -44,7 +44,7 @@ def _pod_set_text(pod_set: PodSetAssignment) -> str:
 
 
 def written(resource: str, amount: int) -> str:
-    """An amount as the API writes it: bytes in powers of 1024, all else in powers of 1000."""
+    """An amount as the API writes it: bytes in powers of 1024, everything else in powers of 1000."""
     if resource == "cpu" or resource in _WITH_BINARY_UNITS or resource.startswith("hugepages-"):
         return str(amounts.quantity_of(resource, amount))
     return str(Quantity.of_nano(amount * _UNIT))

@@ -1,6 +1,6 @@
 """How good a flavor is for a request, and which of two flavors is better.
 
-`Mode` and how far the quota has to be borrowed from make a `Grade`. A flavor's grade is that of its worst resource.
+A `Grade` is a `Mode` and a borrowing level. A flavor has the grade of its worst resource.
 Source: Kueue v0.19, pkg/scheduler/flavorassigner; KEP-582 and its `preference`.
 """
 
@@ -15,7 +15,7 @@ from scheduling.objects.queue_settings import PREEMPTION_OVER_BORROWING, TRY_NEX
 
 
 class Outcome(IntEnum):
-    """What a flavor means for the workload, worst first. DEFERRED_FIT: it fits once others have left."""
+    """What a flavor means for the workload, worst first. DEFERRED_FIT: it fits after others have left."""
 
     NO_FIT = 0
     PREEMPT = 1
@@ -37,10 +37,10 @@ _LABELS = {
 
 
 class Mode(IntEnum):
-    """The same told apart finer, worst first.
+    """The outcome in finer steps, worst first. Kueue calls it the granular mode.
 
-    NO_CANDIDATES: preemption could help, but there is nobody to preempt. PREEMPT: somebody in the own ClusterQueue must
-    leave. RECLAIM: only workloads of other ClusterQueues must, so what was lent comes back.
+    NO_CANDIDATES: preemption could help, but there is nobody to preempt. PREEMPT: a workload of the own ClusterQueue
+    must leave. RECLAIM: only workloads of other ClusterQueues must, which returns what was lent.
     """
 
     NO_FIT = 0
@@ -58,7 +58,7 @@ _OUTCOMES = (Outcome.NO_FIT, Outcome.PREEMPT, Outcome.PREEMPT, Outcome.PREEMPT, 
 
 
 class Grade(NamedTuple):
-    """`level`: 0 where the ClusterQueue's own quota does, else the height of the lowest subtree whose quota does."""
+    """`level`: 0 if the ClusterQueue's own quota has room, else the height of the lowest subtree that has."""
 
     mode: Mode
     level: int
@@ -68,12 +68,12 @@ BEST = Grade(Mode.FIT, 0)
 WORST = Grade(Mode.NO_FIT, 2**31)
 
 Simulate: TypeAlias = Callable[[FlavorResource, int], Grade]
-"""Who would have to leave so that a ClusterQueue can use so much more of a pair: NO_CANDIDATES, PREEMPT or RECLAIM, and
-the borrowing level once they are gone."""
+"""What it takes to let a ClusterQueue use that much more of a pair: NO_CANDIDATES, PREEMPT or RECLAIM, and the
+borrowing level after the preemption."""
 
 
 def better(a: Grade, b: Grade, fungibility: Fungibility) -> bool:
-    """Whether `a` is to be taken before `b`; False both ways where they are alike."""
+    """Whether `a` is better than `b`; False both ways if they are equal."""
     if a.mode == Mode.NO_FIT or b.mode == Mode.NO_FIT:
         return a.mode != Mode.NO_FIT
     if (a.mode == Mode.NO_CANDIDATES) != (b.mode == Mode.NO_CANDIDATES):
@@ -84,11 +84,11 @@ def better(a: Grade, b: Grade, fungibility: Fungibility) -> bool:
 
 
 def worse_of(a: Grade, b: Grade, fungibility: Fungibility, compat: bool) -> Grade:
-    """What two resources of one flavor come to.
+    """The grade of a flavor from the grades of two of its resources.
 
-    Under PreemptionOverBorrowing a resource that fits by borrowing counts as worse than one that needs a preemption;
-    the flavor as a whole is as bad as each in its own respect. Kueue keeps the worse grade alone, and so takes the
-    flavor for one that fits (docs/adr/2026-11-21-worst-of-several-resources.md).
+    Under PreemptionOverBorrowing, a resource that borrows ranks below one that needs a preemption. The flavor then gets
+    the worse mode and the worse level. Kueue keeps only the worse grade, so it treats such a flavor as a fit
+    (docs/adr/2026-11-21-worst-of-several-resources.md).
     """
     if fungibility.preference == PREEMPTION_OVER_BORROWING and not compat:
         return Grade(min(a.mode, b.mode), max(a.level, b.level))
@@ -96,7 +96,7 @@ def worse_of(a: Grade, b: Grade, fungibility: Fungibility, compat: bool) -> Grad
 
 
 def try_next(grade: Grade, fungibility: Fungibility) -> bool:
-    """Whether the search goes on to the next flavor in the hope for a better one."""
+    """Whether the search goes on to the next flavor, for a better one."""
     if grade.mode <= Mode.NO_CANDIDATES:
         return True
     if grade.mode != Mode.FIT and fungibility.when_can_preempt == TRY_NEXT_FLAVOR:

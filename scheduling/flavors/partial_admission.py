@@ -1,7 +1,7 @@
-"""Fewer pods than asked for: the search for the largest counts that can be had.
+"""Partial admission: the search for the largest pod counts that can get quota.
 
-Only pod sets with a minimum count shrink, all in step. Kueue, and so this, takes for granted that fewer pods never fit
-worse than more. Source: Kueue v0.19, pkg/scheduler/flavorassigner: PodSetReducer; KEP-420.
+Only pod sets with a minimum count shrink, all in proportion. Like Kueue, it assumes that fewer pods never fit worse
+than more. Source: Kueue v0.19, pkg/scheduler/flavorassigner: PodSetReducer; KEP-420.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ Answer = TypeVar("Answer")
 
 
 def search(pod_sets: Sequence[PodSet], probe: Callable[[tuple[int, ...]], Answer | None]) -> Answer | None:
-    """The answer of the `probe` for the largest counts that it has one for; None where there is none.
+    """The answer of `probe` for the largest counts that have one; None if none have.
 
-    Not even asked where no pod set may shrink. Costs the logarithm of the number of pods that may be left out.
+    Does not call `probe` if no pod set may shrink. Costs the logarithm of the number of pods that may be left out.
     """
     full = [pod_set.count for pod_set in pod_sets]
     spare = [0 if pod_set.min_count is None else pod_set.count - pod_set.min_count for pod_set in pod_sets]

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from scheduling.objects.amounts import FlavorResource, minus
+from scheduling.objects.inadmissible_reasons import EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR, WAITING_FOR_QUOTA
 from scheduling.objects.resource_flavor import Taint
 
-WAITING_FOR_QUOTA = "WaitingForQuota"
-EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
-NO_MATCHING_FLAVOR = "NoMatchingFlavor"
 _BY_SEVERITY = ("", WAITING_FOR_QUOTA, EXCEEDS_MAX_QUOTA, NO_MATCHING_FLAVOR)
 
 
 def severity(no_fit_reason: str) -> int:
-    """Higher where less can be hoped for by waiting; 0 of no reason."""
+    """Higher if waiting is less likely to help; 0 for no reason."""
     return _BY_SEVERITY.index(no_fit_reason)
 
 
@@ -40,7 +38,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class NotAllowed:
-    """The workload names the flavors that it may use, and this is none of them."""
+    """The workload names the flavors that it may use, and this one is not among them."""
 
     flavor: str
     no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
@@ -48,7 +46,7 @@ class NotAllowed:
 
 @dataclass(frozen=True, slots=True)
 class NotNominated:
-    """Earlier in the same cycle the workload was nominated for another flavor, and keeps to it."""
+    """Earlier in the same cycle the workload was nominated with another flavor, which it keeps."""
 
     flavor: str
     resource: str
@@ -57,7 +55,7 @@ class NotNominated:
 
 @dataclass(frozen=True, slots=True)
 class HeldByPredecessor:
-    """The workload grows out of one that holds another flavor, and keeps to it."""
+    """The workload that this one replaces holds another flavor, which must be kept."""
 
     flavor: str
     held: str
@@ -66,7 +64,7 @@ class HeldByPredecessor:
 
 @dataclass(frozen=True, slots=True)
 class ForTopology:
-    """The flavor serves pod sets with a topology request only."""
+    """The flavor has a topology, and the pod set no topology request."""
 
     flavor: str
     no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
@@ -74,7 +72,7 @@ class ForTopology:
 
 @dataclass(frozen=True, slots=True)
 class WithoutTopology:
-    """The pod set has a topology request, and the flavor no topology."""
+    """The pod set has a topology request, and the flavor has no topology."""
 
     flavor: str
     no_fit: ClassVar[str] = NO_MATCHING_FLAVOR
@@ -99,7 +97,7 @@ class Unselected:
 
 @dataclass(frozen=True, slots=True)
 class BeyondMaximum:
-    """More than there would be were nothing in use: `earlier` for pod sets before, and `asked`, against `maximum`."""
+    """It could not fit even if nothing were in use: `earlier` for pod sets before it plus `asked` exceed `maximum`."""
 
     pair: FlavorResource
     earlier: int
@@ -110,7 +108,7 @@ class BeyondMaximum:
 
 @dataclass(frozen=True, slots=True)
 class Short:
-    """More than is free now. `wanted` is of all pod sets up to this one together."""
+    """More than is free now. `wanted` is the sum of all pod sets up to this one."""
 
     pair: FlavorResource
     wanted: int

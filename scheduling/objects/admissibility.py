@@ -1,4 +1,4 @@
-"""What the namespace and the RuntimeClass make of a workload's pods, and whether such pods could be created."""
+"""A workload's pods with the defaults of namespace and RuntimeClass, and whether such pods could be created."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _BARE = Surroundings()
 def adjusted(workload: Workload, around: Surroundings) -> Workload:
     """The workload with completed templates, as it enters a queue.
 
-    Keep one `around` for each state of a namespace: what was completed is remembered by it.
+    Reuse one `around` object while a namespace does not change: results are cached by it.
     """
     pod_sets = tuple(replace(entry, template=_completed(entry.template, around)) for entry in workload.pod_sets)
     return workload if pod_sets == workload.pod_sets else replace(workload, pod_sets=pod_sets)
 
 
 @lru_cache(maxsize=16384)
-def _completed(given: PodTemplate, around: Surroundings) -> PodTemplate:
-    return template(completed(given.spec, around))
+def _completed(bare: PodTemplate, around: Surroundings) -> PodTemplate:
+    return template(completed(bare.spec, around))
 
 
 def misfit(workload: Workload, around: Surroundings = _BARE) -> str:
-    """Why no pod of the adjusted workload could be created, in Kueue's words; empty where they could."""
+    """Why no pod of the adjusted workload could be created, in Kueue's words; empty if they could."""
     templates = [(entry.template, f"spec.podSets[{at}].template.spec") for at, entry in enumerate(workload.pod_sets)]
     if over := [found for template, at in templates for found in _over(template, at)]:
         return f"resources validation failed: {_listed(over)}"
@@ -39,21 +39,21 @@ def misfit(workload: Workload, around: Surroundings = _BARE) -> str:
 
 
 @lru_cache(maxsize=16384)
-def _over(given: PodTemplate, at: str) -> tuple[Violation, ...]:
-    return tuple(exceeded_limits(given.spec, at))
+def _over(complete: PodTemplate, at: str) -> tuple[Violation, ...]:
+    return tuple(exceeded_limits(complete.spec, at))
 
 
 @lru_cache(maxsize=16384)
-def _outside(given: PodTemplate, at: str, around: Surroundings) -> tuple[Violation, ...]:
-    return tuple(violations(around.limit_ranges, given.spec, at))
+def _outside(complete: PodTemplate, at: str, around: Surroundings) -> tuple[Violation, ...]:
+    return tuple(violations(around.limit_ranges, complete.spec, at))
 
 
 def _listed(found: Iterable[Violation]) -> str:
-    """One as it is, several in brackets, none twice."""
-    told = list(dict.fromkeys(map(_told, found)))
-    return told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+    """One as it is, several in brackets, without duplicates."""
+    texts = list(dict.fromkeys(map(_text, found)))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
-def _told(violation: Violation) -> str:
+def _text(violation: Violation) -> str:
     names = ",".join(f'"{resource}"' for resource in violation.resources)
     return f"{violation.field}: Invalid value: [{names}]: {violation.message}"

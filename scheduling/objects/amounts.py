@@ -1,7 +1,7 @@
 """Amounts as decisions count them: exact integers by resource, or by pair of flavor and resource.
 
-Milli-CPU for cpu, whole units for everything else, rounded up; nothing grows beyond 64 bits, and UNLIMITED stands for
-quota that has no end. Sums and differences are those of `policies.model.pools`. Source: Kueue v0.19, pkg/resources.
+Milli-CPU for cpu, whole units for everything else, rounded up. Nothing exceeds 64 bits; UNLIMITED stands for quota
+without a limit. Sums and differences are those of `policies.model.pools`. Source: Kueue v0.19, pkg/resources.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _CPU = "cpu"
 _MILLI = 10**6
 _UNIT = 10**9
 _UNLIMITED_CPU = INT64_MAX // 1000 * _UNIT
-"""From so many nano of cpu on the milli-CPU would not fit 64 bits."""
+"""From this many nano-CPU on, the milli-CPU would not fit 64 bits."""
 MANY = 2**31 - 1
-"""How often nothing fits into anything."""
+"""How often a request for nothing fits."""
 
 
 class FlavorResource(NamedTuple):
-    """The pair that quota is counted by; `flavor` is empty where none is assigned."""
+    """The pair that quota is counted by; `flavor` is empty if none is assigned."""
 
     flavor: str
     resource: str
@@ -35,7 +35,7 @@ class FlavorResource(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> FlavorResource:
-        """Of "flavor/resource"; a flavor's name holds no slash."""
+        """Parses "flavor/resource"; a flavor's name has no slash."""
         flavor, _, resource = text.partition("/")
         return cls(flavor, resource)
 
@@ -50,39 +50,39 @@ Usage: TypeAlias = Mapping[FlavorResource, int]
 
 
 def requested(resource: str, quantity: Quantity) -> int:
-    """What a request counts; beyond 64 bits the nearest amount within."""
+    """What a request counts, clamped to 64 bits."""
     return max(LEAST, min(quantity.milli() if resource == _CPU else quantity.units(), INT64_MAX))
 
 
 def quota(resource: str, quantity: Quantity) -> int:
-    """What quota counts; UNLIMITED where it would not fit 64 bits."""
+    """What quota counts; UNLIMITED if it would not fit 64 bits."""
     if resource == _CPU and quantity.nano >= _UNLIMITED_CPU:
         return UNLIMITED
     return requested(resource, quantity)
 
 
 def quantity_of(resource: str, amount: int) -> Quantity:
-    """The amount as a quantity; in powers of 1024 where it is a multiple of 1024, so that it prints short."""
+    """The amount as a quantity; a multiple of 1024 gets a binary suffix, which is shorter."""
     if resource == _CPU:
         return Quantity.of_nano(amount * _MILLI)
-    short = amount % 1024 == 0 and amount != LEAST  # which a text with such a suffix cannot say
+    short = amount % 1024 == 0 and amount != LEAST  # a string with such a suffix cannot express it
     return Quantity.of_nano(amount * _UNIT, "BinarySI" if short else "DecimalSI")
 
 
 def approximate(resource: str, amount: int) -> float:
-    """In cores or whole units, for metrics alone; what is unlimited is infinite."""
+    """In cores or whole units, only for metrics; UNLIMITED is infinite."""
     if amount == UNLIMITED:
         return float("inf")
     return amount / 1000 if resource == _CPU else float(amount)
 
 
 def counted(quantities: Amounts) -> dict[str, int]:
-    """What requests count, by resource."""
+    """What requests for these quantities count, by resource."""
     return {resource: requested(resource, quantity) for resource, quantity in quantities.items()}
 
 
 def read(values: object) -> dict[str, int]:
-    """The amounts of a manifest's resource list; what is no quantity is left out, the schema tells of it."""
+    """The amounts of a manifest's resource list; leaves out what is not a quantity, since the schema reports that."""
     found: dict[str, int] = {}
     for resource, value in mapping(values).items():
         try:
@@ -101,12 +101,12 @@ def written(amounts: Requests) -> dict[str, Any]:
 
 
 def times(requests: Requests, factor: int) -> dict[str, int]:
-    """So many times the requests, none beyond 64 bits."""
+    """The requests times `factor`, clamped to 64 bits."""
     return {resource: max(LEAST, min(amount * factor, INT64_MAX)) for resource, amount in requests.items()}
 
 
 def part(requests: Requests, of: int) -> dict[str, int]:
-    """One of so many equal parts, rounded down; of no parts there is nothing."""
+    """The requests divided by `of`, rounded down; 0 if `of` is 0."""
     return {resource: amount // of if of else 0 for resource, amount in requests.items()}
 
 
@@ -119,12 +119,12 @@ def total(all_requests: Iterable[Requests]) -> dict[str, int]:
 
 
 def greater(a: Requests, b: Requests) -> list[str]:
-    """The resources of both of which `a` has more, by name."""
+    """The resources in both of which `a` has more, by name."""
     return sorted(resource for resource, amount in a.items() if resource in b and amount > b[resource])
 
 
 def fitting(requests: Requests, capacity: Requests) -> tuple[int, str]:
-    """How often the requests fit, and the resource that ends it, the first by name; (0, "") of no requests."""
+    """How often the requests fit, and the first resource that limits this; (0, "") for no requests."""
     counts = ((_fitting(amount, capacity.get(resource, 0)), resource) for resource, amount in requests.items())
     return min(counts, default=(0, ""))
 

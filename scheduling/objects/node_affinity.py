@@ -1,7 +1,7 @@
-"""Which nodes a pod may run on, asked of a flavor's labels and taints instead of a node's.
+"""Whether a pod may run on a flavor's nodes, by the flavor's labels and taints.
 
-A flavor names some labels of its nodes, not all. So a condition on a label that the flavor does not define may hold on
-its nodes and does not exclude it; only what contradicts the flavor does (docs/adr/2026-11-21-labels-of-a-flavor.md).
+A flavor has some labels of its nodes, not all. So a condition on another label may hold on its nodes and does not
+exclude it; only a contradiction of the flavor's labels does (docs/adr/2026-11-21-labels-of-a-flavor.md).
 Source: Kubernetes, core/v1 NodeAffinity and taints; Kueue v0.19, pkg/scheduler/flavorassigner.
 """
 
@@ -20,31 +20,31 @@ _REPELLING = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """What a pod template asks of nodes. `terms`: one of them must hold; None where any node will do."""
+class NodeAffinity:
+    """What a pod template requires of nodes. `terms`: one of them must hold; None: any node will do."""
 
     selector: tuple[tuple[str, str], ...]
     terms: tuple[tuple[Requirement, ...], ...] | None
     tolerations: tuple[Toleration, ...]
 
     def may_run_on(self, labels: Mapping[str, str]) -> bool:
-        """Whether nodes with these labels, and others that are not told, may be chosen."""
+        """Whether nodes with these labels, and unknown others, may be chosen."""
         if any(labels.get(key, value) != value for key, value in self.selector):
             return False
         return self.terms is None or any(_may_hold(term, labels) for term in self.terms)
 
     def untolerated(self, flavor: Flavor) -> Taint | None:
-        """The first taint that keeps the pod away; the flavor's own tolerations are added to the pod's."""
+        """The first taint that neither the pod nor the flavor's own tolerations tolerate."""
         repelling = (taint for taint in flavor.taints if taint.effect in _REPELLING)
         tolerations = (*self.tolerations, *flavor.tolerations)
         return next((taint for taint in repelling if not _tolerated(taint, tolerations)), None)
 
 
 @lru_cache(maxsize=4096)
-def placement(template: PodTemplate) -> Placement:
+def node_affinity(template: PodTemplate) -> NodeAffinity:
     required = mapping(template.affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
     terms = [mapping(term) for term in listing(required.get("nodeSelectorTerms"))]
-    return Placement(
+    return NodeAffinity(
         selector=tuple(sorted(template.node_selector.items())),
         terms=tuple(_term(term) for term in terms if _says_something(term)) if terms else None,
         tolerations=tuple(map(read_toleration, template.tolerations)),
@@ -52,12 +52,12 @@ def placement(template: PodTemplate) -> Placement:
 
 
 def _says_something(term: Mapping[str, object]) -> bool:
-    """An empty term holds for no node at all."""
+    """An empty term matches no node."""
     return bool(listing(term.get("matchExpressions")) or listing(term.get("matchFields")))
 
 
 def _term(term: Mapping[str, object]) -> tuple[Requirement, ...]:
-    """A flavor has no fields of a node, so matchFields may always hold."""
+    """A flavor has no fields of its nodes, so matchFields may always hold."""
     return tuple(_requirement(mapping(entry)) for entry in listing(term.get("matchExpressions")))
 
 
@@ -80,7 +80,7 @@ def _holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
 
 
 def _whole(value: str) -> int | None:
-    """Kubernetes takes a sign and ASCII digits; longer than 64 bits is no number there."""
+    """Kubernetes accepts a sign and ASCII digits, up to 64 bits."""
     digits = value[1:] if value[:1] in ("+", "-") else value
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20):
         return None

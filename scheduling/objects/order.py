@@ -1,4 +1,4 @@
-"""When a workload stands in its queue, and which workloads are alike to every decision.
+"""A workload's timestamp in the queue order, and its scheduling hash.
 
 Source: Kueue v0.19, pkg/workload (queue order timestamp, scheduling equivalence).
 """
@@ -28,7 +28,7 @@ _WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """`by_eviction`: after a timeout of its pods a workload queues from its eviction (requeuingStrategy.timestamp).
+    """`by_eviction`: a workload whose pods timed out is ordered by its eviction (requeuingStrategy.timestamp).
 
     `by_priority` is Kueue's gate PrioritySortingWithinCohort.
     """
@@ -37,20 +37,20 @@ class Ordering:
     by_priority: bool = True
 
     def since(self, workload: Workload) -> int:
-        """The moment from which the workload counts as waiting: its creation, or what sent it back to the end."""
+        """Since when the workload counts as waiting: its creation, or the eviction that sent it to the end."""
         evicted, preempted = workload.holding(EVICTED), workload.holding(PREEMPTED)
         back = (ADMISSION_CHECK, PODS_READY_TIMEOUT) if self.by_eviction else (ADMISSION_CHECK,)
         if evicted is not None and evicted.reason in back:
             return evicted.since
         if not self.by_priority and preempted is not None and preempted.reason == _WHILE_BORROWING:
-            return preempted.since + MILLISECOND  # after the one that it made room for
+            return preempted.since + MILLISECOND  # after its preemptor
         return workload.created
 
 
-def shape(workload: Workload, counting: Counting = DEFAULT) -> str:
-    """A digest, equal for workloads that every decision treats alike but for their age, name and queue.
+def scheduling_hash(workload: Workload, counting: Counting = DEFAULT) -> str:
+    """A digest, equal for workloads that differ for decisions only in age, name and queue.
 
-    Take it of the adjusted workload, and compare those of one `counting` only.
+    Compute it from the adjusted workload, and compare only hashes of the same `counting`.
     """
     counts = counts_after_reclaim(workload, counting)
     parts = [str(workload.priority), workload.annotations.get(ALLOWED_FLAVORS) or ""]
@@ -65,7 +65,7 @@ def _canonical(value: Mapping[str, Any] | None) -> str:
 
 
 def priority_changed(before: Workload, after: Workload) -> bool:
-    """Whether a WorkloadPriorityClass gave it another priority; a pod's PriorityClass never does once it is set."""
+    """Whether a WorkloadPriorityClass changed its priority; a PriorityClass of pods never does after the first time."""
     old, new = before.priority_class, after.priority_class
     if new is None or (new.group, new.kind) != WORKLOAD_PRIORITY_CLASS:
         return False

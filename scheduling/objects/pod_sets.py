@@ -1,4 +1,4 @@
-"""Pod sets of a Workload, made of the pod templates of a job.
+"""Pod sets of a Workload from the pod templates of a job.
 
 Source: Kueue v0.19, pkg/controller/jobframework and pkg/util/podset.
 """
@@ -21,7 +21,7 @@ def pod_sets(manifest: Manifest, paths: Iterable[PodSetPath]) -> list[dict[str, 
 
 
 def pod_set(name: str, count: int, template: Mapping[str, Any], index_label: str = "") -> dict[str, Any]:
-    """One pod set of a Workload's spec; what its pods ask of the topology is in annotations of the template."""
+    """One pod set of a Workload's spec; the template's annotations give its topologyRequest."""
     made: dict[str, Any] = {"name": name, "count": count, "template": dict(template)}
     if request := topology_request(texts(mapping(template.get("metadata")).get("annotations")), index_label):
         made["topologyRequest"] = request
@@ -29,7 +29,7 @@ def pod_set(name: str, count: int, template: Mapping[str, Any], index_label: str
 
 
 def topology_request(annotations: Mapping[str, str], index_label: str = "") -> dict[str, Any]:
-    """The topologyRequest that annotations of a pod template stand for; empty where there are none."""
+    """The topologyRequest from a pod template's annotations; empty if there are none."""
     asked = {
         key.removeprefix(_ANNOTATIONS): value for key, value in annotations.items() if key.startswith(_ANNOTATIONS)
     }
@@ -38,14 +38,15 @@ def topology_request(annotations: Mapping[str, str], index_label: str = "") -> d
         "preferred": asked.get("preferred-topology"),
         "unconstrained": True if asked.get("unconstrained-topology") == "true" else None,
         "podSetSliceRequiredTopology": asked.get("slice-required-topology"),
-        "podSetSliceSize": _number(asked.get("slice-size")),
+        "podSetSliceSize": number(asked.get("slice-size")),
         "podSetGroupName": asked.get("group-name"),
     }
-    told = {key: value for key, value in request.items() if value is not None}
-    if told and index_label:
-        told["podIndexLabel"] = index_label
-    return told
+    found = {key: value for key, value in request.items() if value is not None}
+    if found and index_label:
+        found["podIndexLabel"] = index_label
+    return found
 
 
-def _number(value: str | None) -> int | None:
+def number(value: str | None) -> int | None:
+    """The count in an annotation; None if it is not one."""
     return int(value) if value and value.isascii() and value.isdecimal() and len(value) < 10 else None

@@ -1,4 +1,4 @@
-"""The priority of a workload: by its WorkloadPriorityClass, by the PriorityClass of its pods, or by default.
+"""The priority of a workload: from its WorkloadPriorityClass, the PriorityClass of its pods, or the default.
 
 Source: Kueue v0.19, pkg/util/priority and pkg/controller/jobframework; Kubernetes' PriorityClass.
 """
@@ -17,11 +17,11 @@ from policies.model.objects import GroupKind
 
 POD_PRIORITY_CLASS = GroupKind("scheduling.k8s.io", "PriorityClass")
 DEFAULT_CLASS = "default"
-"""The WorkloadPriorityClass that counts for jobs that name none, where that is switched on."""
+"""The WorkloadPriorityClass of jobs that name none, if that feature is on."""
 
 
 class UnknownPriorityClass(PolicyError):
-    """A priority class that does not exist; `kind` and `name` are its own."""
+    """The priority class `name` of this `kind` does not exist."""
 
     def __init__(self, kind: GroupKind, name: str):
         super().__init__(f"{kind.kind} {name} does not exist; create it or name another")
@@ -29,7 +29,7 @@ class UnknownPriorityClass(PolicyError):
 
 
 class Priority(NamedTuple):
-    """`reference` is None where no class gave the value."""
+    """`reference` is the class that gave the value, None if none did."""
 
     reference: PriorityClass | None
     value: int
@@ -40,7 +40,7 @@ NO_PRIORITY = Priority(None, 0)
 
 @dataclass(frozen=True, slots=True)
 class PriorityClasses:
-    """The values by name; `defaults` are the PriorityClasses that are a global default."""
+    """Values by name; `defaults` are the PriorityClasses with globalDefault."""
 
     of_workloads: Mapping[str, int] = field(default_factory=dict)
     of_pods: Mapping[str, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class PriorityClasses:
         return _found(WORKLOAD_PRIORITY_CLASS, name, self.of_workloads)
 
     def by_pod_class(self, name: str) -> Priority:
-        """Without a name the global default, of several the lowest. Raises UnknownPriorityClass."""
+        """Without a name: the global default, the lowest of several. Raises UnknownPriorityClass."""
         if name:
             return _found(POD_PRIORITY_CLASS, name, self.of_pods)
         lowest = min(self.defaults, key=lambda each: (self.of_pods[each], each), default=None)
@@ -63,7 +63,7 @@ class PriorityClasses:
 
 
 def read_priority_classes(manifests: Iterable[Manifest]) -> PriorityClasses:
-    """Of objects of both kinds; others are passed over."""
+    """Reads objects of both kinds and ignores others."""
     of_workloads: dict[str, int] = {}
     of_pods: dict[str, int] = {}
     defaults = set()
@@ -83,9 +83,9 @@ def read_priority_classes(manifests: Iterable[Manifest]) -> PriorityClasses:
 def priority_of(
     classes: PriorityClasses, *, workload_class: str = "", job_class: str = "", pod_classes: Iterable[str] = ()
 ) -> Priority:
-    """The first that is named: for the workload, for the job as its kind has it, for the first pod set that names one.
+    """From the first class that is named: for the workload, for the job, for a pod set; else the global default.
 
-    Else the global default. Raises UnknownPriorityClass.
+    Raises UnknownPriorityClass.
     """
     if workload_class:
         return classes.by_workload_class(workload_class)

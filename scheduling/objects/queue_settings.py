@@ -1,7 +1,7 @@
-"""What the engine knows of ClusterQueues, Cohorts, LocalQueues and AdmissionChecks.
+"""The settings of ClusterQueues, Cohorts, LocalQueues and AdmissionChecks that decisions need.
 
-Read from manifests of any served version. A field that is absent means what Kueue takes it for where no API server has
-filled in defaults: no preemption, `MayStopSearch` when borrowing, `TryNextFlavor` when preempting.
+Read from manifests of any served version. An absent field means what Kueue assumes before an API server fills in
+defaults: no preemption, `MayStopSearch` when borrowing, `TryNextFlavor` when preempting.
 Source: Kueue v0.19, apis/kueue/v1beta2.
 """
 
@@ -27,12 +27,15 @@ PREEMPTION_OVER_BORROWING = "PreemptionOverBorrowing"
 STRICT_FIFO = "StrictFIFO"
 BEST_EFFORT_FIFO = "BestEffortFIFO"
 _OLD_FUNGIBILITY = {"Borrow": MAY_STOP_SEARCH, "Preempt": MAY_STOP_SEARCH}
-_UNIT_WEIGHT = 10**9
+NO_STOP = "None"
+"""The stopPolicy of a queue that is not stopped."""
+UNIT_WEIGHT = 10**9
+"""fairSharing.weight 1; weights are counted in units of 1e-9."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceGroup:
-    """Resources that get one flavor together, and the flavors in the order of preference."""
+    """Resources that share one flavor, and the flavors in order of preference."""
 
     resources: frozenset[str]
     flavors: tuple[str, ...]
@@ -40,7 +43,7 @@ class ResourceGroup:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionPolicy:
-    """spec.preemption. `threshold`: the highest priority of a victim that borrowing may preempt, None for any."""
+    """spec.preemption. `threshold`: the highest priority that a borrowing workload may preempt, None: any."""
 
     within_cluster_queue: str = NEVER
     reclaim_within_cohort: str = NEVER
@@ -50,7 +53,7 @@ class PreemptionPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Fungibility:
-    """spec.flavorFungibility: when to look at the next flavor, and what is worse, borrowing or preempting."""
+    """spec.flavorFungibility: when to try the next flavor, and whether to prefer borrowing or preempting."""
 
     when_can_borrow: str = MAY_STOP_SEARCH
     when_can_preempt: str = TRY_NEXT_FLAVOR
@@ -59,33 +62,37 @@ class Fungibility:
 
 @dataclass(frozen=True, slots=True)
 class CohortSettings:
-    """`weight` in units of 1e-9."""
+    """A Cohort. `weight` in units of 1e-9."""
 
     name: str
     parent: str | None
     terms: Mapping[FlavorResource, Terms]
-    weight: int = _UNIT_WEIGHT
+    weight: int = UNIT_WEIGHT
 
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
     """A ClusterQueue. `weight` in units of 1e-9; `selector` None selects no namespace.
 
-    `usage_based`: its LocalQueues are ordered by what they used (admission fair sharing).
+    `usage_based`: admission fair sharing orders its LocalQueues by what they used.
     """
 
     name: str
     cohort: str | None
     terms: Mapping[FlavorResource, Terms]
     groups: tuple[ResourceGroup, ...]
-    weight: int = _UNIT_WEIGHT
+    weight: int = UNIT_WEIGHT
     strategy: str = BEST_EFFORT_FIFO
     selector: LabelSelector | None = None
-    stop_policy: str = "None"
+    stop_policy: str = NO_STOP
     preemption: PreemptionPolicy = PreemptionPolicy()
     fungibility: Fungibility = Fungibility()
     checks: tuple[AdmissionCheckUse, ...] = ()
     usage_based: bool = False
+
+    @property
+    def stopped(self) -> bool:
+        return self.stop_policy != NO_STOP
 
     def group_of(self, resource: str) -> ResourceGroup | None:
         return next((group for group in self.groups if resource in group.resources), None)
@@ -97,7 +104,7 @@ def read_cohort_settings(manifest: Manifest) -> CohortSettings:
 
 
 def read_queue_settings(manifest: Manifest, *, stored: bool = True) -> QueueSettings:
-    """`stored` False: as Kueue takes an object that no API server has filled in, where some empty policies count."""
+    """`stored` False: the object never passed an API server; then Kueue keeps some empty policies as they are."""
     queue, spec = read_cluster_queue(manifest), mapping(manifest.get("spec"))
     scope = mapping(spec.get("admissionScope"))
     return QueueSettings(
@@ -124,7 +131,7 @@ def _terms(node: QuotaNode) -> dict[FlavorResource, Terms]:
 
 
 def _weight(node: QuotaNode) -> int:
-    return _UNIT_WEIGHT if node.weight is None else node.weight.nano
+    return UNIT_WEIGHT if node.weight is None else node.weight.nano
 
 
 def _preemption(value: object, absent: str) -> PreemptionPolicy:
@@ -152,13 +159,17 @@ def _fungibility(spec: Mapping[str, object]) -> Fungibility:
 
 @dataclass(frozen=True, slots=True)
 class LocalQueueSettings:
-    """`cluster_queue` is empty where it names none. `weight` in units of 1e-9, for admission fair sharing."""
+    """`cluster_queue` is empty if it names none. `weight` in units of 1e-9, for admission fair sharing."""
 
     namespace: str
     name: str
     cluster_queue: str
-    stop_policy: str = "None"
-    weight: int = _UNIT_WEIGHT
+    stop_policy: str = NO_STOP
+    weight: int = UNIT_WEIGHT
+
+    @property
+    def stopped(self) -> bool:
+        return self.stop_policy != NO_STOP
 
     @property
     def key(self) -> str:
@@ -176,7 +187,7 @@ class CheckParameters:
 
 @dataclass(frozen=True, slots=True)
 class CheckSettings:
-    """An AdmissionCheck. `active`: its controller says that it works. `parameters` None: it names no object."""
+    """An AdmissionCheck. `active`: its condition Active is True. `parameters` None: it names no object."""
 
     name: str
     controller: str
@@ -191,8 +202,8 @@ def read_local_queue_settings(manifest: Manifest) -> LocalQueueSettings:
         text(meta.get("namespace")) or "",
         text(meta.get("name")) or "",
         text(spec.get("clusterQueue")) or "",
-        text(spec.get("stopPolicy")) or "None",
-        _UNIT_WEIGHT if weight is None else weight.nano,
+        text(spec.get("stopPolicy")) or NO_STOP,
+        UNIT_WEIGHT if weight is None else weight.nano,
     )
 
 
@@ -207,8 +218,8 @@ def read_check_settings(manifest: Manifest) -> CheckSettings:
     )
 
 
-def _parameters(given: object) -> CheckParameters | None:
-    named = mapping(given)
-    if not named:
+def _parameters(value: object) -> CheckParameters | None:
+    reference = mapping(value)
+    if not reference:
         return None
-    return CheckParameters(*(text(named.get(key)) or "" for key in ("apiGroup", "kind", "name")))
+    return CheckParameters(*(text(reference.get(key)) or "" for key in ("apiGroup", "kind", "name")))

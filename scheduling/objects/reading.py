@@ -1,4 +1,4 @@
-"""A Workload out of its manifest (v1beta2). What cannot be read counts as absent; the schema tells of it."""
+"""Reads a Workload from its manifest (v1beta2). What cannot be read counts as absent; the schema reports it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from scheduling.objects import amounts, times
 from scheduling.objects.template import template
 from scheduling.objects.workload import (
     Admission,
-    Assignment,
     CheckState,
     Condition,
     Eviction,
     Gate,
     Owner,
     PodSet,
+    PodSetAdmission,
     RequeueState,
     Workload,
 )
@@ -28,7 +28,7 @@ _INT32 = 2**31
 
 
 def read_workload(manifest: Manifest, *, boosted: bool = False) -> Workload:
-    """`boosted`: whether the annotation priority-boost counts (Kueue's gate PriorityBoost, off there by default)."""
+    """`boosted`: the annotation priority-boost counts (Kueue's gate PriorityBoost, off by default)."""
     meta, spec, status = metadata(manifest), mapping(manifest.get("spec")), mapping(manifest.get("status"))
     annotations = _ours(meta.get("annotations"))
     return Workload(
@@ -49,7 +49,7 @@ def read_workload(manifest: Manifest, *, boosted: bool = False) -> Workload:
 
 
 def priority_boost(annotations: Mapping[str, str]) -> int | None:
-    """What the annotation adds to the priority, 0 where it is missing; None where it is no 32-bit integer."""
+    """What the annotation adds to the priority, 0 if it is missing, None if it is not a 32-bit integer."""
     written = annotations.get(PRIORITY_BOOST)
     if not written:
         return 0
@@ -73,7 +73,7 @@ def _spec(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _status(status: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what the status has; most workloads that wait have little."""
+    """Only the fields that the status has; most pending workloads have few."""
     return {key: value for key, value in _status_fields(status) if value}
 
 
@@ -102,7 +102,7 @@ def _status_fields(status: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def conditions(entries: object) -> dict[str, Condition]:
-    """By type, out of a status."""
+    """A status's conditions by type."""
     return {text(entry.get("type")) or "": _condition(entry) for entry in map(mapping, listing(entries))}
 
 
@@ -142,9 +142,9 @@ def _condition(entry: Mapping[str, Any]) -> Condition:
     )
 
 
-def _assignment(entry: Mapping[str, Any]) -> Assignment:
+def _assignment(entry: Mapping[str, Any]) -> PodSetAdmission:
     topology = entry.get("topologyAssignment")
-    return Assignment(
+    return PodSetAdmission(
         name=_name(entry),
         flavors=texts(entry.get("flavors")),
         usage=amounts.read(entry.get("resourceUsage")),
@@ -191,7 +191,7 @@ def _owner(entry: Mapping[str, Any]) -> Owner:
 
 
 def _ours(values: object) -> dict[str, str]:
-    """Labels or annotations of Kueue."""
+    """Kueue's labels or annotations."""
     return {key: value for key, value in texts(values).items() if key.startswith(PREFIX)}
 
 

@@ -1,4 +1,4 @@
-"""What a workload asks for, pod set by pod set, in the amounts that quota counts."""
+"""What a workload requests, by pod set, in the amounts that quota counts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from policies.amounts.requests import Transformation, pod_requests, transformed,
 from scheduling.objects import amounts
 from scheduling.objects.amounts import FlavorResource, Requests
 from scheduling.objects.template import PodTemplate
-from scheduling.objects.workload import Assignment, PodSet, Workload
+from scheduling.objects.workload import PodSet, PodSetAdmission, Workload
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counting:
     """How requests are counted: Kueue's configuration `resources`, and its gate ReclaimablePods.
 
-    `transformations` are by input. Make one and keep it: what was counted is remembered by it.
+    `transformations` are by input resource. Reuse one object: results are cached by it.
     """
 
     excluded_prefixes: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ DEFAULT = Counting()
 
 @dataclass(frozen=True, slots=True)
 class PodSetRequests:
-    """`requests` are those of all `count` pods together, `single` those of one; `flavors` are by resource."""
+    """`requests` are those of all `count` pods, `single` those of one pod; `flavors` are by resource."""
 
     name: str
     count: int
@@ -40,14 +40,14 @@ class PodSetRequests:
     flavors: Mapping[str, str] = field(default_factory=dict)
 
     def scaled_to(self, count: int) -> PodSetRequests:
-        """The same for another number of pods; of a set without pods one pod's requests are still known."""
+        """The same for another number of pods; works for a set of 0 pods, too, since `single` is known."""
         if count == self.count:
             return self
         return PodSetRequests(self.name, count, amounts.times(self.single, count), self.single, self.flavors)
 
 
 def total_requests(workload: Workload, counting: Counting = DEFAULT) -> tuple[PodSetRequests, ...]:
-    """By its admission where it has one, else by its pod templates; pods that are done do not count."""
+    """From its admission if it has one, else from its pod templates; pods that are done do not count."""
     left = counts_after_reclaim(workload, counting)
     if workload.admission is None:
         return tuple(_asked(pod_set, left[pod_set.name], counting) for pod_set in workload.pod_sets)
@@ -58,7 +58,7 @@ def total_requests(workload: Workload, counting: Counting = DEFAULT) -> tuple[Po
 
 
 def counts_after_reclaim(workload: Workload, counting: Counting = DEFAULT) -> dict[str, int]:
-    """By pod set, the pods that are not done."""
+    """The number of pods that are not done, by pod set."""
     if not counting.reclaimable_pods or not workload.reclaimable:
         return {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
     done = workload.reclaimable
@@ -68,7 +68,7 @@ def counts_after_reclaim(workload: Workload, counting: Counting = DEFAULT) -> di
 
 
 def usage(requests: Iterable[PodSetRequests]) -> dict[FlavorResource, int]:
-    """The sum by flavor and resource; the flavor is empty where none is assigned."""
+    """The sum by flavor and resource; the flavor is empty if none is assigned."""
     sums: dict[FlavorResource, int] = {}
     for entry in requests:
         for resource, amount in entry.requests.items():
@@ -79,7 +79,7 @@ def usage(requests: Iterable[PodSetRequests]) -> dict[FlavorResource, int]:
 
 @lru_cache(maxsize=16384)
 def per_pod(template: PodTemplate, counting: Counting = DEFAULT) -> Requests:
-    """What one pod counts: exact up to here, rounded up once, and never below zero."""
+    """What one pod counts. Sums are exact up to here, then rounded up once; never below zero."""
     kept = without(pod_requests(template.spec), counting.excluded_prefixes)
     counted = amounts.counted(transformed(kept, counting.transformations))
     return MappingProxyType({resource: max(0, amount) for resource, amount in counted.items()})
@@ -90,11 +90,11 @@ def _asked(pod_set: PodSet, count: int, counting: Counting) -> PodSetRequests:
     return PodSetRequests(pod_set.name, count, single if count == 1 else amounts.times(single, count), single)
 
 
-def _assigned(entry: Assignment, size: int, left: int) -> PodSetRequests:
-    """Scaled down where more pods are done than when it was admitted.
+def _assigned(entry: PodSetAdmission, size: int, left: int) -> PodSetRequests:
+    """What was assigned, scaled down if fewer pods are left.
 
-    Where more are left than were assigned, it was admitted in part and stays as assigned.
+    More pods left than assigned means partial admission: then it stays as assigned.
     """
     count = size if entry.count is None else entry.count
-    given = PodSetRequests(entry.name, count, entry.usage, amounts.part(entry.usage, count), entry.flavors)
-    return given.scaled_to(left) if left < count else given
+    assigned = PodSetRequests(entry.name, count, entry.usage, amounts.part(entry.usage, count), entry.flavors)
+    return assigned.scaled_to(left) if left < count else assigned

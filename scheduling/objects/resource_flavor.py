@@ -1,4 +1,4 @@
-"""What the engine knows of a ResourceFlavor: the labels and taints of the nodes that its quota stands for.
+"""A ResourceFlavor as decisions need it: the labels and taints of the nodes that its quota stands for.
 
 Source: Kueue v0.19, apis/kueue/v1beta2; Kubernetes, core/v1 Taint and Toleration.
 """
@@ -20,9 +20,9 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """`key` empty with operator Exists tolerates everything; `effect` empty is every effect.
+    """An empty `key` with operator Exists tolerates everything; an empty `effect` means every effect.
 
-    `seconds` is for how long, None for ever; it matters to running pods alone.
+    `seconds` limits how long, None: no limit. It matters only to running pods.
     """
 
     key: str = ""
@@ -41,7 +41,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """A ResourceFlavor: which nodes its quota stands for. `topology` is spec.topologyName."""
+    """`topology` is spec.topologyName."""
 
     name: str
     labels: Mapping[str, str]

@@ -28,7 +28,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """All of the requirements; without any it selects everything."""
+    """Selects what meets all requirements; without any it selects everything."""
 
     requirements: tuple[Requirement, ...] = ()
 
@@ -37,7 +37,7 @@ class LabelSelector:
 
 
 def read_label_selector(value: object) -> LabelSelector | None:
-    """None where there is no selector, which selects nothing."""
+    """None if there is no selector; that selects nothing."""
     if value is None:
         return None
     selector = mapping(value)

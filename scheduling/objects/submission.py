@@ -1,4 +1,4 @@
-"""The Workload that stands for a job, a Pod or a group of Pods in the queues.
+"""The Workload of a job, a Pod or a group of Pods.
 
 Source: Kueue v0.19, pkg/controller/jobframework, pkg/controller/jobs/job and pkg/controller/jobs/pod.
 """
@@ -12,21 +12,14 @@ from typing import Any
 from policies.dialects.core import POD
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import JobShape, at
-from policies.dialects.kueue_jobs import (
-    BATCH_JOB,
-    MAX_SECONDS,
-    MIN_PARALLELISM,
-    POD_GROUP,
-    POD_GROUP_SIZE,
-    QUEUE_NAME,
-)
+from policies.dialects.kueue_jobs import BATCH_JOB, MAX_SECONDS, MIN_PARALLELISM, POD_GROUP, POD_GROUP_SIZE, QUEUE_NAME
 from policies.dialects.kueue_jobs import PRIORITY_CLASS as PRIORITY_CLASS_LABEL
 from policies.dialects.kueue_kinds import GROUP, PREFIX
 from policies.dialects.kueue_workload import ELASTIC, GATED_BY
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.model.errors import PolicyError
 from policies.model.objects import GroupKind
-from scheduling.objects.pod_sets import pod_set, pod_sets
+from scheduling.objects.pod_sets import number, pod_set, pod_sets
 from scheduling.objects.priority import PriorityClasses, priority_of
 from scheduling.objects.template import template
 from scheduling.objects.workload import JOB_UID
@@ -43,7 +36,7 @@ _LONGEST_PREFIX = 253 - 1 - _HASH
 
 
 class IncompleteGroup(PolicyError):
-    """A group of Pods of which some are still to be created, or that does not say how many it has."""
+    """A group of Pods that lacks some Pods, or does not say how many it has."""
 
 
 def workload_of_job(
@@ -53,18 +46,17 @@ def workload_of_job(
     *,
     queueless: bool = False,
 ) -> dict[str, Any] | None:
-    """The Workload's manifest; None for a job that names no queue, and where its manifest describes no pods.
+    """The Workload's manifest; None for a job without a queue or without pods.
 
-    `queueless`: one that names no queue has a Workload without one. `shape` describes its kind where that is
-    not known here. A Deployment, a StatefulSet and a LeaderWorkerSet have no Workload: their Pods have.
-    Raises UnknownPriorityClass.
+    `queueless`: a job without a queue gets a Workload without one. `shape` describes a kind that is not built in. A
+    Deployment, a StatefulSet and a LeaderWorkerSet have no Workload: their Pods have. Raises UnknownPriorityClass.
     """
     kind = kind_of(manifest)
     shape = SHAPES.get(kind, shape)
     made = pod_sets(manifest, shape.pod_sets) if shape is not None else []
     if shape is None or not made or not (queueless or queue_of(manifest)):
         return None
-    least = _number(texts(metadata(manifest).get("annotations")).get(MIN_PARALLELISM)) if kind == BATCH_JOB else None
+    least = number(texts(metadata(manifest).get("annotations")).get(MIN_PARALLELISM)) if kind == BATCH_JOB else None
     if least is not None:
         made[0]["minCount"] = least
     job_class = (text(at(manifest, shape.priority_class)) or "") if shape.priority_class else ""
@@ -73,10 +65,7 @@ def workload_of_job(
 
 
 def workload_of_pod(manifest: Manifest, classes: PriorityClasses) -> dict[str, Any] | None:
-    """That of a Pod by itself; None for one of a group, and for one that names no queue.
-
-    Raises UnknownPriorityClass.
-    """
+    """The Workload of a single Pod; None for a Pod of a group or without a queue. Raises UnknownPriorityClass."""
     if not queue_of(manifest) or group_of(manifest):
         return None
     name = workload_name(POD, text(metadata(manifest).get("name")) or "", text(metadata(manifest).get("uid")) or "")
@@ -84,7 +73,7 @@ def workload_of_pod(manifest: Manifest, classes: PriorityClasses) -> dict[str, A
 
 
 def workload_of_group(pods: Iterable[Manifest], classes: PriorityClasses) -> dict[str, Any]:
-    """That of all Pods of one group: a pod set for each role. Pods beyond the group's size, the newest, do not count.
+    """The Workload of a group of Pods, with a pod set for each role. The newest Pods beyond its size do not count.
 
     Raises IncompleteGroup, UnknownPriorityClass.
     """
@@ -106,7 +95,7 @@ def workload_of_group(pods: Iterable[Manifest], classes: PriorityClasses) -> dic
 
 
 def _roles(members: Sequence[Manifest]) -> list[dict[str, Any]]:
-    """A pod set for Pods that are alike, by name."""
+    """A pod set for each role, by name. Without a role, Pods with equal templates share one."""
     found: dict[str, dict[str, Any]] = {}
     for member in members:
         role = texts(metadata(member).get("annotations")).get(ROLE) or template(member.get("spec")).digest[:8]
@@ -116,7 +105,7 @@ def _roles(members: Sequence[Manifest]) -> list[dict[str, Any]]:
 
 
 def queue_of(manifest: Manifest) -> str:
-    """The LocalQueue that it names; empty where it names none. The annotation is the older way."""
+    """The LocalQueue that it names, empty if none. The annotation is the older form."""
     meta = metadata(manifest)
     return texts(meta.get("labels")).get(QUEUE_NAME) or texts(meta.get("annotations")).get(QUEUE_NAME) or ""
 
@@ -131,21 +120,21 @@ def kind_of(manifest: Manifest) -> GroupKind:
 
 
 def maximum_seconds(labels: Mapping[str, str]) -> int | None:
-    """How long what has these labels may run; None where they do not say, or nothing that can be."""
+    """The maximum execution time from the labels; None if it is missing or invalid."""
     value = labels.get(MAX_SECONDS, "")
     seconds = int(value) if value.isascii() and value.isdecimal() and len(value) <= _LONGEST_LABEL else 0
     return seconds if 0 < seconds <= _MOST_SECONDS else None
 
 
 def workload_name(kind: GroupKind, name: str, uid: str) -> str:
-    """As Kueue names it, so that both find each other's: kind, name, and a hash of these and the owner's uid."""
+    """Kueue's name for it, so that each finds the other's Workloads: kind, name, and a hash with the owner's uid."""
     prefix = f"{kind.kind.lower()}-{name}"[:_LONGEST_PREFIX]
-    told = "\n".join((kind.kind, kind.group, name, uid))
-    return f"{prefix}-{hashlib.sha1(told.encode(), usedforsecurity=False).hexdigest()[:_HASH]}"
+    hashed = "\n".join((kind.kind, kind.group, name, uid))
+    return f"{prefix}-{hashlib.sha1(hashed.encode(), usedforsecurity=False).hexdigest()[:_HASH]}"
 
 
 def reclaimable_of_job(manifest: Manifest) -> dict[str, int]:
-    """Pods of a batch Job that need no other in their place: fewer are left to complete than may run at once."""
+    """Pods of a batch Job that need no replacement: fewer are left to complete than may run at once."""
     parallelism, completions = at(manifest, "spec.parallelism"), at(manifest, "spec.completions")
     succeeded = at(manifest, "status.succeeded")
     if not isinstance(parallelism, int) or not isinstance(completions, int) or parallelism <= 1:
@@ -206,7 +195,7 @@ def _owner(manifest: Manifest, *, controls: bool) -> dict[str, Any]:
 
 
 def _template_of(pod: Manifest) -> dict[str, Any]:
-    """The Pod as a template, without the gates that keep it from being scheduled until it is admitted."""
+    """The Pod as a template, without Kueue's scheduling gates."""
     meta, spec = metadata(pod), mapping(pod.get("spec"))
     gates = [gate for gate in listing(spec.get("schedulingGates")) if not _ours(mapping(gate).get("name"))]
     kept = {key: value for key, value in spec.items() if key != "schedulingGates"}
@@ -226,8 +215,4 @@ def _age(pod: Manifest) -> tuple[str, str]:
 
 
 def _group_size(pod: Manifest) -> int | None:
-    return _number(texts(metadata(pod).get("annotations")).get(POD_GROUP_SIZE))
-
-
-def _number(value: str | None) -> int | None:
-    return int(value) if value and value.isascii() and value.isdecimal() and len(value) < 10 else None
+    return number(texts(metadata(pod).get("annotations")).get(POD_GROUP_SIZE))

@@ -1,7 +1,7 @@
-"""What decisions see of a pod template: requests, and which nodes it may run on.
+"""A pod template as decisions need it: requests, and which nodes it may run on.
 
-Images, commands and volumes are dropped and equal templates become one object, so that 50 000 workloads of ten shapes
-hold ten templates.
+Images, commands and volumes are dropped, and equal templates share one object. So 50 000 workloads with ten different
+templates hold ten of them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _RESOURCES = ("requests", "limits")
 
 @dataclass(frozen=True, slots=True)
 class PodTemplate:
-    """`spec` is the pod's spec as plain data without what decisions ignore.
+    """`spec` is the pod's spec as plain data, without what decisions ignore.
 
-    `digest` tells templates apart. It is not shortened: two templates made to collide would count as one.
+    `digest` identifies the template. It has full length, so that nobody can make two templates collide.
     """
 
     digest: str
@@ -46,12 +46,12 @@ class PodTemplate:
 
     @property
     def claims_devices(self) -> bool:
-        """Whether it asks for devices by ResourceClaim, which are not counted here."""
+        """Whether it requests devices by ResourceClaim, which are not counted."""
         return bool(listing(self.spec.get("resourceClaims")))
 
 
 def template(spec: object) -> PodTemplate:
-    """The template of a pod's spec. Quantities are written in one way, so that 1 and 1000m are the same template."""
+    """The template of a pod's spec. Quantities are normalized, so that 1 and 1000m give the same template."""
     return _interned(json.dumps(_reduced(mapping(spec)), sort_keys=True, separators=(",", ":"), default=str))
 
 

@@ -1,6 +1,6 @@
-"""Moments as integer nanoseconds since 1970 in UTC: exact, cheap to compare and to add to.
+"""Times as integer nanoseconds since 1970 in UTC: exact, and cheap to compare and to add to.
 
-0 stands for a moment that is not told, as Kubernetes' empty time does; it is earlier than all others.
+0 stands for an unknown time, like Kubernetes' zero time; it is earlier than all others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def parse(text: object) -> int:
-    """A moment as a manifest writes it (RFC 3339); 0 where it is absent or no moment."""
+    """The time in a manifest (RFC 3339); 0 if it is absent or invalid."""
     if not isinstance(text, str) or not text:
         return 0
     try:
@@ -27,10 +27,10 @@ def parse(text: object) -> int:
 
 
 def of(moment: datetime) -> int:
-    """The moment of an aware datetime; one before 1970 counts as not told."""
+    """The time of an aware datetime; 0 before 1970."""
     return max(0, (moment - _EPOCH) // _MICROSECOND * 1000)
 
 
 def written(moment: int) -> str:
-    """As Kubernetes writes a time: whole seconds, UTC; the last one that can be written for what comes after it."""
+    """As Kubernetes writes a time: whole seconds, UTC; at most the end of the year 9999."""
     return (_EPOCH + timedelta(seconds=min(moment // SECOND, _LAST))).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,7 +1,7 @@
-"""A Workload as decisions see it: typed, immutable and small.
+"""A Workload as decisions need it: typed, immutable and small.
 
-Moments are integer nanoseconds (see `scheduling.objects.times`). `scheduling.objects.reading` makes one of a manifest,
-`scheduling.objects.requests` counts what it asks for, `scheduling.status` has the steps from one state to the next.
+Times are integer nanoseconds (see `scheduling.objects.times`). `scheduling.objects.reading` reads it from a manifest,
+`scheduling.objects.requests` counts what it requests, `scheduling.status` has the steps from one state to the next.
 Source: Kueue v0.19, apis/kueue v1beta2.
 """
 
@@ -36,7 +36,7 @@ JOB_UID = "kueue.x-k8s.io/job-uid"
 
 
 class Condition(NamedTuple):
-    """`status` is True, False or Unknown as a text; `since` is its last transition."""
+    """`status` is the string True, False or Unknown; `since` is its last transition."""
 
     status: str
     reason: str = ""
@@ -47,7 +47,7 @@ class Condition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """Pods of one template. `min_count` is None where all are needed; `topology` is the topologyRequest as written."""
+    """Pods of one template. `min_count` None: all are needed. `topology` is the topologyRequest as written."""
 
     name: str
     count: int
@@ -57,11 +57,11 @@ class PodSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
-    """What one pod set was given: a flavor by resource, and how much of each resource for `count` pods together.
+class PodSetAdmission:
+    """The admission of one pod set: a flavor by resource, and the amount of each resource for all `count` pods.
 
-    `count` is None where the status does not tell it. `topology` is the topologyAssignment as written, `delayed` is
-    Pending while it is still to be made.
+    `count` is None if the status lacks it. `topology` is the topologyAssignment as written; `delayed` is Pending until
+    it exists.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Assignment:
 @dataclass(frozen=True, slots=True)
 class Admission:
     cluster_queue: str
-    assignments: tuple[Assignment, ...] = ()
+    assignments: tuple[PodSetAdmission, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class CheckState:
 
 @dataclass(frozen=True, slots=True)
 class RequeueState:
-    """How often it was requeued, None where that was never counted, and before which moment it does not return."""
+    """How often it was requeued (None: never counted), and when it may return to its queue."""
 
     count: int | None = None
     at: int = 0
@@ -129,17 +129,17 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 def _nothing() -> Mapping[str, Any]:
-    """One mapping without entries for all, since most workloads have most of them empty."""
+    """One empty mapping shared by all: most workloads have most mappings empty."""
     return _EMPTY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """One unit of admission. `queue` names the LocalQueue of its namespace, empty where it names none.
+    """One unit of admission. `queue` is the name of its LocalQueue, empty if it names none.
 
-    `labels` and `annotations` are those of Kueue alone. `boost` is what the annotation priority-boost adds to `base`.
-    `reclaimable` is, by pod set, how many pods are done; `past_seconds` how long it ran before its last admission.
-    `gates` are the preemption gates of its spec, `gate_states` their positions.
+    `labels` and `annotations` are only those of Kueue. `base` is spec.priority; the annotation priority-boost adds
+    `boost`. `reclaimable` is the number of pods that are done, by pod set. `past_seconds` is how long it ran before its
+    last admission. `gates` are the preemption gates of its spec, `gate_states` their positions.
     """
 
     namespace: str
@@ -180,12 +180,17 @@ class Workload:
         return f"{self.namespace}/{self.name}"
 
     @property
+    def local_queue(self) -> str:
+        """The LocalQueue as `namespace/name`."""
+        return f"{self.namespace}/{self.queue}"
+
+    @property
     def priority(self) -> int:
-        """The effective priority; beyond 32 bits where the boost leads there."""
+        """The effective priority; a boost may take it beyond 32 bits."""
         return self.base + self.boost
 
     def holding(self, condition: str) -> Condition | None:
-        """The condition where it is True."""
+        """The condition if it is True, else None."""
         found = self.conditions.get(condition)
         return found if found is not None and found.status == "True" else None
 
@@ -212,40 +217,40 @@ class Workload:
 
     @property
     def counts(self) -> bool:
-        """Whether what it was assigned counts as used: reserved, active and not finished."""
+        """Whether its assignment counts as usage: reserved, active and not finished."""
         return self.reserved and self.active and not self.finished
 
     @property
     def on_hold(self) -> bool:
-        """Whether its owner gave the reservation back and wants no other."""
+        """Whether its owner gave the reservation back and does not want another."""
         found = self.conditions.get(QUOTA_RESERVED)
         return found is not None and found.status == "False" and found.reason == ON_HOLD
 
     @property
     def queueable(self) -> bool:
-        """Whether it may wait in a queue at all."""
+        """Whether it may wait in a queue."""
         return self.active and not (
             self.finished or self.reserved or self.on_hold or self.holds(WAITING_FOR_REPLACEMENT)
         )
 
     @property
     def gated(self) -> bool:
-        """Whether an annotation keeps it out of the queues (asked where the gate AdmissionGatedBy is on)."""
+        """Whether an annotation keeps it out of the queues (used if the gate AdmissionGatedBy is on)."""
         return bool(self.annotations.get(GATED_BY))
 
     @property
     def elastic(self) -> bool:
-        """Whether it is a slice of an elastic job, or replaces one."""
+        """Whether it is a slice of an elastic job or replaces one."""
         return self.annotations.get(ELASTIC) == "true" or REPLACES in self.annotations
 
     @property
     def replaces(self) -> bool:
-        """Whether it is a larger slice of an elastic job, that takes the place of another."""
+        """Whether it is a larger slice of an elastic job that replaces another slice."""
         return bool(self.annotations.get(REPLACES))
 
     @property
     def allowed_flavors(self) -> tuple[str, ...] | None:
-        """The flavors that it may use; None where it may use all."""
+        """The flavors that it may use; None: all."""
         named = self.annotations.get(ALLOWED_FLAVORS)
         return tuple(filter(None, map(str.strip, named.split(",")))) if named else None
 
@@ -253,16 +258,11 @@ class Workload:
     def checks_ready(self) -> bool:
         return all(check.state == "Ready" for check in self.checks)
 
-    @property
-    def preemption_gated(self) -> bool:
-        """Whether some gate of its spec is closed; one whose position is not told is."""
-        return any(self.gate_states.get(gate, Gate("Closed")).position == "Closed" for gate in self.gates)
-
     def leaves_more_room_than(self, before: Workload) -> bool:
-        """Whether others should look again at it though it goes on holding quota.
+        """Whether others should be tried again although this one still holds quota.
 
-        One that was to leave and stays after all, since its eviction could not be written, is missed by those that it
-        was to make room for.
+        That includes a workload whose eviction could not be written: those that waited for its quota must look
+        elsewhere.
         """
         stays = before.evicted and not self.evicted
         return stays or before.reclaimable != self.reclaimable or before.priority != self.priority

@@ -1,4 +1,4 @@
-"""The quota of a manager's ClusterQueue as the sum of what its workers have (quotaManagement: Automated).
+"""The quota of a manager's ClusterQueue as the sum of its workers' quota (quotaManagement: Automated).
 
 Source: Kueue v0.19, gate MultiKueueManagerQuotaAutomation (off by default), KEP-9988.
 """
@@ -25,7 +25,7 @@ class WorkerQueues:
 
 @dataclass(frozen=True, slots=True)
 class Automation:
-    """The condition, and the nominal quota by resource in base units; None where it stays as it is."""
+    """The condition, and the nominal quota by resource in base units; None: leave the quota as it is."""
 
     holds: bool
     reason: str
@@ -36,10 +36,10 @@ class Automation:
 def automation(
     queue: QueueSettings, local_queues: Collection[str], workers: Iterable[WorkerQueues] | None, *, wanted: bool
 ) -> Automation:
-    """For a ClusterQueue with a check of MultiKueue.
+    """For a ClusterQueue with a MultiKueue check.
 
-    `local_queues` (`namespace/name`) lead to it; those of the same name on the `workers` that are connected lead to the
-    quota there. `workers` None: its MultiKueueConfig does not exist. `wanted`: the config asks for it.
+    `local_queues` (`namespace/name`) are those of the ClusterQueue; the ones of the same name on the connected
+    `workers` lead to the quota there. `workers` None: the MultiKueueConfig does not exist. `wanted`: it asks for this.
     """
     if workers is None:
         return Automation(False, UNSUPPORTED, "The referenced MultiKueueConfig was not found.")

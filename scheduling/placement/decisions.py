@@ -1,4 +1,4 @@
-"""What placement asks for: one small frozen dataclass each. Those about the workload here change its status."""
+"""The decisions of placement, one frozen dataclass each. Local ones change the status of the manager's workload."""
 
 from __future__ import annotations
 
@@ -15,36 +15,42 @@ _FIRST_DELAY, _LONGEST_DELAY = 10, 600
 
 @dataclass(frozen=True, slots=True)
 class CreateClone:
+    """Create a copy of the workload on a worker."""
+
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateClone:
-    """Let its copy ask for what the workload here asks for, without starting anew."""
+    """Update the spec of the copy in place, without a restart."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteClone:
+    """Delete the copy of the workload."""
+
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class CreateJob:
+    """Create the job on a worker, or the missing Pods of a group."""
+
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class TrimJob:
-    """Take away the Pods of a group that are not here any more."""
+    """Delete the Pods of a group that no longer exist on the manager."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteJob:
-    """`running`: it is to be there until its pods are gone."""
+    """Delete the job. `running`: with foreground propagation, so that it exists until its pods are gone."""
 
     cluster: str
     running: bool = False
@@ -52,89 +58,93 @@ class DeleteJob:
 
 @dataclass(frozen=True, slots=True)
 class CopyStatus:
-    """Let the job here tell what the one on the worker tells."""
+    """Copy the status of the worker's job to the manager's."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class Settle:
-    """Let the job here tell that nothing runs any more: nobody else will."""
+class ReportStopped:
+    """Write into the manager's job that nothing runs any more, since no worker will report it."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvictRemote:
+    """Evict the copy on a worker."""
+
     cluster: str
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class OpenGate:
-    """It may preempt others there."""
+    """Open the preemption gate of the copy: it may preempt others there."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
 class Nominate:
-    """`round` 0: the round goes on as it was."""
+    """Write the nominated clusters. `round` 0: the present round continues."""
 
     clusters: tuple[str, ...]
     round: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """From now on a job may be on that cluster."""
+class SetClusterName:
+    """Choose the cluster: from now on a job may be there."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unplace:
-    """It is not to run there after all."""
+class ClearClusterName:
+    """Withdraw the choice of a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class SetCheck:
-    """`told`: it is worth an Event; `warning` a warning."""
+    """Set the state of the MultiKueue check. `event`: an Event reports it, as a Warning if `warning`."""
 
     state: str
     message: str
-    told: bool = True
+    event: bool = True
     warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
+    """Finish the workload."""
+
     reason: str
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Ask again at this moment, in nanoseconds."""
+    """Decide again at this time, in nanoseconds."""
 
     at: int
 
 
 Remote: TypeAlias = CreateClone | UpdateClone | DeleteClone | CreateJob | TrimJob | DeleteJob | EvictRemote | OpenGate
-"""What is written on a worker."""
-Local: TypeAlias = Nominate | Place | Unplace | SetCheck | Finish
-"""What is written of the workload here."""
-Decision: TypeAlias = Remote | Local | CopyStatus | Settle | Again
+"""Writes on a worker."""
+Local: TypeAlias = Nominate | SetClusterName | ClearClusterName | SetCheck | Finish
+"""Writes to the manager's workload."""
+Decision: TypeAlias = Remote | Local | CopyStatus | ReportStopped | Again
 
 
 def applied(workload: Workload, check: str, decision: Local, now: int) -> Workload:
-    """The workload as the decision makes it; `check` is the name of its check of MultiKueue."""
+    """The workload after the decision; `check` is the name of its MultiKueue check."""
     match decision:
         case Nominate():
             named = replace(workload, nominated=decision.clusters)
             return _noted(named, "False", NOMINATED, f"round {decision.round}", now) if decision.round else named
-        case Place():
+        case SetClusterName():
             chosen = replace(workload, cluster=decision.cluster, nominated=())
             return _noted(chosen, "True", PLACED, decision.cluster, now)
-        case Unplace():
+        case ClearClusterName():
             return replace(workload, cluster="")
         case SetCheck():
             return _checked(workload, check, decision, now)
@@ -150,11 +160,11 @@ def _checked(workload: Workload, name: str, decision: SetCheck, now: int) -> Wor
 
 
 def _delay(retries: int) -> int | None:
-    """Seconds before it queues again: none the first time, then longer each time that no cluster keeps it."""
+    """Seconds before it is requeued: none the first time, then longer after each retry."""
     return min(_FIRST_DELAY << min(retries - 1, 10), _LONGEST_DELAY) if retries else None
 
 
 def _noted(workload: Workload, status: str, reason: str, message: str, now: int) -> Workload:
-    """Each round is a transition."""
+    """Set the condition PlacedOn; each round is a transition."""
     noted = Condition(status, reason, message, now, workload.generation)
     return replace(workload, conditions={**workload.conditions, PLACED_ON: noted})

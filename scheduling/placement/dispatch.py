@@ -1,4 +1,4 @@
-"""Which workers are asked to admit a workload: all at once, a few more each round, or whom somebody else nominates.
+"""Which workers are nominated for a workload: all at once, a few more each round, or by an external dispatcher.
 
 Source: Kueue v0.19, pkg/controller/workloaddispatcher and nomination in pkg/controller/admissionchecks/multikueue.
 """
@@ -12,14 +12,14 @@ from scheduling.objects.workload import Workload
 from scheduling.placement.decisions import Again, CreateClone, Decision, Nominate, SetCheck
 from scheduling.placement.group import Group, Round, Worker, round_of
 from scheduling.placement.leaving import remove
-from scheduling.placement.refusals import told
+from scheduling.placement.refusals import refusal_text
 from scheduling.placement.scores import ranked
 from scheduling.placement.settings import ALL_AT_ONCE, INCREMENTAL, ROUND
 from scheduling.status.checks import PENDING, READY, REJECTED, nominated_elsewhere
 
 
-class Nomination(NamedTuple):
-    """`round` is the number of a round that begins now, 0 where none does; `until` the end of the present one, or 0."""
+class ClusterNomination(NamedTuple):
+    """`round` is the number of a round that begins now, else 0; `until` is the end of the present round, or 0."""
 
     clusters: tuple[str, ...]
     round: int = 0
@@ -28,7 +28,7 @@ class Nomination(NamedTuple):
 
 
 def dispatch(group: Group, local: Workload) -> list[Decision]:
-    """Nominate workers, make copies there, take those back that are not nominated, and say why nobody admits it."""
+    """Nominate workers, create copies there, remove copies elsewhere, and explain why no worker admits it."""
     if nominated_elsewhere(group.check, local, elastic=group.elastic) or not _others_ready(group, local):
         return []
     blocked = _leftovers(group, local)
@@ -47,13 +47,13 @@ def dispatch(group: Group, local: Workload) -> list[Decision]:
 
 
 def _others_ready(group: Group, local: Workload) -> bool:
-    """Whether all other checks are done: only then it may go."""
+    """Whether all other checks are Ready, which dispatching requires."""
     own = group.check.name if group.check is not None else ""
     return all(check.state == READY for check in local.checks if check.name != own)
 
 
 def _leftovers(group: Group, local: Workload) -> list[Decision] | None:
-    """Jobs of an earlier placement, and copies that will not be admitted any more, go first."""
+    """First remove jobs of an earlier placement and copies that can no longer be admitted."""
     if group.elastic and local.cluster:
         return None
     steps: list[Decision] = []
@@ -70,82 +70,83 @@ def _leftovers(group: Group, local: Workload) -> list[Decision] | None:
     return steps if waits or until is not None else None
 
 
-def nominate(group: Group, local: Workload) -> Nomination:
-    """The workers that are to have a copy."""
+def nominate(group: Group, local: Workload) -> ClusterNomination:
+    """The workers that shall have a copy."""
     if group.elastic and local.cluster:
-        return Nomination((local.cluster,))
-    if group.placing.dispatcher not in (ALL_AT_ONCE, INCREMENTAL):
-        return Nomination(local.nominated)
-    there = [worker for worker in group.workers if worker.reachable and worker.configured and worker.eligible]
-    if group.placing.dispatcher == INCREMENTAL:
-        return _incremental(group, local, there)
+        return ClusterNomination((local.cluster,))
+    if group.settings.dispatcher not in (ALL_AT_ONCE, INCREMENTAL):
+        return ClusterNomination(local.nominated)
+    usable = [worker for worker in group.workers if worker.reachable and worker.configured and worker.eligible]
+    if group.settings.dispatcher == INCREMENTAL:
+        return _incremental(group, local, usable)
     kept = {worker.name for worker in group.workers if worker.name in local.nominated and _may_return(group, worker)}
-    names = {worker.name for worker in there} | kept
+    names = {worker.name for worker in usable} | kept
     return _limited(group, local, tuple(worker.name for worker in group.workers if worker.name in names))
 
 
 def _may_return(group: Group, worker: Worker) -> bool:
-    """A short loss, or a start of ours, is no reason to nominate anew."""
+    """A short loss of the connection, or our own restart, is no reason to change the nomination."""
     return not worker.reachable and worker.configured and worker.eligible and not group.expired(worker)
 
 
-def _limited(group: Group, local: Workload, clusters: tuple[str, ...]) -> Nomination:
-    """All at once; rounds are counted only where their number is limited."""
+def _limited(group: Group, local: Workload, clusters: tuple[str, ...]) -> ClusterNomination:
+    """All at once; rounds count only if their number is limited."""
     present = round_of(local)
     if set(clusters) == set(local.nominated):
         clusters = local.nominated
     if group.rules.rounds is None:
-        return Nomination(clusters, 0 if present is not None else 1)
+        return ClusterNomination(clusters, 0 if present is not None else 1)
     return _counted(group, present, clusters)
 
 
-def _counted(group: Group, present: Round | None, clusters: tuple[str, ...]) -> Nomination:
-    """The next round for the same workers, up to the last."""
+def _counted(group: Group, present: Round | None, clusters: tuple[str, ...]) -> ClusterNomination:
+    """The next round with the same workers, up to the limit."""
     if present is None:
-        return Nomination(clusters, 1)
+        return ClusterNomination(clusters, 1)
     if group.now <= present.since + ROUND:
-        return Nomination(clusters, 0, present.since + ROUND + 1)
+        return ClusterNomination(clusters, 0, present.since + ROUND + 1)
     if group.rules.rounds is not None and present.number >= group.rules.rounds:
-        return Nomination(clusters, exhausted=True)
-    return Nomination(clusters, present.number + 1)
+        return ClusterNomination(clusters, exhausted=True)
+    return ClusterNomination(clusters, present.number + 1)
 
 
-def _incremental(group: Group, local: Workload, there: Sequence[Worker]) -> Nomination:
-    """What was nominated stays so; after each round some more are."""
+def _incremental(group: Group, local: Workload, usable: Sequence[Worker]) -> ClusterNomination:
+    """Nominated workers stay nominated; each round adds some."""
     present, nominated = round_of(local), local.nominated
     if present is not None and nominated and group.now <= present.since + ROUND:
-        return Nomination(nominated, 0, present.since + ROUND + 1)
+        return ClusterNomination(nominated, 0, present.since + ROUND + 1)
     number = present.number + 1 if present is not None and nominated else 1
     if group.rules.rounds is not None and number > group.rules.rounds:
-        return Nomination(nominated, exhausted=True)
-    more = next_workers(group, nominated, there)
+        return ClusterNomination(nominated, exhausted=True)
+    more = next_workers(group, nominated, usable)
     if not more and (group.rules.rounds is None or not nominated):
-        return Nomination(nominated)
-    return Nomination((*nominated, *more), number)
+        return ClusterNomination(nominated)
+    return ClusterNomination((*nominated, *more), number)
 
 
-def next_workers(group: Group, nominated: Sequence[str], there: Sequence[Worker]) -> tuple[str, ...]:
-    """Whom the next round adds, the best first; nobody where all are nominated."""
-    remaining = [worker for worker in there if worker.name not in nominated]
-    order = sorted(remaining, key=lambda worker: worker.name) if group.placing.by_name else remaining
-    return tuple(worker.name for worker in ranked(group.rules, order))[: group.placing.step]
+def next_workers(group: Group, nominated: Sequence[str], usable: Sequence[Worker]) -> tuple[str, ...]:
+    """The workers that the next round adds, the best first; empty if all are nominated."""
+    remaining = [worker for worker in usable if worker.name not in nominated]
+    order = sorted(remaining, key=lambda worker: worker.name) if group.settings.by_name else remaining
+    return tuple(worker.name for worker in ranked(group.rules, order))[: group.settings.step]
 
 
-def _written(local: Workload, nomination: Nomination) -> list[Decision]:
+def _written(local: Workload, nomination: ClusterNomination) -> list[Decision]:
     same = set(nomination.clusters) == set(local.nominated)
     if same and (not nomination.round or not nomination.clusters):
         return []
     return [Nominate(nomination.clusters, nomination.round)]
 
 
-def _explained(group: Group, nomination: Nomination) -> list[Decision]:
+def _explained(group: Group, nomination: ClusterNomination) -> list[Decision]:
     check = group.check
-    if not group.placing.explain or check is None:
+    if not group.settings.explain or check is None:
         return []
-    message = told(group, nomination.clusters)
+    message = refusal_text(group, nomination.clusters)
     return [SetCheck(PENDING, message)] if message and message != check.message else []
 
 
 def _exhausted(group: Group) -> str:
     names = [worker.name for worker in group.workers]
-    return f"No worker cluster admitted it in {group.rules.rounds} rounds: {told(group, names) or 'no answer'}"
+    reasons = refusal_text(group, names) or "no answer"
+    return f"No worker cluster admitted it in {group.rules.rounds} rounds: {reasons}"

@@ -1,4 +1,4 @@
-"""Orchestrated preemption: of the workers that would have to preempt, one at a time may.
+"""Orchestrated preemption: of the workers that need to preempt, only one at a time may.
 
 Source: Kueue v0.19, gate MultiKueueOrchestratedPreemption (off by default).
 """
@@ -12,12 +12,12 @@ from scheduling.placement.group import Group
 from scheduling.placement.settings import ROUND
 
 GATE = MULTIKUEUE
-"""The name of the gate that copies are made with, closed."""
+"""The name of the preemption gate of copies; they are created with it closed."""
 
 
 def open_gates(group: Group) -> list[Decision]:
-    """The gate of who waits for it the longest, when the one opened before had its time."""
-    if not group.placing.gated:
+    """Open the gate that has been waited for longest, once the round of the last opened one is over."""
+    if not group.settings.gated:
         return []
     opened, waiting = 0, []
     for worker in group.reachable():

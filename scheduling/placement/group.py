@@ -1,4 +1,4 @@
-"""What one placement is decided on: a workload here, its copies on the workers, and how these can be reached."""
+"""The input of a placement: a workload on the manager, its copies on the workers, and the workers' connections."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from fractions import Fraction
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_kinds import PREFIX
 from scheduling.objects.workload import ADMITTED, EVICTED, CheckState, Condition, Workload
-from scheduling.placement.settings import Placing, Rules
+from scheduling.placement.settings import PlacementRules, PlacementSettings
 
 ORIGIN_UID = f"{PREFIX}multikueue-origin-uid"
-"""An annotation of a copy: the uid of the workload that it was made of."""
+"""An annotation of a copy: the uid of the manager's workload."""
 PLACED_ON = "quotree.dev/PlacedOn"
-"""A condition of a workload here. True: a job for it may be on the cluster that its message names, so that none may be
-made elsewhere. False: clusters are nominated, in the round of its message since its transition. It is written together
-with the rest of the status, and an eviction leaves it."""
+"""A condition of the manager's workload. True: a job may exist on the cluster in its message, so none may be created
+elsewhere. False: clusters are nominated; the message has the round, which began at the transition. It is written
+together with the rest of the status and survives an eviction."""
 NOMINATED, PLACED = "Nominated", "Placed"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerJob:
-    """The job that the workload stands for, as it is on this cluster.
+    """The manager's job of the workload.
 
-    `kind` is its group, version and kind for people. `adapted`: jobs of its kind can be taken to other clusters.
-    `has_managed_by`: the kind has the field spec.managedBy. `quiet`: its status tells of no pods.
+    `kind` is its group, version and kind, for messages. `adapted`: MultiKueue supports its kind. `has_managed_by`: the
+    kind has the field spec.managedBy. `quiet`: its status shows no pods.
     """
 
     kind: str
@@ -37,17 +37,17 @@ class OwnerJob:
 
     @property
     def managed(self) -> bool:
-        """Whether nobody runs it on this cluster."""
+        """Whether no controller runs it on the manager."""
         return not self.has_managed_by or self.managed_by == MULTIKUEUE
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteJob:
-    """The job on a worker. `news`: its status says something that the job here does not say and may be told.
+    """The job on a worker. `news`: its status has something that the manager's job lacks.
 
-    `running`: it may have pods. Of Pods by themselves, which are made one by one: `missing` are some that are here,
-    `extra` are some that are not here any more, of a `broken` group some were deleted there, and of an `idle` one none
-    takes room, or may before its workload is admitted.
+    `running`: it may have pods. The others are for groups of plain Pods, which are created one by one. `missing`: the
+    worker lacks some Pods. `extra`: it has some that no longer exist on the manager. `broken`: some were deleted on the
+    worker. `idle`: no Pod uses resources, or will before the workload is admitted.
     """
 
     news: bool = False
@@ -61,24 +61,24 @@ class RemoteJob:
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """A queue on a worker: whether it is there and admits, else why not."""
+    """A queue on a worker: whether it exists and is active, and if not, why."""
 
     name: str = ""
-    there: bool = True
+    exists: bool = True
     active: bool = True
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A worker cluster and what is known of the workload there.
+    """A worker cluster and what is known about the workload there.
 
-    `configured`: the MultiKueueConfig names it; `eligible`: new work may go there. `lost_since` (nanoseconds): when the
-    connection ended, 0 where that is not known, so that no time is up. `connecting`: nobody knows yet. `credentials`:
-    why it cannot be used, where that is not the network's fault. `workload` and `job` are ours by the origin label;
-    while it is not reachable they are as they were last. `uncertain`: a job was asked for, and nobody knows whether it
-    is there. `taken`: an object of its name that is not ours is in the way. `free`: the share of its quota that is
-    free, None where nobody knows.
+    `configured`: the MultiKueueConfig names it. `eligible`: new work may go there. `lost_since`: when the connection
+    was lost, in nanoseconds; 0 if unknown, and then it never expires. `connecting`: its state is not known yet.
+    `credentials`: why its kubeconfig cannot be used. `workload` and `job` have our origin label; for an unreachable
+    worker they are the last known ones. `uncertain`: we tried to create a job and do not know whether it exists.
+    `taken`: an object of that name exists that is not ours. `free`: the fraction of its quota that is free, None if
+    unknown.
     """
 
     name: str
@@ -99,14 +99,14 @@ class Worker:
 
     @property
     def admitted(self) -> Condition | None:
-        """Since when its copy is admitted there; None where it is not, or is about to leave."""
+        """The condition Admitted of its copy; None if it is not admitted, or about to leave."""
         if self.workload is None or self.workload.evicted or self.workload.finished or not self.workload.active:
             return None
         return self.workload.holding(ADMITTED)
 
     @property
     def spent(self) -> bool:
-        """Whether its copy belonged to a job that is gone: it cannot be that of another."""
+        """Whether the job of its copy is gone. Such a copy cannot serve another job."""
         return self.workload is not None and bool(self.workload.owners) and self.job is None and not self.uncertain
 
     @property
@@ -117,11 +117,10 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """`local` None: the workload is gone. `check` is the state of its check of MultiKueue, None where it has none.
+    """`local` None: the workload is gone. `check` is the state of its MultiKueue check, None if it has none.
 
-    `job` None: it stands for no job, or for none that is known. `owned`: it says that it belongs to one.
-    `workers` are those of the MultiKueueConfig in its order, then others that hold something of it. `configured`: there
-    is such a config.
+    `job` None: it has no job, or none that is known. `owned`: it has an owner reference. `workers` are those of the
+    MultiKueueConfig in its order, then others that hold something of it. `configured`: the config exists.
     """
 
     local: Workload | None
@@ -129,8 +128,8 @@ class Group:
     job: OwnerJob | None
     workers: tuple[Worker, ...]
     now: int
-    placing: Placing = field(default_factory=Placing)
-    rules: Rules = field(default_factory=Rules)
+    settings: PlacementSettings = field(default_factory=PlacementSettings)
+    rules: PlacementRules = field(default_factory=PlacementRules)
     owned: bool = True
     configured: bool = True
 
@@ -142,21 +141,21 @@ class Group:
 
     @property
     def elastic(self) -> bool:
-        return self.placing.elastic and self.local is not None and self.local.elastic
+        return self.settings.elastic and self.local is not None and self.local.elastic
 
     def expiry(self, worker: Worker) -> int:
-        """When it counts as lost for good; 0 where that is not known."""
-        return worker.lost_since + self.placing.worker_lost if worker.lost_since else 0
+        """When the worker counts as lost for good; 0 if unknown."""
+        return worker.lost_since + self.settings.worker_lost if worker.lost_since else 0
 
     def expired(self, worker: Worker) -> bool:
-        """Whether it has been out of reach for so long that what ran there is given up."""
+        """Whether it was unreachable for so long that what ran there is given up."""
         expiry = self.expiry(worker)
         return not worker.reachable and 0 < expiry <= self.now
 
     def barrier(self, local: Workload, but: str = "") -> int | None:
-        """Until when no job may be made elsewhere than on `but`: a cluster out of reach may have one.
+        """Until when no job may be created except on `but`, because an unreachable cluster may have one.
 
-        None where nothing is in the way; 0 where nobody knows for how long.
+        None if there is no such cluster; 0 if the end is unknown.
         """
         holder = placed_on(local)
         moments: list[int] = []
@@ -170,13 +169,13 @@ class Group:
         return None if not moments else 0 if 0 in moments else max(moments)
 
     def _gone_until(self, local: Workload) -> int:
-        """Its cluster is known no more, and nobody knows since when: at the latest since it was sent away."""
+        """For a cluster that is no longer known: counted from the eviction, since it was known then at the latest."""
         evicted = local.conditions.get(EVICTED)
-        return evicted.since + self.placing.worker_lost if evicted is not None else 0
+        return evicted.since + self.settings.worker_lost if evicted is not None else 0
 
 
 def placed_on(workload: Workload) -> str:
-    """The cluster on which a job for it may be; empty where there is none."""
+    """The cluster where a job for it may exist; empty if there is none."""
     found = workload.holding(PLACED_ON)
     return found.message if found is not None else ""
 

@@ -1,4 +1,4 @@
-"""Copies that are to go: the job before the workload, so that no job is left without what stopped it."""
+"""Removal of copies: the job before its workload, so that no job is left without the workload that controls it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from scheduling.placement.decisions import (
     DeleteClone,
     DeleteJob,
     EvictRemote,
-    Settle,
+    ReportStopped,
 )
 from scheduling.placement.group import ORIGIN_UID, Group, Worker, placed_on
 
 
 def remove(worker: Worker) -> list[Decision]:
-    """The next step until nothing of it is there; none where it was taken already."""
+    """The next step to remove job and copy; none if it is in progress."""
     if worker.job is not None:
         return [] if worker.job.deleting else [DeleteJob(worker.name, worker.job.running)]
     return [DeleteClone(worker.name)] if worker.workload is not None else []
 
 
 def remove_all(group: Group) -> list[Decision]:
-    """From every worker that can be reached; the others are looked at when they are back."""
+    """Remove job and copy from every reachable worker; the others follow when they are back."""
     return [step for worker in group.reachable() for step in remove(worker)]
 
 
@@ -33,23 +33,23 @@ def leaves_here(worker: Worker, local: Workload) -> bool:
     return bool(made_of and local.uid and made_of != local.uid)
 
 
-def barred(group: Group, local: Workload) -> list[Decision]:
-    """It was evicted here: it stops where it runs, and the job here tells when it has."""
-    told = local.conditions[EVICTED].message
+def evicted(group: Group, local: Workload) -> list[Decision]:
+    """The manager evicted it: evict its copies, and report in the manager's job when it has stopped."""
+    message = local.conditions[EVICTED].message
     steps: list[Decision] = []
     for worker in group.reachable():
         remote = worker.workload
         if remote is None:
             continue
         if worker.admitted and not remote.holds(DEACTIVATION_TARGET):
-            steps.append(EvictRemote(worker.name, f"Evicted on manager: {told}"))
+            steps.append(EvictRemote(worker.name, f"Evicted on manager: {message}"))
         elif worker.job is not None and worker.job.news:
             steps.append(CopyStatus(worker.name))
-    return steps or _settle(group, local)
+    return steps or _report_stopped(group, local)
 
 
-def _settle(group: Group, local: Workload) -> list[Decision]:
-    """Nobody will tell any more that the job has stopped: its cluster is lost, or has nothing of it."""
+def _report_stopped(group: Group, local: Workload) -> list[Decision]:
+    """No worker will report that the job has stopped: its cluster is lost, or has nothing of it."""
     job = group.job
     if job is None or job.quiet or not job.suspended or not job.managed:
         return []
@@ -57,7 +57,7 @@ def _settle(group: Group, local: Workload) -> list[Decision]:
     if until is not None:
         return [Again(until)] if until else []
     runs = any(_may_run(worker) for worker in group.reachable())
-    return [] if runs or not placed_on(local) else [Settle()]
+    return [] if runs or not placed_on(local) else [ReportStopped()]
 
 
 def _may_run(worker: Worker) -> bool:

@@ -1,4 +1,4 @@
-"""Which check of a workload is MultiKueue's, and which MultiKueueConfig it means.
+"""Finds the MultiKueue check of a workload and its MultiKueueConfig.
 
 Source: Kueue v0.19, pkg/util/admissioncheck.
 """
@@ -14,13 +14,13 @@ from scheduling.objects.workload import CheckState
 
 
 def refers_to(check: CheckSettings, kind: str) -> str:
-    """The name of the object of this kind of Kueue's that its parameters name; empty where they name no such one."""
-    named = check.parameters
-    return named.name if named is not None and (named.group, named.kind) == (GROUP, kind) else ""
+    """The name of the Kueue object of this kind that its parameters refer to; empty if they do not."""
+    found = check.parameters
+    return found.name if found is not None and (found.group, found.kind) == (GROUP, kind) else ""
 
 
 def config_of(check: CheckSettings | None) -> str:
-    """The name of its MultiKueueConfig; empty where it is no check of MultiKueue."""
+    """The name of its MultiKueueConfig; empty if it is not a MultiKueue check."""
     if check is None or check.controller != MULTIKUEUE:
         return ""
     return refers_to(check, MULTIKUEUE_CONFIG.kind)
@@ -29,10 +29,10 @@ def config_of(check: CheckSettings | None) -> str:
 def states_of(
     states: Iterable[CheckState], checks: Mapping[str, CheckSettings], controller: str = MULTIKUEUE
 ) -> list[CheckState]:
-    """Of a workload's check states those that this controller looks after."""
+    """The check states that belong to this controller."""
     return [state for state in states if state.name in checks and checks[state.name].controller == controller]
 
 
 def multikueue_state(states: Iterable[CheckState], checks: Mapping[str, CheckSettings]) -> CheckState | None:
-    """The state of its check of MultiKueue, None where it has none; of several the first."""
+    """The state of the first MultiKueue check, None if it has none."""
     return next(iter(states_of(states, checks)), None)

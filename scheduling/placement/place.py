@@ -1,14 +1,13 @@
-"""Where a workload runs: the next steps for one workload over all worker clusters, from the state as it is.
+"""MultiKueue's placement: the next steps for one workload over all worker clusters, from the present state.
 
-All steps that are returned may be taken at once. Ask again when anything was written or seen. A crash, a lost answer or
-a partition between any two writes loses nothing and runs nothing twice, for these reasons:
+The caller may carry out all returned steps at once, and asks again after any write or change. A crash, a lost answer or
+a partition between any two writes loses no job and runs none twice, because:
 
-- a job starts on a worker only where its copy of the workload is admitted, and only one job is made: on the cluster
-  that the workload here names. It names that before the job is made, and after the copies on all other workers that
-  can be reached are gone.
-- which cluster may have a job is kept through an eviction (`group.PLACED_ON`) until that cluster was seen without one,
-  or was out of reach for as long as a worker may be lost.
-- the check is Ready only after the job was seen. So a job that is missing later was taken away on the worker.
+- Only one job is created: on the cluster that the manager's workload names, and only after the copy there is admitted.
+  The name is written before the job is created, and after the copies on all other reachable workers are gone.
+- The condition `group.PLACED_ON` keeps the name of that cluster through an eviction, until the cluster is known to have
+  no job, or was unreachable for the worker lost timeout.
+- The check becomes Ready only after the job was observed. So a job that is missing later was deleted on the worker.
 
 Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue (order and messages); KEP-693.
 """
@@ -21,21 +20,21 @@ from functools import cached_property
 from scheduling.objects.workload import EVICTED, FINISHED, Workload
 from scheduling.placement.decisions import (
     Again,
+    ClearClusterName,
     CopyStatus,
     CreateJob,
     Decision,
     Finish,
     Nominate,
-    Place,
     SetCheck,
+    SetClusterName,
     TrimJob,
-    Unplace,
     UpdateClone,
 )
 from scheduling.placement.dispatch import dispatch
 from scheduling.placement.gates import open_gates
 from scheduling.placement.group import Group, RemoteJob, Worker, placed_on
-from scheduling.placement.leaving import barred, leaves_here, remove, remove_all
+from scheduling.placement.leaving import evicted, leaves_here, remove, remove_all
 from scheduling.status.checks import PENDING, READY, REJECTED, RETRY
 
 OUT_OF_SYNC, OWNER_NOT_FOUND = "OutOfSync", "OwnerNotFound"
@@ -43,12 +42,12 @@ _NO_CLUSTER = "Admission check is Ready but no admitting cluster is recorded; th
 
 
 def admitted_on(cluster: str) -> str:
-    """What the check says once the job is on its cluster."""
+    """The message of the check once the job exists on its cluster."""
     return f'The workload was admitted on "{cluster}"'
 
 
 def place(group: Group) -> list[Decision]:
-    """The next steps; none where it is others' turn."""
+    """The next steps; none if others must act first."""
     local, check = group.local, group.check
     if local is None or local.deleting:
         return remove_all(group)
@@ -59,13 +58,13 @@ def place(group: Group) -> list[Decision]:
 
 @dataclass(frozen=True)
 class _Placement:
-    """A workload that its check of MultiKueue looks after."""
+    """A workload with an active MultiKueue check."""
 
     group: Group
     local: Workload
 
     def steps(self) -> list[Decision]:
-        """Of the first that has something to say; one that returns [] says that it waits."""
+        """Those of the first method that does not return None; [] means to wait."""
         for step in (
             self._unfit,
             self._replaced,
@@ -73,9 +72,9 @@ class _Placement:
             self._foreign,
             self._finished,
             self._evicted,
-            self._unknown,
+            self._without_config,
             self._evicted_there,
-            self._unlike,
+            self._out_of_sync,
             self._won,
             self._lost,
             self._given_up,
@@ -85,7 +84,7 @@ class _Placement:
                 return found
         return [*open_gates(self.group), *dispatch(self.group, self.local)]
 
-    # --- what the check says
+    # --- the check
 
     @property
     def state(self) -> str:
@@ -93,24 +92,24 @@ class _Placement:
 
     @property
     def started(self) -> bool:
-        """Whether its job was seen on its cluster."""
+        """Whether its job was observed on its cluster."""
         check, cluster = self.group.check, self.local.cluster
-        told = check is not None and check.state == PENDING and check.message == admitted_on(cluster)
-        return self.state == READY or (bool(cluster) and told)
+        admitted = check is not None and check.state == PENDING and check.message == admitted_on(cluster)
+        return self.state == READY or (bool(cluster) and admitted)
 
     @cached_property
     def stays_pending(self) -> bool:
-        """Whether somebody here would run the job were the workload admitted."""
+        """Whether a controller on the manager would run the job if the workload were admitted."""
         return self.group.job is not None and not self.group.job.managed
 
     def _set(self, state: str, message: str, warning: bool = False) -> SetCheck:
-        return SetCheck(state, f'{message}, Previously: "{self.state}"', told=False, warning=warning)
+        return SetCheck(state, f'{message}, Previously: "{self.state}"', event=False, warning=warning)
 
     def _retry(self, message: str) -> list[Decision]:
-        """Away from its cluster, to be placed anew; nothing where that is on its way."""
+        """Leave its cluster and be placed again; nothing if that is in progress."""
         return [self._set(RETRY, message)] if self.state != RETRY else []
 
-    # --- whether it can be placed at all
+    # --- whether it can be placed
 
     def _unfit(self) -> list[Decision] | None:
         job = self.group.job
@@ -121,14 +120,14 @@ class _Placement:
         if job.managed:
             return None
         if self.state == READY and not self.local.cluster:
-            return []  # it ran here before its ClusterQueue got the check, and stays
-        if self.group.placing.without_managed_by == "KeepSuspended":
+            return []  # it ran here before its ClusterQueue got the check, so it stays
+        if self.group.settings.without_managed_by == "KeepSuspended":
             return None
         wanted = f'Expecting spec.managedBy to be "kueue.x-k8s.io/multikueue" not "{job.managed_by}"'
         return [self._set(REJECTED, f"The owner is not managed by Kueue: {wanted}")]
 
     def _replaced(self) -> list[Decision] | None:
-        """A slice of an elastic job that another has replaced, or one that is to replace another."""
+        """A slice of an elastic job that was replaced, or that shall replace another."""
         if not self.group.elastic:
             return None
         finished = self.local.conditions.get(FINISHED)
@@ -136,14 +135,14 @@ class _Placement:
         grows = not self.local.finished and not self.local.reserved and self.local.replaces
         return [] if replaced or grows else None
 
-    # --- when it leaves
+    # --- when it leaves its cluster
 
     def _released(self) -> list[Decision] | None:
-        """Without quota here it has no place anywhere."""
+        """Without quota on the manager, remove all copies."""
         return remove_all(self.group) if self.local.finished or not self.local.reserved else None
 
     def _foreign(self) -> list[Decision] | None:
-        """Copies of a workload of the same name that was here before."""
+        """Remove copies of an earlier workload of the same name."""
         found = [worker for worker in self.group.reachable() if leaves_here(worker, self.local)]
         return [step for worker in found for step in remove(worker)] or None
 
@@ -154,29 +153,29 @@ class _Placement:
         worker = self.group.worker(min(ended)[1])
         assert worker is not None
         assert worker.workload is not None
-        told = worker.workload.conditions[FINISHED]
-        if told.reason in (OUT_OF_SYNC, OWNER_NOT_FOUND):
-            what = "is out of sync with its user job" if told.reason == OUT_OF_SYNC else "has lost its job"
+        finished = worker.workload.conditions[FINISHED]
+        if finished.reason in (OUT_OF_SYNC, OWNER_NOT_FOUND):
+            what = "is out of sync with its user job" if finished.reason == OUT_OF_SYNC else "has lost its job"
             message = f'Remote workload on worker cluster "{worker.name}" {what}, resetting for re-dispatch'
             return [SetCheck(step.state, step.message, warning=True) for step in self._retries(message)]
         if worker.taken:
             return []
         if worker.job is not None and worker.job.news:
             return [CopyStatus(worker.name)]
-        return [Finish(told.reason, told.message)]
+        return [Finish(finished.reason, finished.message)]
 
     def _retries(self, message: str) -> list[SetCheck]:
         return [step for step in self._retry(message) if isinstance(step, SetCheck)]
 
     def _evicted(self) -> list[Decision] | None:
-        return barred(self.group, self.local) if self.local.evicted else None
+        return evicted(self.group, self.local) if self.local.evicted else None
 
-    def _unknown(self) -> list[Decision] | None:
-        """Without its MultiKueueConfig nobody knows where it may be: what runs goes on."""
+    def _without_config(self) -> list[Decision] | None:
+        """Without its MultiKueueConfig its workers are unknown, so what runs keeps running."""
         return None if self.group.configured else []
 
     def _evicted_there(self) -> list[Decision] | None:
-        """Its worker has sent it away."""
+        """Its worker has evicted it."""
         worker = self.group.worker(self.local.cluster) if self.local.cluster else None
         if not self.started or worker is None or not worker.reachable or worker.workload is None:
             return None
@@ -191,8 +190,8 @@ class _Placement:
 
     # --- where it runs
 
-    def _unlike(self) -> list[Decision] | None:
-        """Copies that ask for something else than the workload here by now."""
+    def _out_of_sync(self) -> list[Decision] | None:
+        """Update or remove copies whose spec differs from the manager's workload."""
         found: list[Decision] = []
         for worker in self.group.reachable():
             if worker.workload is None or not differs(self.local, worker.workload):
@@ -206,13 +205,13 @@ class _Placement:
         return found or None
 
     def _may_follow(self, remote: Workload) -> bool:
-        """Whether its copy is changed in place: another priority, or fewer pods of an elastic job."""
+        """Whether its copy can be updated in place: another priority, or fewer pods of an elastic job."""
         ranked = (remote.base, remote.priority_class) != (self.local.base, self.local.priority_class)
         return ranked or (self.group.elastic and shrunk(remote, self.local))
 
     @cached_property
     def winner(self) -> Worker | None:
-        """The worker that admitted it first; once a cluster is named, that one alone."""
+        """The worker that admitted it first; once a cluster is named, only that one."""
         reachable = (w for w in self.group.reachable() if w.configured and (self.started or not w.spent))
         found = [(worker.admitted.since, worker.name) for worker in reachable if worker.admitted]
         if self.local.cluster:
@@ -237,10 +236,10 @@ class _Placement:
             return remove(winner)
         if winner.name not in self.local.nominated:
             return [Nominate((*self.local.nominated, winner.name))]
-        return [Place(winner.name)]
+        return [SetClusterName(winner.name)]
 
     def _waits_for(self, workers: tuple[Worker, ...], but: str = "") -> list[Decision] | None:
-        """What to do instead while a job may be on another cluster; None where there is none."""
+        """What to do while a job may exist on another cluster; None if there is none."""
         for worker in workers:
             if worker.name != but and worker.reachable and worker.uncertain:
                 return []
@@ -255,14 +254,14 @@ class _Placement:
                 return []
             if self.started:
                 return self._retry(f'The job was deleted on worker cluster "{winner.name}"')
-            return [*remove(winner), Unplace()] if winner.taken else [CreateJob(winner.name)]
+            return [*remove(winner), ClearClusterName()] if winner.taken else [CreateJob(winner.name)]
         if winner.job.broken:
             return self._retry(f'Pods were deleted on worker cluster "{winner.name}"')
         steps = self._completed(winner, winner.job)
         if winner.job.missing and not self.started:
             return steps
         if placed_on(self.local) != winner.name:  # another manager has placed it
-            steps.append(Place(winner.name))
+            steps.append(SetClusterName(winner.name))
         message = admitted_on(winner.name)
         state = PENDING if self.stays_pending else READY
         check = self.group.check
@@ -273,17 +272,17 @@ class _Placement:
         return steps
 
     def _completed(self, winner: Worker, job: RemoteJob) -> list[Decision]:
-        """What makes the Pods of a group there those that are here: first who is too many goes."""
+        """Give the worker the same Pods of a group as the manager: first delete, then create."""
         if job.extra:
             return [TrimJob(winner.name)]
         if not job.missing or winner.uncertain:
             return []
         if winner.taken and not self.started:
-            return [*remove(winner), Unplace()]
+            return [*remove(winner), ClearClusterName()]
         return [CreateJob(winner.name)]
 
     def _lost(self) -> list[Decision] | None:
-        """Its job was on a cluster that shows nothing of it any more, or shows nothing at all."""
+        """The cluster of its job no longer has its copy, or is unreachable."""
         if not self.started:
             return None
         if not self.local.cluster:
@@ -297,26 +296,27 @@ class _Placement:
         return [Again(expiry)] if expiry else []
 
     def _given_up(self) -> list[Decision] | None:
-        """A cluster was chosen, but the job not made there yet."""
+        """A cluster was chosen but no job observed there, and its copy is no longer admitted."""
         if not self.local.cluster or self.group.elastic:
             return None
         if self.state == RETRY:
             return []
         worker = self.group.worker(self.local.cluster)
         if worker is None:
-            return [Unplace()]
+            return [ClearClusterName()]
         if worker.reachable:
-            return [] if worker.uncertain else remove(worker) or [Unplace()]
+            return [] if worker.uncertain else remove(worker) or [ClearClusterName()]
         expiry = self.group.expiry(worker)
         if not self.group.expired(worker):
             return [Again(expiry)] if expiry else []
-        return [Unplace()]
+        return [ClearClusterName()]
 
 
 def differs(local: Workload, remote: Workload) -> bool:
-    """Whether the copy asks for something else.
+    """Whether the spec of the copy differs.
 
-    That it was deactivated on the worker is its eviction there; a worker without partial admission drops minCount.
+    spec.active is left out: a deactivation on the worker is an eviction there. So is minCount, which a worker without
+    partial admission drops.
     """
     return _asked(local) != _asked(remote)
 
@@ -327,7 +327,7 @@ def _asked(workload: Workload) -> tuple[object, ...]:
 
 
 def shrunk(remote: Workload, local: Workload) -> bool:
-    """Whether the workload here asks for the same sets of pods, none larger and some smaller."""
+    """Whether the manager's workload has the same pod sets, some smaller and none larger."""
     before = {each.name: each.count for each in remote.pod_sets}
     after = {each.name: each.count for each in local.pod_sets}
     if before.keys() != after.keys():

@@ -1,16 +1,18 @@
-"""Why a worker does not admit a workload. The texts hold no times and amounts, so that they change with the reason."""
+"""Why a worker does not admit a workload. The texts have no times or amounts, so they change only with the reason."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
 from scheduling.placement.group import Group, QueueState, Worker
+from scheduling.status.checks import READY
 
 
 class Refusal(NamedTuple):
-    """`reason` is one of a few words for programs, `message` a part of a sentence. `passing`: it will change soon."""
+    """`reason` is for programs, `message` a part of a sentence. `passing`: it will change soon."""
 
     reason: str
     message: str
@@ -18,7 +20,7 @@ class Refusal(NamedTuple):
 
 
 def refusal(worker: Worker, local: Workload) -> Refusal | None:
-    """None where its copy is admitted."""
+    """Why the worker does not admit it; None if it does."""
     if worker.credentials:
         return Refusal("Misconfigured", f"cannot be used: {worker.credentials}")
     if not worker.reachable:
@@ -33,9 +35,9 @@ def refusal(worker: Worker, local: Workload) -> Refusal | None:
 def _by_queue(worker: Worker, local: Workload) -> Refusal | None:
     name = f"{local.namespace}/{local.queue}"
     queue, cluster_queue = worker.local_queue, worker.cluster_queue
-    if not queue.there:
+    if not queue.exists:
         return Refusal("LocalQueueMissing", f"has no LocalQueue {name}; create it there")
-    if not cluster_queue.there:
+    if not cluster_queue.exists:
         return Refusal("ClusterQueueMissing", f"has no ClusterQueue {cluster_queue.name}")
     if not cluster_queue.active:
         return Refusal(
@@ -59,18 +61,18 @@ def _by_workload(worker: Worker) -> Refusal | None:
     if not remote.active:
         return Refusal("Deactivated", "has deactivated it")
     if remote.reserved:
-        waiting = sorted(check.name for check in remote.checks if check.state != "Ready")
+        waiting = sorted(check.name for check in remote.checks if check.state != READY)
         if not waiting:
             return Refusal("ChecksNotReady", "is admitting it", passing=True)
         return Refusal("ChecksNotReady", f"waits for its checks {', '.join(waiting)}")
     found = remote.conditions.get(QUOTA_RESERVED)
-    if found is None or found.reason == "PendingEvaluation":
-        return Refusal("NoQuota", "has not looked at it yet", passing=True)
+    if found is None or found.reason == PENDING_EVALUATION:
+        return Refusal("NoQuota", "has not evaluated it yet", passing=True)
     return Refusal("NoQuota", f"has no quota for it ({found.reason})")
 
 
 def refusals(group: Group, nominated: Sequence[str]) -> list[tuple[str, Refusal]]:
-    """Of all nominated workers, and of those that could not be nominated; in the order of the config."""
+    """The refusals of nominated workers and of those that could not be nominated, in the order of the config."""
     local = group.local
     if local is None:
         return []
@@ -82,11 +84,11 @@ def refusals(group: Group, nominated: Sequence[str]) -> list[tuple[str, Refusal]
     ]
 
 
-def told(group: Group, nominated: Sequence[str]) -> str | None:
+def refusal_text(group: Group, nominated: Sequence[str]) -> str | None:
     """All refusals in one text; None while one of them is about to change."""
     found = refusals(group, nominated)
     if any(each.passing for _, each in found):
         return None
     if not found and not nominated:
-        return "No worker cluster may take it: see the clusters of the MultiKueueConfig and their labels"
+        return "No worker cluster can be nominated; check the clusters of the MultiKueueConfig and their labels"
     return "; ".join(f"{name} {each.message}" for name, each in found)

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from scheduling.placement.group import Worker
-from scheduling.placement.settings import AS_LISTED, PACK, WEIGHTED, Rules
+from scheduling.placement.settings import AS_LISTED, PACK, WEIGHTED, PlacementRules
 
 
-def ranked(rules: Rules, workers: Sequence[Worker]) -> list[Worker]:
-    """The best first; equal ones stay in their order, and one of which nothing is known goes for full."""
+def ranked(rules: PlacementRules, workers: Sequence[Worker]) -> list[Worker]:
+    """The best first. Ties keep their order, and a worker with unknown free quota counts as full."""
     if rules.score == AS_LISTED:
         return list(workers)
     return sorted(workers, key=lambda worker: _rank(rules, worker))
 
 
-def _rank(rules: Rules, worker: Worker) -> tuple[bool, Fraction]:
-    """Those without any free quota come last whatever is asked for."""
+def _rank(rules: PlacementRules, worker: Worker) -> tuple[bool, Fraction]:
+    """Workers without free quota come last for every score."""
     free = worker.free if worker.free is not None else Fraction(0)
     if rules.score == PACK:
         return free <= 0, free

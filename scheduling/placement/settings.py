@@ -1,4 +1,4 @@
-"""How workloads are placed, whatever the objects say."""
+"""Settings of placement: Kueue's Configuration.multiKueue, and our own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduling.objects.times import SECOND
 ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 ROUND = 5 * 60 * SECOND
-"""How long the workers of one round are waited for. Source: Kueue v0.19, incremental dispatcher."""
+"""How long a round of nominations lasts. Source: Kueue v0.19, incremental dispatcher."""
 
 AS_LISTED, SPREAD, PACK, WEIGHTED = "AsListed", "Spread", "Pack", "Weighted"
 SCORES = (AS_LISTED, SPREAD, PACK, WEIGHTED)
@@ -19,13 +19,13 @@ REJECT, KEEP_SUSPENDED = "Reject", "KeepSuspended"
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """What Kueue's MultiKueueConfig has no place for.
+class PlacementRules:
+    """Our settings for a MultiKueueConfig, which has no fields for them.
 
-    `score` orders the workers of the incremental dispatcher: as the config lists them, those with the most free quota
-    first (Spread) or last (Pack), or by free quota times `weights` (1 where none is told). `selector` takes some of the
-    config's clusters only, by the labels of their MultiKueueCluster. After `rounds` of five minutes in which nobody
-    admitted it the workload is rejected; None: it waits for ever.
+    `score` orders the workers of the incremental dispatcher: as the config lists them, by most free quota (Spread) or
+    least (Pack), or by free quota times `weights` (default 1). `selector` selects some of the config's clusters by the
+    labels of their MultiKueueCluster. After `rounds` of five minutes without an admission the workload is rejected;
+    None: it waits without a limit.
     """
 
     score: str = AS_LISTED
@@ -35,14 +35,14 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
-    """Kueue's Configuration.multiKueue, and what is ours. Times in nanoseconds.
+class PlacementSettings:
+    """Kueue's Configuration.multiKueue, and our own settings. Times in nanoseconds.
 
-    `origin` tells the managers of one worker apart. `collect_every`: how often leftovers are looked for, 0 never.
-    `by_name`: the incremental dispatcher goes by names instead of the config's order, as Kueue did before 0.19.
+    `origin` identifies this manager on a worker. `collect_every`: the interval of garbage collection, 0: never.
+    `by_name`: the incremental dispatcher sorts workers by name, as Kueue did before 0.19, not in the config's order.
     `elastic`, `gated`: Kueue's gates ElasticJobsViaWorkloadSlices and MultiKueueOrchestratedPreemption.
-    `without_managed_by`: a job that does not say `managedBy: kueue.x-k8s.io/multikueue` is rejected, as Kueue does, or
-    stays suspended here while it runs elsewhere. `explain`: the check says why no worker took the workload.
+    `without_managed_by`: a job without `managedBy: kueue.x-k8s.io/multikueue` is rejected, as in Kueue, or stays
+    suspended on the manager while it runs on a worker. `explain`: the check says why no worker admits the workload.
     `rules` by the name of the MultiKueueConfig.
     """
 
@@ -56,10 +56,10 @@ class Placing:
     gated: bool = False
     without_managed_by: str = KEEP_SUSPENDED
     explain: bool = True
-    rules: Mapping[str, Rules] = field(default_factory=dict)
+    rules: Mapping[str, PlacementRules] = field(default_factory=dict)
 
-    def rules_of(self, config: str) -> Rules:
+    def rules_of(self, config: str) -> PlacementRules:
         return self.rules.get(config, _NO_RULES)
 
 
-_NO_RULES = Rules()
+_NO_RULES = PlacementRules()

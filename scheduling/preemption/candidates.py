@@ -1,4 +1,4 @@
-"""Which workloads may be asked to give way, and in which order.
+"""Which workloads are preemption candidates, and in which order.
 
 Source: Kueue v0.19, pkg/scheduler/preemption/common (policy, order) and classical (where in the tree to look).
 """
@@ -20,21 +20,21 @@ from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import Queue, Reservation, State
 
 _NEVER_YET = sys.maxsize
-"""The moment of a reservation that the workload's status does not tell of: it is being made."""
+"""The time of a reservation that is not in the workload's status yet: it is being written."""
 
 _ORDERING = Ordering()
 
 LocalQueueUsage: TypeAlias = Callable[[Reservation], Fraction | None]
-"""What the workload's LocalQueue has used by its weight; None where its ClusterQueue does not go by that."""
+"""What the workload's LocalQueue has used, by weight; None if its ClusterQueue has no admission fair sharing."""
 OrderKey: TypeAlias = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Precedence:
-    """By what candidates are told apart, beside their priority.
+    """What orders candidates, besides their priority.
 
-    `usage`: see admission fair sharing. `buffer`: workloads of equal priority that began to wait so many nanoseconds
-    apart, or fewer, do not preempt each other.
+    `usage` is for admission fair sharing. `buffer`: workloads of equal priority do not preempt each other if they began
+    to wait within so many nanoseconds of each other.
     """
 
     ordering: Ordering = _ORDERING
@@ -50,10 +50,10 @@ class Precedence:
         return self.ordering.since(candidate) > self.ordering.since(preemptor) + self.buffer
 
     def in_order(self, reservations: Iterable[Reservation], own: str, now: int = _NEVER_YET) -> Iterator[Reservation]:
-        """The first to go first; found one by one, as it is seldom that all of them must.
+        """Candidates in the order of preemption; lazily, since few searches need them all.
 
-        Workloads of one ClusterQueue that goes by the usage of its LocalQueues stand in the order of that usage among
-        themselves; between ClusterQueues it says nothing, so there the next of each are compared without it.
+        Within a ClusterQueue with admission fair sharing, the usage of LocalQueues counts. It cannot be compared
+        between ClusterQueues, so the next candidates of different queues are compared without it.
         """
 
         def key(reservation: Reservation) -> OrderKey:
@@ -73,7 +73,7 @@ class Precedence:
 
 
 def order_key(reservation: Reservation, own: str, now: int = _NEVER_YET) -> OrderKey:
-    """What leaves already comes first, then other ClusterQueues, low priority, and what was reserved last."""
+    """Evicted workloads first, then other ClusterQueues, then low priority, then the latest reservation."""
     workload = reservation.workload
     reserved = workload.conditions.get(QUOTA_RESERVED)
     since = reserved.since if reserved is not None and reserved.status == "True" else now
@@ -88,7 +88,7 @@ def order_key(reservation: Reservation, own: str, now: int = _NEVER_YET) -> Orde
 
 
 def lazily(entries: list[tuple[OrderKey, Reservation]]) -> Iterator[Reservation]:
-    """In the order of the keys, which are all different."""
+    """In the order of the keys, which are unique."""
     heapq.heapify(entries)
     while entries:
         yield heapq.heappop(entries)[1]
@@ -97,9 +97,9 @@ def lazily(entries: list[tuple[OrderKey, Reservation]]) -> Iterator[Reservation]
 def eligible(
     state: State, queue: Queue, policy: str, preemptor: Workload, short: Set[FlavorResource], by: Precedence
 ) -> Iterator[Reservation]:
-    """Workloads in the queue that use something of what is short and that the policy gives up.
+    """Workloads in the queue that use a pair in `short` and that the policy allows to preempt.
 
-    One that is away already (`State.without`) frees nothing a second time.
+    Workloads that the current simulation has removed (`State.without`) are no candidates.
     """
     for priority, reservations in queue.by_priority.items():
         if not _gives_up(policy, priority, preemptor):
@@ -113,7 +113,7 @@ def eligible(
 
 
 def _gives_up(policy: str, priority: int, preemptor: Workload) -> bool:
-    """Whether the policy gives up anybody of that priority."""
+    """Whether the policy allows preempting anybody of that priority."""
     if policy == LOWER_PRIORITY:
         return priority < preemptor.priority
     if policy == LOWER_OR_NEWER:
@@ -124,9 +124,9 @@ def _gives_up(policy: str, priority: int, preemptor: Workload) -> bool:
 def borrowers_below(
     cohort: QuotaNode, short: Set[FlavorResource], besides: QuotaNode
 ) -> Iterator[tuple[QuotaNode, tuple[QuotaNode, ...]]]:
-    """ClusterQueues above their quota of something short in cohorts that are so as well, but for those in `besides`.
+    """ClusterQueues that borrow a pair in `short`, in cohorts that borrow as well, except below `besides`.
 
-    Each with itself and the cohorts on the way up to `cohort`, which is left out.
+    Each comes with the path from itself up to `cohort`, which is not included.
     """
     stack: list[tuple[QuotaNode, tuple[QuotaNode, ...]]] = [(cohort, ())]
     while stack:

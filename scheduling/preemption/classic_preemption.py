@@ -1,4 +1,4 @@
-"""The search for victims by quota: take back what was lent, preempt lower priority, borrow where the policy lets it.
+"""Classic preemption: reclaim what was lent, preempt lower priority, and borrow where the policy allows it.
 
 Source: Kueue v0.19, pkg/scheduler/preemption (preemption.go, classical).
 """
@@ -20,10 +20,10 @@ from scheduling.quota.state import Reservation
 
 
 class _Origin(NamedTuple):
-    """Where another ClusterQueue stands that has candidates.
+    """The position of another ClusterQueue with candidates.
 
-    `by_quota`: some subtree of the preemptor that it is not in holds the request within its own quota, so that what it
-    uses belongs there. `chain`: it and the cohorts above it that the preemptor is not in.
+    `by_quota`: a subtree that the preemptor is in, and this queue is not, has quota for the request. Then the preemptor
+    has a right to what the queue borrows. `chain`: the queue and the cohorts above it that the preemptor is not in.
     """
 
     by_quota: bool
@@ -39,13 +39,13 @@ class _Candidates:
 
 
 def classic_targets(search: Search) -> list[Target]:
-    """Who must give way, the first in turn first; nobody where it is not possible. The tree stays as it is."""
+    """The targets in the order of preemption; empty if preemption cannot help. Leaves the tree unchanged."""
     candidates = _collect(search)
     lists = (candidates.by_quota, candidates.by_priority, candidates.own)
     if search.shortfall().beyond(candidate for each in lists for candidate in each):
         return []
     runs = _runs(search, candidates)
-    for borrowing, victims in zip(runs, tee(search.in_turn(*lists), len(runs)), strict=True):
+    for borrowing, victims in zip(runs, tee(search.in_order(*lists), len(runs)), strict=True):
         found = _run(search, candidates, victims, borrowing)
         if found:
             return found
@@ -72,9 +72,9 @@ def _collect(search: Search) -> _Candidates:
 
 
 def _fits_quota(search: Search, node: QuotaNode, request: Usage) -> tuple[bool, Usage]:
-    """Whether the node's own quota holds the request, and what of it goes on to the node above.
+    """Whether the node's own quota has room for the request, and what remains for the node above.
 
-    A request of nothing is held by any quota; in Kueue it is not where the node is above its quota
+    A request for nothing always fits; in Kueue it does not if the node is above its quota
     (docs/adr/2026-11-21-request-of-nothing.md).
     """
     asked = {pair: amount for pair, amount in request.items() if amount > 0 or search.compat}
@@ -83,7 +83,7 @@ def _fits_quota(search: Search, node: QuotaNode, request: Usage) -> tuple[bool, 
 
 
 def _runs(search: Search, candidates: _Candidates) -> tuple[bool, ...]:
-    """Whether the preemptor may end up borrowing, in the order to try."""
+    """The searches to run in order: True if the preemptor may borrow in the end."""
     node, never = search.queue.node, search.queue.settings.preemption.borrow_within_cohort == NEVER
     if not candidates.origins:
         return (True,)
@@ -108,7 +108,7 @@ def _run(search: Search, candidates: _Candidates, victims: Iterable[Reservation]
 
 
 def _claim(search: Search, origin: _Origin | None, victim: Reservation, borrowing: bool) -> PreemptionReason | None:
-    """By what right the workload is preempted; None where there is none, or none any more, in this run."""
+    """The reason to preempt the workload; None if there is none in this run, or no longer."""
     if origin is None:
         return PreemptionReason.IN_CLUSTER_QUEUE
     while_borrowing = not origin.by_quota and _below_threshold(search, victim)
@@ -122,7 +122,7 @@ def _claim(search: Search, origin: _Origin | None, victim: Reservation, borrowin
 
 
 def _below_threshold(search: Search, victim: Reservation) -> bool:
-    """Whether the preemptor may borrow in the victim's place."""
+    """Whether borrowWithinCohort lets the preemptor borrow in place of the victim."""
     policy, priority = search.queue.settings.preemption, victim.workload.priority
     if policy.borrow_within_cohort == NEVER or priority >= search.preemptor.priority:
         return False

@@ -1,4 +1,4 @@
-"""The search for victims by fair shares: from whoever has borrowed most for his weight, as long as that is fair.
+"""Preemption by fair sharing: from the queue with the highest weighted share, as long as that is fair.
 
 Source: Kueue v0.19, pkg/scheduler/preemption (preemption.go, fairsharing); KEP-1714.
 """
@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from policies.dialects.kueue_state import NEVER
-from scheduling.preemption.contest import Contest
 from scheduling.preemption.search import Search, Shortfall
+from scheduling.preemption.target_ordering import TargetOrdering
 from scheduling.preemption.targets import PreemptionReason, Target
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.shares import Shares
@@ -19,7 +19,7 @@ from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, Reservation
 
 
 def fair_targets(search: Search) -> list[Target]:
-    """Who must give way, in the order found; nobody where it is not possible. The tree stays as it is."""
+    """The targets in the order found; empty if preemption cannot help. Leaves the tree unchanged."""
     candidates = _collect(search)
     shortfall = search.shortfall()
     if shortfall.beyond(candidates):
@@ -27,16 +27,16 @@ def fair_targets(search: Search) -> list[Target]:
     tree = search.state.tree
     with tree.simulation():
         tree.add(search.queue.node, search.need)
-        hunt = _Hunt(search, shortfall)
-        found = hunt.targets(candidates)
+        fair = _FairSearch(search, shortfall)
+        found = fair.targets(candidates)
         tree.remove(search.queue.node, search.need)
-        return search.minimal(found, borrowing=True, spare=hunt.stays_fair) if found else []
+        return search.minimal(found, borrowing=True, spare=fair.stays_fair) if found else []
 
 
 def _collect(search: Search) -> list[Reservation]:
-    """From the preemptor's own ClusterQueue and from all of its tree that borrow what is short.
+    """Candidates in the preemptor's own ClusterQueue, and in all of its tree that borrow what is short.
 
-    Where a cohort borrows nothing at all nobody below it is asked.
+    Queues below a cohort that borrows nothing are left out.
     """
     policy = search.queue.settings.preemption
     found = list(search.eligible(search.queue, policy.within_cluster_queue))
@@ -49,7 +49,7 @@ def _collect(search: Search) -> list[Reservation]:
 
 
 def _borrowers(own: QuotaNode) -> Iterator[QuotaNode]:
-    """ClusterQueues of the tree that borrow anything, besides `own`."""
+    """ClusterQueues of the tree that borrow anything, except `own`."""
     path = own.path()
     on_path = set(path)
     stack = path[1:]
@@ -65,15 +65,15 @@ def _borrowers(own: QuotaNode) -> Iterator[QuotaNode]:
 
 
 class _Limit(NamedTuple):
-    """What a victim was taken for: `node`, on the preemptor's side, has no higher share, or a lower one if `strict`."""
+    """Why a victim was fair: `node`, on the preemptor's path, has a share of at most `rank`; less if `strict`."""
 
     node: QuotaNode
     rank: tuple[bool, Fraction]
     strict: bool
 
 
-class _Hunt:
-    """One search, on a tree in which the preemptor has what it needs already, so that its share counts that."""
+class _FairSearch:
+    """One search, on a tree that already counts the preemptor's need, so that its share includes it."""
 
     def __init__(self, search: Search, shortfall: Shortfall) -> None:
         self._search = search
@@ -86,20 +86,20 @@ class _Hunt:
         self._limits: list[_Limit] = []
 
     def targets(self, candidates: list[Reservation]) -> list[Target]:
-        """Those that were removed until the preemptor fits, or none."""
+        """The workloads removed until the preemptor fits; empty if it never does."""
         first, *others = self._search.state.options.strategies
         retry: list[Reservation] = []
-        if self._by_first(self._contest(candidates), first, retry):
+        if self._by_first(self._ordering(candidates), first, retry):
             return self._targets
-        if others and self._by_second(self._contest(retry)):
+        if others and self._by_second(self._ordering(retry)):
             return self._targets
         return []
 
     def stays_fair(self) -> bool:
-        """Whether those who gave way for the sake of shares would still have to, by what the preemptor has now.
+        """Whether the victims that were chosen by shares are still fair, by what the preemptor has now.
 
-        Workloads on the preemptor's side that gave way as well lowered its share, so they cannot always be spared when
-        the others make room enough. Kueue spares them (docs/adr/2026-11-21-who-lowered-the-share-is-not-spared.md).
+        Victims of the preemptor's own queue or cohort lowered its share. So they cannot always be spared, even if the
+        others make enough room. Kueue spares them (docs/adr/2026-11-21-who-lowered-the-share-is-not-spared.md).
         """
         search = self._search
         if search.compat or not self._limits:
@@ -113,52 +113,52 @@ class _Hunt:
             for limit in self._limits
         )
 
-    def _contest(self, candidates: list[Reservation]) -> Contest:
-        return Contest(self._path[0], candidates, self._shares, self._search.precedence)
+    def _ordering(self, candidates: list[Reservation]) -> TargetOrdering:
+        return TargetOrdering(self._path[0], candidates, self._shares, self._search.precedence)
 
-    def _by_first(self, contest: Contest, strategy: str, retry: list[Reservation]) -> bool:
-        while (node := contest.pick()) is not None:
+    def _by_first(self, ordering: TargetOrdering, strategy: str, retry: list[Reservation]) -> bool:
+        while (node := ordering.pick()) is not None:
             reason = self._reason(node)
             if reason is not None:
-                if self._take(contest.pop(node), reason):
+                if self._take(ordering.pop(node), reason):
                     return True
-            elif self._by_shares(contest, node, strategy, retry):
+            elif self._by_shares(ordering, node, strategy, retry):
                 return True
         return False
 
-    def _by_second(self, contest: Contest) -> bool:
-        """One candidate of each ClusterQueue that has more than the preemptor would have, whatever it is left with."""
-        while (node := contest.pick()) is not None:
-            mine, theirs = self._sides(node)
+    def _by_second(self, ordering: TargetOrdering) -> bool:
+        """Take one candidate of each ClusterQueue with a higher share than the preemptor, whatever is left to it."""
+        while (node := ordering.pick()) is not None:
+            mine, theirs = self._almost_lcas(node)
             before = self._rank(theirs)
             if self._rank(mine) >= before:
-                contest.drop(node)
+                ordering.drop(node)
                 continue
             self._limits.append(_Limit(mine, before, strict=True))
-            if self._take(contest.pop(node), PreemptionReason.IN_COHORT_FAIR_SHARING):
+            if self._take(ordering.pop(node), PreemptionReason.IN_COHORT_FAIR_SHARING):
                 return True
-            contest.drop(node)
+            ordering.drop(node)
         return False
 
     def _reason(self, node: QuotaNode) -> PreemptionReason | None:
-        """Where shares need not be compared: in the own ClusterQueue, and for what is within quota on our side."""
+        """The reason to preempt without comparing shares: the own ClusterQueue, or quota that was lent; else None."""
         if node is self._path[0]:
             return PreemptionReason.IN_CLUSTER_QUEUE
-        mine, _ = self._sides(node)
+        mine, _ = self._almost_lcas(node)
         if self._entitled is not None and self._entitled <= self._places[mine]:
             return PreemptionReason.IN_COHORT_RECLAMATION
         return None
 
-    def _by_shares(self, contest: Contest, node: QuotaNode, strategy: str, retry: list[Reservation]) -> bool:
-        """Take the first candidate of the ClusterQueue that the strategy lets go; the others may be tried again."""
-        mine, theirs = self._sides(node)
+    def _by_shares(self, ordering: TargetOrdering, node: QuotaNode, strategy: str, retry: list[Reservation]) -> bool:
+        """Take the first candidate of the ClusterQueue that the strategy allows; the others may be retried."""
+        mine, theirs = self._almost_lcas(node)
         share, before = self._rank(mine), self._rank(theirs)
         initial = strategy == LESS_THAN_INITIAL_SHARE
-        if not (share < before if initial else share <= before):  # nobody's leaving raises their share
-            retry += contest.drop(node)
+        if not (share < before if initial else share <= before):  # no preemption raises their share
+            retry += ordering.drop(node)
             return False
-        while contest.has_more(node):
-            victim = contest.pop(node)
+        while ordering.has_more(node):
+            victim = ordering.pop(node)
             self._search.take(victim)
             limit = before if initial else self._rank(theirs)
             if initial or share <= limit:
@@ -169,7 +169,7 @@ class _Hunt:
         return False
 
     def _take(self, victim: Reservation, reason: PreemptionReason) -> bool:
-        """Remove the workload; whether the preemptor fits now."""
+        """Remove the workload. True if the preemptor fits now."""
         self._search.take(victim)
         return self._gone(victim, reason)
 
@@ -182,8 +182,11 @@ class _Hunt:
             tree.remove(self._path[0], self._search.need)
             return self._search.fits(borrowing=True)
 
-    def _sides(self, node: QuotaNode) -> tuple[QuotaNode, QuotaNode]:
-        """The children of the lowest cohort that both are in: on the preemptor's side and on the other."""
+    def _almost_lcas(self, node: QuotaNode) -> tuple[QuotaNode, QuotaNode]:
+        """The two children of the lowest common cohort: the one above the preemptor and the one above `node`.
+
+        Kueue calls them the "almost" lowest common ancestors.
+        """
         while node.up is not None and node.up not in self._places:
             node = node.up
         assert node.up is not None, "candidates are of the preemptor's tree"
@@ -194,9 +197,9 @@ class _Hunt:
 
 
 def _entitled(search: Search, path: list[QuotaNode]) -> int | None:
-    """The place on the way up of the lowest node that is within its own quota on all that is short, need included.
+    """The index on the path of the lowest node that stays within its own quota of all that is short, need included.
 
-    From there on what others have borrowed is taken back, not shared out. Kueue looks at the ClusterQueue alone
+    From there on up the preemptor reclaims what it lent, without comparing shares. Kueue checks only the ClusterQueue
     (docs/adr/2026-11-21-a-cohort-within-its-quota-reclaims.md).
     """
     options = search.state.options

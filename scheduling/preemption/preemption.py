@@ -1,4 +1,4 @@
-"""Who must give way so that a workload fits, and whether anybody could. The tree is as it was afterwards.
+"""Which workloads to preempt so that another one fits. Leaves the tree unchanged.
 
 Source: Kueue v0.19, pkg/scheduler/preemption (preemption.go, preemption_oracle.go).
 """
@@ -28,10 +28,10 @@ def find_targets(
     short: Set[FlavorResource],
     precedence: Precedence = BY_PRIORITY,
 ) -> list[Target]:
-    """The fewest workloads of those in turn that must leave before `need` fits into the queue; [] where it cannot be.
+    """The targets to preempt so that `need` fits into the queue; empty if preemption cannot help.
 
-    `short` are the pairs of `need` for which somebody has to leave. What leaves already is named among the targets too.
-    In a broken tree, and from a queue that admits nothing, nobody is preempted.
+    `short` are the pairs of `need` that do not fit now. Targets include needed workloads that are already evicted.
+    There are no targets for an inactive queue, or in a tree with a cycle.
     """
     if queue.inactive or queue.node.root.on_cycle or not short:
         return []
@@ -40,7 +40,7 @@ def find_targets(
 
 
 def oracle(state: State, queue: Queue, preemptor: Workload, precedence: Precedence = BY_PRIORITY) -> Simulate:
-    """For the choice of flavors: what it takes to use so much more of one pair, and the borrowing level then."""
+    """A `Simulate` for the flavor assigner. Kueue calls it the preemption oracle."""
 
     def ask(pair: FlavorResource, amount: int) -> Grade:
         targets = find_targets(state, preemptor, queue, {pair: amount}, {pair}, precedence)

@@ -1,6 +1,6 @@
-"""What a search for victims works with: who asks for what, what is missing, and trying out on the tree itself.
+"""The common part of both preemption algorithms: the preemptor's need, what is missing, and trial removals.
 
-A search removes usage from the tree within `QuotaTree.simulation`, so nothing of it stays.
+A search removes usage from the tree within `QuotaTree.simulation`, which undoes it.
 Source: Kueue v0.19, pkg/scheduler/preemption/preemption.go.
 """
 
@@ -23,7 +23,7 @@ def _always() -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Search:
-    """`need` is all that the preemptor asks for, by pair; `short` are the pairs of it that do not fit as it is."""
+    """`need` is all that the preemptor requests, by pair; `short` are the pairs of it that do not fit now."""
 
     state: State
     preemptor: Workload
@@ -41,8 +41,8 @@ class Search:
             return iter(())
         return eligible(self.state, queue, policy, self.preemptor, self.short, self.precedence)
 
-    def in_turn(self, *lists: Iterable[Reservation]) -> Iterator[Reservation]:
-        """Each list in order, one list after the other, but what leaves already first of all."""
+    def in_order(self, *lists: Iterable[Reservation]) -> Iterator[Reservation]:
+        """One list after the other, each in the order of preemption; evicted workloads of all lists come first."""
         ordered = [self.precedence.in_order(reservations, self.queue.name) for reservations in lists]
         return heapq.merge(*ordered, key=lambda reservation: not reservation.workload.evicted)
 
@@ -52,10 +52,10 @@ class Search:
         return Shortfall({pair: amount for pair, amount in missing.items() if amount > 0})
 
     def fits(self, borrowing: bool) -> bool:
-        """Whether the preemptor fits by now. Without `borrowing` also within the nominal quota of its ClusterQueue.
+        """Whether the preemptor fits now; without `borrowing`, whether it also stays within its nominal quota.
 
-        Then what is not short may be borrowed all the same: it is not what somebody is to give back. Kueue asks that
-        nothing be borrowed at all (docs/adr/2026-11-21-reclaim-while-borrowing-something-else.md).
+        Pairs that are not short may be borrowed even then, since nobody has to leave for them. Kueue allows no
+        borrowing at all (docs/adr/2026-11-21-reclaim-while-borrowing-something-else.md).
         """
         node = self.queue.node
         if any(amount > 0 and amount > node.available(pair) for pair, amount in self.need.items()):
@@ -72,15 +72,15 @@ class Search:
         self.state.tree.add(reservation.queue.node, self._part_of(reservation))
 
     def _part_of(self, reservation: Reservation) -> Usage:
-        """Shares depend on all that a workload has; else no more matters than what is asked for."""
+        """Shares depend on the whole usage of a workload; without fair sharing only the needed pairs matter."""
         if self.state.options.fair_sharing:
             return reservation.usage
         return {pair: amount for pair, amount in reservation.usage.items() if pair in self.need}
 
     def minimal(self, targets: list[Target], borrowing: bool, spare: Callable[[], bool] = _always) -> list[Target]:
-        """Those of the targets that must go, given that all of them do at present and the last one was needed.
+        """The targets that are really needed. All are removed now, and the last one is known to be needed.
 
-        `spare`: whether, with the one in question back in the tree, it may stay as far as others are concerned.
+        `spare` is called with one of them back in the tree: False means that it must go for another reason than room.
         """
         needed = targets[-1:]
         for target in reversed(targets[:-1]):
@@ -93,21 +93,21 @@ class Search:
 
 @dataclass(slots=True)
 class Shortfall:
-    """How much has to be released before it is worth to look whether the preemptor fits.
+    """How much must be released before it is worth checking whether the preemptor fits.
 
-    A release makes available what is released or less, so as long as something is missing here it cannot fit.
+    A release makes at most the released amount available. So while something is missing here, it cannot fit.
     """
 
     missing: dict[FlavorResource, int]
 
     def release(self, usage: Usage) -> bool:
-        """Count a release; whether it may be enough now."""
+        """Count a release. True if it may be enough now."""
         for pair in self.missing:
             self.missing[pair] -= usage.get(pair, 0)
         return all(amount <= 0 for amount in self.missing.values())
 
     def beyond(self, reservations: Iterable[Reservation]) -> bool:
-        """Whether not even all of them together use what is missing."""
+        """Whether all of them together use less than what is missing."""
         left = dict(self.missing)
         for reservation in reservations:
             for pair in tuple(left):

@@ -1,4 +1,4 @@
-"""Who must give way, why, and what he is told. Source: Kueue v0.19, pkg/scheduler/preemption/preemption.go."""
+"""The targets of a preemption, with the reason and message. Source: Kueue v0.19, pkg/scheduler/preemption."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CAUSES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A workload that must give its quota back."""
+    """A workload to preempt."""
 
     reservation: Reservation
     reason: PreemptionReason
@@ -41,17 +41,17 @@ class Target:
         return self.reservation.key
 
     def message(self, preemptor: Workload, queue: QuotaNode) -> str:
-        """What the conditions of the victim say about the preemptor, which waits in `queue`."""
+        """The message for the victim's conditions; the preemptor waits in `queue`."""
         return eviction_message(preemptor, self.reason, path_of(queue), path_of(self.reservation.queue.node))
 
 
 def path_of(node: QuotaNode) -> str:
-    """From the root down: /root/team/queue."""
+    """The path from the root, for example /root/team/queue."""
     return "".join(f"/{each.name}" for each in reversed(node.path()))
 
 
 def eviction_message(preemptor: Workload, reason: str, path: str, victim_path: str) -> str:
-    """Kueue's words; what is not known is UNKNOWN."""
+    """In Kueue's words; unknown values are UNKNOWN."""
     cause = _CAUSES.get(reason, _UNKNOWN)
     return (
         f"Preempted to accommodate a workload (UID: {preemptor.uid or _UNKNOWN}, "

@@ -1,7 +1,7 @@
-"""Admission fair sharing: what LocalQueues used of late, which decides whose workload is next in a ClusterQueue.
+"""Admission fair sharing: what LocalQueues have used recently decides whose workload is next in a ClusterQueue.
 
-What was used fades by half in each half-life. A workload that has just got quota counts at once, by a penalty, until
-its usage shows. Amounts are exact decimals of cores or whole units, rounded down to 9 places as a status holds them.
+Past usage decays by half in each half-life. A workload that has just got quota counts at once, by an entry penalty,
+until its usage shows. Amounts are exact decimals of cores or whole units, rounded down to 9 places as in a status.
 Source: Kueue v0.19, pkg/util/admissionfairsharing; KEP-4136.
 """
 
@@ -13,10 +13,12 @@ from decimal import ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from typing import TypeAlias
 
+from scheduling.objects.queue_settings import UNIT_WEIGHT
+
 Consumed: TypeAlias = Mapping[str, Decimal]
 """By resource."""
 NEVER_NEXT = Fraction(2**200)
-"""The usage of a LocalQueue without weight: above whatever another one can have used."""
+"""The usage of a LocalQueue with weight 0: more than any other can have used."""
 _PLACES = Decimal("1e-9")
 _EXACT = Context(prec=60, rounding=ROUND_DOWN)
 _HALF = Decimal("0.5")
@@ -24,22 +26,22 @@ _MILLI = Decimal("0.001")
 
 
 @dataclass(frozen=True, slots=True)
-class Fading:
-    """The configuration `admissionFairSharing`; times in nanoseconds. `weights` are by resource, 1 where not named."""
+class UsageDecay:
+    """The configuration `admissionFairSharing`; times in nanoseconds. `weights` are by resource, 1 by default."""
 
     half_life: int = 0
     sampling: int = 5 * 60 * 10**9
     weights: Mapping[str, Fraction] = field(default_factory=dict)
 
     def part(self, elapsed: int) -> Decimal:
-        """Which part of what was used so far has faded after so long: 0 to 1; 0 without a half-life."""
+        """The fraction of past usage that has decayed after `elapsed`: 0 to 1; 0 without a half-life."""
         if not self.half_life:
             return Decimal(0)
         left = _EXACT.power(_HALF, _EXACT.divide(Decimal(elapsed), Decimal(self.half_life)))
         return _EXACT.subtract(Decimal(1), left)
 
     def sampled(self, consumed: Consumed, in_use: Consumed, elapsed: int) -> dict[str, Decimal]:
-        """What counts as consumed now, when `in_use` was in use since the last sample."""
+        """What counts as consumed now, if `in_use` was in use since the last sample."""
         if not self.half_life:
             return {}
         new = self.part(elapsed)
@@ -50,14 +52,14 @@ class Fading:
         }
 
     def penalty(self, requests: Mapping[str, int]) -> dict[str, Decimal]:
-        """What a workload counts from its reservation on, by what it asks for in milli-CPU and whole units."""
+        """The entry penalty of a workload with these requests, in milli-CPU and whole units."""
         part = self.part(self.sampling)
         return {resource: _kept(part * in_units(resource, amount)) for resource, amount in requests.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What counted as consumed at a moment, in nanoseconds; 0 where it is not told."""
+    """What counted as consumed at a time in nanoseconds, 0 if unknown."""
 
     consumed: Consumed
     at: int = 0
@@ -67,10 +69,10 @@ _UNUSED = Record({})
 
 
 class Consumption:
-    """What every LocalQueue consumed, by its name `namespace/name`, with the penalties that are still to show."""
+    """What every LocalQueue (`namespace/name`) consumed, with the penalties of workloads not yet admitted."""
 
-    def __init__(self, fading: Fading) -> None:
-        self.fading = fading
+    def __init__(self, decay: UsageDecay) -> None:
+        self.decay = decay
         self._records: dict[str, Record] = {}
         self._weights: dict[str, int] = {}
         self._penalties: dict[str, dict[str, Consumed]] = {}
@@ -82,17 +84,17 @@ class Consumption:
         return self._records.get(queue)
 
     def sample(self, queue: str, in_use: Consumed, now: int) -> None:
-        """Let what was used fade until now, and count what was in use since; nothing did before the first time."""
+        """Let past usage decay until now and count what was in use since; the first sample only starts the clock."""
         old = self._records.get(queue, Record({}, now))
         elapsed = max(0, now - old.at)  # another clock may be ahead
-        self.put(queue, self.fading.sampled(old.consumed, in_use, elapsed), max(now, old.at))
+        self.put(queue, self.decay.sampled(old.consumed, in_use, elapsed), max(now, old.at))
 
-    def settle(self, queue: str, workload: str, in_use: Consumed, now: int) -> None:
-        """A workload is admitted: its penalty, if it has one, becomes part of what was used."""
+    def settle_penalty(self, queue: str, workload: str, in_use: Consumed, now: int) -> None:
+        """A workload is admitted: its penalty, if any, becomes part of what was consumed."""
         if workload not in self._penalties.get(queue, {}):
             return
         self.sample(queue, in_use, now)
-        record, penalty = self._records[queue], self.pardon(queue, workload)
+        record, penalty = self._records[queue], self.drop_penalty(queue, workload)
         resources = sorted({*record.consumed, *penalty})
         none = Decimal(0)
         self.put(
@@ -100,9 +102,9 @@ class Consumption:
         )
 
     def next_sample(self, queue: str, now: int) -> int:
-        """How long until the next sample is due, in nanoseconds; 0 where it is."""
+        """Nanoseconds until the next sample is due; 0 if it is."""
         record = self._records.get(queue)
-        return max(0, self.fading.sampling - max(0, now - record.at)) if record is not None else 0
+        return max(0, self.decay.sampling - max(0, now - record.at)) if record is not None else 0
 
     def put_weight(self, queue: str, weight: int) -> None:
         """fairSharing.weight in units of 1e-9."""
@@ -113,24 +115,24 @@ class Consumption:
         self._weights.pop(queue, None)
         self._penalties.pop(queue, None)
 
-    def punish(self, queue: str, workload: str, requests: Mapping[str, int]) -> None:
+    def add_penalty(self, queue: str, workload: str, requests: Mapping[str, int]) -> None:
         """Count a workload that has just got quota."""
-        self._penalties.setdefault(queue, {})[workload] = self.fading.penalty(requests)
+        self._penalties.setdefault(queue, {})[workload] = self.decay.penalty(requests)
 
-    def pardon(self, queue: str, workload: str) -> Consumed:
-        """Its usage shows by now, or it will never be admitted; what it counted."""
+    def drop_penalty(self, queue: str, workload: str) -> Consumed:
+        """Returns the penalty: the workload's usage shows by now, or it will not be admitted."""
         return self._penalties.get(queue, {}).pop(workload, {})
 
     def usage(self, queue: str) -> Fraction:
-        """What the LocalQueue used by its weight; less goes first."""
-        weight = self._weights.get(queue, 10**9)
+        """What the LocalQueue used, divided by its weight; the lowest goes first."""
+        weight = self._weights.get(queue, UNIT_WEIGHT)
         if weight <= 0:
             return NEVER_NEXT
         total = Fraction(0)
         for consumed in (self._records.get(queue, _UNUSED).consumed, *self._penalties.get(queue, {}).values()):
             for resource, amount in consumed.items():
-                total += self.fading.weights.get(resource, Fraction(1)) * Fraction(amount)
-        return total * 10**9 / weight
+                total += self.decay.weights.get(resource, Fraction(1)) * Fraction(amount)
+        return total * UNIT_WEIGHT / weight
 
 
 def in_units(resource: str, amount: int) -> Decimal:

@@ -1,4 +1,4 @@
-"""A workload that waits, and those alike that wait with it."""
+"""A pending workload, and the group of those that the scheduler treats alike."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scheduling.objects.workload import Workload
 
 
 class Order(NamedTuple):
-    """What comes first: higher priority, earlier moment, then the uid."""
+    """Sorts by higher priority, then earlier timestamp, then uid."""
 
     less_priority: int
     timestamp: int
@@ -21,7 +21,7 @@ class Order(NamedTuple):
 
 
 class GroupId(NamedTuple):
-    shape: Hashable
+    scheduling_hash: Hashable
     namespace: str
     queue: str
     priority: int
@@ -29,14 +29,14 @@ class GroupId(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """A workload that waits. `shape` tells what is alike for the scheduler; empty where nothing is known to be.
+    """A pending workload. The scheduler treats entries with the same `scheduling_hash` alike; empty: no other is alike.
 
-    `timestamp` is the moment that the order goes by. `progress` is how far the search for flavors came, None where it
-    starts anew. `requests` is what the workload asks for, once it was counted.
+    `timestamp` decides the order. `progress` is how far the search for flavors came, None to start from the first
+    flavor. `requests` is what the workload requests, None until it is counted.
     """
 
     workload: Workload
-    shape: Hashable
+    scheduling_hash: Hashable
     timestamp: int
     progress: Any = None
     requests: tuple[PodSetRequests, ...] | None = None
@@ -48,12 +48,12 @@ class Entry:
         workload = self.workload
         self.key = workload.key
         self.order = Order(-workload.priority, self.timestamp, workload.uid, self.key)
-        self.group = GroupId(self.shape, workload.namespace, workload.queue, workload.priority)
+        self.group = GroupId(self.scheduling_hash, workload.namespace, workload.queue, workload.priority)
 
 
 @dataclass(slots=True, eq=False)
-class Group:
-    """Entries alike, of one LocalQueue. `blocked`: none of them is tried before the next flush."""
+class EntryGroup:
+    """Entries of one LocalQueue that are alike. `blocked`: all are inadmissible until the next flush."""
 
     id: GroupId
     blocked: bool = False
@@ -80,5 +80,5 @@ class Group:
 
 
 def room_for(used: int) -> int:
-    """How long a heap may become of which so many places are in use; the rest is of those that left."""
+    """How long a heap may grow that has `used` live entries; the others have left the queue."""
     return 2 * used + 16

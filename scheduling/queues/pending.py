@@ -1,8 +1,8 @@
-"""The workloads that wait at one ClusterQueue: which comes next, and which need not be tried before something changes.
+"""The pending workloads of one ClusterQueue: which is the head, and which are inadmissible until something changes.
 
-Workloads that are alike for the scheduler (same shape, priority, namespace and LocalQueue) share a group. What is
-found out about one holds for all, so a group is set aside and brought back as a whole: a flush costs the groups that
-are set aside, not the workloads in them. Source: Kueue v0.19, pkg/cache/queue/cluster_queue.go.
+Workloads with the same scheduling hash, priority, namespace and LocalQueue share a group. A verdict on one holds for
+all, so a whole group becomes inadmissible and returns at once: a flush costs the inadmissible groups, not the workloads
+in them. Source: Kueue v0.19, pkg/cache/queue/cluster_queue.go.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from fractions import Fraction
 
 from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, STRICT_FIFO
 from scheduling.objects.workload import EVICTED, REQUEUED, Workload
-from scheduling.queues.entry import Entry, Group, GroupId, Order, room_for
-from scheduling.queues.places import Places
+from scheduling.queues.entry import Entry, EntryGroup, GroupId, Order, room_for
+from scheduling.queues.positions import Positions
 from scheduling.status.requeue import backoff_over
 
 __all__ = ["Entry", "Order", "PendingQueue", "Requeue"]
@@ -34,13 +34,13 @@ class Requeue(StrEnum):
     PREEMPTION_GATED = "PreemptionGated"
     PENDING_MIGRATION = "PendingMigration"
     MISFIT = "Misfit"
-    """What it asks for is wrong by itself: only another workload, or what completes its pods, can change that."""
+    """No pod of it could be created. Only a change of the workload, a LimitRange or a RuntimeClass can help."""
 
 
-_SAME_FOR_ALL_ALIKE = (Requeue.NO_FIT, Requeue.NO_CANDIDATES)
-"""What was found out by the workload's shape alone."""
-_NOTHING_FOUND_OUT = (Requeue.FAILED_AFTER_NOMINATION, Requeue.PREEMPTION_FAILED)
-"""Others came first, or a write failed: the next try may go better by itself."""
+_SAME_FOR_HASH = (Requeue.NO_FIT, Requeue.NO_CANDIDATES)
+"""These hold for every workload with the same scheduling hash."""
+_MAY_SUCCEED_NEXT = (Requeue.FAILED_AFTER_NOMINATION, Requeue.PREEMPTION_FAILED)
+"""Others came first, or a write failed: the next attempt may succeed though nothing else changed."""
 _AT_ONCE = (
     Requeue.FAILED_AFTER_NOMINATION,
     Requeue.PENDING_PREEMPTION,
@@ -52,10 +52,9 @@ _AT_ONCE = (
 class PendingQueue:
     """The queue of one ClusterQueue. `strategy` may change while workloads wait.
 
-    `usage_of`: under admission fair sharing, what the LocalQueue of this name (`namespace/name`) used so far.
-    `keep_progress`: a workload that changes and asks for the same goes on with its search for flavors (Kueue's gate
-    FlavorFungibilityPreserveScanProgress).
-    `stuck`: the head was tried, and nothing it goes by has changed since.
+    `usage_of` is set under admission fair sharing: what a LocalQueue (`namespace/name`) has used. `keep_progress`: a
+    workload that changes but requests the same continues its search for flavors (Kueue's gate
+    FlavorFungibilityPreserveScanProgress). `stuck`: the head was tried, and nothing that matters to it has changed.
     """
 
     def __init__(
@@ -70,19 +69,19 @@ class PendingQueue:
         self.sticky: str | None = None
         self.stuck = False
         self._active: dict[str, Entry] = {}
-        self._groups: dict[GroupId, Group] = {}
-        self._shapes: dict[Hashable, dict[GroupId, Group]] = {}
-        self._blocked_shapes: set[Hashable] = set()
+        self._groups: dict[GroupId, EntryGroup] = {}
+        self._by_hash: dict[Hashable, dict[GroupId, EntryGroup]] = {}
+        self._inadmissible_hashes: set[Hashable] = set()
         self._parked: dict[str, dict[str, Entry]] = {}
         self._misfits: dict[str, Entry] = {}
         self._heads: list[tuple[Order, GroupId]] = []
         self._flushed_since_pop = False
-        self._places: Places | None = None
+        self._positions: Positions | None = None
 
     # --- in and out
 
     def push(self, entry: Entry, now: int) -> None:
-        """A workload that is new or has changed. One set aside stays there unless what may have held it up changed."""
+        """Add or update a workload. An inadmissible one stays so unless it changed in a way that may help."""
         old = self.get(entry.key)
         self._moved(entry.key)
         if old is not None:
@@ -105,7 +104,7 @@ class PendingQueue:
             self._park(entry)
 
     def pop(self) -> Entry | None:
-        """Take the head out; None where there is nothing to try."""
+        """Remove and return the head; None if there is nothing to try."""
         entry = self.head()
         if entry is not None:
             self._flushed_since_pop = False
@@ -129,7 +128,7 @@ class PendingQueue:
         return None
 
     def requeue(self, entry: Entry, reason: Requeue, now: int) -> bool:
-        """Give back an entry that was popped and tried. Whether it is active again; else it was set aside."""
+        """Return an entry that was popped and tried. False: it is inadmissible now."""
         there = self.get(entry.key)
         self._moved(entry.key)
         if there is not None:
@@ -143,10 +142,10 @@ class PendingQueue:
         unfinished = entry.progress is not None and entry.progress.pending
         if self._at_once(reason) or unfinished or self._flushed_since_pop:
             self._activate(entry)
-            self.stuck = not (unfinished or self._flushed_since_pop or reason in _NOTHING_FOUND_OUT)
+            self.stuck = not (unfinished or self._flushed_since_pop or reason in _MAY_SUCCEED_NEXT)
             return True
-        if reason in _SAME_FOR_ALL_ALIKE and self.strategy != STRICT_FIFO and entry.shape:
-            self.block(entry.shape)
+        if reason in _SAME_FOR_HASH and self.strategy != STRICT_FIFO and entry.scheduling_hash:
+            self.block(entry.scheduling_hash)
             self._activate(entry)
         elif reason == Requeue.MISFIT:
             self._misfits[entry.key] = entry
@@ -155,7 +154,7 @@ class PendingQueue:
         return False
 
     def drop(self, key: str, forget_sticky: bool = True) -> Entry | None:
-        """Take a workload out wherever it waits."""
+        """Remove a workload, active or inadmissible."""
         self._moved(key)
         if forget_sticky and self.sticky == key:
             self.sticky = None
@@ -168,36 +167,35 @@ class PendingQueue:
             self._unpark(entry)
         return entry
 
-    def block(self, shape: Hashable) -> int:
-        """Set all workloads of a shape aside, also those that come before the next flush; how many there are now."""
-        if not shape:
+    def block(self, scheduling_hash: Hashable) -> int:
+        """Make all workloads with this hash inadmissible until the next flush, new ones included; returns how many."""
+        if not scheduling_hash:
             return 0
-        self._blocked_shapes.add(shape)
+        self._inadmissible_hashes.add(scheduling_hash)
         moved = 0
-        for group in self._shapes.get(shape, {}).values():
+        for group in self._by_hash.get(scheduling_hash, {}).values():
             if not group.blocked:
                 group.blocked = True
                 moved += len(group.entries)
         return moved
 
     def flush(self, serves: Callable[[str], bool], now: int) -> int:
-        """Something changed: try again what was set aside, but for namespaces that are not served and running backoffs.
+        """Something changed: activate what is inadmissible. Returns how many workloads.
 
-        What is a misfit stays, whatever changed but itself.
-
-        `serves` is asked for each namespace. Returns how many workloads are back.
+        Workloads in backoff stay inadmissible, those of namespaces that `serves` rejects, and misfits: only a change of
+        their own helps them.
         """
         self._flushed_since_pop = True
         self.stuck = False
         moved, still = 0, set()
-        for shape in self._blocked_shapes:
-            for group in self._shapes.get(shape, {}).values():
+        for scheduling_hash in self._inadmissible_hashes:
+            for group in self._by_hash.get(scheduling_hash, {}).values():
                 if not group.blocked or serves(group.id.namespace):
                     moved += self._unblock(group)
                 else:
-                    still.add(shape)
-        self._blocked_shapes = still
-        if self.strategy == STRICT_FIFO:  # which it was not when they were set aside
+                    still.add(scheduling_hash)
+        self._inadmissible_hashes = still
+        if self.strategy == STRICT_FIFO:  # it was BestEffortFIFO when they became inadmissible
             moved += len(self._misfits)
             for entry in [*self._misfits.values()]:
                 self.drop(entry.key, forget_sticky=False)
@@ -210,7 +208,7 @@ class PendingQueue:
                     moved += 1
         return moved
 
-    # --- what there is
+    # --- queries
 
     def get(self, key: str) -> Entry | None:
         return self._active.get(key) or self._parked_at(key)
@@ -218,58 +216,59 @@ class PendingQueue:
     def __len__(self) -> int:
         return len(self._active) + len(self._misfits) + sum(map(len, self._parked.values()))
 
-    def has_set_aside(self) -> bool:
-        """Whether a flush has anything to do."""
-        return bool(self.stuck or self._parked or self._blocked_shapes)
+    def has_inadmissible(self) -> bool:
+        """Whether a flush would do anything."""
+        return bool(self.stuck or self._parked or self._inadmissible_hashes)
 
-    def shapes(self) -> int:
-        """How many shapes there are, but for what was set aside by itself."""
-        return len(self._shapes)
+    def hashes(self) -> int:
+        """How many scheduling hashes the groups have."""
+        return len(self._by_hash)
 
-    def has_shape(self, shape: Hashable) -> bool:
-        return shape in self._shapes
+    def has_hash(self, scheduling_hash: Hashable) -> bool:
+        return scheduling_hash in self._by_hash
 
     def is_active(self, key: str) -> bool:
-        """Whether it is waiting for its turn, not set aside."""
+        """Whether it will be tried, that is, not inadmissible."""
         entry = self._active.get(key)
         return entry is not None and not self._groups[entry.group].blocked
 
     def active(self) -> list[Entry]:
-        """Those to be tried, in order."""
+        """The entries that will be tried, in order."""
         return [entry for entry in self.entries() if self.is_active(entry.key)]
 
     def inadmissible(self) -> list[Entry]:
-        """Those set aside, in order."""
+        """The inadmissible entries, in order."""
         return [entry for entry in self.entries() if not self.is_active(entry.key)]
 
     def count_active(self) -> int:
         return sum(len(group.entries) for group in self._groups.values() if not group.blocked)
 
     def entries(self) -> list[Entry]:
-        """All, in the order of the queue."""
+        """All entries in queue order."""
         waiting = self._waiting()
         if self.usage_of is None:
             return sorted(waiting, key=lambda entry: (entry.key != self._first(), entry.order))
-        usage = {queue: self.usage_of(queue) for queue in {_local_queue(entry) for entry in waiting}}
-        return sorted(waiting, key=lambda entry: (usage[_local_queue(entry)], entry.key != self._first(), entry.order))
+        usage = {queue: self.usage_of(queue) for queue in {entry.workload.local_queue for entry in waiting}}
+        first = self._first()
+        return sorted(waiting, key=lambda each: (usage[each.workload.local_queue], each.key != first, each.order))
 
-    def places(self) -> Places:
-        """Who stands where, until something changes: for one of many, where `entries` would sort them all."""
-        if self._places is None:
-            self._places = Places(self._waiting())
-        self._places.catch_up(self.get)
-        self._places.usage_of, self._places.first = self.usage_of, self._first()
-        return self._places
+    def positions(self) -> Positions:
+        """The position of each workload, valid until something changes; cheaper than sorting by `entries`."""
+        if self._positions is None:
+            self._positions = Positions(self._waiting())
+        self._positions.catch_up(self.get)
+        self._positions.usage_of, self._positions.first = self.usage_of, self._first()
+        return self._positions
 
-    # --- inside
+    # --- internals
 
     def _waiting(self) -> list[Entry]:
         parked = (entry for parked in self._parked.values() for entry in parked.values())
         return [*self._active.values(), *self._misfits.values(), *parked]
 
     def _moved(self, key: str) -> None:
-        if self._places is not None and not self._places.moved(key):
-            self._places = None
+        if self._positions is not None and not self._positions.moved(key):
+            self._positions = None
 
     def _first(self) -> str | None:
         return self.sticky if self.strategy == BEST_EFFORT_FIFO else None
@@ -280,8 +279,8 @@ class PendingQueue:
         return reason in _AT_ONCE
 
     def _carry(self, old: Entry, new: Entry) -> None:
-        """Let the search for flavors go on where it was."""
-        if self.keep_progress and new.progress is None and new.shape == old.shape:
+        """Let the search for flavors continue where it stopped."""
+        if self.keep_progress and new.progress is None and new.scheduling_hash == old.scheduling_hash:
             new.progress = old.progress
 
     def _activate(self, entry: Entry) -> None:
@@ -289,23 +288,23 @@ class PendingQueue:
         id_ = entry.group
         group = self._groups.get(id_)
         if group is None:
-            blocked = self.strategy != STRICT_FIFO and entry.shape in self._blocked_shapes
-            group = self._groups[id_] = Group(id_, blocked)
-            self._shapes.setdefault(id_.shape, {})[id_] = group
+            blocked = self.strategy != STRICT_FIFO and entry.scheduling_hash in self._inadmissible_hashes
+            group = self._groups[id_] = EntryGroup(id_, blocked)
+            self._by_hash.setdefault(id_.scheduling_hash, {})[id_] = group
         group.add(entry)
         self._active[entry.key] = entry
         if group.head() is entry:
             self._offer(group)
 
-    def _unblock(self, group: Group) -> int:
+    def _unblock(self, group: EntryGroup) -> int:
         if not group.blocked:
             return 0
         group.blocked = False
         self._offer(group)
         return len(group.entries)
 
-    def _offer(self, group: Group) -> None:
-        """The group has a new head, or is to be tried again."""
+    def _offer(self, group: EntryGroup) -> None:
+        """Enter the group's head among the heads: it is new, or active again."""
         first = group.head()
         if first is None or group.blocked:
             return
@@ -324,9 +323,9 @@ class PendingQueue:
             if was_head:
                 self._offer(group)
         else:
-            del self._groups[group.id], self._shapes[group.id.shape][group.id]
-            if not self._shapes[group.id.shape]:
-                del self._shapes[group.id.shape]
+            del self._groups[group.id], self._by_hash[group.id.scheduling_hash][group.id]
+            if not self._by_hash[group.id.scheduling_hash]:
+                del self._by_hash[group.id.scheduling_hash]
 
     def _park(self, entry: Entry) -> None:
         self._parked.setdefault(entry.workload.namespace, {})[entry.key] = entry
@@ -344,16 +343,12 @@ class PendingQueue:
         heads = (head for group in self._groups.values() if not group.blocked and (head := group.head()) is not None)
         sticky = self._first()
         return min(
-            heads, key=lambda entry: (usage_of(_local_queue(entry)), entry.key != sticky, entry.order), default=None
+            heads, key=lambda each: (usage_of(each.workload.local_queue), each.key != sticky, each.order), default=None
         )
 
 
-def _local_queue(entry: Entry) -> str:
-    return f"{entry.workload.namespace}/{entry.workload.queue}"
-
-
 def _may_help(before: Workload, after: Workload) -> bool:
-    """Whether a change of the workload itself may make it fit now."""
+    """Whether the workload changed in a way that may make it fit now."""
     return (
         before.generation != after.generation
         or before.pod_sets != after.pod_sets

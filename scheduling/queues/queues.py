@@ -1,7 +1,7 @@
-"""Which workloads wait at which ClusterQueue, by their LocalQueues, and what brings those set aside back.
+"""The pending workloads of all ClusterQueues, and what makes inadmissible ones active again.
 
-An event marks the trees that it may unblock; `flush` then brings back what is set aside there, once however many
-events there were. It costs the queues of those trees that have something set aside.
+An event marks the queues that it may help. `flush` then activates the inadmissible workloads in their trees, once for
+any number of events. It costs only the queues that have inadmissible workloads.
 Source: Kueue v0.19, pkg/cache/queue/manager.go.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from scheduling.objects.inadmissible_reasons import MISCONFIGURED, SUSPENDED
 from scheduling.objects.queue_settings import LocalQueueSettings, QueueSettings
 from scheduling.objects.workload import Workload
 from scheduling.queues.pending import Entry, PendingQueue, Requeue
@@ -20,17 +21,17 @@ from scheduling.quota.tree import QuotaTree
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """Why a workload waits nowhere: `reason` as in its condition QuotaReserved."""
+    """Why a workload is in no ClusterQueue: the reason and message of its condition QuotaReserved."""
 
     reason: str
     message: str
 
 
 class Queues:
-    """The pending side of the engine.
+    """The queues of a cluster.
 
-    `entry_of` makes of a workload what waits. `usage_of` is what a LocalQueue (`namespace/name`) used, for
-    ClusterQueues with admission fair sharing; None where that is off.
+    `entry_of` turns a workload into a queue entry. `usage_of` is what a LocalQueue (`namespace/name`) has used, for
+    ClusterQueues with admission fair sharing; None if that is off.
     """
 
     def __init__(
@@ -50,12 +51,12 @@ class Queues:
         self._ready: set[str] = set()
         self._promised: set[str] = set()
         self._to_flush: set[str] = set()
-        self._set_aside: dict[QuotaNode, set[str]] = {}
+        self._with_inadmissible: dict[QuotaNode, set[str]] = {}
 
-    # --- what changes
+    # --- changes
 
     def put_queue(self, settings: QueueSettings, now: int) -> None:
-        """A ClusterQueue is new or changed; what waits at its LocalQueues waits there."""
+        """Add or update a ClusterQueue. A new one takes in what waits at its LocalQueues."""
         queue = self.pending.get(settings.name)
         self._settings[settings.name] = settings
         usage_of = self.usage_of if settings.usage_based else None
@@ -67,13 +68,13 @@ class Queues:
             self._admit_all(local, now)
 
     def drop_queue(self, name: str) -> None:
-        """A ClusterQueue is gone; its workloads wait nowhere."""
+        """Remove a ClusterQueue; its workloads are in no queue."""
         self.pending.pop(name, None)
         self._settings.pop(name, None)
         self._ready.discard(name)
         self._promised.discard(name)
         self._sort_by_root()
-        self._set_aside.get(self._tree.queues[name].root, set()).discard(name)
+        self._with_inadmissible.get(self._tree.queues[name].root, set()).discard(name)
 
     def put_local_queue(self, settings: LocalQueueSettings, now: int) -> None:
         old = self.local_queues.get(settings.key)
@@ -87,7 +88,7 @@ class Queues:
         self._admit_all(settings.key, now)
 
     def drop_local_queue(self, key: str) -> None:
-        """Its workloads wait nowhere until there is one of that name again."""
+        """Remove a LocalQueue. Its workloads are in no ClusterQueue until one of that name exists again."""
         settings = self.local_queues.pop(key, None)
         if settings is None:
             return
@@ -98,20 +99,20 @@ class Queues:
                 queue.drop(workload)
 
     def put(self, workload: Workload, now: int) -> None:
-        """A workload that may wait is new or has changed."""
+        """Add or update a workload that may be queued."""
         old = self._workloads.get(workload.key)
         if old is not None and old.queue != workload.queue:
             self.drop(workload.key)
         self._workloads[workload.key] = workload
-        self._at.setdefault(_local_queue(workload), {})[workload.key] = workload
+        self._at.setdefault(workload.local_queue, {})[workload.key] = workload
         self._admit(workload, now)
 
     def drop(self, key: str) -> None:
-        """It waits no more."""
+        """Remove a workload."""
         workload = self._workloads.pop(key, None)
         if workload is None:
             return
-        local = _local_queue(workload)
+        local = workload.local_queue
         del self._at[local][key]
         if not self._at[local]:
             del self._at[local]
@@ -119,12 +120,13 @@ class Queues:
         if queue is not None:
             self.pending[queue].drop(key)
 
-    # --- taking turns
+    # --- heads
 
     def heads(self, may: Callable[[str], bool]) -> list[tuple[str, Entry]]:
-        """The first of each ClusterQueue that `may` admit and has something to try, by its name; they are taken out.
+        """Remove and return the head of each ClusterQueue that `may` admit, by the queue's name.
 
-        Beside others of its tree comes also one whose victims are still leaving: it has a claim on what they leave.
+        A head whose victims are still leaving comes along if another head of its tree does: it has a claim on the quota
+        that they free.
         """
         found: list[tuple[str, Entry]] = []
         for name in sorted(self._ready):
@@ -152,12 +154,12 @@ class Queues:
         return claims
 
     def exhaust(self, queue: str) -> None:
-        """The head was tried, and would fare the same before something changes."""
+        """The head was tried; another attempt would end the same until something changes."""
         self.pending[queue].stuck = True
         self._note(queue)
 
     def requeue(self, queue: str, entry: Entry, reason: Requeue, now: int) -> bool:
-        """Give back a head that was tried; whether it is active again."""
+        """Return a head that was tried. False: it is inadmissible now."""
         self._ready.add(queue)
         (self._promised.add if reason == Requeue.PENDING_PREEMPTION else self._promised.discard)(queue)
         active = self.pending[queue].requeue(entry, reason, now)
@@ -165,24 +167,24 @@ class Queues:
         return active
 
     def wake(self, queue: str) -> None:
-        """The ClusterQueue may have changed its mind: look at its head, and at what is set aside."""
+        """Something changed: try the head of the ClusterQueue again, and what is inadmissible in its tree."""
         self._ready.add(queue)
         self._to_flush.add(queue)
 
     def flush(self, now: int) -> int:
-        """Bring back what is set aside in the trees of the queues that were woken; how many workloads came back."""
+        """Activate what is inadmissible in the trees of the queues that were woken; returns how many workloads."""
         roots = {self._tree.queues[name].root for name in self._to_flush if name in self._tree.queues}
         self._to_flush.clear()
         return self.flush_trees(roots, now) if roots else 0
 
     def flush_trees(self, roots: Iterable[QuotaNode], now: int) -> int:
-        """Bring back what is set aside in the trees of these roots."""
+        """Activate what is inadmissible in the trees of these roots; returns how many workloads."""
         self._sort_by_root()
         moved = 0
         for root in roots:
             if root.on_cycle:
-                continue  # nothing is admitted there before the cycle is undone
-            for name in sorted(self._set_aside.get(root, ())):
+                continue  # nothing is admitted there until the cycle is gone
+            for name in sorted(self._with_inadmissible.get(root, ())):
                 moved += self._flush_queue(root, name, now)
         return moved
 
@@ -190,24 +192,24 @@ class Queues:
         queue = self.pending[name]
         moved = queue.flush(self.serves(name), now)
         self._ready.add(name)
-        if not queue.has_set_aside():
-            self._set_aside[root].discard(name)
+        if not queue.has_inadmissible():
+            self._with_inadmissible[root].discard(name)
         return moved
 
     def _sort_by_root(self) -> None:
-        """Where edges moved, find the root of each ClusterQueue with something set aside anew."""
-        names = [name for root in self._tree.reshaped for name in self._set_aside.pop(root, ())]
+        """Where edges changed, find the new root of each ClusterQueue that has inadmissible workloads."""
+        names = [name for root in self._tree.reshaped for name in self._with_inadmissible.pop(root, ())]
         self._tree.reshaped.clear()
         for name in names:
             if name in self.pending:
                 self._note(name)
 
     def _note(self, name: str) -> None:
-        if self.pending[name].has_set_aside():
-            self._set_aside.setdefault(self._tree.queues[name].root, set()).add(name)
+        if self.pending[name].has_inadmissible():
+            self._with_inadmissible.setdefault(self._tree.queues[name].root, set()).add(name)
 
     def serves(self, queue: str) -> Callable[[str], bool]:
-        """Which namespaces the ClusterQueue takes work from."""
+        """A test whether the ClusterQueue's namespaceSelector matches a namespace."""
         selector = self._settings[queue].selector
 
         def is_served(namespace: str) -> bool:
@@ -216,24 +218,24 @@ class Queues:
 
         return is_served
 
-    # --- what there is
+    # --- queries
 
     def queue_of(self, workload: Workload) -> str | None:
-        """The ClusterQueue that the workload waits at, None where it waits nowhere."""
-        local = self.local_queues.get(_local_queue(workload))
-        if local is None or local.stop_policy != "None" or local.cluster_queue not in self.pending:
+        """The ClusterQueue that the workload waits in, None if it is in none."""
+        local = self.local_queues.get(workload.local_queue)
+        if local is None or local.stopped or local.cluster_queue not in self.pending:
             return None
         return local.cluster_queue
 
     def blocker(self, workload: Workload) -> Blocker | None:
-        """Why it waits at no ClusterQueue."""
-        local = self.local_queues.get(_local_queue(workload))
+        """Why the workload is in no ClusterQueue; None if it is in one."""
+        local = self.local_queues.get(workload.local_queue)
         if local is None:
-            return Blocker("Misconfigured", f"LocalQueue {workload.queue} doesn't exist")
-        if local.stop_policy != "None":
-            return Blocker("Suspended", f"LocalQueue {workload.queue} is inactive")
+            return Blocker(MISCONFIGURED, f"LocalQueue {workload.queue} doesn't exist")
+        if local.stopped:
+            return Blocker(SUSPENDED, f"LocalQueue {workload.queue} is inactive")
         if local.cluster_queue not in self.pending:
-            return Blocker("Misconfigured", f"ClusterQueue {local.cluster_queue} doesn't exist")
+            return Blocker(MISCONFIGURED, f"ClusterQueue {local.cluster_queue} doesn't exist")
         return None
 
     def waiting_at(self, local_queue: str) -> Iterable[Workload]:
@@ -248,7 +250,7 @@ class Queues:
         return self._local_of.get(queue, {})
 
     def renew(self, workload: Workload, now: int) -> None:
-        """What the workload asks for is to be worked out anew, as if it had just come."""
+        """Build the workload's entry again, as if it were new: what its pods request may have changed."""
         queue = self.queue_of(workload)
         if queue is not None:
             self.pending[queue].drop(workload.key)
@@ -264,7 +266,3 @@ class Queues:
             self.pending[queue].push(self._entry_of(workload), now)
             self._ready.add(queue)
             self._note(queue)
-
-
-def _local_queue(workload: Workload) -> str:
-    return f"{workload.namespace}/{workload.queue}"

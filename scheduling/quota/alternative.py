@@ -1,4 +1,4 @@
-"""The quota tree as it would be, had some usage gone already or never come: kept beside the tree through a cycle."""
+"""The quota tree as it would be without some of its usage; kept beside the real tree during a cycle."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from scheduling.quota.tree import QuotaTree
 
 
 class Alternative:
-    """A node is copied when something is to differ at it or below it; until then it is as in the tree.
+    """Copies a node when it, or a node below it, shall differ; all other nodes are those of the tree.
 
-    So a change of the tree is entered here first. Shape and quota must stay as they are. What is entered costs the
-    tree's depth, where trying it out for each question would cost all that was entered so far.
+    So enter a change here before it goes into the tree. Edges and quota must not change. An entry costs the tree's
+    depth; a simulation for each query would cost all entries made so far.
     """
 
     def __init__(self, tree: QuotaTree) -> None:
@@ -23,16 +23,16 @@ class Alternative:
         return self._copied(node) if self._copies else node
 
     def add(self, node: QuotaNode, usage: Usage) -> None:
-        """What is about to be added to the tree counts here as well."""
+        """Count usage here that is about to be added to the tree."""
         if self._copies:
             self._tree.add(self._copied(node), usage)
 
     def miss(self, node: QuotaNode) -> None:
-        """What is about to be added to the tree at this node does not count here."""
+        """Do not count here what is about to be added to the tree at this node."""
         self._copied(node)
 
     def remove(self, node: QuotaNode, usage: Usage) -> None:
-        """What the tree keeps is gone here."""
+        """Remove usage here that the tree keeps."""
         self._tree.remove(self._copied(node), usage)
 
     def _copied(self, node: QuotaNode) -> QuotaNode:

@@ -1,4 +1,4 @@
-"""How much workloads hold, kept as a sum: of a ClusterQueue, and of each LocalQueue in it."""
+"""The usage of the workloads of a ClusterQueue, or of a LocalQueue, kept as a running sum."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scheduling.objects.amounts import FlavorResource, Usage
 
 @dataclass(slots=True, eq=False)
 class Held:
-    """`reserved` is of all that hold quota, `used` of those admitted; a pair of which nothing is held may be absent."""
+    """`reserved` counts all workloads with quota, `used` the admitted ones. Pairs with a sum of 0 may be absent."""
 
     reserving: int = 0
     admitted: int = 0
@@ -17,7 +17,7 @@ class Held:
     used: dict[FlavorResource, int] = field(default_factory=dict)
 
     def add(self, usage: Usage, admitted: bool, sign: int = 1) -> None:
-        """One workload more; with `sign` -1 one less, that was added the same way."""
+        """Add a workload; with `sign` -1 remove one that was added the same way."""
         self.reserving += sign
         _sum(self.reserved, usage, sign)
         if admitted:

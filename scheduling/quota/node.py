@@ -1,7 +1,7 @@
-"""A node of the quota tree: its own numbers, its sums, and what follows from them on the way to the root.
+"""A node of the quota tree: its own quota, its sums, and what these mean on the path to the root.
 
-Amounts are integers as Kueue counts them (milli-CPU, whole units of all else), each pair of flavor and resource on its
-own. Source: Kueue v0.19, pkg/cache/scheduler/resource_node.go; KEP-79.
+Amounts are integers as Kueue counts them (milli-CPU, whole units of everything else), separate for each pair of flavor
+and resource. Source: Kueue v0.19, pkg/cache/scheduler/resource_node.go; KEP-79.
 
 S: subtree quota. U: usage. lq: local quota, the part of S that only the subtree itself may use.
 """
@@ -12,14 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from policies.model.pools import NO_TERMS, UNLIMITED, Terms, local_quota, minus, plus
 from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.queue_settings import UNIT_WEIGHT
 
 
 class QuotaNode:
-    """A ClusterQueue or a Cohort where it stands. Only `QuotaTree` changes it.
+    """A ClusterQueue or Cohort in the tree. Only `QuotaTree` changes it.
 
-    `parent` is the edge as it is stored; `up` is where its amounts are added, None for a root and for the members of a
-    cycle, whose sums would have no end. `explicit`: it has an object; a Cohort that is merely named has no quota.
-    `borrowers`: the children whose U is above their S, by pair. `weight` is fairSharing.weight in units of 1e-9.
+    `parent` is the edge as stored. `up` is the node that its amounts are added to: None for a root, and for the members
+    of a cycle, whose sums would have no end. `explicit`: it has an object; a Cohort that is only referred to has no
+    quota. `borrowers`: the children whose U is above their S, by pair. `weight` is fairSharing.weight in units of 1e-9.
     """
 
     __slots__ = (
@@ -57,13 +58,13 @@ class QuotaNode:
         self.usage: dict[FlavorResource, int] = {}
         self.borrowers: dict[FlavorResource, dict[QuotaNode, None]] = {}
         self.tops_out: int | None = None
-        self.weight = 10**9
+        self.weight = UNIT_WEIGHT
 
     def __repr__(self) -> str:
         return f"{'ClusterQueue' if self.is_queue else 'Cohort'} {self.name}"
 
     def path(self) -> list[QuotaNode]:
-        """From the node to its root, both included. A cycle ends it."""
+        """From the node up to its root, both included. Ends at a cycle."""
         path, here = [self], self.up
         while here is not None:
             path.append(here)
@@ -75,7 +76,7 @@ class QuotaNode:
         return self.path()[-1]
 
     def pairs(self) -> set[FlavorResource]:
-        """Every pair that means anything in this subtree."""
+        """Every pair with quota or usage in this subtree."""
         return {*self.subtree, *self.usage}
 
     def nominal(self, pair: FlavorResource) -> int:
@@ -85,7 +86,7 @@ class QuotaNode:
         return self.usage.get(pair, 0)
 
     def quota(self, pair: FlavorResource) -> int:
-        """S. Of a ClusterQueue it is the nominal quota."""
+        """S. For a ClusterQueue this is the nominal quota."""
         return self.subtree.get(pair, 0)
 
     def lent(self, pair: FlavorResource) -> int:
@@ -93,7 +94,7 @@ class QuotaNode:
         return minus(self.subtree.get(pair, 0), self.local.get(pair, 0))
 
     def taken(self, pair: FlavorResource) -> int:
-        """What is in use of quota shared with the rest of the tree: max(0, U - lq)."""
+        """How much it uses of the quota that it shares with the rest of the tree: max(0, U - lq)."""
         return max(0, self.usage.get(pair, 0) - self.local.get(pair, 0))
 
     def local_free(self, pair: FlavorResource) -> int:
@@ -101,11 +102,11 @@ class QuotaNode:
         return max(0, minus(self.local.get(pair, 0), self.usage.get(pair, 0)))
 
     def borrows(self, pair: FlavorResource, more: int = 0) -> bool:
-        """Whether U, and `more` on top, is above S."""
+        """Whether U + `more` is above S."""
         return self.quota(pair) < plus(self.used(pair), more)
 
     def height(self) -> int:
-        """Levels of Cohorts below, counting from 1 where anything hangs here; a ClusterQueue's is 0."""
+        """The levels below: 0 for a ClusterQueue, 1 for a Cohort with only ClusterQueues, and so on."""
         stack = [self]
         while stack:
             node = stack[-1]
@@ -120,7 +121,7 @@ class QuotaNode:
         return self.tops_out or 0
 
     def available(self, pair: FlavorResource) -> int:
-        """What the subtree can take more of, by every limit on the way up. Negative where somebody is over quota."""
+        """How much more the subtree can use, by every limit up to the root. Negative if a node is over quota."""
         path = self.path()
         root = path.pop()
         free = minus(root.quota(pair), root.used(pair))
@@ -133,18 +134,18 @@ class QuotaNode:
         return free
 
     def free(self, pair: FlavorResource) -> int:
-        """What fits now; the clamp is at the very end, since a debt above still takes what siblings have."""
+        """What fits now. Clamped only here: a debt higher up must still count against what siblings have."""
         return max(0, self.available(pair))
 
     def room(self, pair: FlavorResource) -> int:
-        """What its own limits let the node take from above: what it lends and does not use, and what it may borrow."""
+        """How much its own limits let the node take from above: what it lends but does not use, plus borrowing."""
         borrowing = self.terms.get(pair, NO_TERMS).borrowing
         if borrowing is None:
             return UNLIMITED
         return plus(minus(self.lent(pair), self.taken(pair)), borrowing)
 
     def potential(self, pair: FlavorResource) -> int:
-        """What a request must not exceed if it is ever to fit: `available` were nothing in use."""
+        """The largest request that can ever fit: `available` if nothing were in use."""
         path = self.path()
         most = path.pop().quota(pair)
         for node in reversed(path):
@@ -155,9 +156,9 @@ class QuotaNode:
         return most
 
     def borrowing_level(self, pair: FlavorResource, amount: int) -> tuple[int, bool]:
-        """The height of the lowest subtree whose own quota holds `amount` more, and whether reclaim could make room.
+        """The height of the lowest subtree whose own quota has room for `amount` more, and whether reclaim could help.
 
-        0 where the node itself holds it. Reclaim cannot help where only the whole tree, or not even that, would do.
+        0 if the node's own quota has room. Reclaim cannot help if it takes the whole tree, or even that is too small.
         """
         if self.up is None or not self.borrows(pair, amount):
             return 0, self.up is not None
@@ -170,7 +171,7 @@ class QuotaNode:
         return cohorts[-1].height(), False
 
     def resettle(self, pair: FlavorResource) -> None:
-        """Work out S and lq from the node's own numbers and what its children lend."""
+        """Compute S and lq from the node's own quota and what its children lend."""
         terms = self.terms.get(pair, NO_TERMS)
         subtree = plus(terms.nominal, min(self.lent_below.get(pair, 0), UNLIMITED))
         self.subtree[pair] = subtree
@@ -182,7 +183,7 @@ class QuotaNode:
 
 
 def least_common_ancestor(node: QuotaNode, other: QuotaNode) -> QuotaNode | None:
-    """The lowest node above both; None where they stand in different trees."""
+    """The lowest node above both; None if they are in different trees."""
     mine = set(node.path())
     return next((cohort for cohort in other.path() if cohort in mine), None)
 
@@ -200,14 +201,14 @@ def queues_below(node: QuotaNode) -> Iterable[QuotaNode]:
 
 
 def stored_below(*nodes: QuotaNode) -> Iterator[QuotaNode]:
-    """These and every node below, each once, by the edges as they are stored; a cycle ends."""
-    seen: set[QuotaNode] = set()
+    """These and every node below, each once, by the edges as stored. Stops at a cycle."""
+    visited: set[QuotaNode] = set()
     stack = list(nodes)
     while stack:
         node = stack.pop()
-        if node in seen:
+        if node in visited:
             continue
-        seen.add(node)
+        visited.add(node)
         stack.extend(node.cohorts.values())
         stack.extend(node.queues.values())
         yield node

@@ -1,6 +1,6 @@
-"""What the engine decides on: the quota tree, the flavors, and the workloads that hold quota.
+"""What decisions work on: the quota tree, the flavors, and the workloads that hold quota.
 
-Mutable, inside the engine alone. Decisions try things out in `simulation` and leave no trace.
+Mutable, but only within the engine. Decisions try changes in a `simulation`, which undoes them.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ LESS_THAN_INITIAL_SHARE = "LessThanInitialShare"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the engine decides, whatever the objects say; Kueue's Configuration has the same under the same names.
+    """Settings of the engine that come from Kueue's Configuration and feature gates.
 
-    `fair_sharing`: shares of the tree decide instead of borrowing levels. `ignore_undeclared`: a resource that the
-    ClusterQueue does not cover needs no quota (quotaCheckStrategy IgnoreUndeclared). `partial_admission`,
-    `recompute_on_overlap`: Kueue's gates PartialAdmission and RecomputeAssignmentUponPreemptionTargetsOverlap.
-    `preemptors_first`: its gate PrioritizePreemptorWorkloads, off there; without it two workloads may take turns in
-    preempting each other for ever (docs/adr/2026-11-21-preemptors-first.md).
-    `nominal_first`: own quota comes back without comparing shares (the gate FairSharingPreemptWithinNominal).
-    `compat`: do as Kueue does also where it is known to be wrong (docs/adr).
+    `fair_sharing`: shares decide instead of borrowing levels. `ignore_undeclared`: a resource that the ClusterQueue
+    does not cover needs no quota (quotaCheckStrategy IgnoreUndeclared). `partial_admission`, `recompute_on_overlap`:
+    the gates PartialAdmission and RecomputeAssignmentUponPreemptionTargetsOverlap. `preemptors_first`: the gate
+    PrioritizePreemptorWorkloads, off in Kueue; without it two workloads may preempt each other for ever
+    (docs/adr/2026-11-21-preemptors-first.md). `nominal_first`: quota within the nominal is reclaimed without comparing
+    shares (the gate FairSharingPreemptWithinNominal). `compat`: do as Kueue does even where it is wrong (docs/adr).
     """
 
     fair_sharing: bool = False
@@ -46,10 +45,7 @@ class Options:
 
 @dataclass(slots=True, eq=False)
 class Reservation:
-    """A workload that holds quota in a ClusterQueue: QuotaReserved, not finished, active.
-
-    `usage` is counted by pair. It is identified by its workload's key, `namespace/name`.
-    """
+    """A workload that holds quota in a ClusterQueue: QuotaReserved, not finished, active. `usage` is by pair."""
 
     workload: Workload
     queue: Queue
@@ -61,17 +57,16 @@ class Reservation:
 
     @property
     def local_queue(self) -> str:
-        """`namespace/name`."""
-        return f"{self.workload.namespace}/{self.workload.queue}"
+        return self.workload.local_queue
 
 
 @dataclass(slots=True, eq=False)
 class Queue:
-    """A ClusterQueue with its place in the tree. `generation`: see `State.generation`.
+    """A ClusterQueue with its node in the tree. `generation`: see `State.generation`.
 
-    `inactive` says why it admits nothing, empty where it does. It goes on lending, and nobody is preempted in it.
-    `by_priority` are the same reservations: most searches for victims end at the priorities that there are.
-    `held` and `held_by` are their sums, in all and by LocalQueue (`namespace/name`).
+    `inactive` says why it admits nothing, empty if it does. An inactive queue still lends, and nobody is preempted in
+    it. `by_priority` has the reservations by priority, where most searches for victims end early. `held` and `held_by`
+    are their sums, in total and by LocalQueue (`namespace/name`).
     """
 
     settings: QueueSettings
@@ -93,7 +88,7 @@ class Queue:
         self._count(reservation, 1)
 
     def let_go(self, reservation: Reservation) -> None:
-        """Raises KeyError where it is not held."""
+        """Raises KeyError if the queue does not hold it."""
         del self.reservations[reservation.key]
         alike = self.by_priority[reservation.workload.priority]
         del alike[reservation.key]
@@ -111,7 +106,7 @@ class Queue:
 
 
 class State:
-    """Everything that holds or has quota."""
+    """Everything that has or uses quota. `away`: workloads that the current simulation leaves out."""
 
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
@@ -125,7 +120,7 @@ class State:
         self._changed_trees: dict[QuotaNode, int] = {}
 
     def put_queue(self, settings: QueueSettings) -> Queue:
-        """Add a ClusterQueue or change it; the workloads that hold quota in it stay."""
+        """Add or update a ClusterQueue; its reservations stay."""
         self.tree.put_queue(settings.name, settings.cohort, settings.terms, settings.weight)
         queue = self.queues.get(settings.name)
         if queue is None:
@@ -138,18 +133,18 @@ class State:
         self.tree.put_cohort(settings.name, settings.parent, settings.terms, settings.weight)
 
     def drop_queue(self, name: str) -> None:
-        """Raises KeyError where there is none. The reservations in it are forgotten."""
+        """Remove a ClusterQueue with its reservations. Raises KeyError if there is none."""
         for key in self.queues.pop(name).reservations:
             del self.reservations[key]
         self.tree.drop_queue(name)
 
     def touch(self, queue: Queue) -> None:
-        """What was found out about the ClusterQueue may not hold any more."""
+        """Earlier searches for flavors in the ClusterQueue may be outdated."""
         self._changes += 1
         queue.generation = self._changes
 
     def touch_tree(self, root: QuotaNode) -> None:
-        """What was found out about any ClusterQueue of the tree may not hold any more."""
+        """Earlier searches for flavors in any ClusterQueue of the tree may be outdated."""
         self._changes += 1
         self._changed_trees[root] = self._changes
 
@@ -158,7 +153,7 @@ class State:
         return max(queue.generation, self._changed_trees.get(queue.node.root, 0))
 
     def reserve(self, reservation: Reservation) -> None:
-        """Count a workload's usage; in place of what it held before."""
+        """Count a workload's usage, in place of what it held before."""
         self.release(reservation.key)
         self.reservations[reservation.key] = reservation
         reservation.queue.hold(reservation)
@@ -166,7 +161,7 @@ class State:
         self.tree.add(reservation.queue.node, reservation.usage)
 
     def release(self, key: str) -> Reservation | None:
-        """What the workload held, which is free now; None where it held nothing."""
+        """Free what the workload held and return it; None if it held nothing."""
         reservation = self.reservations.pop(key, None)
         if reservation is not None:
             reservation.queue.let_go(reservation)
@@ -176,7 +171,7 @@ class State:
 
     @contextmanager
     def without(self, reservations: Iterable[Reservation]) -> Iterator[None]:
-        """As if these workloads held nothing, until the end of the block. Blocks nest."""
+        """Within the block, these workloads hold nothing. Blocks nest."""
         gone = [reservation for reservation in reservations if reservation.key not in self.away]
         with self.tree.simulation():
             for reservation in gone:

@@ -1,11 +1,8 @@
-"""The quota tree of Kueue with what is in use: who has how much, who borrows, and what is free where.
+"""Kueue's quota tree with its usage: who has how much, who borrows, and what is free.
 
-One mutable tree, kept up to date change by change: an edit of a node, an edge or a workload costs the tree's depth.
-Simulations write into the same tree and take it back by an undo log, so nothing is ever copied. Amounts are integers
-as Kueue counts them (milli-CPU, whole units of all else), each pair of flavor and resource on its own.
+One mutable tree: a change of a node, an edge or a workload costs the tree's depth. A simulation writes into the same
+tree and an undo log reverts it, so nothing is ever copied. For amounts, S, U and lq see `scheduling.quota.node`.
 Source: Kueue v0.19, pkg/cache/scheduler/resource_node.go; KEP-79.
-
-S: subtree quota. U: usage. lq: local quota, the part of S that only the subtree itself may use.
 """
 
 from __future__ import annotations
@@ -15,19 +12,20 @@ from contextlib import contextmanager
 
 from policies.model.pools import UNLIMITED, Terms
 from scheduling.objects.amounts import FlavorResource, Usage
+from scheduling.objects.queue_settings import UNIT_WEIGHT
 from scheduling.quota.node import QuotaNode, least_common_ancestor, queues_below
 
 __all__ = ["QuotaNode", "QuotaTree", "least_common_ancestor", "queues_below"]
 
 _BEYOND = 1 << 80
-"""What an unlimited child adds to the exact sum over children: more than any number of finite ones, and it can be
-subtracted again. The sum is read back as UNLIMITED from 2^63-1 on."""
+"""What an unlimited child adds to the exact sum over children. It exceeds any number of finite children, and can be
+subtracted again. Sums from 2^63-1 on are read as UNLIMITED."""
 
 
 class QuotaTree:
-    """All trees of a cluster. Every change keeps every sum; `simulation` takes usage back at its end.
+    """All trees of a cluster. Every change keeps all sums up to date.
 
-    `reshaped`: what were the roots of trees that lost nodes to others. Who keeps something by root clears it.
+    `reshaped`: the former roots of nodes that moved, until the one reader who keeps state by root clears it.
     """
 
     def __init__(self) -> None:
@@ -38,36 +36,36 @@ class QuotaTree:
         self.reshaped: set[QuotaNode] = set()
 
     def put_queue(
-        self, name: str, cohort: str | None, terms: Mapping[FlavorResource, Terms], weight: int = 10**9
+        self, name: str, cohort: str | None, terms: Mapping[FlavorResource, Terms], weight: int = UNIT_WEIGHT
     ) -> None:
-        """Add a ClusterQueue or change its quota, its weight or its Cohort; its usage stays."""
+        """Add a ClusterQueue or change its quota, weight or Cohort; its usage stays."""
         node = self.queues.get(name) or self.queues.setdefault(name, QuotaNode(name, is_queue=True))
         self._put(node, cohort, terms, weight)
 
     def put_cohort(
-        self, name: str, parent: str | None, terms: Mapping[FlavorResource, Terms], weight: int = 10**9
+        self, name: str, parent: str | None, terms: Mapping[FlavorResource, Terms], weight: int = UNIT_WEIGHT
     ) -> None:
-        """Make a Cohort explicit or change it. A parent that is unknown comes into being as a bare name."""
+        """Add or change a Cohort that has an object. An unknown parent is created without one."""
         self._put(self._cohort(name), parent, terms, weight)
 
     def drop_queue(self, name: str) -> None:
-        """Raises KeyError where there is none."""
+        """Raises KeyError if there is none."""
         node = self.queues[name]
         self._hang(node, None)
         del self.queues[name]
 
     def drop_cohort(self, name: str) -> None:
-        """Take the object away. Where children remain the bare name stays: without quota, limits and parent."""
+        """Remove the object. If children remain, the Cohort stays without quota, limits and parent."""
         node = self.cohorts.get(name)
         if node is None or not node.explicit:
             return
         self._set_terms(node, {})
         self._hang(node, None)
-        node.explicit, node.weight = False, 10**9
+        node.explicit, node.weight = False, UNIT_WEIGHT
         self._forget(node)
 
     def add(self, node: QuotaNode, usage: Usage) -> None:
-        """Count `usage` in the node and, as far as its local quota does not hold it, above."""
+        """Count `usage` at the node, and above it what exceeds the local quota."""
         for pair, amount in usage.items():
             here: QuotaNode | None = node
             while here is not None and amount:
@@ -87,7 +85,7 @@ class QuotaTree:
 
     @contextmanager
     def simulation(self) -> Iterator[None]:
-        """What is added and removed within is undone at the end; simulations nest. The tree's shape must not change."""
+        """Undo at the end what is added and removed within. Simulations nest; nodes and edges must not change."""
         mark = len(self._log)
         self._simulations += 1
         try:
@@ -99,13 +97,13 @@ class QuotaTree:
                 self._set_usage(node, pair, node.usage[pair], before)
 
     def broken(self, node: QuotaNode) -> list[QuotaNode]:
-        """The cycle that the node lies on or hangs under, from where the way up enters it; else nothing."""
+        """The cycle at or above the node, starting where the path from the node enters it; empty if there is none."""
         here: QuotaNode | None = node
         while here is not None and not here.on_cycle:
             here = here.parent
         return [] if here is None else _loop(here)
 
-    # --- shape
+    # --- nodes and edges
 
     def _cohort(self, name: str) -> QuotaNode:
         node = self.cohorts.get(name)
@@ -121,7 +119,7 @@ class QuotaTree:
             self._hang(node, above)
 
     def _hang(self, node: QuotaNode, parent: QuotaNode | None) -> None:
-        """Move the node and all below it under `parent`; closes and opens cycles."""
+        """Move the node and all below it under `parent`. This may close or open a cycle."""
         freed = _loop(node) if node.on_cycle else []
         self.reshaped.update((node.root, *freed))
         old = node.parent
@@ -145,7 +143,7 @@ class QuotaTree:
             self._forget(old)
 
     def _forget(self, cohort: QuotaNode) -> None:
-        """A bare name without children is nothing."""
+        """Remove a Cohort that has neither an object nor children."""
         if not cohort.explicit and not cohort.queues and not cohort.cohorts:
             self.cohorts.pop(cohort.name, None)
 
@@ -176,12 +174,12 @@ class QuotaTree:
                 self._settle(node, pair, _summand(lent), taken)
 
     def _settle(self, node: QuotaNode, pair: FlavorResource, lent: int, taken: int) -> None:
-        """Tell the nodes above what changed, given the summand of what was lent and what was taken before."""
+        """Update the nodes above; `lent` and `taken` are the summands from before the change."""
         while node.up is not None:
             self._note_borrower(node, pair)
             lent_more, taken_more = _summand(node.lent(pair)) - lent, node.taken(pair) - taken
             if not lent_more and not taken_more and pair in node.up.subtree:
-                return  # else the nodes above must at least know that there is such a pair
+                return  # if the parent did not know the pair, go on: the nodes above must learn of it
             node = node.up
             lent, taken = _summand(node.lent(pair)), node.taken(pair)
             _hand(node, pair, lent_more, taken_more)
@@ -213,18 +211,18 @@ def _children(parent: QuotaNode, node: QuotaNode) -> dict[str, QuotaNode]:
 
 
 def _loop(node: QuotaNode) -> list[QuotaNode]:
-    """The node and all above it if the way up leads back to it, else nothing."""
+    """The cycle that the node is on, the node first; empty if it is on none."""
     loop, here = [node], node.parent
-    seen = {node}
-    while here is not None and here not in seen:
-        seen.add(here)
+    visited = {node}
+    while here is not None and here not in visited:
+        visited.add(here)
         loop.append(here)
         here = here.parent
     return loop if here is node else []
 
 
 def _lower(cohort: QuotaNode) -> None:
-    """Heights above a changed edge are to be counted anew."""
+    """Invalidate the heights above a changed edge."""
     here: QuotaNode | None = cohort
     while here is not None and here.tops_out is not None:
         here.tops_out = None
@@ -236,7 +234,7 @@ def _summand(amount: int) -> int:
 
 
 def _hand(node: QuotaNode, pair: FlavorResource, lent_more: int, taken_more: int) -> None:
-    """Let the node know how the sums over its children changed."""
+    """Change the node's sums over its children."""
     node.lent_below[pair] = node.lent_below.get(pair, 0) + lent_more
     node.usage[pair] = node.used(pair) + taken_more
     node.resettle(pair)

@@ -1,1 +1,1 @@
-"""A cluster played without one: objects in, events in order, and what came of them as data."""
+"""Simulates a cluster: takes objects and a sequence of events, and returns what happens as data."""

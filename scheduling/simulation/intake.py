@@ -1,4 +1,4 @@
-"""Objects into the world, whatever their order: what others refer to comes first."""
+"""Puts objects into the world, in any order: those that others refer to go first."""
 
 from __future__ import annotations
 
@@ -44,25 +44,22 @@ _ORDER = (
 
 
 def is_played(manifest: Manifest) -> bool:
-    """Whether a simulation goes by objects of this kind."""
+    """Whether a simulation uses objects of this kind."""
     return kind_of(manifest) in _ORDER or is_submission(manifest)
 
 
 def has_no_schema(manifest: Manifest) -> bool:
-    """Whether what is wrong with such an object is told by `shape` alone."""
+    """Whether only `validation` finds faults in such an object."""
     return kind_of(manifest).group != GROUP
 
 
 class Intake:
-    """`given` are the namespaces that have an object; others exist, too, as soon as something is in them.
-
-    `checks` are the AdmissionChecks that ClusterQueues ask for.
-    """
+    """`declared` are the namespaces that have an object. Others exist as soon as they contain something."""
 
     def __init__(self, world: World, boosted: bool) -> None:
         self.world = world
         self.submissions = Submissions(boosted)
-        self.given: set[str] = set()
+        self.declared: set[str] = set()
         self._ranges: dict[str, dict[str, Manifest]] = {}
         self._overheads: dict[str, Amounts] = {}
 
@@ -96,10 +93,10 @@ class Intake:
             ),
         }
 
-    def _namespaces(self, given: Iterable[Manifest], inside: Iterable[Manifest]) -> None:
-        for manifest in given:
+    def _namespaces(self, declared: Iterable[Manifest], inside: Iterable[Manifest]) -> None:
+        for manifest in declared:
             name = text(metadata(manifest).get("name")) or ""
-            self.given.add(name)
+            self.declared.add(name)
             self.world.put_namespace(name, {**texts(metadata(manifest).get("labels")), _NAME_LABEL: name})
         for manifest in inside:
             name = _namespace(manifest)
@@ -107,7 +104,7 @@ class Intake:
                 self.world.put_namespace(name, {_NAME_LABEL: name})
 
     def _surroundings(self, by_kind: Mapping[GroupKind, Iterable[Manifest]], now: int) -> None:
-        """LimitRanges and RuntimeClasses; of these a namespace that is new hears as well."""
+        """LimitRanges and RuntimeClasses; new namespaces get the known RuntimeClasses."""
         classes = by_kind.get(RUNTIME_CLASS, ())
         for manifest in classes:
             self._overheads[text(metadata(manifest).get("name")) or ""] = readable(at(manifest, "overhead.podFixed"))
@@ -123,32 +120,32 @@ class Intake:
         if classes or (self._overheads and new):
             self.world.put_overheads(dict(self._overheads), now)
 
-    # --- what was taken for granted
+    # --- assumptions
 
     def assumptions(self) -> list[str]:
-        """What the objects leave open and matters to the outcome."""
+        """What the simulation assumes where the objects leave something open that matters."""
         queues = self.world.state.queues.values()
-        told = []
+        found = []
         if any(queue.settings.checks for queue in queues):
-            told.append("AdmissionChecks are taken as Ready, but for those that were told otherwise")
+            found.append("AdmissionChecks are assumed to be Ready unless an event sets another state")
         unknown = sorted(
             {
                 local.namespace
                 for local in self.world.queues.local_queues.values()
-                if local.namespace not in self.given and self._is_choosy(local.cluster_queue)
+                if local.namespace not in self.declared and self._selects_namespaces(local.cluster_queue)
             }
         )
-        told += [f"Namespace {name} is not given: it counts as one without labels" for name in unknown]
-        return told
+        found += [f"Namespace {name} is not in the input; it is assumed to have no labels" for name in unknown]
+        return found
 
-    def _is_choosy(self, queue: str) -> bool:
+    def _selects_namespaces(self, queue: str) -> bool:
         found = self.world.state.queues.get(queue)
         selector = found.settings.selector if found is not None else None
         return selector is not None and selector != LabelSelector()
 
 
 def _read_check(manifest: Manifest) -> CheckSettings:
-    """Active unless its status says that it is not; files have no status as a rule."""
+    """Active unless its status says otherwise; files usually have no status."""
     conditions = map(mapping, listing(at(manifest, "status.conditions")))
     inactive = any(entry.get("type") == "Active" and entry.get("status") == "False" for entry in conditions)
     name, controller = text(metadata(manifest).get("name")) or "", at(manifest, "spec.controllerName")

@@ -1,4 +1,4 @@
-"""The simulation: one after another, objects come, jobs end and time passes; after each, cycles run until rest."""
+"""The simulation: objects are added, jobs end and time passes; after each event, cycles run until nothing changes."""
 
 from __future__ import annotations
 
@@ -10,64 +10,55 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata
 from policies.model.errors import PolicyError
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.outcome import reserved, waiting
-from scheduling.cycle.placed import placed
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.workload import EVICTED, PODS_READY, CheckState, Workload
 from scheduling.quota.node import QuotaNode
-from scheduling.simulation.happening import (
-    Admitted,
-    Evicted,
-    Finished,
-    Happening,
-    Loan,
-    Played,
-    Preempted,
-    Reserved,
-)
 from scheduling.simulation.intake import Intake
 from scheduling.simulation.settings import Settings
 from scheduling.simulation.submissions import LeftOut, Name
+from scheduling.simulation.trace import Admitted, Evicted, Finished, Loan, Played, Preempted, Reserved, TraceEvent
 from scheduling.status.checks import PENDING, READY, set_check
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import WAIT_FOR_START, pods_ready, release
 from scheduling.status.eviction import preempt
 from scheduling.status.lifecycle import Lifecycle, next_moment
 from scheduling.status.progress import finish
+from scheduling.visibility.pod_sets import admitted_pod_sets
 from scheduling.world.decisions import Decision, Preempt, Reserve
 from scheduling.world.world import World
 
 START = times.parse("2026-01-01T00:00:00Z")
-"""The moment at which a simulation begins whose objects name none."""
+"""The start of a simulation whose objects have no times."""
 _TICK = 1000
-"""Nanoseconds between two cycles, so that what came first has the earlier moment."""
+"""Nanoseconds between two cycles, so that what comes first has the earlier time."""
 _LEAST_CYCLES = 1000
 _CYCLES_EACH = 20
-"""Cycles for each workload before a simulation is taken for one that never rests."""
+"""Cycles for each workload before a simulation counts as one that never settles."""
 _MOST_DEADLINES = 20_000
-"""Moments at which something falls due within one passage of time; more are taken for ones without end."""
+"""Deadlines within one `at`; beyond this the simulation counts as one that never settles."""
 
 
 def begin(manifests: Iterable[Manifest]) -> int:
-    """The moment at which to begin: the last one that the objects tell of, so that none of it is still to come."""
+    """When to start: at the latest time in the objects, so that none of it is in the future."""
     return max(filter(None, map(_last, manifests)), default=START)
 
 
 def _last(manifest: Manifest) -> int:
     conditions = map(mapping, listing(mapping(manifest.get("status")).get("conditions")))
-    told = [metadata(manifest).get("creationTimestamp"), *(entry.get("lastTransitionTime") for entry in conditions)]
-    return max(map(times.parse, told))
+    found = [metadata(manifest).get("creationTimestamp"), *(entry.get("lastTransitionTime") for entry in conditions)]
+    return max(map(times.parse, found))
 
 
 class UnknownWorkload(PolicyError):
-    """An event names a job that there is not, or more than one."""
+    """An event names a job that does not exist, or a name that several jobs share."""
 
 
 class Simulation:
-    """`happened` is what came of the events so far, in order; `names` are those of the jobs by their Workload's key.
+    """`trace` is what happened so far, in order; `names` are those of the jobs by their Workload's key.
 
-    `unsettled`: a run of cycles was broken off, since it went on and on.
+    `unsettled`: a run of cycles did not end and was stopped.
     """
 
     def __init__(self, settings: Settings | None = None, start: int = START) -> None:
@@ -75,9 +66,9 @@ class Simulation:
         self.start = self.now = start
         self.world = World(self.settings.options, self.settings.ordering, self.settings.counting)
         waiting = self.settings.waiting
-        self.engine = Engine(self.world, one_at_a_time=waiting is not None and waiting.one_at_a_time)
+        self.engine = Engine(self.world, block_admission=waiting is not None and waiting.block_admission)
         self.intake = Intake(self.world, self.settings.boosted)
-        self.happened: list[Happening] = []
+        self.trace: list[TraceEvent] = []
         self.names: dict[str, Name] = {}
         self.left_out: dict[Name, LeftOut] = {}
         self.unsettled = False
@@ -89,11 +80,11 @@ class Simulation:
     # --- events
 
     def announce(self, event: str) -> None:
-        """Note in `happened` that an event comes now, in its own words."""
-        self.happened.append(Played(self.now, event))
+        """Note in the trace that this event comes now."""
+        self.trace.append(Played(self.now, event))
 
     def add(self, manifests: Iterable[Manifest]) -> None:
-        """Objects are new or changed, in any order; then rest."""
+        """Add or change objects, in any order; then settle."""
         self._tick()
         self.intake.put(manifests, self.now)
         for found in self.intake.submissions.look():
@@ -108,17 +99,17 @@ class Simulation:
         self.settle()
 
     def finish(self, called: str) -> None:
-        """The job of this name, `namespace/name`, ends successfully; then rest. Raises UnknownWorkload."""
+        """Finish the job `namespace/name` successfully; then settle. Raises UnknownWorkload."""
         key = self.key_of(called)
         self._tick()
         workload = self.world.workloads[key]
         if not workload.finished:
             self._write(finish(workload, "JobFinished", "Job finished successfully", self.now))
-            self.happened.append(Finished(self.now, key))
+            self.trace.append(Finished(self.now, key))
         self.settle()
 
     def at(self, moment: int) -> None:
-        """Time passes up to the moment, which is not before now; whatever falls due on the way happens then."""
+        """Let time pass up to `moment`, which is not before now; everything due by then happens on the way."""
         for _ in range(_MOST_DEADLINES):
             if self.unsettled or not self._deadlines or self._deadlines[0][0] > moment:
                 break
@@ -135,7 +126,7 @@ class Simulation:
         self.settle()
 
     def check(self, name: str, state: str) -> None:
-        """From now on the AdmissionCheck has this state for every workload; then rest."""
+        """From now on the AdmissionCheck has this state for every workload; then settle."""
         self._tick()
         self.check_states[name] = state
         for key in [*self.world.workloads]:
@@ -143,7 +134,7 @@ class Simulation:
         self.settle()
 
     def lose_pods(self, called: str) -> None:
-        """From now on the pods of this job are not ready; then rest. Raises UnknownWorkload."""
+        """From now on the pods of this job are not ready; then settle. Raises UnknownWorkload."""
         key = self.key_of(called)
         self._tick()
         self.not_ready.add(key)
@@ -151,26 +142,26 @@ class Simulation:
         self.settle()
 
     def key_of(self, called: str) -> str:
-        """The Workload of that name or of the job of that name. Raises UnknownWorkload."""
+        """The Workload of this name, or of the job of this name. Raises UnknownWorkload."""
         if called in self.world.workloads:
             return called
         found = [key for key, name in self.names.items() if name.key == called]
         if len(found) == 1:
             return found[0]
         if found:
-            raise UnknownWorkload(f"{called} is the name of {len(found)} jobs; name a Workload: {', '.join(found)}")
+            raise UnknownWorkload(f"{len(found)} jobs are called {called}; name one Workload: {', '.join(found)}")
         if (left := self.left_out_of(called)) is not None:
             raise UnknownWorkload(f"{left.name} is in no queue: {left.reason}")
-        raise UnknownWorkload(f"there is no workload and no job {called}; write NAMESPACE/NAME of one that was given")
+        raise UnknownWorkload(f"no workload or job is called {called}; write NAMESPACE/NAME of one in the input")
 
     def left_out_of(self, called: str) -> LeftOut | None:
-        """What is in no queue under this name, `namespace/name`."""
+        """The object `namespace/name` that is in no queue."""
         return next((left for left in self.left_out.values() if left.name.key == called), None)
 
-    # --- until rest
+    # --- cycles
 
     def settle(self) -> None:
-        """Cycles until nothing is left to decide; the jobs of victims stop at once."""
+        """Run cycles until nothing is left to decide. The jobs of victims stop at once."""
         most = _LEAST_CYCLES + _CYCLES_EACH * len(self.world.workloads)
         for _ in range(most):
             stopped = self._stop()
@@ -180,7 +171,7 @@ class Simulation:
         self.unsettled = True
 
     def _cycle(self) -> bool:
-        """One cycle, written; whether anything was decided."""
+        """Run one cycle and write its decisions. True if there were any."""
         decisions = self.engine.step(self.now)
         loans = self._loans([decision for decision in decisions if isinstance(decision, Reserve)])
         for decision in decisions:
@@ -194,7 +185,7 @@ class Simulation:
             target = decision.target
             self._write(preempt(self.world.workloads[target.key], target.reason, decision.message, self.now))
             waits_at = self.world.queues.queue_of(decision.preemptor) or ""
-            self.happened.append(
+            self.trace.append(
                 Preempted(
                     self.now,
                     target.key,
@@ -214,14 +205,14 @@ class Simulation:
         before = self.world.workloads[key]
         after = self._checked(reserved(before, decision, queue.settings, self.now))
         checks = tuple(check.name for check in after.checks if check.state != READY)
-        self.happened.append(
-            Reserved(self.now, key, queue.name, placed(after), loans, admitted=not checks, checks=checks)
+        self.trace.append(
+            Reserved(self.now, key, queue.name, admitted_pod_sets(after), loans, admitted=not checks, checks=checks)
         )
         self._write(after)
         self._advance(key)
 
     def _loans(self, decisions: list[Reserve]) -> dict[str, tuple[Loan, ...]]:
-        """What each borrowed when its turn came; all of them count by now, so the last one is taken back first."""
+        """What each workload borrowed when it got quota. All count by now, so the last one is removed first."""
         tree, found = self.world.state.tree, {}
         with tree.simulation():
             for decision in reversed(decisions):
@@ -232,7 +223,7 @@ class Simulation:
         return found
 
     def _stop(self) -> bool:
-        """The jobs of evicted workloads stop, which frees their quota."""
+        """Stop the jobs of evicted workloads, which frees their quota."""
         victims, self._stopping = self._stopping, {}
         for key in victims:
             self._write(release(self.world.workloads[key], self.now))
@@ -257,13 +248,13 @@ class Simulation:
         )
 
     def _advance(self, key: str) -> None:
-        """All that its spec, its queue, its checks and the time ask of it."""
+        """Take all steps that its spec, queue and checks and the time ask for."""
         while True:
             workload = self.world.workloads[key]
             after = self._checked(self._lifecycle(workload).next(self._with_pods(workload)))
             if after == workload:
                 return
-            self._tell(workload, after)
+            self._note(workload, after)
             self._write(after)
 
     def _lifecycle(self, workload: Workload) -> Lifecycle:
@@ -274,43 +265,42 @@ class Simulation:
         return Lifecycle(self.now, local, queue.settings if queue else None, None, self.settings.waiting)
 
     def _checked(self, workload: Workload) -> Workload:
-        """Checks say Ready, or what they were told to say."""
+        """Set its checks to Ready, or to the state that an event has set."""
         if not workload.reserved or workload.evicted:
             return workload
         for check in workload.checks:
-            told = self.check_states.get(check.name)
-            state = told or (READY if check.state == PENDING else check.state)
+            state = self.check_states.get(check.name) or (READY if check.state == PENDING else check.state)
             if state != check.state:
                 checks = set_check(workload.checks, CheckState(check.name, state), self.now)
                 workload = replace(workload, checks=checks)
         return workload
 
     def _with_pods(self, workload: Workload) -> Workload:
-        """Pods are ready at once, but for those that were told not to be; without admission there are none yet."""
+        """Pods are ready at once, except for jobs that lost theirs; without admission there are no pods."""
         if self.settings.waiting is None or workload.finished or (workload.evicted and workload.reserved):
             return workload
         if not workload.admitted:
-            told = PODS_READY in workload.conditions
-            text = "Not all pods are ready"
-            return with_condition(workload, PODS_READY, "False", WAIT_FOR_START, text, self.now) if told else workload
+            if PODS_READY not in workload.conditions:
+                return workload
+            return with_condition(workload, PODS_READY, "False", WAIT_FOR_START, "Not all pods are ready", self.now)
         ready = workload.key not in self.not_ready
         known = workload.conditions.get(PODS_READY)
         same = known is not None and (known.status == "True") == ready
         return workload if same else pods_ready(workload, ready, self.now)
 
-    def _tell(self, before: Workload, after: Workload) -> None:
-        """What is worth telling of a step."""
+    def _note(self, before: Workload, after: Workload) -> None:
+        """Note an eviction or an admission in the trace."""
         queue = after.admission.cluster_queue if after.admission else ""
         evicted = after.holding(EVICTED)
         if evicted is not None and not before.evicted and before.reserved:
-            self.happened.append(Evicted(self.now, after.key, queue, evicted.reason, evicted.message))
+            self.trace.append(Evicted(self.now, after.key, queue, evicted.reason, evicted.message))
         elif after.admitted and not before.admitted and before.reserved and not self._just_reserved(after.key):
-            self.happened.append(Admitted(self.now, after.key, queue))
+            self.trace.append(Admitted(self.now, after.key, queue))
 
     def _just_reserved(self, key: str) -> bool:
         return any(
             isinstance(last, Reserved) and last.workload == key and last.admitted and last.at == self.now
-            for last in self.happened[-1:]
+            for last in self.trace[-1:]
         )
 
     def _write(self, workload: Workload) -> None:
@@ -327,12 +317,12 @@ class Simulation:
 
 
 def _loan(node: QuotaNode, pair: FlavorResource, amount: int) -> Loan | None:
-    """What of the last `amount` that came to the node's usage is above its quota, and whose room it takes."""
+    """How much of the last `amount` of the node's usage is above its quota, and who lends it."""
     borrowed = min(amount, node.used(pair) - node.nominal(pair))
     return Loan(pair, borrowed, lender_of(node, pair)) if borrowed > 0 and node.up is not None else None
 
 
 def lender_of(node: QuotaNode, pair: FlavorResource) -> str:
-    """The lowest Cohort above that does not borrow itself; the root where all do."""
+    """The lowest Cohort above that does not borrow itself, else the root."""
     above = node.path()[1:]
     return next((cohort for cohort in above if not cohort.borrows(pair)), above[-1]).name

@@ -1,4 +1,4 @@
-"""From what people submit to the Workloads that stand for it: Workloads, jobs of any kind, Pods and groups of Pods."""
+"""Turns what people submit into Workloads: Workloads, jobs of any kind, Pods and groups of Pods."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from scheduling.objects.submission import (
 from scheduling.objects.workload import Workload
 from scheduling.status.progress import finish
 
-_BY_PODS = "its Pods are what is queued, and its controller makes these; give the Pods"
-_NO_QUEUE = "it names no queue, so that Kueue leaves it alone; add the label kueue.x-k8s.io/queue-name"
+_BY_PODS = "Kueue queues its Pods, which its controller creates; add the Pods to the input"
+_NO_QUEUE = "it names no queue, so Kueue ignores it; add the label kueue.x-k8s.io/queue-name"
 
 
 class Name(NamedTuple):
-    """A job as people call it: `kind` is Workload for one that was given as such, PodGroup for a group of Pods."""
+    """The name of a job for people. `kind` is Workload if it was submitted as one, PodGroup for a group of Pods."""
 
     kind: str
     namespace: str
@@ -47,14 +47,14 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that no queue has, and why."""
+    """An object that is in no queue, and why."""
 
     name: Name
     reason: str
 
 
 class Submissions:
-    """What was submitted so far. A job is made into a Workload anew with each look, as its priority class may come."""
+    """What was submitted so far. Each `look` builds Workloads again, since a priority class may have been added."""
 
     def __init__(self, boosted: bool = False) -> None:
         self._boosted = boosted
@@ -64,7 +64,7 @@ class Submissions:
         self._new: dict[Name, None] = {}
 
     def put_class(self, manifest: Manifest) -> None:
-        """A WorkloadPriorityClass or a PriorityClass. Kueue gives a new value to those that name the class."""
+        """Add a WorkloadPriorityClass or a PriorityClass. As in Kueue, it changes the jobs that name the class."""
         self._classes[str(manifest.get("kind")), text(metadata(manifest).get("name")) or ""] = manifest
         self._new.update(dict.fromkeys(self._submitted))
         self._new.update(dict.fromkeys(self._pods))
@@ -82,7 +82,7 @@ class Submissions:
         self._new[name] = None
 
     def look(self) -> Iterator[tuple[Name, Workload] | LeftOut]:
-        """What is new, changed or was left out so far, in the order in which it came."""
+        """What is new, changed or was left out so far, in the order of submission."""
         classes = read_priority_classes(self._classes.values())
         new, self._new = self._new, {}
         owned = self._owned()
@@ -96,7 +96,7 @@ class Submissions:
                 yield (name, made) if isinstance(made, Workload) else made
 
     def _owned(self) -> set[Name]:
-        """The jobs whose Workload was given, too."""
+        """The jobs whose Workload was submitted, too."""
         return {
             Name(str(owner.get("kind")), name.namespace, str(owner.get("name")))
             for name, manifest in self._submitted.items()
@@ -105,7 +105,7 @@ class Submissions:
         }
 
     def _made(self, name: Name, classes: PriorityClasses, owned: set[Name]) -> Workload | LeftOut | None:
-        """None for what is done, or goes by another's Workload."""
+        """The Workload; None for an object that another's Workload covers."""
         if name in owned:
             return None
         if name in self._pods:
@@ -137,7 +137,7 @@ def is_submission(manifest: Manifest) -> bool:
 
 
 def _with_priority(manifest: Manifest, classes: PriorityClasses) -> Manifest:
-    """Its priority by its class, where it names that alone. Raises UnknownPriorityClass."""
+    """With the priority of its class, if it has only that. Raises UnknownPriorityClass."""
     spec = mapping(manifest.get("spec"))
     reference = mapping(spec.get("priorityClassRef"))
     name = text(reference.get("name")) or text(spec.get("priorityClassName"))

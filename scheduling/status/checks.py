@@ -16,11 +16,11 @@ PENDING = "Pending"
 READY = "Ready"
 RETRY = "Retry"
 REJECTED = "Rejected"
-STAYS_HERE = "It runs on this cluster since before its ClusterQueue sends work to others"
+STAYS_HERE = "It already ran on this cluster when its ClusterQueue began to dispatch work to other clusters"
 
 
 def required_checks(workload: Workload, queue: QueueSettings) -> frozenset[str]:
-    """The checks that it must pass: without admission those of all flavors, with it those of a flavor it was given."""
+    """The checks that it must pass: those of its flavors once it has quota, before that only those for all flavors."""
     if workload.admission is not None:
         return checks_of(workload.admission, queue)
     every = _flavors(queue)
@@ -28,10 +28,10 @@ def required_checks(workload: Workload, queue: QueueSettings) -> frozenset[str]:
 
 
 def checks_of(admission: Admission, queue: QueueSettings) -> frozenset[str]:
-    """The checks of at least one flavor of the admission; a check that names no flavor is for all of the queue's."""
-    given = {flavor for entry in admission.assignments for flavor in entry.flavors.values()}
+    """The checks of at least one flavor of the admission; a check that names no flavor applies to all."""
+    assigned = {flavor for entry in admission.assignments for flavor in entry.flavors.values()}
     every = _flavors(queue)
-    return frozenset(check.name for check in queue.checks if given & (set(check.on_flavors) or every))
+    return frozenset(check.name for check in queue.checks if assigned & (set(check.on_flavors) or every))
 
 
 def _flavors(queue: QueueSettings) -> set[str]:
@@ -41,9 +41,9 @@ def _flavors(queue: QueueSettings) -> set[str]:
 def sync_checks(
     workload: Workload, required: Iterable[str], now: int, elsewhere: Container[str] = frozenset()
 ) -> Workload:
-    """One state for each required check: the one it has, else Pending from now on; others go.
+    """One state for each required check: the present one, or Pending since now. Other states are removed.
 
-    `elsewhere` are checks that would have it run on another cluster: one that is admitted already stays where it is.
+    `elsewhere` are checks that dispatch to other clusters: for a workload that is admitted here they are Ready at once.
     """
     wanted = set(required)
     kept = tuple(check for check in workload.checks if check.name in wanted)
@@ -59,7 +59,7 @@ def _new_state(name: str, stays: bool, now: int) -> CheckState:
 
 
 def set_check(checks: tuple[CheckState, ...], new: CheckState, now: int) -> tuple[CheckState, ...]:
-    """One state replaced or added. Its last transition moves only where the state changes: to what it says, or now."""
+    """Replace or add one state. The last transition changes only with the state: to that of `new`, or to now."""
     before = next((check for check in checks if check.name == new.name), None)
     if before is None:
         return (*checks, replace(new, since=new.since or now))
@@ -69,7 +69,7 @@ def set_check(checks: tuple[CheckState, ...], new: CheckState, now: int) -> tupl
 
 
 def reset_checks(workload: Workload, now: int) -> Workload:
-    """All Pending again, as every eviction does; what asked for another try counts one try more."""
+    """Reset all checks to Pending, as every eviction does; a check in Retry counts one more retry."""
     checks = tuple(_reset(check, now) for check in workload.checks)
     return workload if checks == workload.checks else replace(workload, checks=checks)
 
@@ -83,7 +83,7 @@ def _reset(check: CheckState, now: int) -> CheckState:
 
 
 def retry_at(checks: Iterable[CheckState]) -> int:
-    """The latest moment before which some check wants no other try; 0 where none says."""
+    """The latest time that a check in Retry names for the next attempt; 0 if none does."""
     moments = (
         check.since + check.requeue_after * SECOND
         for check in checks
@@ -93,10 +93,10 @@ def retry_at(checks: Iterable[CheckState]) -> int:
 
 
 def nominated_elsewhere(check: CheckState | None, workload: Workload, *, elastic: bool) -> bool:
-    """Whether no worker cluster is to be nominated for it now.
+    """Whether no worker cluster may be nominated now.
 
-    Only while its check is Pending; and not while a cluster that it is leaving is still named, but for a slice of an
-    elastic job, which names the cluster of the slice before on purpose.
+    Nomination needs a check in Pending, and no cluster name: that would be a cluster that the workload is leaving. Only
+    a slice of an elastic job keeps the cluster of the slice that it replaces.
     """
     if check is None or check.state != PENDING:
         return True

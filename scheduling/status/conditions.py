@@ -1,4 +1,4 @@
-"""Setting conditions the way Kubernetes does."""
+"""Sets conditions the way Kubernetes does."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import replace
 from scheduling.objects.workload import Condition, Workload
 
 _LONGEST = 32 * 1024
-"""Bytes of a condition's message that its schema takes."""
+"""Bytes of a condition's message that its schema allows."""
 
 
 def with_condition(workload: Workload, kind: str, status: str, reason: str, message: str, now: int) -> Workload:
-    """The condition replaced; its last transition moves only where the status changes."""
+    """Replace the condition; its last transition changes only with the status."""
     before = workload.conditions.get(kind)
     since = before.since if before is not None and before.status == status else now
     condition = Condition(status, reason, shortened(message), since, workload.generation)
@@ -21,7 +21,7 @@ def with_condition(workload: Workload, kind: str, status: str, reason: str, mess
 
 
 def ended(workload: Workload, kind: str, reason: str, now: int) -> Workload:
-    """A condition that holds, made False; its message is kept as what it was before."""
+    """Set a condition that is True to False; its message keeps the previous one."""
     before = workload.holding(kind)
     if before is None:
         return workload

@@ -1,4 +1,4 @@
-"""What time alone does to a workload: pods that are not ready, too long a run, checks that want another try.
+"""What happens to a workload when time runs out: pods not ready, maximum execution time, checks in Retry.
 
 Source: Kueue v0.19, pkg/controller/core (workload controller).
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from scheduling.objects import inadmissible_reasons
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import (
     ADMISSION_CHECK,
@@ -23,39 +24,39 @@ from scheduling.objects.workload import (
 from scheduling.status.checks import REJECTED, RETRY, retry_at
 from scheduling.status.conditions import with_condition
 from scheduling.status.eviction import evict, target_for_deactivation
-from scheduling.status.requeue import Backoff, back_off, requeue_at, requeued
+from scheduling.status.requeue import RequeueBackoff, back_off, requeue_at, requeued
 from scheduling.status.reservation import unreserve
 
 WAIT_FOR_START = "WaitForStart"
 WAIT_FOR_RECOVERY = "WaitForRecovery"
 _QUEUE_AGAIN = (PREEMPTED, "NodeFailures")
-"""Evictions after which a workload waits in its queue at once."""
+"""Evictions after which a workload is requeued at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitForPodsReady:
     """Kueue's configuration waitForPodsReady; times in seconds.
 
-    `recovery` is None where pods that are lost later may take for ever. `limit` is how often a workload is requeued
-    before it is deactivated, None for always. `one_at_a_time`: nobody new is admitted before all pods are ready.
+    `recovery` None: no timeout for pods that fail later. `limit`: how often a workload is requeued before it is
+    deactivated, None: no limit. `block_admission`: no other workload is admitted until all pods are ready.
     """
 
     timeout: int = 30 * 60
     recovery: int | None = 30 * 60
-    backoff: Backoff = field(default_factory=Backoff)
+    backoff: RequeueBackoff = field(default_factory=RequeueBackoff)
     limit: int | None = None
-    one_at_a_time: bool = False
+    block_admission: bool = False
 
 
 class Deadline(NamedTuple):
-    """The moment at which time is up, and what for."""
+    """When time runs out, and for what."""
 
     at: int
     cause: str
 
 
 def pods_ready_deadline(workload: Workload, waiting: WaitForPodsReady) -> Deadline | None:
-    """Until when the pods of an admitted workload must be ready; None while nothing is waited for."""
+    """When the pods of an admitted workload must be ready; None if nothing waits for them."""
     admitted, ready = workload.holding(ADMITTED), workload.conditions.get(PODS_READY)
     if admitted is None or (ready is not None and ready.status == "True"):
         return None
@@ -67,7 +68,7 @@ def pods_ready_deadline(workload: Workload, waiting: WaitForPodsReady) -> Deadli
 
 
 def end_wait(workload: Workload, waiting: WaitForPodsReady, now: int, jitter: float = 0.0) -> Workload:
-    """Evicted where its pods took too long, to come back later each time; deactivated in the end."""
+    """Evict a workload whose pods took too long, with a longer backoff each time; deactivate it at the limit."""
     deadline = pods_ready_deadline(workload, waiting)
     if deadline is None or now < deadline.at or workload.evicted or not workload.active:
         return workload
@@ -81,7 +82,7 @@ def end_wait(workload: Workload, waiting: WaitForPodsReady, now: int, jitter: fl
 
 
 def execution_deadline(workload: Workload) -> int | None:
-    """The moment at which an admitted workload has run for as long as it may, all its admissions together."""
+    """When an admitted workload reaches its maximum execution time, over all its admissions."""
     admitted = workload.holding(ADMITTED)
     if admitted is None or workload.maximum_seconds is None or workload.finished:
         return None
@@ -89,7 +90,7 @@ def execution_deadline(workload: Workload) -> int | None:
 
 
 def end_execution(workload: Workload, now: int) -> Workload:
-    """To be deactivated where it has run too long; should it be activated again, its time begins anew."""
+    """Target a workload for deactivation that ran too long. If it is activated again, its time starts at 0."""
     deadline = execution_deadline(workload)
     if deadline is None or now < deadline or workload.holds(DEACTIVATION_TARGET) or not workload.active:
         return workload
@@ -98,7 +99,7 @@ def end_execution(workload: Workload, now: int) -> Workload:
 
 
 def act_on_checks(workload: Workload, now: int) -> Workload:
-    """What its checks demand: a rejection ends it, another try sends it back until the time that the checks name."""
+    """Act on its checks: Rejected deactivates it, Retry evicts it until the time that the checks name."""
     if workload.evicted or workload.finished or not workload.active:
         return workload
     rejected = [check.name for check in workload.checks if check.state == REJECTED]
@@ -113,7 +114,7 @@ def act_on_checks(workload: Workload, now: int) -> Workload:
 
 
 def deactivate(workload: Workload, now: int) -> Workload:
-    """Not active any more, and evicted for the reason that its target for deactivation told."""
+    """Set it inactive and evict it, for the reason of its condition DeactivationTarget."""
     target = workload.holding(DEACTIVATION_TARGET)
     cause, due = (target.reason, f" due to {target.message}") if target is not None else ("", "")
     others = {kind: found for kind, found in workload.conditions.items() if kind != DEACTIVATION_TARGET}
@@ -122,13 +123,13 @@ def deactivate(workload: Workload, now: int) -> Workload:
 
 
 def reactivate(workload: Workload, now: int) -> Workload:
-    """Active again, and back in its queue."""
+    """Set it active and requeue it."""
     active = replace(workload, active=True)
     return requeued(active, "Reactivated", "The workload was reactivated", now, status=True)
 
 
 def release(workload: Workload, now: int, *, detailed: bool = True) -> Workload:
-    """Its job has stopped after its eviction: only now its quota is free, and it queues again or waits for its time.
+    """Free its quota, since its job has stopped after the eviction; it is requeued, at once or after a backoff.
 
     `detailed` as for `sync_admitted`. A workload that is not evicted, or holds no quota, stays as it is.
     """
@@ -136,12 +137,13 @@ def release(workload: Workload, now: int, *, detailed: bool = True) -> Workload:
     if evicted is None or not workload.reserved:
         return workload
     back = evicted.reason in _QUEUE_AGAIN
-    told = requeued(workload, evicted.reason, evicted.message, now, status=back)
-    return unreserve(told, "PendingEvaluation" if detailed else "Pending", evicted.message, now, detailed=detailed)
+    queued = requeued(workload, evicted.reason, evicted.message, now, status=back)
+    reason = inadmissible_reasons.PENDING_EVALUATION if detailed else inadmissible_reasons.PENDING
+    return unreserve(queued, reason, evicted.message, now, detailed=detailed)
 
 
 def pods_ready(workload: Workload, ready: bool, now: int) -> Workload:
-    """What its job reports of its pods: all ready, not yet, or not any more."""
+    """Enter what its job reports about its pods: all ready, not ready yet, or no longer ready."""
     before = workload.conditions.get(PODS_READY)
     if ready:
         recovered = before is not None and before.reason in (WAIT_FOR_RECOVERY, "Recovered")

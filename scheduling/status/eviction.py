@@ -1,4 +1,4 @@
-"""Eviction: what is written, and what a workload's conditions say about one.
+"""Eviction: how to write it, and how to read it from a workload's conditions.
 
 Source: Kueue v0.19, pkg/workload/evict.
 """
@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from scheduling.objects.workload import (
-    ADMISSION_CHECK,
     BLOCKED_ON_GATES,
     DEACTIVATED,
     DEACTIVATION_TARGET,
@@ -28,15 +27,15 @@ CLOSED = "Closed"
 
 
 def evict(workload: Workload, reason: str, message: str, now: int, *, cause: str = "") -> Workload:
-    """It has to give way. Its quota stays held until its job has stopped.
+    """Evict the workload. It holds its quota until its job has stopped.
 
-    `cause` is why it was deactivated, where that is the reason.
+    `cause` is why it was deactivated, if the reason is a deactivation.
     """
-    told = f"{reason}DueTo{cause}" if reason == DEACTIVATED and cause else reason
-    evicted = with_condition(workload, EVICTED, "True", told, message, now)
+    full_reason = f"{reason}DueTo{cause}" if reason == DEACTIVATED and cause else reason
+    evicted = with_condition(workload, EVICTED, "True", full_reason, message, now)
     evicted = replace(reset_checks(evicted, now), cluster="", nominated=(), unhealthy_nodes=())
     if workload.holds(BLOCKED_ON_GATES):
-        evicted = with_condition(evicted, BLOCKED_ON_GATES, "False", told, message, now)
+        evicted = with_condition(evicted, BLOCKED_ON_GATES, "False", full_reason, message, now)
     return replace(
         evicted,
         gate_states={name: Gate(CLOSED, now) for name in workload.gate_states},
@@ -45,13 +44,13 @@ def evict(workload: Workload, reason: str, message: str, now: int, *, cause: str
 
 
 def preempt(workload: Workload, reason: str, message: str, now: int) -> Workload:
-    """Evicted to make room for another; `reason` is one of Preempted, such as InClusterQueue."""
+    """Evict it for another workload; `reason` is that of the condition Preempted, such as InClusterQueue."""
     evicted = evict(workload, PREEMPTED, message, now)
     return with_condition(evicted, PREEMPTED, "True", reason, message, now)
 
 
 def target_for_deactivation(workload: Workload, reason: str, message: str, now: int) -> Workload:
-    """Its spec.active is to be set to false, for this reason."""
+    """Ask for its deactivation, for this reason."""
     return with_condition(workload, DEACTIVATION_TARGET, "True", reason, message, now)
 
 
@@ -61,22 +60,13 @@ def evicted_by_deactivation(workload: Workload) -> bool:
 
 
 def evicted_by_timeout(workload: Workload) -> Condition | None:
-    """The condition, where its pods were not ready in time."""
-    return _evicted(workload, PODS_READY_TIMEOUT)
-
-
-def evicted_by_check(workload: Workload) -> Condition | None:
-    """The condition, where an admission check asked for another try."""
-    return _evicted(workload, ADMISSION_CHECK)
-
-
-def _evicted(workload: Workload, reason: str) -> Condition | None:
+    """The condition Evicted if its pods were not ready in time, else None."""
     found = workload.holding(EVICTED)
-    return found if found is not None and found.reason == reason else None
+    return found if found is not None and found.reason == PODS_READY_TIMEOUT else None
 
 
 class PendingAgain(NamedTuple):
-    """A workload that gave its quota back: where, why it was evicted, and how long that took in nanoseconds."""
+    """A workload that gave its quota back: where, why it was evicted, and how long it took in nanoseconds."""
 
     cluster_queue: str
     reason: str
@@ -84,7 +74,7 @@ class PendingAgain(NamedTuple):
 
 
 def pending_again(before: Workload, after: Workload, now: int) -> PendingAgain | None:
-    """None where the change is not that of an evicted workload losing its quota."""
+    """None unless an evicted workload loses its quota by this change."""
     evicted, admission = after.holding(EVICTED), before.admission
     if evicted is None or admission is None or not admission.cluster_queue:
         return None
@@ -103,7 +93,7 @@ def state(workload: Workload) -> str:
 
 
 def lost_quota(before: str, after: str) -> bool:
-    """Whether it went from holding quota, by its state, back to pending."""
+    """Whether the state changed from one with quota back to pending."""
     return before in ("quotaReserved", "admitted") and after == "pending"
 
 

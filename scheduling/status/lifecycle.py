@@ -1,6 +1,6 @@
-"""The next step of a Workload by itself: what its spec, its queue, its checks and the time ask for.
+"""The next step in a Workload's life that needs no quota decision: by its spec, queue, checks and the time.
 
-One step at a time, from the state as it is; whoever calls writes it and asks again. Quota is not decided here.
+One step at a time, from the present state; the caller writes it and asks again.
 Source: Kueue v0.19, pkg/controller/core/workload_controller.go.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, replace
 
-from scheduling.objects.queue_settings import LocalQueueSettings, QueueSettings
+from scheduling.objects.inadmissible_reasons import PENDING, SUSPENDED
+from scheduling.objects.queue_settings import NO_STOP, LocalQueueSettings, QueueSettings
 from scheduling.objects.workload import DEACTIVATED, DEACTIVATION_TARGET, QUOTA_RESERVED, REQUEUED, Workload
 from scheduling.status.checks import required_checks, sync_checks
 from scheduling.status.deadlines import (
@@ -28,16 +29,16 @@ from scheduling.status.reservation import sync_admitted, unreserve
 
 HOLD_AND_DRAIN = "HoldAndDrain"
 _STOPPED = {"ClusterQueueStopped": "ClusterQueueRestarted", "LocalQueueStopped": "LocalQueueRestarted"}
-"""The reason of an eviction by a stopped queue, and that of going on."""
+"""The reason of an eviction by a stopped queue, and the reason when the queue resumes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """The surroundings of one workload, at one moment.
+    """What the next step of a workload depends on.
 
-    `local`, `queue`: its LocalQueue and ClusterQueue, None where there is none; of one that holds quota `queue` is
-    that of its admission. `blocked`: why it can wait nowhere (reason, message). `waiting` None: pods may take for ever.
-    `detailed`: see `sync_admitted`. `elsewhere`: the checks that send work to other clusters.
+    `local`, `queue`: its LocalQueue and ClusterQueue, or None; for a workload with quota `queue` is that of its
+    admission. `blocked`: reason and message why it is in no queue. `waiting` None: no timeout for pods. `detailed`: see
+    `sync_admitted`. `elsewhere`: the checks that dispatch work to other clusters.
     """
 
     now: int
@@ -49,7 +50,7 @@ class Lifecycle:
     elsewhere: Container[str] = frozenset()
 
     def next(self, workload: Workload) -> Workload:
-        """The workload as it should be next; the same where there is nothing to do."""
+        """The workload after its next step; the same one if there is nothing to do."""
         if workload.finished or workload.deleting:
             return workload
         for step in (self._activity, self._checks, self._stop, self._time, self._restart, self._blocker):
@@ -59,7 +60,7 @@ class Lifecycle:
         return workload
 
     def _activity(self, workload: Workload) -> Workload:
-        """A target for deactivation sets spec.active to false, which evicts; true again lets it queue."""
+        """DeactivationTarget sets spec.active to false, which evicts it; setting it to true requeues it."""
         if workload.active and workload.holds(DEACTIVATION_TARGET):
             return replace(workload, active=False)
         if not workload.active:
@@ -69,7 +70,7 @@ class Lifecycle:
         return reactivate(workload, self.now) if deactivated and not workload.reserved else workload
 
     def _checks(self, workload: Workload) -> Workload:
-        """The list of checks is that of the ClusterQueue, and what they say is done."""
+        """Update its list of checks from the ClusterQueue, and act on their states."""
         if self.queue is None:
             return workload
         listed = sync_checks(workload, required_checks(workload, self.queue), self.now, self.elsewhere)
@@ -79,37 +80,36 @@ class Lifecycle:
         return sync_admitted(acted, self.now, detailed=self.detailed)
 
     def _stop(self, workload: Workload) -> Workload:
-        """A queue that is stopped takes back what is not admitted yet; where it drains, what is admitted too."""
+        """A stopped queue takes back quota of workloads that are not admitted; with HoldAndDrain it evicts all."""
         for kind, stopped, policy in (
-            ("ClusterQueue", "ClusterQueueStopped", self.queue.stop_policy if self.queue else "None"),
-            ("LocalQueue", "LocalQueueStopped", self.local.stop_policy if self.local else "None"),
+            ("ClusterQueue", "ClusterQueueStopped", self.queue.stop_policy if self.queue else NO_STOP),
+            ("LocalQueue", "LocalQueueStopped", self.local.stop_policy if self.local else NO_STOP),
         ):
-            if policy == "None" or not workload.reserved or workload.evicted:
+            if policy == NO_STOP or not workload.reserved or workload.evicted:
                 continue
             if not workload.admitted:
                 name = self.queue.name if kind == "ClusterQueue" and self.queue else workload.queue
-                return unreserve(
-                    workload, self._told("Suspended"), f"{kind} {name} is stopped", self.now, detailed=self.detailed
-                )
+                message = f"{kind} {name} is stopped"
+                return unreserve(workload, self._reason(SUSPENDED), message, self.now, detailed=self.detailed)
             if policy == HOLD_AND_DRAIN:
                 return evict(workload, stopped, f"The {kind} is stopped", self.now)
         return workload
 
     def _time(self, workload: Workload) -> Workload:
-        """Too long a run, pods that are not ready, a backoff that is over."""
+        """Maximum execution time, pods that are not ready, the end of a backoff."""
         ended = end_execution(workload, self.now)
         if ended == workload and self.waiting is not None:
             ended = end_wait(workload, self.waiting, self.now)
         return end_backoff(ended, self.now) if ended == workload and not _is_leaving(workload) else ended
 
     def _restart(self, workload: Workload) -> Workload:
-        """What a stopped queue sent away queues again when the queue goes on."""
+        """Requeue what a stopped queue evicted, once the queue resumes."""
         back = workload.conditions.get(REQUEUED)
         if back is None or back.status != "False" or workload.reserved or back.reason not in _STOPPED:
             return workload
         of_queue = back.reason == "ClusterQueueStopped"
         settings = self.queue if of_queue else self.local
-        if settings is None or settings.stop_policy != "None":
+        if settings is None or settings.stopped:
             return workload
         kind = "ClusterQueue" if of_queue else "LocalQueue"
         return requeued(
@@ -117,22 +117,22 @@ class Lifecycle:
         )
 
     def _blocker(self, workload: Workload) -> Workload:
-        """One that can wait nowhere says why."""
+        """Write why it is in no queue."""
         if self.blocked is None or workload.reserved or not workload.active:
             return workload
         reason, message = self.blocked
         before = workload.conditions.get(QUOTA_RESERVED)
-        told = self._told(reason)
-        if before is not None and (before.status, before.reason, before.message) == ("False", told, message):
+        shown = self._reason(reason)
+        if before is not None and (before.status, before.reason, before.message) == ("False", shown, message):
             return workload
-        return unreserve(workload, told, message, self.now, detailed=self.detailed)
+        return unreserve(workload, shown, message, self.now, detailed=self.detailed)
 
-    def _told(self, reason: str) -> str:
-        return reason if self.detailed else "Pending"
+    def _reason(self, reason: str) -> str:
+        return reason if self.detailed else PENDING
 
 
 def next_moment(workload: Workload, waiting: WaitForPodsReady | None = None) -> int:
-    """When the time alone will ask for a step; 0 where it never will."""
+    """The next time that is due for a step, with no other change; 0 if there is none."""
     if _is_leaving(workload):
         return 0
     moments = [workload.requeue.at if workload.requeue else 0, execution_deadline(workload) or 0]
@@ -141,5 +141,5 @@ def next_moment(workload: Workload, waiting: WaitForPodsReady | None = None) -> 
 
 
 def _is_leaving(workload: Workload) -> bool:
-    """Whether its job has still to stop after an eviction; only then does it wait for the end of its backoff."""
+    """Whether its job must still stop after an eviction. A backoff ends only after that."""
     return workload.evicted and workload.reserved

@@ -1,4 +1,4 @@
-"""What a job reports of its pods: done in part, or altogether.
+"""What a job reports about its pods: some are done, or all.
 
 Source: Kueue v0.19, pkg/workload (reclaimable pods, resource requests, finish).
 """
@@ -14,7 +14,7 @@ from scheduling.status.conditions import with_condition
 
 
 def finish(workload: Workload, reason: str, message: str, now: int) -> Workload:
-    """It is over; what finished once stays so for the reason that it had."""
+    """Finish the workload; one that is finished already keeps its reason."""
     return workload if workload.finished else with_condition(workload, FINISHED, "True", reason, message, now)
 
 
@@ -23,7 +23,7 @@ def with_reclaimable(workload: Workload, done: Mapping[str, int]) -> Workload:
 
 
 def limited_to_sizes(workload: Workload, done: Mapping[str, int]) -> dict[str, int]:
-    """No more pods done than their set has, as happens where an elastic job shrinks; unknown sets stay."""
+    """Limit the pods that are done to the size of their set, for an elastic job that shrinks; unknown sets stay."""
     sizes = pod_set_counts(workload)
     return {name: min(count, sizes.get(name, count)) for name, count in done.items()}
 
@@ -33,7 +33,7 @@ def pod_set_counts(workload: Workload) -> dict[str, int]:
 
 
 def with_pod_set_counts(workload: Workload, counts: Mapping[str, int]) -> Workload:
-    """With other numbers of pods where `counts` names the set."""
+    """The workload with the pod counts in `counts`."""
     sized = tuple(_sized(pod_set, counts.get(pod_set.name)) for pod_set in workload.pod_sets)
     return workload if sized == workload.pod_sets else replace(workload, pod_sets=sized)
 
@@ -43,7 +43,7 @@ def _sized(pod_set: PodSet, count: int | None) -> PodSet:
 
 
 def with_resource_requests(workload: Workload, requests: Iterable[PodSetRequests]) -> Workload:
-    """Its status tells what it asks for while nothing is reserved."""
-    told = {entry.name: dict(entry.requests) for entry in requests}
-    same = list(told.items()) == [(name, dict(amounts)) for name, amounts in workload.resource_requests.items()]
-    return workload if same else replace(workload, resource_requests=told)
+    """Set status.resourceRequests, which shows the requests of a workload without quota."""
+    found = {entry.name: dict(entry.requests) for entry in requests}
+    same = list(found.items()) == [(name, dict(amounts)) for name, amounts in workload.resource_requests.items()]
+    return workload if same else replace(workload, resource_requests=found)

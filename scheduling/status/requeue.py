@@ -8,29 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import (
-    ADMISSION_CHECK,
-    PODS_READY_TIMEOUT,
-    REQUEUED,
-    RequeueState,
-    Workload,
-)
+from scheduling.objects.workload import ADMISSION_CHECK, PODS_READY_TIMEOUT, REQUEUED, RequeueState, Workload
 from scheduling.status.conditions import with_condition
 
 _JITTER_PARTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Backoff:
-    """Waits of `base`, twice that, four times that, ... seconds, none above `most`."""
+class RequeueBackoff:
+    """Waits `base` seconds, then twice that, four times that, and so on, up to `most`."""
 
     base: int = 60
     most: int = 3600
 
     def wait(self, attempt: int, jitter: float = 0.0) -> int:
-        """Nanoseconds to wait after so many failures, 0 after none.
+        """Nanoseconds to wait after `attempt` failures, 0 for none.
 
-        `jitter`, from 0 to 1, lengthens it by at most a ten-thousandth. The first wait is `base` even above `most`.
+        `jitter`, from 0 to 1, adds at most a ten-thousandth. The first wait is `base`, even if that is above `most`.
         """
         if attempt <= 0:
             return 0
@@ -40,21 +34,21 @@ class Backoff:
 
 
 def requeue_at(workload: Workload, moment: int, *, counted: bool) -> Workload:
-    """It does not return before `moment`; a later one that is set already stays. `counted`: this is one more time."""
+    """Requeue it at `moment`, or at a later time that is set already. `counted`: increase its requeue count."""
     before = workload.requeue or RequeueState()
     count = (before.count or 0) + 1 if counted else before.count
     after = RequeueState(count, max(before.at, moment))
     return workload if after == workload.requeue else replace(workload, requeue=after)
 
 
-def back_off(workload: Workload, backoff: Backoff, now: int, jitter: float = 0.0) -> Workload:
-    """It waits longer each time it is requeued."""
+def back_off(workload: Workload, backoff: RequeueBackoff, now: int, jitter: float = 0.0) -> Workload:
+    """Requeue it after a backoff that grows each time."""
     attempt = ((workload.requeue.count if workload.requeue else None) or 0) + 1
     return requeue_at(workload, now + backoff.wait(attempt, jitter), counted=True)
 
 
 def backoff_over(workload: Workload, now: int) -> bool:
-    """Whether nothing keeps it out of its queue: no requeue time to come, and no Requeued=False."""
+    """Whether it may be in its queue: its requeue time has passed, and Requeued is not False."""
     requeued = workload.conditions.get(REQUEUED)
     if requeued is not None and requeued.status == "False":
         return False
@@ -62,7 +56,7 @@ def backoff_over(workload: Workload, now: int) -> bool:
 
 
 def end_backoff(workload: Workload, now: int) -> Workload:
-    """Its requeue time has passed, or it was given none: the workload says that it queues again."""
+    """Set Requeued to True if its requeue time has passed, or if it has none."""
     state = workload.requeue
     if state is None or not state.at:
         return _without_time(workload, now)
@@ -73,9 +67,9 @@ def end_backoff(workload: Workload, now: int) -> Workload:
 
 
 def _without_time(workload: Workload, now: int) -> Workload:
-    """A check that wants another try may leave open when."""
-    told = workload.conditions.get(REQUEUED)
-    if told is None or told.status != "False" or told.reason not in (ADMISSION_CHECK, PODS_READY_TIMEOUT):
+    """A check in Retry may leave the time open."""
+    found = workload.conditions.get(REQUEUED)
+    if found is None or found.status != "False" or found.reason not in (ADMISSION_CHECK, PODS_READY_TIMEOUT):
         return workload
     return requeued(workload, "BackoffFinished", "The workload backoff was finished", now, status=True)
 

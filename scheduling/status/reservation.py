@@ -1,4 +1,4 @@
-"""Quota reserved and given back, and whether that makes a workload admitted.
+"""Reserving quota, giving it back, and the condition Admitted that follows from it.
 
 Source: Kueue v0.19, pkg/workload (quota reservation, Admitted condition).
 """
@@ -24,7 +24,7 @@ _RESERVED_REASON = "QuotaReserved"
 
 
 def reserve(workload: Workload, admission: Admission, now: int) -> Workload:
-    """Quota is held for it; what its eviction said is over. Whether it is admitted, `sync_admitted` tells."""
+    """Reserve quota and end the conditions of an earlier eviction. `sync_admitted` decides if it is admitted."""
     message = f"Quota reserved in ClusterQueue {admission.cluster_queue}"
     held = with_condition(
         replace(workload, admission=admission), QUOTA_RESERVED, "True", _RESERVED_REASON, message, now
@@ -35,7 +35,7 @@ def reserve(workload: Workload, admission: Admission, now: int) -> Workload:
 
 
 def unreserve(workload: Workload, reason: str, message: str, now: int, *, detailed: bool = True) -> Workload:
-    """Quota is not, or no longer, held for it, for this reason. `detailed` as for `sync_admitted`."""
+    """Give back its quota, if any, and set QuotaReserved to False for this reason. `detailed`: see `sync_admitted`."""
     free = with_condition(workload, QUOTA_RESERVED, "False", reason, message, now)
     if free.admission is not None:
         free = replace(free, admission=None)
@@ -43,10 +43,10 @@ def unreserve(workload: Workload, reason: str, message: str, now: int, *, detail
 
 
 def sync_admitted(workload: Workload, now: int, *, detailed: bool = True) -> Workload:
-    """Admitted is True while quota is reserved, every check listed is Ready and no topology is still to be made.
+    """Set Admitted: True while quota is reserved, every listed check is Ready and no topology is pending.
 
-    The whole seconds that it was admitted are added to its past when it no longer is. `detailed` is Kueue's gate
-    UnadmittedWorkloadsObservability: what was never admitted says why, too.
+    When it ends, the whole seconds that it lasted are added to the past execution time. `detailed` is Kueue's gate
+    UnadmittedWorkloadsObservability: workloads that were never admitted have the condition, too.
     """
     reason, message = _why_not(workload, detailed)
     if not detailed and workload.admitted == (not reason):
@@ -59,13 +59,13 @@ def sync_admitted(workload: Workload, now: int, *, detailed: bool = True) -> Wor
 
 
 def waits_for_topology(workload: Workload) -> bool:
-    """Whether some pod set was given quota but no place yet."""
+    """Whether a pod set has quota but its topology assignment is pending."""
     assignments = workload.admission.assignments if workload.admission is not None else ()
     return any(entry.topology is None and entry.delayed == "Pending" for entry in assignments)
 
 
 def _why_not(workload: Workload, detailed: bool) -> tuple[str, str]:
-    """(reason, message) of not being admitted; both empty where it should be."""
+    """Reason and message why it is not admitted; both empty if it should be."""
     if workload.reserved and workload.checks_ready and not waits_for_topology(workload):
         return "", ""
     if workload.finished:

@@ -1,4 +1,4 @@
-"""Whether a workload that holds quota must be given places for its pods once more.
+"""Whether a workload that holds quota needs a second scheduling pass for its topology.
 
 Source: Kueue v0.19, pkg/workload (second pass of topology-aware scheduling).
 """
@@ -14,7 +14,7 @@ from scheduling.status.reservation import waits_for_topology
 
 
 def needs_second_pass(workload: Workload) -> bool:
-    """Its checks are Ready and its topology is still to be made, or a node that it was given is unhealthy."""
+    """True if its checks are Ready and its topology is pending, or if one of its nodes is unhealthy."""
     if workload.finished or workload.evicted or not workload.reserved:
         return False
     return _waits(workload) or _lost_a_node(workload)
@@ -35,6 +35,6 @@ def _lost_a_node(workload: Workload) -> bool:
 
 
 def _lowest_values(topology: Mapping[str, Any]) -> set[str]:
-    """The values of the lowest level: host names, where nodes can be told at all."""
+    """The values of the lowest topology level: host names, if the topology goes down to nodes."""
     domains = expanded(topology.get("slices")) or []
     return {domain["values"][-1] for domain in domains if domain["values"]}

@@ -1,4 +1,4 @@
-"""A Workload's status as its manifest has it. Fields that are empty are left out, as Kueue's own status does."""
+"""A Workload's status as its manifest has it. Like Kueue, it leaves out empty fields."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scheduling.objects import amounts, times
-from scheduling.objects.workload import Admission, Assignment, CheckState, Condition, Workload
+from scheduling.objects.workload import Admission, CheckState, Condition, PodSetAdmission, Workload
 
 
 def written_status(workload: Workload) -> dict[str, Any]:
-    """status, of the fields that decisions read or write; what reads it back gets the same Workload."""
+    """The status fields that decisions read or write. Reading them back gives the same Workload."""
     return {key: value for key, value in _fields(workload) if value}
 
 
@@ -55,7 +55,7 @@ def written_admission(admission: Admission) -> dict[str, Any]:
 
 
 def written_check(check: CheckState) -> dict[str, Any]:
-    told = {
+    optional = {
         "requeueAfterSeconds": check.requeue_after,
         "retryCount": check.retries,
         "podSetUpdates": [dict(update) for update in check.updates] or None,
@@ -65,19 +65,19 @@ def written_check(check: CheckState) -> dict[str, Any]:
         "state": check.state,
         "message": check.message,
         **_moment("lastTransitionTime", check.since),
-        **{key: value for key, value in told.items() if value is not None},
+        **{key: value for key, value in optional.items() if value is not None},
     }
 
 
-def _assignment(entry: Assignment) -> dict[str, Any]:
-    told: Mapping[str, Any] = {
+def _assignment(entry: PodSetAdmission) -> dict[str, Any]:
+    optional: Mapping[str, Any] = {
         "flavors": dict(entry.flavors) or None,
         "resourceUsage": amounts.written(entry.usage) or None,
         "count": entry.count,
         "topologyAssignment": entry.topology,
         "delayedTopologyRequest": entry.delayed or None,
     }
-    return {"name": entry.name, **{key: value for key, value in told.items() if value is not None}}
+    return {"name": entry.name, **{key: value for key, value in optional.items() if value is not None}}
 
 
 def _requeue(workload: Workload) -> dict[str, Any] | None:

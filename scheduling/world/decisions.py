@@ -1,4 +1,4 @@
-"""What a cycle decides, as data; who carries it out is somebody else's business."""
+"""What a cycle decides, as data; the caller carries it out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduling.queues.pending import Requeue
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """Quota is reserved for the workload in the ClusterQueue, with these flavors."""
+    """Reserve quota for the workload in the ClusterQueue, with these flavors."""
 
     workload: Workload
     queue: str
@@ -22,7 +22,7 @@ class Reserve:
 
 @dataclass(frozen=True, slots=True)
 class Preempt:
-    """A workload that holds quota must give way to `preemptor`; `message` is what its conditions say."""
+    """Preempt a workload for `preemptor`; `message` is for its conditions."""
 
     target: Target
     preemptor: Workload
@@ -31,10 +31,10 @@ class Preempt:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The workload was tried and waits on. `reason` and `message` are those of its condition QuotaReserved.
+    """The workload was tried and keeps waiting. `reason` and `message` are for its condition QuotaReserved.
 
-    `requeue` says why it goes back to its queue, `set_aside` that it is not tried before something changes.
-    `assignment` is what was looked at, None where it did not come to that; `victims` is who leaves for it.
+    `requeue`: why it returns to its queue. `inadmissible`: it is not tried again until something changes.
+    `assignment`: the flavors that were tried, None if none were. `victims`: the workloads that are preempted for it.
     """
 
     workload: Workload
@@ -44,7 +44,7 @@ class Wait:
     message: str
     assignment: Assignment | None = None
     victims: tuple[Target, ...] = ()
-    set_aside: bool = False
+    inadmissible: bool = False
 
 
 Decision: TypeAlias = Reserve | Preempt | Wait

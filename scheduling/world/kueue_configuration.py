@@ -20,9 +20,9 @@ from policies.model.quantity import BadQuantity, Quantity
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import Counting
 from scheduling.objects.times import SECOND
-from scheduling.queues.consumption import Fading
+from scheduling.queues.consumption import UsageDecay
 from scheduling.status.deadlines import WaitForPodsReady
-from scheduling.status.requeue import Backoff
+from scheduling.status.requeue import RequeueBackoff
 
 
 def read_counting(configuration: Manifest, *, reclaimable_pods: bool = True) -> Counting:
@@ -44,7 +44,7 @@ def read_waiting(configuration: Manifest) -> WaitForPodsReady | None:
     return WaitForPodsReady(
         timeout // SECOND,
         (timeout if recovery is None else duration(recovery, f"{at}.recoveryTimeout")) // SECOND,
-        Backoff(requeuing.get("backoffBaseSeconds", 60), requeuing.get("backoffMaxSeconds", 3600)),
+        RequeueBackoff(requeuing.get("backoffBaseSeconds", 60), requeuing.get("backoffMaxSeconds", 3600)),
         requeuing.get("backoffLimitCount"),
         section.get("blockAdmission") is True,
     )
@@ -57,13 +57,13 @@ def read_ordering(configuration: Manifest) -> Ordering:
     return Ordering(by_eviction=timestamp == "Eviction")
 
 
-def read_fading(configuration: Manifest) -> Fading | None:
+def read_fading(configuration: Manifest) -> UsageDecay | None:
     """The section `admissionFairSharing`; None where LocalQueues are not told apart by what they used."""
     section = defaulted(configuration).get("admissionFairSharing")
     if section is None:
         return None
     at = "admissionFairSharing"
-    return Fading(
+    return UsageDecay(
         duration(section["usageHalfLifeTime"], f"{at}.usageHalfLifeTime"),
         duration(section["usageSamplingInterval"], f"{at}.usageSamplingInterval"),
         {resource: Fraction(str(weight)) for resource, weight in mapping(section.get("resourceWeights")).items()},

@@ -1,6 +1,6 @@
-"""The nodes of the quota trees at one moment: what each has, uses and borrows, and how many workloads are there.
+"""A snapshot of the quota trees' nodes: what each has, uses and borrows, and how many workloads it has.
 
-`nodes` copies what is counted and nothing else, so that the rest can be worked out while the world goes on.
+`nodes` copies only what is counted, so that the sums can be computed while the world changes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NodeName = tuple[bool, str]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Workloads of a subtree: those that wait, those that hold quota, and of these the admitted ones."""
+    """Workloads of a subtree. `reserving` hold quota; `admitted` are some of these."""
 
     pending: int = 0
     reserving: int = 0
@@ -32,8 +32,9 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """A ClusterQueue or Cohort. `exists`: it has an object. `up` is the Cohort where its amounts are added, see
-    `QuotaNode`. `usage` is what it holds, `quota` what its subtree may use before it borrows; both by pair.
+    """A ClusterQueue or Cohort. `exists`: it has an object. `up`: see `QuotaNode`.
+
+    By pair, `usage` is what is in use there, `quota` what its subtree may use without borrowing.
     """
 
     name: str
@@ -50,7 +51,7 @@ class NodeState:
 
 @dataclass(frozen=True, slots=True)
 class InUse:
-    """What the subtree of a node uses of a pair, and what of that comes from outside of it."""
+    """What the subtree of a node uses of a pair, and how much of that is borrowed from outside."""
 
     used: int
     borrowed: int
@@ -63,7 +64,7 @@ def node_names(world: World) -> list[NodeName]:
 
 
 def nodes(world: World, names: Iterable[NodeName] | None = None) -> list[NodeState]:
-    """All, or those of these names that there are."""
+    """All nodes, or those of `names` that exist."""
     tree = world.state.tree
     found = []
     for is_queue, name in node_names(world) if names is None else names:
@@ -99,9 +100,9 @@ def _state(node: QuotaNode, quota: Usage, counts: Counts | None = None) -> NodeS
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """What is in use of each pair, and how many workloads there are, by ClusterQueue and by Cohort.
+    """Usage by pair and numbers of workloads, by ClusterQueue and by Cohort.
 
-    Of Cohorts on a cycle nothing is told: their sums would have no end.
+    Cohorts on a cycle are left out: their sums would have no end.
     """
 
     queues: Mapping[str, Mapping[FlavorResource, InUse]]
@@ -111,7 +112,7 @@ class Below:
 
 
 def below(states: Iterable[NodeState]) -> Below:
-    """The sums over subtrees: one pass over the ClusterQueues and the way up from each, as far as that is known."""
+    """The sums over subtrees, in one pass: from each ClusterQueue up to the root, as far as `states` has the nodes."""
     states = list(states)
     cohorts = {state.name: state for state in states if not state.is_queue}
     queues = [state for state in states if state.is_queue]
@@ -125,12 +126,12 @@ def below(states: Iterable[NodeState]) -> Below:
             for pair, amount in queue.usage.items():
                 total[pair] = plus(total.get(pair, 0), amount)
             up = cohorts[up].up
-    told = [name for name in counts if not cohorts[name].on_cycle]
+    finite = [name for name in counts if not cohorts[name].on_cycle]
     return Below(
         {queue.name: _in_use(queue, queue.usage) for queue in queues},
-        {name: _in_use(cohorts[name], sums[name]) for name in told},
+        {name: _in_use(cohorts[name], sums[name]) for name in finite},
         {queue.name: queue.counts for queue in queues},
-        {name: counts[name] for name in told},
+        {name: counts[name] for name in finite},
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether a ClusterQueue can admit, and what is in the way: its condition Active.
+"""Whether a ClusterQueue can admit workloads, and if not, why: its condition Active.
 
 Source: Kueue v0.19, pkg/cache/scheduler/clusterqueue.go; CohortCycleDetected as of kueue PR 13774.
 """
@@ -9,16 +9,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.dialects.kueue import AdmissionCheckUse
+from policies.dialects.kueue_checks import MULTIKUEUE
 from scheduling.objects.queue_settings import CheckSettings, QueueSettings
 
 CYCLE = "CohortCycleDetected"
-MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The condition Active: True with reason Ready, else False with the first reason and all that is wrong."""
+    """The condition Active: True with reason Ready, or False with the first reason and a message with all faults."""
 
     active: bool
     reason: str
@@ -37,7 +37,7 @@ def readiness(
     cycle: Sequence[object] = (),
     terminating: bool = False,
 ) -> Readiness:
-    """`flavors`: those that exist. `cycle`: the Cohorts of the cycle that the queue hangs under, if any."""
+    """`flavors`: those that exist. `cycle`: the Cohorts of the cycle above the queue, if any."""
     if terminating:
         return TERMINATING
     faults = [*_own(queue, flavors, checks), *_multikueue(queue.checks, checks)]
@@ -53,7 +53,7 @@ def readiness(
 def _own(
     queue: QueueSettings, flavors: Collection[str], checks: Mapping[str, CheckSettings]
 ) -> Iterator[tuple[str, str]]:
-    if queue.stop_policy != "None":
+    if queue.stopped:
         yield "Stopped", "is stopped"
     used = dict.fromkeys(flavor for group in queue.groups for flavor in group.flavors)
     if missing := [flavor for flavor in used if flavor not in flavors]:
@@ -66,7 +66,7 @@ def _own(
 
 
 def _multikueue(uses: Iterable[AdmissionCheckUse], checks: Mapping[str, CheckSettings]) -> Iterator[tuple[str, str]]:
-    """A workload is placed by one MultiKueue check as a whole, and the workers provision for themselves."""
+    """One MultiKueue check dispatches a whole workload, and the workers do their own provisioning."""
     by_controller: dict[str, list[AdmissionCheckUse]] = {}
     for use in uses:
         if use.name in checks:

@@ -1,4 +1,4 @@
-"""Which ClusterQueues are to be looked at when a flavor or an admission check changes."""
+"""Which ClusterQueues a change of a flavor or an admission check concerns."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from scheduling.objects.queue_settings import QueueSettings
 
 
 class References:
-    """The names of ClusterQueues by what they refer to, in the order in which they came."""
+    """ClusterQueues by what they refer to, in the order of their arrival."""
 
     def __init__(self) -> None:
         self._by_flavor: dict[str, dict[str, None]] = {}
         self._by_check: dict[str, dict[str, None]] = {}
 
     def replace(self, old: QueueSettings | None, new: QueueSettings | None) -> None:
-        """A ClusterQueue is new (no `old`), changed or gone (no `new`)."""
+        """A ClusterQueue is new (`old` None), changed or gone (`new` None)."""
         for queue, add in ((old, False), (new, True)):
             if queue is None:
                 continue

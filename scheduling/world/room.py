@@ -1,4 +1,4 @@
-"""Which workloads there may be room for: none that fits is missed, some do not fit after all."""
+"""Which pending workloads may fit. The check is cheap: it misses none that fits, but some do not fit after all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduling.world.world import World
 
 
 def may_fit(world: World) -> Iterator[Workload]:
-    """Of all that wait, whatever their order, those that the room left now may be enough for."""
+    """The pending workloads, in any order, that may fit into what is free now."""
     for name, pending in world.queues.pending.items():
         room = _room(world.state.queues[name].node)
         for entry in pending.entries():
@@ -21,7 +21,7 @@ def may_fit(world: World) -> Iterator[Workload]:
 
 
 def _room(node: QuotaNode) -> dict[str, int]:
-    """By resource, what is free in all flavors together; what the queue has no quota for is not counted."""
+    """By resource, what is free in all flavors together. Resources without quota are left out."""
     free: dict[str, int] = {}
     for pair in node.terms:
         free[pair.resource] = free.get(pair.resource, 0) + node.free(pair)
@@ -29,7 +29,7 @@ def _room(node: QuotaNode) -> dict[str, int]:
 
 
 def _least(world: World, workload: Workload) -> dict[str, int]:
-    """By resource, what it needs with as few pods as it takes."""
+    """By resource, what it requests with the fewest pods that partial admission allows."""
     fewest = {pod_set.name: pod_set.min_count for pod_set in workload.pod_sets}
     sums: dict[str, int] = {}
     for asked in total_requests(workload, world.counting):

@@ -1,4 +1,4 @@
-"""Who uses how much, the way a status shows it: per flavor and resource, reserved and admitted.
+"""What queues use, in the form of their status: per flavor and resource, reserved and admitted.
 
 Source: Kueue v0.19, pkg/cache/scheduler (Usage, LocalQueueUsage).
 """
@@ -18,7 +18,7 @@ _NOTHING = Held()
 
 @dataclass(frozen=True, slots=True)
 class ResourceUsage:
-    """`borrowed` is what is above the ClusterQueue's nominal quota; 0 where it has no Cohort."""
+    """`borrowed` is usage above the ClusterQueue's nominal quota; 0 without a Cohort."""
 
     pair: FlavorResource
     total: int
@@ -27,7 +27,7 @@ class ResourceUsage:
 
 @dataclass(frozen=True, slots=True)
 class QueueUsage:
-    """`reserved` is of all that hold quota, `used` of those admitted. In the order of the ClusterQueue's flavors."""
+    """`reserved` counts all workloads with quota, `used` the admitted ones. In the order of the queue's flavors."""
 
     reserved: tuple[ResourceUsage, ...]
     used: tuple[ResourceUsage, ...]
@@ -36,19 +36,19 @@ class QueueUsage:
 
 
 def queue_usage(queue: Queue) -> QueueUsage:
-    """Of a ClusterQueue."""
+    """The usage of a ClusterQueue."""
     held = queue.held
     return QueueUsage(_of_queue(queue, queue.node.usage), _of_queue(queue, held.used), held.reserving, held.admitted)
 
 
 def local_queue_usage(queue: Queue, namespace: str, name: str) -> QueueUsage:
-    """Of a LocalQueue, in the flavors of its ClusterQueue."""
+    """The usage of a LocalQueue, in the flavors of its ClusterQueue."""
     held = queue.held_by.get(f"{namespace}/{name}", _NOTHING)
     return QueueUsage(_listed(queue, held.reserved), _listed(queue, held.used), held.reserving, held.admitted)
 
 
 def in_use(queue: Queue, local_queue: str) -> dict[str, Decimal]:
-    """What is admitted of a LocalQueue (`namespace/name`), by resource in cores or whole units over all flavors."""
+    """What admitted workloads of a LocalQueue (`namespace/name`) use, by resource, in cores or whole units."""
     found: dict[str, Decimal] = {}
     for pair, amount in queue.held_by.get(local_queue, _NOTHING).used.items():
         found[pair.resource] = found.get(pair.resource, Decimal(0)) + in_units(pair.resource, amount)

@@ -1,7 +1,7 @@
-"""The engine's picture of a cluster: it takes in one object after another and keeps all that decisions go by.
+"""The engine's state of a cluster: what Kueue keeps in its Cache and its queue manager, updated object by object.
 
-The order in which objects come does not matter: a world that saw every change and one made afresh of the same objects
-are alike. An event costs the depth of the tree, and the queues that it concerns.
+The order of objects does not matter: a world that followed every change equals one built from the same objects. An
+event costs the depth of the tree and the queues that it concerns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from policies.model.quantity import Amounts
 from policies.mutation.pod_defaults import Surroundings
 from scheduling.objects.admissibility import adjusted
 from scheduling.objects.amounts import Usage, total
-from scheduling.objects.order import Ordering, shape
+from scheduling.objects.order import Ordering, scheduling_hash
 from scheduling.objects.queue_settings import CheckSettings, CohortSettings, LocalQueueSettings, QueueSettings
 from scheduling.objects.requests import DEFAULT, Counting, total_requests, usage
 from scheduling.objects.resource_flavor import Flavor
@@ -25,8 +25,9 @@ from scheduling.queues.pending import Entry
 from scheduling.queues.queues import Queues
 from scheduling.quota.node import QuotaNode, queues_below, stored_below
 from scheduling.quota.state import Options, Queue, Reservation, State
+from scheduling.quota.touched import Touch
 from scheduling.world.decisions import Wait
-from scheduling.world.findings import Findings
+from scheduling.world.last_attempts import LastAttempts
 from scheduling.world.readiness import NOT_FOUND, Readiness, readiness
 from scheduling.world.references import References
 from scheduling.world.usage_report import in_use
@@ -35,11 +36,11 @@ _BARE = Surroundings()
 
 
 class World:
-    """`ordering` and `counting` are Kueue's configuration of the queue order and of requests; `consumption` is there
-    with admission fair sharing.
+    """`ordering` and `counting` configure the queue order and how requests are counted. `consumption` is set with
+    admission fair sharing.
 
-    `now` of each method is the moment of the event in nanoseconds. `judged`: the ClusterQueues that came to admit or
-    no longer do, until who looks clears it.
+    `now` of each method is the time of the event in nanoseconds. `readiness_changed` names ClusterQueues whose
+    readiness changed, until the reader clears it.
     """
 
     def __init__(
@@ -59,13 +60,14 @@ class World:
         self.workloads: dict[str, Workload] = {}
         self.checks: dict[str, CheckSettings] = {}
         self.readiness: dict[str, Readiness] = {}
-        self.judged: set[str] = set()
+        self.readiness_changed: set[str] = set()
         self.surroundings: dict[str, Surroundings] = {}
         self.overheads: Mapping[str, Amounts] = {}
         self.terminating: set[str] = set()
+
         self.marked: dict[str, str] = {}
         self.assumed: set[str] = set()
-        self._findings = Findings()
+        self._last_attempts = LastAttempts()
         self._references = References()
         self._reserved_in: dict[str, dict[str, Workload]] = {}
         self._holds: dict[str, str] = {}
@@ -73,7 +75,7 @@ class World:
     # --- the tree
 
     def put_queue(self, settings: QueueSettings, now: int, terminating: bool = False) -> None:
-        """A ClusterQueue is new or changed."""
+        """Add or update a ClusterQueue."""
         old = self.state.queues.get(settings.name)
         if old is not None and old.settings == settings and (settings.name in self.terminating) == terminating:
             return
@@ -94,7 +96,7 @@ class World:
             self.queues.flush_trees([left], now)
 
     def drop_queue(self, name: str, now: int) -> None:
-        """A ClusterQueue is gone. What runs in it is counted again when it returns."""
+        """Remove a ClusterQueue. What runs in it counts again if it comes back."""
         queue = self.state.queues.get(name)
         if queue is None:
             return
@@ -104,7 +106,7 @@ class World:
         self._references.replace(queue.settings, None)
         self.queues.drop_queue(name)
         self.state.drop_queue(name)
-        self._findings.drop_queue(name)
+        self._last_attempts.drop_queue(name)
         self.readiness.pop(name, None)
         self.terminating.discard(name)
         self.queues.flush_trees([root], now)
@@ -116,7 +118,7 @@ class World:
         self._reshape(name, lambda: self.state.tree.drop_cohort(name), now)
 
     def _reshape(self, name: str, change: Callable[[], None], now: int) -> None:
-        """Change a Cohort; look again at whoever was or is under a cycle, and at both trees."""
+        """Change a Cohort. Check all queues that were or are under a cycle, and flush the old and the new tree."""
         tree = self.state.tree
         before = tree.cohorts.get(name)
         left = before.root if before is not None else None
@@ -137,7 +139,7 @@ class World:
             self.state.touch_tree(root)
 
     def mark(self, cohort: str, reason: str) -> None:
-        """Admit nothing new anywhere in the tree of this Cohort or ClusterQueue until `unmark`."""
+        """Admit nothing new in the tree of this Cohort or ClusterQueue until `unmark`."""
         self.marked[cohort] = reason
         self._touch_marked(cohort)
 
@@ -156,7 +158,7 @@ class World:
             self.touched.queue(queue.name)
 
     def stop(self, queue: Queue) -> str:
-        """Why nothing new is admitted in the tree of this ClusterQueue, empty where something may be."""
+        """Why nothing new is admitted in the tree of this ClusterQueue; empty if something may be."""
         if not self.marked:
             return ""
         root = queue.node.root
@@ -172,7 +174,7 @@ class World:
     # --- what queues refer to
 
     def put_flavor(self, flavor: Flavor) -> None:
-        """New or changed; whoever uses it is looked at again, since its labels or taints may suit by now."""
+        """Add or update a flavor. Queues that use it are tried again: its labels or taints may match now."""
         if self.state.flavors.get(flavor.name) != flavor:
             self.state.flavors[flavor.name] = flavor
             self._judge_all(self._references.to_flavor(flavor.name))
@@ -204,14 +206,14 @@ class World:
             self.consumption.drop(key)
 
     def _touch_local_queue(self, key: str) -> None:
-        """It, and the ClusterQueue where its workloads wait as things stand."""
+        """The status of the LocalQueue and of its ClusterQueue may change."""
         self.touched.pending(key)
         local = self.queues.local_queues.get(key)
         if local is not None and local.cluster_queue in self.state.queues:
             self.touched.usage(local.cluster_queue, key)
 
     def put_namespace(self, name: str, labels: Mapping[str, str]) -> None:
-        """New labels may let a ClusterQueue serve it."""
+        """Add or update a namespace. With new labels a ClusterQueue's selector may match it."""
         if self.queues.namespaces.get(name) != labels:
             self.queues.namespaces[name] = dict(labels)
             for queue in {local.cluster_queue for local in self.queues.local_queues_in(name)}:
@@ -221,7 +223,7 @@ class World:
         self.queues.namespaces.pop(name, None)
 
     def put_overheads(self, overheads: Mapping[str, Amounts], now: int) -> None:
-        """What the RuntimeClasses add to a pod, by their names."""
+        """The pod overheads of the RuntimeClasses, by name."""
         self.overheads = overheads
         for namespace in [*self.queues.namespaces]:
             self.put_limit_ranges(namespace, self.around(namespace).limit_ranges, now)
@@ -236,12 +238,12 @@ class World:
     # --- workloads
 
     def put_workload(self, workload: Workload, now: int) -> None:
-        """New or changed. What holds quota is counted; what gave it back makes room; what may wait waits."""
+        """Add or update a workload: count its quota, free what it gave back, or queue it."""
         old = self.workloads.get(workload.key)
         self.touched.waiting(workload, old)
         self.workloads[workload.key] = workload
         if workload.counts and workload.admission is not None:
-            self._settle(workload, now)
+            self._settle_penalty(workload, now)
             self._holds_quota(workload, old)
         elif workload.key not in self.assumed or not workload.queueable:
             self._gives_back(workload.key)
@@ -251,7 +253,7 @@ class World:
             self.queues.drop(workload.key)
 
     def drop_workload(self, key: str) -> None:
-        self._findings.forget(key)
+        self._last_attempts.forget(key)
         workload = self.workloads.pop(key, None)
         if workload is not None:
             self.touched.waiting(workload)
@@ -259,17 +261,17 @@ class World:
             self._gives_back(key)
 
     def assume(self, workload: Workload, queue: Queue, used: Usage) -> None:
-        """Quota was given to it, though its object does not say so yet; until the object does, or `forget`."""
+        """Count its quota before its object shows the reservation; until the object does, or `forget`."""
         self.assumed.add(workload.key)
-        self._findings.forget(workload.key)
+        self._last_attempts.forget(workload.key)
         self.queues.drop(workload.key)
         self.state.reserve(Reservation(workload, queue, used))
         if self.consumption is not None and queue.settings.usage_based:
             totals = total(entry.requests for entry in total_requests(workload, self.counting))
-            self.consumption.punish(f"{workload.namespace}/{workload.queue}", workload.key, totals)
+            self.consumption.add_penalty(workload.local_queue, workload.key, totals)
 
     def forget(self, key: str, now: int) -> None:
-        """What was assumed did not come about: the quota is free, and the workload waits again."""
+        """The assumed reservation failed: free its quota and queue the workload again."""
         if key in self.assumed:
             self._gives_back(key)
             workload = self.workloads.get(key)
@@ -302,7 +304,7 @@ class World:
             del self._reserved_in[name][key]
         reservation = self.state.release(key)
         if reservation is not None:
-            self._pardon(reservation.workload)
+            self._drop_penalty(reservation.workload)
             self._released(reservation.queue.name)
 
     def _released(self, queue: str) -> None:
@@ -310,46 +312,46 @@ class World:
             self.state.touch(self.state.queues[queue])
             self.queues.wake(queue)
 
-    # --- what was found out
+    # --- the last attempt
 
-    def note(self, entry: Entry, wait: Wait) -> None:
-        """Remember why a head waits: for itself, and for all that are alike and set aside with it."""
-        self._findings.note(entry, wait, self.queues.pending[wait.queue])
+    def record_attempt(self, entry: Entry, wait: Wait) -> None:
+        """Remember why a head waits, also for the workloads that became inadmissible with it."""
+        self._last_attempts.record(entry, wait, self.queues.pending[wait.queue])
 
-    def found_out(self, key: str) -> Wait | None:
-        """Why the workload waits by the last cycle that tried it, or one alike; None where none has."""
+    def last_attempt(self, key: str) -> Wait | None:
+        """Why the workload waits, by the last cycle that tried it or one with its scheduling hash; None if none did."""
         workload = self.workloads[key]
         name = self.queues.queue_of(workload)
         entry = self.queues.pending[name].get(key) if name is not None else None
         if entry is None or name is None:
             return None
-        return self._findings.about(name, entry)
+        return self._last_attempts.of(name, entry)
 
-    def _pardon(self, workload: Workload) -> None:
+    def _drop_penalty(self, workload: Workload) -> None:
         if self.consumption is not None:
-            self.consumption.pardon(f"{workload.namespace}/{workload.queue}", workload.key)
+            self.consumption.drop_penalty(workload.local_queue, workload.key)
 
-    def _settle(self, workload: Workload, now: int) -> None:
+    def _settle_penalty(self, workload: Workload, now: int) -> None:
         queue = self.state.queues.get(workload.admission.cluster_queue) if workload.admission else None
         if self.consumption is not None and workload.admitted and queue is not None:
-            local = f"{workload.namespace}/{workload.queue}"
-            self.consumption.settle(local, workload.key, in_use(queue, local), now)
+            in_use_now = in_use(queue, workload.local_queue)
+            self.consumption.settle_penalty(workload.local_queue, workload.key, in_use_now, now)
 
     def _consumed_by(self, reservation: Reservation) -> Fraction | None:
-        """What the LocalQueue of a candidate used, where its ClusterQueue goes by that."""
+        """What the LocalQueue of a candidate used; None if its ClusterQueue does not use admission fair sharing."""
         if self.consumption is None or not reservation.queue.settings.usage_based:
             return None
-        return self.consumption.usage(f"{reservation.workload.namespace}/{reservation.workload.queue}")
+        return self.consumption.usage(reservation.local_queue)
 
-    # --- what follows
+    # --- readiness and queries
 
     def around(self, namespace: str) -> Surroundings:
-        """What completes pod templates there."""
+        """The LimitRanges and overheads that complete pod templates in the namespace."""
         return self.surroundings.get(namespace, _BARE)
 
     def _entry(self, workload: Workload) -> Entry:
         complete = adjusted(workload, self.around(workload.namespace))
-        return Entry(complete, shape(complete, self.counting), self.ordering.since(workload))
+        return Entry(complete, scheduling_hash(complete, self.counting), self.ordering.since(workload))
 
     def _judge_all(self, queues: Iterable[str]) -> None:
         for name in queues:
@@ -357,30 +359,34 @@ class World:
             self.queues.wake(name)
 
     def _judge(self, queue: Queue) -> None:
-        """Whether the ClusterQueue can admit."""
+        """Check whether the ClusterQueue can admit."""
         cycle = self.state.tree.broken(queue.node)
         found = readiness(queue.settings, self.state.flavors, self.checks, cycle, queue.name in self.terminating)
         if self.readiness.get(queue.name) != found:
             self.touched.queue(queue.name)
-            self.judged.add(queue.name)
+            self.readiness_changed.add(queue.name)
         self.readiness[queue.name] = found
         queue.inactive = "" if found.active else found.message
 
     def queues_with_flavor(self, flavor: str) -> list[str]:
-        """The ClusterQueues that have quota of the flavor."""
+        """The ClusterQueues that have quota in the flavor."""
         return self._references.to_flavor(flavor)
 
     def queues_with_check(self, check: str) -> list[str]:
-        """The ClusterQueues whose workloads must pass the check."""
+        """The ClusterQueues that use the admission check."""
         return self._references.to_check(check)
 
     def workloads_of(self, local_queue: str) -> list[Workload]:
-        """Those that wait at the LocalQueue (`namespace/name`) and those that hold quota through it."""
+        """The workloads that wait at the LocalQueue (`namespace/name`), then those that hold quota through it."""
         local = self.queues.local_queues.get(local_queue)
         queue = self.state.queues.get(local.cluster_queue) if local is not None else None
         held = [each.workload for each in queue.reservations.values()] if queue is not None else []
-        mine = [each for each in held if f"{each.namespace}/{each.queue}" == local_queue]
+        mine = [each for each in held if each.local_queue == local_queue]
         return [*self.queues.waiting_at(local_queue), *mine]
+
+    def take_touched(self) -> list[Touch]:
+        """Every object whose status may have changed since the last call, each once."""
+        return self.touched.take(self.state.tree.queues, self.queues.local_queues, self.queues.local_queues_of)
 
     def can_admit(self, queue: str) -> Readiness:
         return self.readiness.get(queue, NOT_FOUND)

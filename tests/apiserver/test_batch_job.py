@@ -19,7 +19,7 @@ from reconciler.jobs.life import steps
 from reconciler.patches import ADMISSION_MANAGER, WORKLOADS, status_patch
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import Admission, Assignment, Workload
+from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
 from tests.apiserver.harness import ControlPlane
@@ -88,7 +88,7 @@ class Play:
         perform(self.cluster, action)
 
     def admit(self, count: int) -> None:
-        admission = Admission("cq", (Assignment("main", {"cpu": "spot"}, {"cpu": 1000 * count}, count),))
+        admission = Admission("cq", (PodSetAdmission("main", {"cpu": "spot"}, {"cpu": 1000 * count}, count),))
         self.decide(lambda read: sync_admitted(reserve(read, admission, now()), now()))
 
     def pods(self) -> list[dict[str, Any]]:

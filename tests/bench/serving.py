@@ -9,12 +9,12 @@ from pathlib import Path
 
 from certs import pki
 from cluster.sources import FOLLOWED
-from cluster.store import FixedWorld
+from cluster.store import FixedCache
 from policies.dialects import read
 from policies.model.forest import Forest
 from tests.bench.organisation import organisation
 from webhook.server import serve
-from webhook.settings import Settings
+from webhook.settings import WebhookSettings
 
 
 def main() -> int:
@@ -26,11 +26,11 @@ def main() -> int:
     (folder / "tls.crt").write_bytes(server.certificate)
     (folder / "tls.key").write_bytes(server.key)
 
-    def world() -> FixedWorld:
+    def world() -> FixedCache:
         things = (read(manifest) for manifest in organisation(count, fan_out))
-        return FixedWorld(Forest.of((thing for thing in things if thing), known=FOLLOWED))
+        return FixedCache(Forest.of((thing for thing in things if thing), known=FOLLOWED))
 
-    settings = Settings(
+    settings = WebhookSettings(
         port=0,
         metrics_port=0,
         certificate=folder / "tls.crt",

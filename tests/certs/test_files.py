@@ -98,7 +98,7 @@ def test_writers_do_not_disturb_each_other(tmp_path: Path) -> None:
 def test_files_of_somebody_else_are_left_alone(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("precious")
 
-    with pytest.raises(BadCertificate, match=f"{name} is there already and not ours; move it away"):
+    with pytest.raises(BadCertificate, match=f"{name} exists and is not from quotree; move it"):
         files.write(FIRST, tmp_path, signing_key=True)
     assert (tmp_path / name).read_text() == "precious"
     assert [path.name for path in tmp_path.iterdir()] == [name]
@@ -108,7 +108,7 @@ def test_files_of_somebody_else_are_left_alone(tmp_path: Path, name: str) -> Non
 def test_links_of_somebody_else_are_left_alone(tmp_path: Path, name: str) -> None:
     (tmp_path / name).symlink_to("/nonexistent/elsewhere")
 
-    with pytest.raises(BadCertificate, match=f"{name} is there already and not ours"):
+    with pytest.raises(BadCertificate, match=f"{name} exists and is not from quotree"):
         files.write(FIRST, tmp_path, signing_key=True)
 
 
@@ -172,7 +172,7 @@ def test_files_that_are_no_bundle_are_named(tmp_path: Path) -> None:
     (tmp_path / "tls.crt").write_bytes(FIRST.server.certificate)
 
     with pytest.raises(
-        BadCertificate, match=r"not a bundle of ours: there is no ca\.crt and no ca\.key and no tls\.key"
+        BadCertificate, match=r"not a certificate bundle of quotree: it lacks ca\.crt and ca\.key and tls\.key"
     ):
         files.ensure(tmp_path, NAMES, NOW)
 
@@ -180,10 +180,10 @@ def test_files_that_are_no_bundle_are_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "problem"),
     [
-        ("ca.crt", b"nonsense", "no PEM certificate"),
+        ("ca.crt", b"nonsense", "not a PEM certificate"),
         ("ca.crt", SECOND.ca_bundle, "belongs to another certificate"),
         ("tls.key", SECOND.server.key, "belongs to another certificate"),
-        ("tls.crt", b"", "there is no tls.crt"),
+        ("tls.crt", b"", "it lacks tls.crt"),
     ],
 )
 def test_data_that_does_not_fit_together_is_refused(key: str, value: bytes, problem: str) -> None:

@@ -132,7 +132,7 @@ def test_a_long_first_name_still_verifies() -> None:
 
 @pytest.mark.parametrize("names", [[], [""], ["two words"], ["münchen.test"]])
 def test_names_that_are_none_are_refused(names: list[str]) -> None:
-    with pytest.raises(ValueError, match="needs names of hosts or IP addresses"):
+    with pytest.raises(ValueError, match="needs host names or IP addresses"):
         new_server(AUTHORITY, names, NOW, MONTH)
 
 
@@ -161,11 +161,11 @@ def encrypted(pair: KeyPair) -> bytes:
 @pytest.mark.parametrize(
     ("pair", "problem"),
     [
-        (KeyPair(b"", SERVER.key), "no PEM certificate"),
-        (KeyPair(b"\xff\x00", SERVER.key), "no PEM certificate"),
-        (KeyPair(SERVER.certificate[:200], SERVER.key), "no PEM certificate"),
-        (KeyPair(SERVER.certificate, b"nonsense"), "no PEM private key"),
-        (KeyPair(SERVER.certificate, encrypted(SERVER)), "no PEM private key without a password"),
+        (KeyPair(b"", SERVER.key), "not a PEM certificate"),
+        (KeyPair(b"\xff\x00", SERVER.key), "not a PEM certificate"),
+        (KeyPair(SERVER.certificate[:200], SERVER.key), "not a PEM certificate"),
+        (KeyPair(SERVER.certificate, b"nonsense"), "not an unencrypted PEM private key"),
+        (KeyPair(SERVER.certificate, encrypted(SERVER)), "not an unencrypted PEM private key"),
         (KeyPair(SERVER.certificate, AUTHORITY.key), "belongs to another certificate"),
     ],
 )

@@ -15,7 +15,7 @@ from certs.rotate import Bundle, plan
 from certs.secret import (
     BadSecret,
     Contended,
-    Conversion,
+    ConversionWebhook,
     SecretSettings,
     Webhooks,
     ensure,
@@ -179,7 +179,7 @@ def test_a_webhook_configuration_that_is_missing_is_told_and_does_not_stop_us(st
 
 
 CRD = "cohorts.kueue.x-k8s.io"
-CONVERTING = SecretSettings("quotree", "certs", service_names("quotree", "quotree"), (Conversion(CRD),))
+CONVERTING = SecretSettings("quotree", "certs", service_names("quotree", "quotree"), (ConversionWebhook(CRD),))
 
 
 class Definition:
@@ -218,8 +218,8 @@ def test_a_definition_that_never_holds_still_is_tried_again_later(
 ) -> None:
     Definition(store, busy=1000)
 
-    assert ensure(cluster, CONVERTING, NOW).missing == (Conversion(CRD),)
-    assert f"CustomResourceDefinition {CRD} changes with every attempt" in caplog.text
+    assert ensure(cluster, CONVERTING, NOW).missing == (ConversionWebhook(CRD),)
+    assert f"CustomResourceDefinition {CRD} changed at every attempt" in caplog.text
 
 
 def test_a_cluster_without_kueue_is_no_reason_to_warn(
@@ -228,7 +228,7 @@ def test_a_cluster_without_kueue_is_no_reason_to_warn(
     answer = store.reply_for_secret
     store.reply_for_secret = lambda seen: status(404, "NotFound") if CRD in seen.path else answer(seen)  # type: ignore[method-assign]
 
-    assert ensure(cluster, CONVERTING, NOW).missing == (Conversion(CRD),)
+    assert ensure(cluster, CONVERTING, NOW).missing == (ConversionWebhook(CRD),)
     assert [record for record in caplog.records if record.levelname == "WARNING"] == []
 
 
@@ -238,9 +238,9 @@ GOOD = to_data(plan(None, SETTINGS.names, NOW))
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        ({"tls.crt": GOOD["tls.crt"], "tls.key": GOOD["tls.key"]}, r"there is no ca\.crt and no ca\.key"),
+        ({"tls.crt": GOOD["tls.crt"], "tls.key": GOOD["tls.key"]}, r"it lacks ca\.crt and ca\.key"),
         ({**GOOD, "tls.key": GOOD["ca.key"]}, "belongs to another certificate"),
-        ({**GOOD, "ca.crt": b"nonsense"}, "no PEM certificate"),
+        ({**GOOD, "ca.crt": b"nonsense"}, "not a PEM certificate"),
     ],
 )
 def test_a_secret_of_somebody_else_is_never_overwritten(
@@ -248,7 +248,7 @@ def test_a_secret_of_somebody_else_is_never_overwritten(
 ) -> None:
     store.put(data)
 
-    with pytest.raises(BadSecret, match=rf"Secret quotree/certs is not ours: .*{problem}.*; name another Secret"):
+    with pytest.raises(BadSecret, match=rf"certs is not from quotree: .*{problem}.*; name another Secret"):
         ensure(cluster, SETTINGS, NOW)
     assert set(methods(store)) == {"GET"}
 
@@ -258,7 +258,7 @@ def test_data_that_is_no_base64_is_named(store: Store, cluster: Cluster) -> None
     assert store.data
     store.data["ca.crt"] = "%%%"
 
-    with pytest.raises(BadSecret, match="not ours"):
+    with pytest.raises(BadSecret, match="not from quotree"):
         ensure(cluster, SETTINGS, NOW)
 
 
@@ -270,7 +270,7 @@ def test_endless_contention_ends_with_an_error(store: Store, cluster: Cluster) -
 
     store.before_write = somebody_writes
 
-    with pytest.raises(Contended, match="does another tool own it"):
+    with pytest.raises(Contended, match="check whether another tool writes it"):
         ensure(cluster, SETTINGS, NOW)
 
 

@@ -194,7 +194,7 @@ def test_a_pair_that_cannot_be_used_is_reported_and_the_old_one_served(
         assert served(address) == as_certificate(old)
         assert problem in str(context.problem)
         assert context.failures == 1  # tried once for each change, not for each connection
-        assert "is served on" in caplog.text
+        assert "still serving" in caplog.text
 
         new = on_disk.put(pair())
         assert served(address) == as_certificate(new)

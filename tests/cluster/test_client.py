@@ -10,16 +10,7 @@ import pytest
 
 from cluster.client import MERGE_PATCH, Cluster
 from cluster.endpoint import Endpoint
-from cluster.errors import (
-    ApiError,
-    BadAnswer,
-    Conflict,
-    Forbidden,
-    Gone,
-    NotFound,
-    Unauthorized,
-    Unreachable,
-)
+from cluster.errors import ApiError, BadAnswer, Conflict, Forbidden, Gone, NotFound, Unauthorized, Unreachable
 from cluster.reflector import whole
 from cluster.wire import Timeouts
 from tests.cluster.fake import PATIENCE, WIDGETS, FakeApi, Handler, Reply, events, line, page, status, widget
@@ -176,7 +167,7 @@ def test_an_answer_that_is_no_object_is_refused(api: FakeApi, cluster: Cluster, 
 def test_a_list_without_a_version_is_refused(api: FakeApi, cluster: Cluster) -> None:
     api.lists += [ok({"items": []})]
 
-    with pytest.raises(BadAnswer, match="no list with a resource version"):
+    with pytest.raises(BadAnswer, match="not a list with a resource version"):
         list(cluster.list(WIDGETS))
 
 

@@ -255,13 +255,13 @@ def test_a_rotated_token_is_read_and_a_lost_one_is_an_error(pod: Path) -> None:
     assert login.authorization() == "bearer first"  # read once a minute
 
     pod.unlink()
-    with pytest.raises(NotConfigured, match=r"no service account: .*; this works in a pod"):
+    with pytest.raises(NotConfigured, match=r"no service account: .*; run in a pod"):
         from_service_account()
 
 
 def test_outside_a_pod_there_is_no_service_account() -> None:
     with pytest.raises(NotConfigured, match="Service host/port is not set"):
-        Cluster.in_cluster()
+        from_service_account()
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,7 @@ from typing import Any
 from cluster.client import Cluster
 from cluster.errors import NotFound
 from cluster.reflector import Reflector
-from tests.cluster.fake import (
-    PATIENCE,
-    WIDGETS,
-    FakeApi,
-    Handler,
-    bookmark,
-    events,
-    line,
-    page,
-    status,
-    widget,
-)
+from tests.cluster.fake import PATIENCE, WIDGETS, FakeApi, Handler, bookmark, events, line, page, status, widget
 from tests.cluster.listener import Listen, Listener, watched_from
 
 

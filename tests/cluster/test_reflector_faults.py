@@ -7,18 +7,7 @@ import pytest
 from cluster.errors import ApiError, BadAnswer, Forbidden, Unreachable
 from cluster.reflector import Pacing
 from cluster.wire import Timeouts
-from tests.cluster.fake import (
-    PATIENCE,
-    FakeApi,
-    Handler,
-    end,
-    events,
-    expired,
-    line,
-    page,
-    status,
-    widget,
-)
+from tests.cluster.fake import PATIENCE, FakeApi, Handler, end, events, expired, line, page, status, widget
 from tests.cluster.listener import Listen, watched_from
 
 

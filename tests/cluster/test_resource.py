@@ -25,12 +25,12 @@ def test_it_reads_like_the_name_of_its_crd() -> None:
 def test_a_name_stays_one_segment_of_the_path() -> None:
     assert COHORTS.item("a/b?c#d").endswith("/cohorts/a%2Fb%3Fc%23d")
     for climbing in ("", ".", ".."):
-        with pytest.raises(ValueError, match="no name of an object"):
+        with pytest.raises(ValueError, match="not a name of an object"):
             COHORTS.item(climbing)
 
 
 def test_a_namespace_belongs_to_namespaced_kinds_only() -> None:
-    with pytest.raises(ValueError, match=r"cohorts\.v1beta2.kueue\.x-k8s\.io are not in namespaces"):
+    with pytest.raises(ValueError, match=r"cohorts\.v1beta2.kueue\.x-k8s\.io are cluster-scoped"):
         COHORTS.item("a", "ml")
-    with pytest.raises(ValueError, match="'a' alone does not say which object"):
+    with pytest.raises(ValueError, match="name the namespace of 'a'"):
         LOCAL_QUEUES.item("a")

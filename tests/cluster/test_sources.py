@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster.sources import FOLLOWED, Unreadable, sources
+from cluster.sources import FOLLOWED, UnreadableObject, sources
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import core, read, volcano, yunikorn
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
@@ -83,7 +83,7 @@ def test_a_pod_of_any_shape_can_be_read(metadata: Any, spec: Any) -> None:
 
 
 def test_what_cannot_be_read_says_what_it_is_why_and_what_to_do() -> None:
-    fault = Unreadable(Ref(*core.POD, "dev", "a"), "KeyError: 'x'")
+    fault = UnreadableObject(Ref(*core.POD, "dev", "a"), "KeyError: 'x'")
 
-    assert str(fault).startswith("Pod dev/a cannot be read (KeyError: 'x'); this is a fault of quotree")
-    assert str(fault).endswith("correct or delete the object meanwhile")
+    assert str(fault).startswith("Pod dev/a cannot be read (KeyError: 'x'); this is a bug in quotree")
+    assert str(fault).endswith("change or delete the object until it is fixed")

@@ -9,7 +9,7 @@ import pytest
 from cluster.client import Cluster
 from cluster.errors import Unreachable
 from cluster.sources import FOLLOWED, sources
-from cluster.store import FixedWorld, Store, load
+from cluster.store import FixedCache, Store, load
 from policies.dialects import core, kueue, volcano
 from policies.model.objects import Ref
 from tests.builders import cluster_queue, cohort, forest, job, local_queue, pod_group, queue
@@ -175,7 +175,7 @@ def test_load_fails_where_the_cluster_does_not_answer() -> None:
 
 def test_a_fixed_world_is_ready_and_never_old() -> None:
     tree = forest("eng")
-    fixed = FixedWorld(tree)
+    fixed = FixedCache(tree)
 
     assert (fixed.forest(), fixed.ready(), fixed.age()) == (tree, [], 0.0)
     fixed.close()

@@ -23,7 +23,7 @@ from scheduling.objects.queue_settings import (
 )
 from scheduling.objects.reading import read_workload
 from scheduling.objects.selectors import LabelSelector
-from scheduling.queues.consumption import Consumption, Fading
+from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.world.kueue_configuration import duration
 from scheduling.world.readiness import Readiness
 from scheduling.world.world import World
@@ -124,7 +124,7 @@ def _known(world: World, local: Manifest, record: Data) -> None:
 def _consumption(configured: Data) -> Consumption:
     half_life, sampling = configured["usageHalfLifeTime"], configured["usageSamplingInterval"]
     weights = {name: Fraction(weight) for name, weight in (configured.get("resourceWeights") or {}).items()}
-    return Consumption(Fading(duration(half_life, "usageHalfLifeTime"), duration(sampling, "sampling"), weights))
+    return Consumption(UsageDecay(duration(half_life, "usageHalfLifeTime"), duration(sampling, "sampling"), weights))
 
 
 def _consumed(status: Data) -> dict[str, Decimal] | None:

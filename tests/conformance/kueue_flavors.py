@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from scheduling.flavors.assigner import assign
 from scheduling.flavors.assignment import Assignment, Attempt, FlavorChoice, PodSetAssignment, needed, total_usage
 from scheduling.flavors.eligibility import asks_for_topology, topology_only
-from scheduling.flavors.flavors import assign
 from scheduling.flavors.messages import text
 from scheduling.flavors.modes import Grade, Mode, Outcome, Simulate, better
 from scheduling.flavors.partial_admission import search
@@ -299,7 +299,7 @@ def _progress(state: Data | None) -> Progress:
         tried=tuple(told.get("lastTriedFlavorIdx") or ()),
         generation=told.get("clusterQueueGeneration") or 0,
         cycle=told.get("schedulingCycle") or 0,
-        shape=told.get("schedulingHash") or "",
+        scheduling_hash=told.get("schedulingHash") or "",
     )
 
 

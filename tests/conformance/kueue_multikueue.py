@@ -26,7 +26,7 @@ from scheduling.placement.gates import with_open_gate
 from scheduling.placement.group import PLACED_ON, Group, Worker
 from scheduling.placement.objects import multikueue_state
 from scheduling.placement.place import place
-from scheduling.placement.settings import REJECT, Placing
+from scheduling.placement.settings import REJECT, PlacementSettings
 from scheduling.status.eviction import target_for_deactivation
 from scheduling.status.writing import written_status
 from scheduling.world.kueue_configuration import duration
@@ -118,10 +118,15 @@ class _Played:
 
     def _write(self, step: Any) -> bool:
         """Whether it was carried out."""
-        if isinstance(step, decisions.SetCheck) and step.told:
+        if isinstance(step, decisions.SetCheck) and step.event:
             self.events.append(("Warning" if step.warning else "Normal", step.message))
         if isinstance(
-            step, decisions.Nominate | decisions.Place | decisions.Unplace | decisions.SetCheck | decisions.Finish
+            step,
+            decisions.Nominate
+            | decisions.SetClusterName
+            | decisions.ClearClusterName
+            | decisions.SetCheck
+            | decisions.Finish,
         ):
             assert self.local is not None
             before = read_workload(self.local)
@@ -132,7 +137,7 @@ class _Played:
             job, remote = self.jobs[self._job_name], self.workers[int(step.cluster[-1])]["Jobs"][self._job_name]
             job["status"] = dict(status_for(BATCH, job, remote) or {})
             return True
-        return not isinstance(step, decisions.Settle) and self._write_there(step)
+        return not isinstance(step, decisions.ReportStopped) and self._write_there(step)
 
     def _write_there(self, step: Any) -> bool:
         number = int(step.cluster[-1])
@@ -239,9 +244,9 @@ def _named(things: list[Data] | None, name: str) -> Data | None:
     return next((copy.deepcopy(each) for each in things or () if each["metadata"]["name"] == name), None)
 
 
-def placing_of(case: Data) -> Placing:
+def placing_of(case: Data) -> PlacementSettings:
     configured, gates = (case.get("config") or {}).get("multiKueue") or {}, case.get("featureGates") or {}
-    placing = Placing(without_managed_by=REJECT, explain=False)
+    placing = PlacementSettings(without_managed_by=REJECT, explain=False)
     timeout = configured.get("workerLostTimeout")
     steps = configured.get("incrementalDispatcherConfig") or case["given"].get("incrementalDispatcherConfig") or {}
     return replace(

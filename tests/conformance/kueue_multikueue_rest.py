@@ -21,7 +21,7 @@ from scheduling.placement.dispatch import nominate
 from scheduling.placement.group import NOMINATED, PLACED_ON, Group, OwnerJob, Worker
 from scheduling.placement.objects import config_of, multikueue_state, refers_to, states_of
 from scheduling.placement.place import place
-from scheduling.placement.settings import INCREMENTAL, ROUND, Placing
+from scheduling.placement.settings import INCREMENTAL, ROUND, PlacementSettings
 from tests.conformance.kueue_amounts import suite
 from tests.conformance.kueue_multikueue import GATES, NOW, ours, placing_of
 from tests.conformance.suite import Data, Suite, mismatch
@@ -41,7 +41,7 @@ def suites(folder: Path) -> Iterator[Suite]:
 
 def _dispatched(case: Data) -> str | None:
     given, expect = case["given"], case["expect"]
-    placing = Placing(dispatcher=given["dispatcherMode"], explain=False)
+    placing = PlacementSettings(dispatcher=given["dispatcherMode"], explain=False)
     local = Workload(
         namespace="ns",
         name="wl",

@@ -14,8 +14,8 @@ from scheduling.objects.reading import read_workload
 from scheduling.objects.requests import total_requests, usage
 from scheduling.objects.workload import EVICTED, PREEMPTED, Workload
 from scheduling.preemption.candidates import Precedence
-from scheduling.preemption.contest import Contest
 from scheduling.preemption.preemption import find_targets
+from scheduling.preemption.target_ordering import TargetOrdering
 from scheduling.preemption.targets import Target, eviction_message
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.shares import Share, Shares, borrows_on
@@ -170,7 +170,7 @@ def _contest(case: Data) -> str | None:
     listed = given.get("candidateClusterQueues") or []
     candidates = [each for each in state.reservations.values() if each.queue.name in listed]
     own = state.queues[given["preemptorClusterQueue"]].node
-    contest = Contest(own, candidates, Shares(), Precedence())
+    contest = TargetOrdering(own, candidates, Shares(), Precedence())
     actions = list(given.get("actions") or [])
     order: list[str] = []
     while (node := contest.pick()) is not None:

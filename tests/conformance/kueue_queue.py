@@ -22,7 +22,7 @@ from scheduling.objects.queue_settings import (
 )
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Workload
-from scheduling.queues.consumption import Consumption, Fading
+from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.queues.pending import Entry, PendingQueue, Requeue
 from scheduling.status.requeue import backoff_over
 from scheduling.world.world import World
@@ -286,7 +286,7 @@ def _may_requeue(case: Data) -> str | None:
 def _least_used(case: Data) -> str | None:
     given, settings = case["given"], case["config"]["admissionFairSharing"]
     weights = {name: Fraction(str(weight)) for name, weight in (settings.get("resourceWeights") or {}).items()}
-    consumption = Consumption(Fading(0, 0, weights))
+    consumption = Consumption(UsageDecay(0, 0, weights))
     for queue, consumed in (given.get("initConsumedResources") or {}).items():
         amounts = {name: Decimal(Quantity.parse(amount).nano) / 10**9 for name, amount in consumed.items()}
         consumption.put(queue, amounts)

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scheduling.cycle.cycle import to_reserve
+from scheduling.cycle.cycle import quota_to_reserve
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.fair_sharing import Rank, rank
-from scheduling.cycle.nominee import Nominee, classic_order
+from scheduling.cycle.nomination import Nomination, classic_order
 from scheduling.cycle.outcome import reserved, waiting
 from scheduling.flavors.assignment import Assignment
 from scheduling.flavors.modes import Outcome
@@ -29,7 +29,7 @@ from scheduling.objects.queue_settings import (
 from scheduling.objects.reading import read_workload
 from scheduling.objects.resource_flavor import read_flavor
 from scheduling.objects.workload import Admission, Workload
-from scheduling.queues.consumption import Consumption, Fading
+from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.queues.pending import Entry, Requeue
 from scheduling.quota.shares import Share
 from scheduling.quota.state import Options
@@ -120,7 +120,7 @@ def _consumption(case: Data) -> Consumption | None:
         return None
     weights = {name: Fraction(str(weight)) for name, weight in (settings.get("resourceWeights") or {}).items()}
     half_life, sampling = seconds(settings["usageHalfLifeTime"]), seconds(settings["usageSamplingInterval"])
-    consumption = Consumption(Fading(half_life * times.SECOND, sampling * times.SECOND, weights))
+    consumption = Consumption(UsageDecay(half_life * times.SECOND, sampling * times.SECOND, weights))
     for name, consumed in (case["given"].get("initialUsage") or {}).items():
         amounts = {resource: Decimal(str(amount)) for resource, amount in consumed.items()}
         consumption.put(f"default/{name}", amounts)
@@ -304,12 +304,12 @@ def _entry_order(case: Data) -> str | None:
     return mismatch(case["expect"]["order"], order)
 
 
-def _nominee(found: Data, ordering: Ordering, gates: Data) -> Nominee:
+def _nominee(found: Data, ordering: Ordering, gates: Data) -> Nomination:
     workload = read_workload(found["workload"])
     entry = Entry(workload, "", ordering.since(workload))
     assignment = Assignment((), {}, found.get("borrowing", 0), Outcome.FIT)
     claims = bool(found.get("isPreemptor")) and gates.get("PrioritizePreemptorWorkloads", False)
-    return Nominee(entry, None, assignment, preemptor=claims)  # type: ignore[arg-type]
+    return Nomination(entry, None, assignment, preemptor=claims)  # type: ignore[arg-type]
 
 
 def _less(case: Data) -> str | None:
@@ -339,7 +339,9 @@ def _to_reserve(case: Data) -> str | None:
     mode = {"Preempt": Outcome.PREEMPT, "Fit": Outcome.FIT}.get(given["assignmentMode"], Outcome.NO_FIT)
     assignment = Assignment((), _usage(given["assignmentUsage"]), given.get("borrowing", 0), mode)
     expected = _usage(case["expect"]["reserved"])
-    return mismatch(expected, assignment.usage if mode == Outcome.FIT else to_reserve(queue, assignment, compat=True))
+    return mismatch(
+        expected, assignment.usage if mode == Outcome.FIT else quota_to_reserve(queue, assignment, compat=True)
+    )
 
 
 def _usage(amounts: Mapping[str, int] | None) -> dict[FlavorResource, int]:

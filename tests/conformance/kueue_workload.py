@@ -12,7 +12,7 @@ from policies.model.quantity import BadQuantity, Quantity
 from policies.mutation.pod_defaults import Surroundings, completed, exceeded_limits
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects import times
-from scheduling.objects.order import Ordering, priority_changed, shape
+from scheduling.objects.order import Ordering, priority_changed, scheduling_hash
 from scheduling.objects.reading import read_workload
 from scheduling.objects.requests import Counting, PodSetRequests, total_requests, usage
 from scheduling.status.progress import pod_set_counts, with_pod_set_counts, with_resource_requests
@@ -181,7 +181,7 @@ def _timestamp(case: Data) -> str | None:
 
 def _same_shape(case: Data) -> str | None:
     boosted = case.get("featureGates", {}).get("PriorityBoost", False)
-    first, second = (shape(read_workload(case["given"][key], boosted=boosted)) for key in ("wl1", "wl2"))
+    first, second = (scheduling_hash(read_workload(case["given"][key], boosted=boosted)) for key in ("wl1", "wl2"))
     return mismatch(case["expect"]["same"], first == second)
 
 

@@ -64,8 +64,8 @@ def preempted(scratch: Scratch) -> list[str]:
 
 def test_the_order_of_preemption_is_changed_in_one_file(tmp_path: Path) -> None:
     scratch = copy_to(tmp_path)
-    assert ["newer"] == preempted(scratch)
+    assert preempted(scratch) == ["newer"]
 
     scratch.replace(ORDER, "        -since,\n", "        since,\n")
 
-    assert ["older"] == preempted(scratch)
+    assert preempted(scratch) == ["older"]

@@ -10,11 +10,11 @@ import yaml
 
 from cli.commands.serve import webhook as command
 from cluster.sources import FOLLOWED, sources
-from cluster.store import FixedWorld
+from cluster.store import FixedCache
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.forest import Forest
 from webhook.app import CONVERTING, MUTATING, VALIDATING, create_app
-from webhook.settings import Settings
+from webhook.settings import WebhookSettings
 
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "manifests" / "base"
@@ -178,7 +178,7 @@ def test_the_pod_is_restricted() -> None:
 
 
 def test_the_probes_ask_paths_that_exist() -> None:
-    client = create_app(Settings(), lambda: FixedWorld(Forest())).test_client()
+    client = create_app(WebhookSettings(), lambda: FixedCache(Forest())).test_client()
 
     for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
         assert client.get(container()[probe]["httpGet"]["path"]).status_code == 200

@@ -15,7 +15,7 @@ from reconciler.keys import KEYS, Key, Use, idle_keys, table
 from reconciler.process import Settings
 from reconciler.retention import Retention
 from scheduling.objects.times import SECOND
-from scheduling.queues.consumption import Fading
+from scheduling.queues.consumption import UsageDecay
 
 NAME = "kubernetes.io/metadata.name"
 
@@ -143,7 +143,7 @@ def test_admission_fair_sharing_is_on_where_it_has_a_section() -> None:
     fading = read(admissionFairSharing={"usageHalfLifeTime": "1h", "resourceWeights": weights}).settings.fading
 
     assert read().settings.fading is None
-    assert fading == Fading(3600 * SECOND, 300 * SECOND, {"cpu": Fraction(1, 10), "memory": Fraction(2)})
+    assert fading == UsageDecay(3600 * SECOND, 300 * SECOND, {"cpu": Fraction(1, 10), "memory": Fraction(2)})
 
 
 def test_retention_and_one_at_a_time_are_read() -> None:
@@ -155,7 +155,7 @@ def test_retention_and_one_at_a_time_are_read() -> None:
     assert read().settings.retention == Retention()
     assert configured.settings.retention == Retention(3600 * SECOND, 0)
     assert configured.settings.waiting is not None
-    assert (configured.settings.waiting.one_at_a_time, configured.settings.waiting.timeout) == (True, 1800)
+    assert (configured.settings.waiting.block_admission, configured.settings.waiting.timeout) == (True, 1800)
 
 
 def test_metrics_can_be_left_out() -> None:

@@ -6,18 +6,12 @@ from typing import Any
 
 from policies.model.pools import Terms
 from reconciler.local_usage import remember, sample
-from reconciler.queue_status import (
-    RESOURCES,
-    changes,
-    status_of_cluster_queue,
-    status_of_cohort,
-    status_of_local_queue,
-)
+from reconciler.queue_status import RESOURCES, changes, status_of_cluster_queue, status_of_cohort, status_of_local_queue
 from reconciler.stored import Stored, read_stored
 from scheduling.objects.queue_settings import CohortSettings, LocalQueueSettings
 from scheduling.objects.resource_flavor import Flavor
 from scheduling.objects.times import SECOND, written
-from scheduling.queues.consumption import Consumption, Fading
+from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.quota.state import Options
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
 from scheduling.world.world import World
@@ -128,9 +122,9 @@ def test_every_node_of_a_cycle_and_below_it_is_not_active() -> None:
 
 def test_a_tree_marked_as_broken_says_so_at_every_node() -> None:
     made = world()
-    made.touched.take(made)
+    made.take_touched()
     made.mark("r", "it lies")
-    assert {touch for touch in made.touched.take(made) if touch[0] == CLUSTER_QUEUE} == {
+    assert {touch for touch in made.take_touched() if touch[0] == CLUSTER_QUEUE} == {
         (CLUSTER_QUEUE, "q"),
         (CLUSTER_QUEUE, "r"),
     }
@@ -174,9 +168,9 @@ def test_what_is_gone_or_as_stored_is_not_written() -> None:
 def test_an_admission_touches_its_queue_its_local_queue_and_the_cohorts_above_alone() -> None:
     made = world()
     made.put_cohort(CohortSettings("top", None, {}), NOW)
-    made.touched.take(made)
+    made.take_touched()
     made.put_workload(running(), NOW)
-    assert sorted(made.touched.take(made)) == [
+    assert sorted(made.take_touched()) == [
         (CLUSTER_QUEUE, "q"),
         (COHORT, "c"),
         (COHORT, "top"),
@@ -193,7 +187,7 @@ def test_a_local_queue_is_patched_in_its_namespace() -> None:
 
 
 def fading(half_life: int = 10 * MINUTE) -> Consumption:
-    return Consumption(Fading(half_life, 5 * MINUTE))
+    return Consumption(UsageDecay(half_life, 5 * MINUTE))
 
 
 def test_usage_is_sampled_in_time_and_goes_on_from_what_is_stored() -> None:

@@ -26,10 +26,10 @@ class Statuses(Runs):
     def what_was_touched_is_all_that_changed(self) -> None:
         """Neither the world itself nor one made afresh of the objects has anything to write beyond that."""
         world, fresh = self.cluster.world, self.cluster.fresh()
-        self._write(world.touched.take(world), world)
+        self._write(world.take_touched(), world)
         assert not [*self._changes(everything(world), world)]
         assert not [*self._changes(everything(fresh), fresh)]
-        assert not world.touched.take(world)
+        assert not world.take_touched()
 
     def _changes(self, touched: list[Touch], world: World) -> list[tuple[Touch, Any]]:
         stored = self.stored

@@ -14,7 +14,7 @@ from reconciler.loop import Loop
 from reconciler.pod_side import PodSide
 from reconciler.writer import Outcome
 from scheduling.objects.reading import read_workload
-from scheduling.objects.workload import Admission, Assignment
+from scheduling.objects.workload import Admission, PodSetAdmission
 from scheduling.status.progress import finish
 from scheduling.status.reservation import reserve, sync_admitted
 from scheduling.status.writing import written_status
@@ -194,7 +194,7 @@ def test_a_list_that_was_read_before_the_one_before_ended_does_not_count_as_read
 
 
 def reserved_by_another(manifest: dict[str, Any]) -> dict[str, Any]:
-    admission = Admission("q0", (Assignment("main", {"cpu": "plain"}, {"cpu": 3000}, 1),))
+    admission = Admission("q0", (PodSetAdmission("main", {"cpu": "plain"}, {"cpu": 3000}, 1),))
     after = sync_admitted(reserve(read_workload(manifest), admission, START), START)
     return {**manifest, "status": written_status(after)}
 

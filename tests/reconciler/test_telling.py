@@ -99,11 +99,11 @@ def test_the_preemptor_is_told_whom_it_displaces() -> None:
 
 def test_a_cycle_is_told_at_every_node_and_so_is_its_end() -> None:
     made, nodes, events = world(), Nodes(), Events()
-    nodes.tell(events, made, made.touched.take(made), NOW)
+    nodes.tell(events, made, made.take_touched(), NOW)
     assert events.due(NOW) == []
 
     made.put_cohort(CohortSettings("top", "c", {}), NOW)
-    touched = made.touched.take(made)
+    touched = made.take_touched()
     nodes.tell(events, made, touched, NOW)
     nodes.tell(events, made, touched, NOW)
     found = events.due(NOW)
@@ -111,7 +111,7 @@ def test_a_cycle_is_told_at_every_node_and_so_is_its_end() -> None:
     assert {(each.body["reason"], each.body["type"]) for each in found} == {("CohortCycleDetected", "Warning")}
 
     made.put_cohort(CohortSettings("top", None, {}), NOW)
-    nodes.tell(events, made, made.touched.take(made), NOW)
+    nodes.tell(events, made, made.take_touched(), NOW)
     found = events.due(NOW)
     assert sorted(each.body["involvedObject"]["name"] for each in found) == ["c", "q", "r", "top"]
     assert {(each.body["reason"], each.body["type"]) for each in found} == {("Ready", "Normal")}

@@ -14,7 +14,7 @@ from reconciler.local_usage import admission_share
 from reconciler.usage_side import UsageSide
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND, parse
-from scheduling.queues.consumption import Consumption, Fading
+from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.world.world import World
 from tests.scheduling.cluster import queue_settings
 from tests.scheduling.manifests import condition, manifest, pod_set
@@ -44,7 +44,7 @@ class Followed:
     """A world under admission fair sharing, with one LocalQueue and its side."""
 
     def __init__(self, status: dict[str, Any] | None = None, consumption: bool = True) -> None:
-        fading = Fading(half_life=60 * SECOND, sampling=10 * SECOND)
+        fading = UsageDecay(half_life=60 * SECOND, sampling=10 * SECOND)
         self.world = World(consumption=Consumption(fading) if consumption else None)
         self.world.put_namespace("ns", {})
         self.world.put_queue(queue_settings("cq", None, {"spot": Terms(10, None, None)}), START)
@@ -73,7 +73,7 @@ def test_samples_are_taken_in_time_and_shown() -> None:
     assert once is not None
     assert 0 < once < 4
     assert followed.at(19) == once
-    assert ("LocalQueue", "ns/lq") in followed.world.touched.take(followed.world)
+    assert ("LocalQueue", "ns/lq") in followed.world.take_touched()
     twice = followed.at(20)
     assert twice is not None
     assert once < twice < 4

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from policies.model.pools import Terms
 from policies.model.quantity import Quantity
+from scheduling.flavors.assigner import assign
 from scheduling.flavors.assignment import Assignment
-from scheduling.flavors.flavors import assign
 from scheduling.flavors.modes import Grade, Mode, Simulate
 from scheduling.objects import amounts
 from scheduling.objects.amounts import FlavorResource

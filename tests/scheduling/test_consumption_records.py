@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from scheduling.objects.times import SECOND
-from scheduling.queues.consumption import Consumption, Fading, Record
+from scheduling.queues.consumption import Consumption, Record, UsageDecay
 
 MINUTE = 60 * SECOND
 NOW = 1_000 * MINUTE
@@ -13,7 +13,7 @@ NOW = 1_000 * MINUTE
 
 def consumption() -> Consumption:
     """Half of what was used fades in ten minutes; a sample every five."""
-    return Consumption(Fading(10 * MINUTE, 5 * MINUTE))
+    return Consumption(UsageDecay(10 * MINUTE, 5 * MINUTE))
 
 
 def cpu(amount: str) -> dict[str, Decimal]:
@@ -51,10 +51,10 @@ def test_a_sample_is_due_when_the_interval_is_over() -> None:
 def test_a_penalty_counts_until_admission_and_is_consumed_from_then_on() -> None:
     known = consumption()
     known.put("ns/q", cpu("8"), NOW)
-    known.punish("ns/q", "ns/w", {"cpu": 1000})
+    known.add_penalty("ns/q", "ns/w", {"cpu": 1000})
     before = known.usage("ns/q")
-    known.settle("ns/q", "ns/w", {}, NOW)
+    known.settle_penalty("ns/q", "ns/w", {}, NOW)
     assert known.usage("ns/q") == before
-    assert known.pardon("ns/q", "ns/w") == {}
-    known.settle("ns/q", "ns/w", {}, NOW)
+    assert known.drop_penalty("ns/q", "ns/w") == {}
+    known.settle_penalty("ns/q", "ns/w", {}, NOW)
     assert known.usage("ns/q") == before

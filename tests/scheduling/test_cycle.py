@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from policies.model.pools import Terms
-from scheduling.cycle.cycle import NO_LONGER_FITS, OVERLAPPING, to_reserve
+from scheduling.cycle.cycle import NO_LONGER_FITS, OVERLAPPING, quota_to_reserve
 from scheduling.flavors.assignment import Assignment
 from scheduling.flavors.modes import Outcome
 from scheduling.objects.amounts import FlavorResource
@@ -173,8 +173,8 @@ def test_nothing_less_than_nothing_is_reserved_by_a_queue_over_its_limit() -> No
     made.world.state.tree.add(queue.node, {PAIRS[0]: 5})
     wanted = Assignment((), {PAIRS[0]: 2}, 1, Outcome.PREEMPT)
 
-    assert to_reserve(queue, wanted) == {PAIRS[0]: 0}
-    assert to_reserve(queue, wanted, compat=True) == {PAIRS[0]: -3}
+    assert quota_to_reserve(queue, wanted) == {PAIRS[0]: 0}
+    assert quota_to_reserve(queue, wanted, compat=True) == {PAIRS[0]: -3}
 
 
 def test_a_cycle_stops_what_is_new_and_keeps_what_runs_until_it_is_undone() -> None:

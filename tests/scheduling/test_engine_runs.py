@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from policies.model.pools import Terms
+from scheduling.flavors.assigner import assign
 from scheduling.flavors.assignment import needed
-from scheduling.flavors.flavors import assign
 from scheduling.flavors.modes import Outcome
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.queue_settings import (
@@ -26,11 +26,11 @@ from scheduling.objects.queue_settings import (
 )
 from scheduling.objects.requests import total_requests
 from scheduling.objects.workload import Workload
-from scheduling.quota.kep79 import balance
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import Options, State
 from scheduling.world.decisions import Reserve
 from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings
+from tests.scheduling.kep79 import balance
 from tests.scheduling.manifests import pod_set, workload
 
 _COHORTS = ("c0", "c1", "c2", "c3")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from scheduling.preemption.candidates import Precedence
-from scheduling.preemption.contest import Contest
 from scheduling.preemption.preemption import find_targets
+from scheduling.preemption.target_ordering import TargetOrdering
 from scheduling.quota.shares import Shares
 from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, Options, State
 from tests.scheduling.drawn import CPU, GPU, draw, told, work
@@ -199,7 +199,7 @@ def test_in_a_cohort_and_a_queue_of_equal_share_the_cohort_is_asked_first() -> N
             work b1 cpu=2 priority=-1
         """
     )
-    contest = Contest(state.tree.queues["a"], state.reservations.values(), Shares(), Precedence())
+    contest = TargetOrdering(state.tree.queues["a"], state.reservations.values(), Shares(), Precedence())
 
     assert state.tree.queues["t"] is contest.pick()
     contest.drop(state.tree.queues["t"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from scheduling.flavors.assigner import assign
 from scheduling.flavors.assignment import Assignment, needed
-from scheduling.flavors.flavors import assign
 from scheduling.flavors.modes import Outcome
 from scheduling.flavors.reasons import HeldByPredecessor, NotNominated
 from scheduling.flavors.scan_progress import Progress, progress_of
@@ -55,13 +55,13 @@ STOPPED_AT_ONE = Progress(tried=({"cpu": 0},))
 def test_a_search_that_took_the_first_of_two_flavors_has_one_left() -> None:
     world = state("[q]  one/cpu=4 two/cpu=4")
 
-    progress = progress_of(ask(world), cycle=7, shape="s")
+    progress = progress_of(ask(world), cycle=7, scheduling_hash="s")
 
     assert (({"cpu": 0},), world.generation(world.queues["q"]), 7, "s", True) == (
         progress.tried,
         progress.generation,
         progress.cycle,
-        progress.shape,
+        progress.scheduling_hash,
         progress.pending,
     )
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from scheduling.flavors.assigner import assign
 from scheduling.flavors.eligibility import topology_only
-from scheduling.flavors.flavors import assign
 from scheduling.flavors.messages import assignment_text
 from scheduling.flavors.modes import Grade, Mode, Outcome
 from scheduling.flavors.reasons import BeyondMaximum, NotAllowed, Short, Undeclared, Unselected, WithoutTopology

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.model.pools import Terms
-from scheduling.flavors.flavors import assign
+from scheduling.flavors.assigner import assign
 from scheduling.flavors.modes import Grade, Mode, Outcome
 from scheduling.flavors.scan_progress import Progress
 from scheduling.objects.amounts import FlavorResource

@@ -14,7 +14,7 @@ from scheduling.objects.requests import per_pod
 from scheduling.objects.template import template
 from scheduling.objects.times import SECOND
 from scheduling.status.deadlines import WaitForPodsReady
-from scheduling.status.requeue import Backoff
+from scheduling.status.requeue import RequeueBackoff
 from scheduling.world.kueue_configuration import duration, read_counting, read_ordering, read_waiting
 
 
@@ -22,7 +22,7 @@ def test_an_empty_configuration_means_kueue_s_defaults() -> None:
     counting = read_counting({})
 
     assert (counting.excluded_prefixes, counting.transformations, counting.reclaimable_pods) == ((), {}, True)
-    assert read_waiting({}) == WaitForPodsReady(1800, 1800, Backoff(60, 3600), None)
+    assert read_waiting({}) == WaitForPodsReady(1800, 1800, RequeueBackoff(60, 3600), None)
     assert read_ordering({}) == Ordering(by_eviction=True)
 
 
@@ -40,7 +40,7 @@ def test_waiting_is_read_in_full() -> None:
     requeuing = {"timestamp": "Creation", "backoffBaseSeconds": 10, "backoffMaxSeconds": 20, "backoffLimitCount": 3}
     section = {"timeout": "5m0s", "recoveryTimeout": "90s", "requeuingStrategy": requeuing}
 
-    assert read_waiting({"waitForPodsReady": section}) == WaitForPodsReady(300, 90, Backoff(10, 20), 3)
+    assert read_waiting({"waitForPodsReady": section}) == WaitForPodsReady(300, 90, RequeueBackoff(10, 20), 3)
     assert read_ordering({"waitForPodsReady": section}) == Ordering(by_eviction=False)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.flavors.flavors import assign
+from scheduling.flavors.assigner import assign
 from scheduling.flavors.messages import assignment_text, text, written
 from scheduling.flavors.reasons import (
     BeyondMaximum,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.objects.node_affinity import placement
+from scheduling.objects.node_affinity import node_affinity
 from scheduling.objects.resource_flavor import Flavor, Taint, Toleration
 from scheduling.objects.template import template
 
@@ -24,7 +24,7 @@ def term(*conditions: tuple[str, str, list[str]]) -> dict[str, Any]:
 
 
 def may_run(spec: dict[str, Any], labels: dict[str, str] | None = None) -> bool:
-    return placement(template(spec)).may_run_on(LABELS if labels is None else labels)
+    return node_affinity(template(spec)).may_run_on(LABELS if labels is None else labels)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_flavor_without_labels_is_excluded_by_nothing() -> None:
 def test_a_taint_repels_by_its_effect(effect: str, repels: bool) -> None:
     taint = Taint("spot", "yes", effect)
 
-    found = placement(template({})).untolerated(Flavor("f", {}, taints=(taint,)))
+    found = node_affinity(template({})).untolerated(Flavor("f", {}, taints=(taint,)))
 
     assert found == (taint if repels else None)
 
@@ -140,13 +140,13 @@ def test_a_taint_repels_by_its_effect(effect: str, repels: bool) -> None:
 def test_the_tolerations_of_the_flavor_are_the_pods_too() -> None:
     flavor = Flavor("f", {}, (SPOT,), tolerations=(Toleration("spot", "Exists"),))
 
-    assert placement(template({})).untolerated(flavor) is None
+    assert node_affinity(template({})).untolerated(flavor) is None
 
 
 def test_a_pod_tolerates_by_its_own_tolerations() -> None:
     tolerant = template({"tolerations": [{"key": "spot", "operator": "Equal", "value": "yes"}]})
 
-    assert placement(tolerant).untolerated(Flavor("f", {}, (SPOT,))) is None
-    assert placement(tolerant).untolerated(Flavor("f", {}, (SPOT, Taint("gpu", "", "NoExecute")))) == Taint(
+    assert node_affinity(tolerant).untolerated(Flavor("f", {}, (SPOT,))) is None
+    assert node_affinity(tolerant).untolerated(Flavor("f", {}, (SPOT, Taint("gpu", "", "NoExecute")))) == Taint(
         "gpu", "", "NoExecute"
     )

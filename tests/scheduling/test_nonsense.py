@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from policies.amounts.limit_ranges import summarize
 from policies.mutation.pod_defaults import Surroundings
 from scheduling.objects.admissibility import adjusted, misfit
-from scheduling.objects.order import Ordering, shape
+from scheduling.objects.order import Ordering, scheduling_hash
 from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass
 from scheduling.objects.reading import read_workload
 from scheduling.objects.requests import total_requests, usage
@@ -52,7 +52,7 @@ def test_any_workload_can_be_read_counted_and_moved_on(
         amount >= 0 for entry in total_requests(read_workload({"spec": spec})) for amount in entry.requests.values()
     )
     assert isinstance(usage(total_requests(work)), dict)
-    assert isinstance(misfit(work, around) + shape(work), str)
+    assert isinstance(misfit(work, around) + scheduling_hash(work), str)
     assert Ordering().since(work) >= 0
     assert needs_second_pass(work) in (True, False)
     for step in (sync_admitted, act_on_checks, end_execution, deactivate, release):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduling.objects import times
-from scheduling.objects.order import Ordering, priority_changed, shape
+from scheduling.objects.order import Ordering, priority_changed, scheduling_hash
 from scheduling.objects.reading import read_workload
 from tests.scheduling.manifests import CREATED, condition, manifest, pod_set, workload
 
@@ -53,7 +53,7 @@ def test_workloads_that_differ_in_name_queue_and_age_alone_are_alike() -> None:
     one = workload(pod_set(cpu="1"), name="a", creationTimestamp=CREATED, **BASE)
     other = workload(pod_set(cpu="1000m"), name="b", namespace="other", creationTimestamp=LATER, **BASE)
 
-    assert shape(one) == shape(other)
+    assert scheduling_hash(one) == scheduling_hash(other)
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_workloads_that_differ_in_name_queue_and_age_alone_are_alike() -> None:
     ],
 )
 def test_what_decisions_look_at_tells_workloads_apart(different: Any) -> None:
-    assert shape(workload(pod_set(cpu="1"), **BASE)) != shape(different)
+    assert scheduling_hash(workload(pod_set(cpu="1"), **BASE)) != scheduling_hash(different)
 
 
 def test_pods_that_are_done_make_another_shape() -> None:
     fewer = workload(pod_set(count=3, cpu="1"), status={"reclaimablePods": [{"name": "main", "count": 1}]})
 
-    assert shape(fewer) == shape(workload(pod_set(count=2, cpu="1")))
+    assert scheduling_hash(fewer) == scheduling_hash(workload(pod_set(count=2, cpu="1")))
 
 
 def with_class(name: str | None, kind: str = "WorkloadPriorityClass", priority: int = 0) -> Any:

@@ -139,7 +139,7 @@ def test_what_a_cycle_writes_about_a_stuck_head_does_not_wake_it() -> None:
     queue.requeue(head, Requeue.NO_FIT, now=0)
 
     told = replace(head.workload, conditions={"QuotaReserved": Condition("False", "WaitingForQuota")})
-    queue.push(Entry(told, head.shape, head.timestamp), now=0)
+    queue.push(Entry(told, head.scheduling_hash, head.timestamp), now=0)
 
     assert queue.stuck
     assert queue.get("ns/a").workload is told  # type: ignore[union-attr]
@@ -217,7 +217,7 @@ def test_a_misfit_is_not_tried_again_whatever_else_changes() -> None:
     assert names(queue.active()) == ["right"]
     assert names(queue.inadmissible()) == ["wrong"]
     assert len(queue) == 2
-    assert not queue.has_set_aside()
+    assert not queue.has_inadmissible()
 
 
 def test_a_misfit_is_tried_again_once_it_asks_for_something_else() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scheduling.objects import times
 from scheduling.objects.reading import read_workload
 from scheduling.objects.template import template
-from scheduling.objects.workload import Admission, Assignment, Condition, RequeueState, Workload
+from scheduling.objects.workload import Admission, Condition, PodSetAdmission, RequeueState, Workload
 from tests.scheduling.manifests import CREATED, condition, manifest, pod_set, workload
 
 BOOST = "kueue.x-k8s.io/priority-boost"
@@ -25,7 +25,7 @@ def test_an_admission_tells_flavors_usage_and_count() -> None:
 
     read = workload(status=status)
 
-    assert read.admission == Admission("cq", (Assignment("main", {"cpu": "spot"}, {"cpu": 1500}, 3),))
+    assert read.admission == Admission("cq", (PodSetAdmission("main", {"cpu": "spot"}, {"cpu": 1500}, 3),))
     assert read.conditions["Admitted"] == Condition("True", since=times.parse(CREATED))
     assert read.admitted
 
@@ -87,15 +87,6 @@ def test_a_template_tells_what_flavors_are_chosen_by() -> None:
 def test_a_missing_requeue_time_is_earlier_than_all() -> None:
     assert workload(status={"requeueState": {"count": 2}}).requeue == RequeueState(2, 0)
     assert workload(status={}).requeue is None
-
-
-def test_a_gate_whose_position_is_not_told_is_closed() -> None:
-    def gated(position: str | None) -> bool:
-        states = [{"name": "g", "position": position}] if position else []
-        return workload(spec={"preemptionGates": [{"name": "g"}]}, status={"preemptionGates": states}).preemption_gated
-
-    assert [gated(None), gated("Closed"), gated("Open")] == [True, True, False]
-    assert not workload().preemption_gated
 
 
 def test_allowed_flavors_come_between_commas() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduling.cycle.cycle import to_reserve
+from scheduling.cycle.cycle import quota_to_reserve
 from scheduling.flavors.assignment import Assignment
 from scheduling.flavors.modes import Outcome
 from scheduling.objects.amounts import Usage
@@ -21,7 +21,7 @@ CUT = LIMITED.replace("work w cpu=5", "work w cpu=9")
 
 
 def kept(state: State, amount: int, level: int, *, compat: bool = False) -> Usage:
-    return to_reserve(state.queues["a"], Assignment((), {CPU: amount}, level, Outcome.PREEMPT), compat)
+    return quota_to_reserve(state.queues["a"], Assignment((), {CPU: amount}, level, Outcome.PREEMPT), compat)
 
 
 @pytest.mark.parametrize(("amount", "level", "expected"), [(1, 1, 1), (3, 1, 1), (3, 0, 0)])

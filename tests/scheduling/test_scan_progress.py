@@ -6,7 +6,7 @@ import pytest
 
 from scheduling.flavors.scan_progress import Progress
 
-LAST = Progress(tried=({"cpu": 1},), generation=3, cycle=7, shape="s")
+LAST = Progress(tried=({"cpu": 1},), generation=3, cycle=7, scheduling_hash="s")
 
 
 @pytest.mark.parametrize(

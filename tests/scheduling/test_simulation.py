@@ -8,25 +8,15 @@ from typing import Any
 import pytest
 
 from policies.model.errors import BadConfiguration
-from scheduling.cycle.standing import running, waiting
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.times import SECOND
-from scheduling.simulation.happening import Admitted, Evicted, Happening, Loan, Preempted, Reserved
 from scheduling.simulation.settings import Settings, read_settings
 from scheduling.simulation.simulation import START, Simulation, UnknownWorkload, begin
+from scheduling.simulation.trace import Admitted, Evicted, Loan, Preempted, Reserved, TraceEvent
+from scheduling.visibility.workloads import running, waiting
 from scheduling.world.nodes import below, nodes
-from tests.cli.organisations import (
-    FLAVOR,
-    KUEUE,
-    batch_job,
-    cohort,
-    local,
-    org_queue,
-    queued_pod,
-    template,
-    workload,
-)
+from tests.cli.organisations import FLAVOR, KUEUE, batch_job, cohort, local, org_queue, queued_pod, template, workload
 
 CPU = FlavorResource("spot", "cpu")
 SHARING = (
@@ -57,10 +47,10 @@ def waits(simulation: Simulation) -> dict[str, str]:
     return {simulation.names[each.workload].name: each.message for each in waiting(simulation.world, simulation.now)}
 
 
-def of(simulation: Simulation, *kinds: type[Happening]) -> list[tuple[str, str]]:  # type: ignore[valid-type]
+def of(simulation: Simulation, *kinds: type[TraceEvent]) -> list[tuple[str, str]]:  # type: ignore[valid-type]
     return [
         (type(each).__name__, simulation.names[each.workload].name)  # type: ignore[union-attr]
-        for each in simulation.happened
+        for each in simulation.trace
         if isinstance(each, kinds)
     ]
 
@@ -71,7 +61,7 @@ def of(simulation: Simulation, *kinds: type[Happening]) -> list[tuple[str, str]]
 def test_what_is_borrowed_is_told_with_the_cohort_whose_quota_it_is() -> None:
     simulation = simulated(*SHARING, batch_job("big", "b", 2, pods=3))
 
-    (reserved,) = simulation.happened
+    (reserved,) = simulation.trace
 
     assert isinstance(reserved, Reserved)
     assert (reserved.queue, reserved.loans) == ("b", (Loan(CPU, 2000, "org"),))
@@ -87,7 +77,7 @@ def test_a_loan_comes_from_the_lowest_cohort_that_has_the_quota() -> None:
     )
     work = (local("a"), local("b"), batch_job("near", "a", 8), batch_job("far", "b", 5))
 
-    loans = [each.loans for each in simulated(*tree, *work).happened if isinstance(each, Reserved)]
+    loans = [each.loans for each in simulated(*tree, *work).trace if isinstance(each, Reserved)]
 
     assert loans == [(Loan(CPU, 4000, "team"),), (Loan(CPU, 1000, "org"),)]
 
@@ -202,8 +192,8 @@ def test_the_same_input_gives_the_same_outcome_and_the_order_of_queues_does_not_
 
     one = simulated(*SHARING, *work)
 
-    assert one.happened == simulated(*SHARING, *work).happened
-    assert one.happened == simulated(*work, *reversed(SHARING)).happened
+    assert one.trace == simulated(*SHARING, *work).trace
+    assert one.trace == simulated(*work, *reversed(SHARING)).trace
 
 
 # --- who waits
@@ -279,7 +269,7 @@ def test_a_namespace_that_is_not_given_has_no_labels_and_that_is_said_where_it_m
     simulation = simulated(FLAVOR, picky, local("picky"), batch_job("job", "picky", 1))
 
     assert waits(simulation) == {"job": "Workload namespace doesn't match ClusterQueue selector"}
-    assert simulation.intake.assumptions() == ["Namespace ns is not given: it counts as one without labels"]
+    assert simulation.intake.assumptions() == ["Namespace ns is not in the input; it is assumed to have no labels"]
     assert simulated(*SHARING, batch_job("job", "a", 1)).intake.assumptions() == []
 
 
@@ -300,7 +290,7 @@ def test_checks_are_ready_and_that_is_said() -> None:
     assert [each.admitted for each in running(simulation.world)] == [True]
     assert of(simulation, Reserved, Admitted) == [("Reserved", "job")]
     assert simulation.intake.assumptions() == [
-        "AdmissionChecks are taken as Ready, but for those that were told otherwise"
+        "AdmissionChecks are assumed to be Ready unless an event sets another state"
     ]
 
 
@@ -346,8 +336,8 @@ def test_pods_that_are_never_ready_time_out_and_come_back_after_a_backoff() -> N
     simulation.lose_pods("ns/job")
     simulation.at(simulation.start + 3000 * SECOND)
 
-    evicted = [each for each in simulation.happened if isinstance(each, Evicted)]
-    reserved = [each for each in simulation.happened if isinstance(each, Reserved)]
+    evicted = [each for each in simulation.trace if isinstance(each, Evicted)]
+    reserved = [each for each in simulation.trace if isinstance(each, Reserved)]
 
     assert [each.reason for each in evicted[:2]] == ["PodsReadyTimeout"] * 2
     assert [(each.at - simulation.start) // SECOND for each in evicted[:3]] == [300, 660, 1080]
@@ -380,7 +370,7 @@ def test_it_begins_when_the_last_object_was_made() -> None:
 def test_events_name_a_job_that_there_is() -> None:
     simulation = simulated(*SHARING, batch_job("twin", "a", 1), queued_pod("twin", "a", 1))
 
-    with pytest.raises(UnknownWorkload, match="no workload and no job ns/ghost"):
+    with pytest.raises(UnknownWorkload, match="no workload or job is called ns/ghost"):
         simulation.finish("ns/ghost")
     with pytest.raises(UnknownWorkload, match="2 jobs; name a Workload: ns/job-twin-"):
         simulation.finish("ns/twin")

@@ -8,8 +8,8 @@ import pytest
 
 from policies.model.pools import Terms
 from scheduling.objects.amounts import FlavorResource
-from scheduling.quota.kep79 import balance
 from scheduling.quota.tree import QuotaNode, QuotaTree
+from tests.scheduling.kep79 import balance
 
 PAIR = FlavorResource("default", "gpu")
 

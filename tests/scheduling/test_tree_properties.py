@@ -12,8 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from policies.model.pools import NO_TERMS, Terms
 from scheduling.objects.amounts import FlavorResource
-from scheduling.quota.kep79 import balance, in_debt, would_admit
 from scheduling.quota.tree import QuotaNode, QuotaTree
+from tests.scheduling.kep79 import balance, in_debt, would_admit
 
 PAIRS = (FlavorResource("a", "cpu"), FlavorResource("b", "cpu"))
 PAIR = PAIRS[0]

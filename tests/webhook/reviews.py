@@ -8,11 +8,11 @@ from typing import Any
 
 from flask.testing import FlaskClient
 
-from cluster.store import FixedWorld
+from cluster.store import FixedCache
 from policies.model.forest import Forest
 from webhook.app import create_app
 from webhook.metrics import Metrics
-from webhook.settings import Settings
+from webhook.settings import WebhookSettings
 
 Manifest = Mapping[str, Any]
 
@@ -45,9 +45,9 @@ def body(review: object) -> bytes:
     return json.dumps(review).encode()
 
 
-def client(forest: Forest, settings: Settings | None = None, metrics: Metrics | None = None) -> FlaskClient:
-    world = FixedWorld(forest)
-    return create_app(settings or Settings(), lambda: world, metrics=metrics).test_client()
+def client(forest: Forest, settings: WebhookSettings | None = None, metrics: Metrics | None = None) -> FlaskClient:
+    world = FixedCache(forest)
+    return create_app(settings or WebhookSettings(), lambda: world, metrics=metrics).test_client()
 
 
 def answer(client: FlaskClient, path: str, review: object) -> dict[str, Any]:

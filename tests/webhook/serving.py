@@ -18,17 +18,17 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from certs.files import ensure
-from cluster.store import FixedWorld
+from cluster.store import FixedCache
 from policies.model.forest import Forest
 from tests.builders import queue, world
 from webhook.server import serve
-from webhook.settings import Settings
+from webhook.settings import WebhookSettings
 
 PATIENCE = 20.0  # seconds that a test waits for what must happen
 HOST = "127.0.0.1"
 
 
-class GatedWorld(FixedWorld):
+class GatedWorld(FixedCache):
     """Is ready while the file `ready` is there; `forest` waits while there is a file `hold`, and says so by `held`."""
 
     def __init__(self, folder: Path) -> None:
@@ -149,7 +149,7 @@ def wait_for(file: Path, server: Served) -> None:
 
 def main() -> int:
     folder, options = Path(sys.argv[1]), json.loads(sys.argv[2])
-    settings = Settings(
+    settings = WebhookSettings(
         port=0,
         certificate=folder / "tls.crt",
         key=folder / "tls.key",

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from cluster.store import FixedWorld
+from cluster.store import FixedCache
 from policies.configuration.file import API_VERSION, read_configuration
 from policies.configuration.settings import Configuration, Override, YuniKornSettings
 from policies.dialects.core import YUNIKORN as PREFIX
@@ -35,7 +35,7 @@ from tests.webhook.reviews import (
 )
 from tests.webhook.test_review import json_values, manifests
 from webhook.app import MUTATING, VALIDATING, create_app
-from webhook.settings import Settings
+from webhook.settings import WebhookSettings
 
 ORG = """
     eng      deserved=cpu:10 guarantee=cpu:6
@@ -44,7 +44,7 @@ ORG = """
 """
 
 
-class Unready(FixedWorld):
+class Unready(FixedCache):
     def ready(self) -> list[str]:
         return ["Queue: not listed yet", "Cohort: forbidden"]
 
@@ -104,7 +104,7 @@ def test_kueue_and_yunikorn_have_their_own_doors() -> None:
 
 def test_what_an_administrator_sets_to_warn_is_a_warning() -> None:
     configuration = Configuration(overrides=(Override("parent-missing", Action.WARN),))
-    app = client(forest(ORG), Settings(configuration=configuration))
+    app = client(forest(ORG), WebhookSettings(configuration=configuration))
 
     response = answer(app, VOLCANO, review(queue("new", "nowhere")))
 
@@ -115,7 +115,7 @@ def test_what_an_administrator_sets_to_warn_is_a_warning() -> None:
 
 def test_an_exempt_object_passes_with_a_warning_and_a_line_in_the_audit_log() -> None:
     configuration = Configuration(waivable=frozenset({"parent-missing"}))
-    app = client(forest(ORG), Settings(configuration=configuration))
+    app = client(forest(ORG), WebhookSettings(configuration=configuration))
     exempt = queue("new", "nowhere")
     exempt["metadata"]["annotations"] = {"ignore.quotree.dev/parent-missing": "comes later; until=9999-12-31"}
 
@@ -179,7 +179,7 @@ def test_legacy_annotations_are_translated_where_the_configuration_says_so() -> 
     wanted = Configuration(yunikorn=YuniKornSettings(translate_legacy_annotations=True))
 
     asked = review(namespace, namespace)
-    translated = answer(client(world(), Settings(configuration=wanted)), MUTATE_YUNIKORN, asked)
+    translated = answer(client(world(), WebhookSettings(configuration=wanted)), MUTATE_YUNIKORN, asked)
 
     assert [operation["op"] for operation in patch_of(translated)] == ["add", "remove"]
     assert "patch" not in answer(client(world()), MUTATE_YUNIKORN, asked)
@@ -191,7 +191,8 @@ def test_jobs_of_the_kinds_of_kueue_and_of_described_ones_are_suspended() -> Non
     written = {"apiVersion": API_VERSION, "kind": "Configuration", "kueue": {"manageJobs": True}}
     jobs = [{**train, "active": "none", "suspend": {"path": "spec.state", "suspended": "Halted", "running": "Going"}}]
     app = client(
-        world(), Settings(configuration=read_configuration({**written, "reconciler": {"jobs": jobs}}, registry()))
+        world(),
+        WebhookSettings(configuration=read_configuration({**written, "reconciler": {"jobs": jobs}}, registry())),
     )
     meta = {"name": "j", "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "q"}}
 
@@ -212,13 +213,13 @@ def test_what_is_no_review_gets_400_and_a_sentence(path: str) -> None:
     reply = client(world()).post(path, data=b"{", content_type="application/json")
 
     assert (reply.status_code, reply.mimetype) == (400, "text/plain")
-    assert reply.text.startswith("the body is no JSON")
+    assert reply.text.startswith("the body is not JSON")
 
 
 def test_another_content_type_gets_400() -> None:
     reply = client(world()).post(VOLCANO, data=body(review(queue("a"))), content_type="text/plain")
 
-    assert (reply.status_code, reply.text) == (400, "the content type is 'text/plain'; it should be application/json\n")
+    assert (reply.status_code, reply.text) == (400, "the content type is 'text/plain'; it must be application/json\n")
 
 
 def test_a_content_type_may_have_a_charset() -> None:
@@ -235,12 +236,12 @@ def test_a_route_answers_for_its_own_groups_alone(path: str, manifest: dict[str,
     reply = client(world()).post(path, data=body(review(manifest)), content_type="application/json")
 
     assert reply.status_code == 400
-    assert f"{path} is no endpoint for group" in reply.text
+    assert f"{path} does not serve group" in reply.text
 
 
 def test_a_body_over_the_limit_gets_413_and_one_within_it_does_not() -> None:
     data = body(review(queue("a")))
-    exact, short = (client(world(), Settings(body_limit=limit)) for limit in (len(data), len(data) - 1))
+    exact, short = (client(world(), WebhookSettings(body_limit=limit)) for limit in (len(data), len(data) - 1))
 
     assert exact.post(VOLCANO, data=data, content_type="application/json").status_code == 200
     reply = short.post(VOLCANO, data=data, content_type="application/json")
@@ -255,12 +256,12 @@ def test_there_is_no_catch_all() -> None:
 
 
 def test_a_fault_gets_500_and_its_traceback_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(FixedWorld):
+    class Broken(FixedCache):
         def forest(self) -> Forest:
             raise RuntimeError("a secret of ours")
 
     broken = Broken(world())
-    app = create_app(Settings(), lambda: broken).test_client()
+    app = create_app(WebhookSettings(), lambda: broken).test_client()
 
     reply = app.post(VOLCANO, data=body(review(queue("a"))), content_type="application/json")
 
@@ -287,7 +288,7 @@ def test_any_bytes_get_400(data: bytes) -> None:
 
 def test_nothing_is_decided_before_the_world_is_known() -> None:
     unready = Unready(Forest())
-    app = create_app(Settings(), lambda: unready).test_client()
+    app = create_app(WebhookSettings(), lambda: unready).test_client()
 
     for path in (VOLCANO, MUTATE_VOLCANO):
         reply = app.post(path, data=body(review(queue("a"))), content_type="application/json")
@@ -296,8 +297,8 @@ def test_nothing_is_decided_before_the_world_is_known() -> None:
 
 
 def test_readiness_names_what_lacks_and_comes_with_it() -> None:
-    worlds = [Unready(Forest()), FixedWorld(Forest())]
-    app = create_app(Settings(), lambda: worlds[0]).test_client()
+    worlds = [Unready(Forest()), FixedCache(Forest())]
+    app = create_app(WebhookSettings(), lambda: worlds[0]).test_client()
 
     before = app.get("/readyz")
     worlds.pop(0)
@@ -308,8 +309,8 @@ def test_readiness_names_what_lacks_and_comes_with_it() -> None:
 
 
 def test_while_draining_it_is_not_ready_but_answers() -> None:
-    draining, known = threading.Event(), FixedWorld(world())
-    app = create_app(Settings(), lambda: known, draining=draining).test_client()
+    draining, known = threading.Event(), FixedCache(world())
+    app = create_app(WebhookSettings(), lambda: known, draining=draining).test_client()
 
     draining.set()
 
@@ -322,8 +323,8 @@ def test_while_draining_it_is_not_ready_but_answers() -> None:
 
 def test_a_change_of_a_tree_is_reserved_before_it_is_allowed_and_nothing_else_is() -> None:
     reserved: list[Proposal] = []
-    known = FixedWorld(forest(ORG))
-    app = create_app(Settings(), lambda: known, reserve=reserved.append).test_client()
+    known = FixedCache(forest(ORG))
+    app = create_app(WebhookSettings(), lambda: known, reserve=reserved.append).test_client()
 
     answer(app, VOLCANO, review(queue("new", "eng")))
     answer(app, VOLCANO, review(queue("other", "eng"), dryRun=True))
@@ -337,8 +338,8 @@ def test_a_reservation_that_fails_allows_nothing() -> None:
     def full(proposal: Proposal) -> None:
         raise RuntimeError("ledger is full")
 
-    known = FixedWorld(world())
-    app = create_app(Settings(), lambda: known, reserve=full).test_client()
+    known = FixedCache(world())
+    app = create_app(WebhookSettings(), lambda: known, reserve=full).test_client()
 
     reply = app.post(VOLCANO, data=body(review(queue("a"))), content_type="application/json")
 
@@ -347,7 +348,7 @@ def test_a_reservation_that_fails_allows_nothing() -> None:
 
 def test_each_refusal_is_logged_and_a_sample_of_what_passes(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "webhook.app")
-    app = client(forest(ORG), Settings(log_one_allowed_in=3))
+    app = client(forest(ORG), WebhookSettings(log_one_allowed_in=3))
 
     for _ in range(6):
         answer(app, VOLCANO, review(queue("fine", "eng")))
@@ -362,7 +363,7 @@ def test_each_refusal_is_logged_and_a_sample_of_what_passes(caplog: pytest.LogCa
 
 
 def test_compat_allows_what_upstream_allows_and_records_what_strict_would_say() -> None:
-    app = client(forest("eng\n  web"), Settings(configuration=Configuration(profile=Profile.COMPAT)))
+    app = client(forest("eng\n  web"), WebhookSettings(configuration=Configuration(profile=Profile.COMPAT)))
 
     response = answer(app, VOLCANO, review(queue("eng", "web"), queue("eng")))
 

@@ -17,7 +17,7 @@ from webhook.app import CONVERTING, create_app
 from webhook.conversion import parse
 from webhook.metrics import Metrics
 from webhook.review import BadReview
-from webhook.settings import Settings
+from webhook.settings import WebhookSettings
 
 GROUP = "kueue.x-k8s.io"
 
@@ -98,7 +98,7 @@ def test_a_version_that_does_not_exist_is_a_failure(app: FlaskClient) -> None:
         ({**review(), "apiVersion": "apiextensions.k8s.io/v1beta1"}, "conversionReviewVersions: [v1]"),
         ({**review(), "request": None}, "request.uid"),
         (review(uid=""), "request.uid"),
-        (review(to="v1beta2"), "converted are objects of kueue.x-k8s.io"),
+        (review(to="v1beta2"), "only objects of kueue.x-k8s.io can be converted"),
         (review(to="example.dev/v1"), "'example.dev/v1'"),
         (review(objects=None), "request.objects"),
         (review(1), "request.objects"),
@@ -127,7 +127,7 @@ def test_what_is_no_review_is_refused_whatever_it_is(data: bytes) -> None:
 
 
 def test_a_list_may_be_longer_than_one_object_and_not_endless() -> None:
-    app = client(world(), Settings(body_limit=100, conversion_limit=2000))
+    app = client(world(), WebhookSettings(body_limit=100, conversion_limit=2000))
     one = cluster_queue("q", "v1beta1", cohort="org")
 
     assert post(app, review(*[one] * 10))[0] == 200
@@ -139,7 +139,7 @@ def test_objects_can_be_read_before_the_world_is_known() -> None:
         def ready(self) -> list[str]:
             return ["Queue: not listed yet"]
 
-    app = create_app(Settings(), Unready).test_client()  # type: ignore[arg-type]  # it is not even looked at
+    app = create_app(WebhookSettings(), Unready).test_client()  # type: ignore[arg-type]  # it is not even looked at
 
     assert post(app, review(cluster_queue("q", "v1beta1")))[0] == 200
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import urllib.request
 
-from cluster.store import FixedWorld
+from cluster.store import FixedCache
 from policies.model.forest import Forest
 from tests.builders import forest, queue
 from tests.webhook.reviews import VOLCANO, answer, client, review
 from webhook.metrics import Metrics, MetricsServer
 
 
-class Deaf(FixedWorld):
+class Deaf(FixedCache):
     """Has never heard of its API server."""
 
     def ready(self) -> list[str]:
@@ -61,7 +61,7 @@ def test_probes_are_not_counted() -> None:
 
 def test_the_state_of_the_caches_and_the_certificate_is_shown() -> None:
     metrics = Metrics()
-    known = FixedWorld(Forest())
+    known = FixedCache(Forest())
     metrics.watch(lambda: known, lambda: 1_800_000_000.0)
 
     lines = shown(metrics).splitlines()

@@ -9,16 +9,16 @@ from typing import Any
 
 from flask.testing import FlaskClient
 
-from cluster.store import FixedWorld
+from cluster.store import FixedCache
 from policies.model.forest import Forest
 from tests.builders import EVERYTHING, queue, typed
 from webhook.app import create_app
-from webhook.settings import Settings
+from webhook.settings import WebhookSettings
 
 EMPTY = Forest(frozenset(EVERYTHING))
 
 
-class LaggingWorld(FixedWorld):
+class LaggingWorld(FixedCache):
     """Learns of the parent some time after it is first asked."""
 
     def __init__(self, seconds: float) -> None:
@@ -41,8 +41,8 @@ def review(manifest: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
-def client(world: FixedWorld, patience: float, threads: int = 8) -> FlaskClient:
-    return create_app(Settings(patience_seconds=patience, threads=threads), lambda: world).test_client()
+def client(world: FixedCache, patience: float, threads: int = 8) -> FlaskClient:
+    return create_app(WebhookSettings(patience_seconds=patience, threads=threads), lambda: world).test_client()
 
 
 def allowed(client: FlaskClient, manifest: dict[str, Any]) -> bool:
@@ -61,24 +61,24 @@ def test_a_child_is_allowed_when_its_parent_is_seen_in_time() -> None:
 
 
 def test_a_child_is_refused_when_no_parent_comes() -> None:
-    assert not allowed(client(FixedWorld(EMPTY), patience=0.05), queue("ml", "eng"))
+    assert not allowed(client(FixedCache(EMPTY), patience=0.05), queue("ml", "eng"))
 
 
 def test_a_fault_of_the_object_by_itself_is_told_at_once() -> None:
-    impatient = client(FixedWorld(EMPTY), patience=60)
+    impatient = client(FixedCache(EMPTY), patience=60)
 
     assert took(lambda: allowed(impatient, queue("ml", guarantee="cpu:1"))) < 30
 
 
 def test_what_passes_waits_for_nothing() -> None:
-    impatient = client(FixedWorld(EMPTY), patience=60)
+    impatient = client(FixedCache(EMPTY), patience=60)
 
     assert took(lambda: allowed(impatient, queue("ml"))) < 30
 
 
 def test_only_half_of_the_threads_wait_at_a_time() -> None:
-    world = FixedWorld(EMPTY)
-    app = create_app(Settings(patience_seconds=60, threads=2), lambda: world)
+    world = FixedCache(EMPTY)
+    app = create_app(WebhookSettings(patience_seconds=60, threads=2), lambda: world)
     waiting = threading.Thread(target=allowed, args=(app.test_client(), queue("ml", "eng")), daemon=True)
     waiting.start()
     time.sleep(0.2)

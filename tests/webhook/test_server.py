@@ -21,7 +21,7 @@ from tests.builders import queue
 from tests.webhook.reviews import VOLCANO, body, review
 from tests.webhook.serving import HOST, PATIENCE, Served, exchange, new_certificate, run, served, wait_for
 from webhook.server import serve
-from webhook.settings import Settings
+from webhook.settings import WebhookSettings
 
 FINE = body(review(queue("new", "eng")))
 LOST = body(review(queue("new", "nowhere")))
@@ -173,7 +173,7 @@ def test_a_new_certificate_is_served_without_a_restart(tmp_path: Path) -> None:
 
 
 def test_without_a_certificate_it_does_not_start(tmp_path: Path) -> None:
-    settings = Settings(port=0, metrics_port=0, certificate=tmp_path / "none.crt", key=tmp_path / "none.key")
+    settings = WebhookSettings(port=0, metrics_port=0, certificate=tmp_path / "none.crt", key=tmp_path / "none.key")
 
     with pytest.raises(BadCertificate, match=r"none\.crt and .*none\.key cannot be served"):
         serve(settings, lambda: pytest.fail("the world was opened"))
@@ -249,7 +249,7 @@ def test_signals_that_mean_another_worker_are_ignored(tmp_path: Path) -> None:
 
         for told, number in enumerate((signal.SIGHUP, signal.SIGTTIN, signal.SIGUSR2), start=1):
             server.process.send_signal(number)
-            _until(lambda told=told: server.log.count("ignored: certificates are read again") == told)
+            _until(lambda told=told: server.log.count("signal ignored: certificates are reloaded") == told)
 
         assert server.stop() == 0
         assert f"Worker exiting (pid: {worker})" in server.log
@@ -263,7 +263,7 @@ def test_a_metrics_port_that_is_taken_ends_it_with_a_sentence(tmp_path: Path) ->
         code, log = run(tmp_path, metrics_port=port)
 
     assert code == 3
-    assert f"{HOST}:{port} for metrics: " in log
+    assert f"metrics on {HOST}:{port}: " in log
     assert "Traceback" not in log
 
 

@@ -67,7 +67,7 @@ def test_the_files_of_others_are_never_overwritten(tmp_path: Path) -> None:
     result = run("certs", tmp_path)
 
     assert result.exit_code == 2
-    assert "not a bundle of ours" in result.stderr
+    assert "not a certificate bundle of quotree" in result.stderr
     assert (tmp_path / "tls.crt").read_text() == "mine"
 
 

@@ -10,8 +10,8 @@ import pytest
 from cli.exits import Misused
 from cli.input.snapshot import Names, key_of
 from cli.report.waiting_text import waiting_lines
-from scheduling.cycle.standing import waits
 from scheduling.objects.times import written
+from scheduling.visibility.workloads import waits
 from tests.cli.organisations import FLAVOR, batch_job, local, org_queue
 from tests.cli.runs import run, write
 from tests.reconciler.visible.known import NOW, loop, organisation, waiting

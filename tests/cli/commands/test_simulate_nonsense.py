@@ -14,17 +14,7 @@ from hypothesis import strategies as st
 
 from cli.input.settings import settings as read_settings
 from cli.input.simulation import SimulatedFiles
-from tests.cli.organisations import (
-    FLAVOR,
-    KUEUE,
-    batch_job,
-    cohort,
-    local,
-    org_queue,
-    queued_pod,
-    template,
-    workload,
-)
+from tests.cli.organisations import FLAVOR, KUEUE, batch_job, cohort, local, org_queue, queued_pod, template, workload
 from tests.cli.runs import run, write
 
 QUEUED = {"kueue.x-k8s.io/queue-name": "b"}
@@ -143,12 +133,12 @@ def _listed(file: Path, manifests: list[Any]) -> Path:
 @pytest.mark.parametrize(
     ("at", "value", "says"),
     [
-        (("metadata",), "x", "metadata: is no mapping; it needs a name at least"),
+        (("metadata",), "x", "metadata: is not a mapping; it needs at least a name"),
         (("metadata", "name"), "", "metadata.name: is missing"),
-        (("metadata", "labels"), ["x"], "metadata.labels: is no mapping"),
-        (("metadata", "labels", "kueue.x-k8s.io/queue-name"), 1, "is no text; write it in quotes"),
-        (("spec",), "x", "spec: is no mapping"),
-        (("spec", "parallelism"), -1, "spec.parallelism: -1 is no number from 0 to 2147483647"),
+        (("metadata", "labels"), ["x"], "metadata.labels: is not a mapping"),
+        (("metadata", "labels", "kueue.x-k8s.io/queue-name"), 1, "is not a string; write it in quotes"),
+        (("spec",), "x", "spec: is not a mapping"),
+        (("spec", "parallelism"), -1, "spec.parallelism: -1 is not a number from 0 to 2147483647"),
     ],
 )
 def test_a_job_that_no_api_server_takes_is_left_out(tmp_path: Path, at: tuple[str, ...], value: Any, says: str) -> None:
@@ -165,7 +155,7 @@ def test_a_job_that_no_api_server_takes_is_left_out(tmp_path: Path, at: tuple[st
     [
         ({"cpu": "4 cores"}, "requests.cpu: "),
         ({"cpu": "-1"}, "requests.cpu: -1 is negative"),
-        (["cpu"], "requests: is no mapping of quantities"),
+        (["cpu"], "requests: is not a mapping of quantities"),
     ],
 )
 def test_a_request_that_cannot_be_read_is_not_taken_for_none(tmp_path: Path, requests: Any, says: str) -> None:

@@ -126,4 +126,4 @@ def test_one_behind_the_head_of_a_strict_queue_names_that(tmp_path: Path) -> Non
 def test_one_that_is_unknown_is_a_mistake_of_usage(files: Path) -> None:
     unknown = run("why", "ns/ghost", "--against", f"files:{files}")
 
-    assert (unknown.exit_code, "there is no workload and no job ns/ghost" in unknown.stderr) == (2, True)
+    assert (unknown.exit_code, "no workload or job is called ns/ghost" in unknown.stderr) == (2, True)

@@ -16,7 +16,7 @@ from reconciler.patches import ADMISSION_MANAGER, status_patch
 from reconciler.pod_side import FOLLOWED_PODS, PodSide
 from reconciler.side import Turn
 from scheduling.objects.reading import read_workload
-from scheduling.objects.workload import Admission, Assignment, Workload
+from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
 from tests.merging import merged
@@ -163,7 +163,7 @@ class PodWorld:
 
     def admit(self, queue: str = "cq") -> None:
         given = tuple(
-            Assignment(each.name, {"cpu": "spot"}, {"cpu": 1000 * each.count}, each.count)
+            PodSetAdmission(each.name, {"cpu": "spot"}, {"cpu": 1000 * each.count}, each.count)
             for each in self.read.pod_sets
         )
         self.decide(lambda read: sync_admitted(reserve(read, Admission(queue, given), NOW), NOW))

@@ -18,7 +18,7 @@ from reconciler.jobs.life import managed, steps
 from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.step import Step
 from scheduling.objects.reading import read_workload
-from scheduling.objects.workload import Admission, Assignment, Workload
+from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
 from scheduling.status.writing import written_status
@@ -85,7 +85,7 @@ def stored(name: str, manifest: dict[str, Any]) -> dict[str, Any]:
 
 def admitted(workload: dict[str, Any]) -> Workload:
     names = [each["name"] for each in workload["spec"]["podSets"]]
-    given = tuple(Assignment(name, {"cpu": "spot"}, {"cpu": 1000}, None) for name in names)
+    given = tuple(PodSetAdmission(name, {"cpu": "spot"}, {"cpu": 1000}, None) for name in names)
     return sync_admitted(reserve(read_workload(workload), Admission("cq", given), NOW), NOW)
 
 

@@ -20,7 +20,7 @@ from reconciler.jobs.pod_changes import (
     without_labels,
 )
 from scheduling.objects.resource_flavor import Flavor, Toleration, read_flavor
-from scheduling.objects.workload import Admission, Assignment, CheckState, Workload
+from scheduling.objects.workload import Admission, CheckState, PodSetAdmission, Workload
 from tests.reconciler.jobs.world import K, template
 from tests.scheduling.manifests import workload
 
@@ -28,7 +28,7 @@ FLAVORS = {
     "one": Flavor("one", {"zone": "a", "disk": "ssd"}, (), (Toleration("t", "Equal", "v", "NoSchedule"),)),
     "two": Flavor("two", {"zone": "b", "gpu": "yes"}, (), (Toleration("t", "Equal", "v", "NoSchedule"),)),
 }
-BOTH = Assignment("main", {"cpu": "one", "gpu": "two"}, {"cpu": 1000}, 1)
+BOTH = PodSetAdmission("main", {"cpu": "one", "gpu": "two"}, {"cpu": 1000}, 1)
 
 
 def changed(read: Workload, flavors: Mapping[str, Flavor]) -> PodChanges:
@@ -37,7 +37,7 @@ def changed(read: Workload, flavors: Mapping[str, Flavor]) -> PodChanges:
     return found[0]
 
 
-def given(queue: str = "cq", assignment: Assignment = BOTH, checks: tuple[CheckState, ...] = ()) -> PodChanges:
+def given(queue: str = "cq", assignment: PodSetAdmission = BOTH, checks: tuple[CheckState, ...] = ()) -> PodChanges:
     read = replace(workload(), admission=Admission(queue, (assignment,)), checks=checks)
     return changed(read, FLAVORS)
 

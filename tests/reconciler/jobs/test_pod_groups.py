@@ -6,14 +6,7 @@ import pytest
 
 from cluster.actions import Create, Patch
 from reconciler.jobs.step import JobSurroundings
-from scheduling.objects.workload import (
-    ADMITTED,
-    EVICTED,
-    FINISHED,
-    PODS_READY,
-    QUOTA_RESERVED,
-    WAITING_FOR_REPLACEMENT,
-)
+from scheduling.objects.workload import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED, WAITING_FOR_REPLACEMENT
 from tests.reconciler.jobs.pod_world import Manifest, PodWorld, admitted, condition, group, pod, running
 from tests.reconciler.jobs.world import K
 

@@ -6,9 +6,7 @@ import pytest
 
 from cluster.actions import Create
 from reconciler.jobs.pod_member import read_member
-from scheduling.objects.workload import (
-    FINISHED,
-)
+from scheduling.objects.workload import FINISHED
 from tests.reconciler.jobs.pod_world import Manifest, PodWorld, admitted, condition, pod, running
 from tests.reconciler.jobs.world import K
 

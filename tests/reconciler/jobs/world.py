@@ -15,7 +15,7 @@ from reconciler.patches import ADMISSION_MANAGER, status_patch
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.reading import read_workload
 from scheduling.objects.resource_flavor import read_flavor
-from scheduling.objects.workload import Admission, Assignment, Workload
+from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
 from tests.merging import merged
@@ -109,7 +109,7 @@ class World:
         self.write(action)
 
     def admit(self, count: int = 1, flavor: str = "spot", queue: str = "cq", checks: tuple[Any, ...] = ()) -> None:
-        admission = Admission(queue, (Assignment("main", {"cpu": flavor}, {"cpu": 1000 * count}, count),))
+        admission = Admission(queue, (PodSetAdmission("main", {"cpu": flavor}, {"cpu": 1000 * count}, count),))
         self.decide(lambda read: sync_admitted(reserve(read, admission, NOW), NOW))
 
     def preempt(self) -> None:

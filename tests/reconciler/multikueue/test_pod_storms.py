@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduling.objects.times import SECOND
-from scheduling.placement.settings import Placing
+from scheduling.placement.settings import PlacementSettings
 from tests.merging import merged
 from tests.reconciler.multikueue.test_pods import Pods3
 from tests.reconciler.multikueue.three_clusters import Server
@@ -23,7 +23,7 @@ class Storm:
 
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
-        self.pods = Pods3(placing=Placing(worker_lost=LOST * SECOND))
+        self.pods = Pods3(placing=PlacementSettings(worker_lost=LOST * SECOND))
         self.world = self.pods.world
         self.away: dict[str, int] = {}
         self.given_up: set[str] = set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduling.placement.settings import Placing
+from scheduling.placement.settings import PlacementSettings
 from tests.merging import merged
 from tests.reconciler.jobs.pod_world import GATE, pod
 from tests.reconciler.jobs.world import K
@@ -16,7 +16,7 @@ MADE_FOR = f"{K}prebuilt-workload-name"
 class Pods3:
     """The three clusters with Pods of the queue `main` here."""
 
-    def __init__(self, *names: str, group: str = "", placing: Placing | None = None) -> None:
+    def __init__(self, *names: str, group: str = "", placing: PlacementSettings | None = None) -> None:
         self.world = World3(placing)
         for name in names:
             self.create(name, group, len(names))

@@ -9,7 +9,7 @@ from policies.model.objects import GroupKind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import Described
 from scheduling.objects.times import SECOND
-from scheduling.placement.settings import INCREMENTAL, SPREAD, Placing, Rules
+from scheduling.placement.settings import INCREMENTAL, SPREAD, PlacementRules, PlacementSettings
 from tests.reconciler.multikueue.three_clusters import World3, job, queues
 
 
@@ -36,7 +36,7 @@ def _other(cluster: str) -> str:
     return "west" if cluster == "east" else "east"
 
 
-def placed(placing: Placing | None = None) -> tuple[World3, str]:
+def placed(placing: PlacementSettings | None = None) -> tuple[World3, str]:
     world = World3(placing)
     world.submit("train")
     (cluster,) = world.runs_on()
@@ -252,7 +252,7 @@ def _stopped(queue: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_lost_worker_keeps_its_job_for_a_while_and_no_longer() -> None:
-    world, cluster = placed(Placing(worker_lost=300 * SECOND))
+    world, cluster = placed(PlacementSettings(worker_lost=300 * SECOND))
     world.report(cluster, {"active": 1})
     world.links.lose(cluster)
     world.settle(seconds=299)
@@ -273,7 +273,7 @@ def test_a_lost_worker_keeps_its_job_for_a_while_and_no_longer() -> None:
 
 
 def test_a_worker_that_is_back_in_time_goes_on() -> None:
-    world, cluster = placed(Placing(worker_lost=300 * SECOND))
+    world, cluster = placed(PlacementSettings(worker_lost=300 * SECOND))
     world.links.lose(cluster)
     world.settle(seconds=200)
     world.manager.start(world.clock)
@@ -288,7 +288,7 @@ def test_a_worker_that_is_back_in_time_goes_on() -> None:
 
 
 def test_preempted_here_while_its_worker_is_away_it_does_not_start_elsewhere() -> None:
-    world, cluster = placed(Placing(worker_lost=300 * SECOND))
+    world, cluster = placed(PlacementSettings(worker_lost=300 * SECOND))
     world.report(cluster, {"active": 1})
     world.links.lose(cluster)
     local = world.workload()
@@ -366,7 +366,7 @@ def test_what_runs_here_goes_on_when_its_queue_sends_work_elsewhere() -> None:
 
 
 def test_a_dispatcher_of_others_is_obeyed() -> None:
-    world = World3(Placing(dispatcher="example.com/mine"))
+    world = World3(PlacementSettings(dispatcher="example.com/mine"))
     world.submit("train")
     assert world.workload("east") is None
     local = world.workload()
@@ -379,8 +379,8 @@ def test_a_dispatcher_of_others_is_obeyed() -> None:
 
 
 def test_the_incremental_dispatcher_takes_the_emptiest_first() -> None:
-    rules = {"all": Rules(SPREAD)}
-    world = World3(Placing(dispatcher=INCREMENTAL, step=1, rules=rules))
+    rules = {"all": PlacementRules(SPREAD)}
+    world = World3(PlacementSettings(dispatcher=INCREMENTAL, step=1, rules=rules))
     world.settle(seconds=2)
     world.submit("first", cpus=6)
     world.settle(seconds=2)

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from scheduling.objects.times import SECOND
-from scheduling.placement.settings import INCREMENTAL, Placing
+from scheduling.placement.settings import INCREMENTAL, PlacementSettings
 from tests.reconciler.multikueue.three_clusters import START, World3
 
 LOST = 120
@@ -19,7 +19,9 @@ class Storm:
 
     def __init__(self, seed: int, dispatcher: str) -> None:
         self.chance = random.Random(seed)
-        placing = Placing(worker_lost=LOST * SECOND, **({"dispatcher": dispatcher, "step": 1} if dispatcher else {}))  # type: ignore[arg-type]
+        placing = PlacementSettings(
+            worker_lost=LOST * SECOND, **({"dispatcher": dispatcher, "step": 1} if dispatcher else {})
+        )  # type: ignore[arg-type]
         self.world = World3(placing)
         self.away: dict[str, int] = {}
         self.given_up: set[tuple[str, str]] = set()

@@ -24,7 +24,7 @@ from reconciler.pod_side import PodSide
 from reconciler.side import Look
 from reconciler.writer import Failed, Outcome, Written
 from scheduling.objects.times import SECOND
-from scheduling.placement.settings import Placing
+from scheduling.placement.settings import PlacementSettings
 from scheduling.world.world import World
 from tests.merging import merged
 
@@ -233,7 +233,12 @@ class Links:
 
 class Manager(Cluster):
     def __init__(
-        self, server: Server, links: Links, clock: Callable[[], int], placing: Placing, kinds: tuple[JobKind, ...]
+        self,
+        server: Server,
+        links: Links,
+        clock: Callable[[], int],
+        placing: PlacementSettings,
+        kinds: tuple[JobKind, ...],
     ) -> None:
         self.links = links
         self.kinds = kinds
@@ -259,9 +264,9 @@ class Manager(Cluster):
 class World3:
     """The three of them, and the time. `settle` lets everybody act until nothing happens."""
 
-    def __init__(self, placing: Placing | None = None, kinds: tuple[JobKind, ...] = (BATCH,)) -> None:
+    def __init__(self, placing: PlacementSettings | None = None, kinds: tuple[JobKind, ...] = (BATCH,)) -> None:
         self.now = START
-        placing = placing or Placing()
+        placing = placing or PlacementSettings()
         self.workers = {name: Cluster(Server(), self.clock, kinds) for name in ("east", "west")}
         for worker in self.workers.values():
             queues(worker.server)

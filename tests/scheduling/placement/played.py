@@ -30,12 +30,12 @@ from scheduling.placement.decisions import (
     DeleteClone,
     DeleteJob,
     EvictRemote,
-    Settle,
+    ReportStopped,
     applied,
 )
 from scheduling.placement.group import ORIGIN_UID, Group, OwnerJob, RemoteJob, Worker
 from scheduling.placement.place import place
-from scheduling.placement.settings import Placing
+from scheduling.placement.settings import PlacementSettings
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import act_on_checks, release
 from scheduling.status.eviction import evict
@@ -97,7 +97,7 @@ class Played:
     """`local` is stored, with its `version`. `seen` is the manager's picture of it. `local_job` tells how many run."""
 
     names: tuple[str, ...] = ("one", "two", "three")
-    placing: Placing = field(default_factory=lambda: Placing(worker_lost=LOST))
+    placing: PlacementSettings = field(default_factory=lambda: PlacementSettings(worker_lost=LOST))
     managed: bool = True
     now: int = 1000 * SECOND
     version: int = 1
@@ -129,9 +129,9 @@ class Played:
                     pass
                 case CopyStatus():
                     self.active = int(self.clusters[decision.cluster].runs)
-                case Settle():
+                case ReportStopped():
                     self.active = 0
-                case _ if hasattr(decision, "cluster") and type(decision).__name__ != "Place":
+                case _ if hasattr(decision, "cluster") and type(decision).__name__ != "SetClusterName":
                     self._send(decision)
                 case _:
                     locals_.append(decision)

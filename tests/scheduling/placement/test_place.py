@@ -27,15 +27,24 @@ from scheduling.placement.decisions import (
     EvictRemote,
     Finish,
     Nominate,
-    Place,
+    ReportStopped,
     SetCheck,
-    Settle,
+    SetClusterName,
     applied,
 )
 from scheduling.placement.dispatch import nominate
 from scheduling.placement.group import ORIGIN_UID, Group, OwnerJob, QueueState, RemoteJob, Worker
 from scheduling.placement.place import admitted_on, place
-from scheduling.placement.settings import INCREMENTAL, PACK, REJECT, ROUND, SPREAD, WEIGHTED, Placing, Rules
+from scheduling.placement.settings import (
+    INCREMENTAL,
+    PACK,
+    REJECT,
+    ROUND,
+    SPREAD,
+    WEIGHTED,
+    PlacementRules,
+    PlacementSettings,
+)
 
 NOW = 10_000 * SECOND
 MANAGED = OwnerJob("batch/v1, Kind=Job", managed_by="kueue.x-k8s.io/multikueue")
@@ -59,13 +68,13 @@ def steps(
     local: Workload | None, *workers: Worker, job: OwnerJob | None = MANAGED, **placing: object
 ) -> list[Decision]:
     check = local.check("elsewhere") if local is not None else None
-    settings = replace(Placing(explain=False), **placing)
+    settings = replace(PlacementSettings(explain=False), **placing)
     return place(Group(local, check, job, workers, NOW, settings))
 
 
 def placed(cluster: str = "east", state: str = "Ready") -> Workload:
     nominated = replace(RESERVED, nominated=(cluster,))
-    there = applied(nominated, "elsewhere", Place(cluster), NOW)
+    there = applied(nominated, "elsewhere", SetClusterName(cluster), NOW)
     return applied(there, "elsewhere", SetCheck(state, admitted_on(cluster)), NOW)
 
 
@@ -84,7 +93,7 @@ def test_the_first_to_admit_wins_and_the_others_go_first() -> None:
     local = replace(RESERVED, nominated=("east", "west"))
 
     assert steps(local, Worker("east", workload=late), Worker("west", workload=early)) == [DeleteClone("east")]
-    assert steps(local, Worker("east"), Worker("west", workload=early)) == [Place("west")]
+    assert steps(local, Worker("east"), Worker("west", workload=early)) == [SetClusterName("west")]
 
 
 def test_admitted_at_the_same_moment_the_name_decides() -> None:
@@ -95,27 +104,27 @@ def test_admitted_at_the_same_moment_the_name_decides() -> None:
 
 
 def test_the_job_is_made_once_its_cluster_is_written_down() -> None:
-    local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", Place("east"), NOW)
+    local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", SetClusterName("east"), NOW)
 
     assert steps(local, Worker("east", workload=copy(ADMITTED))) == [CreateJob("east")]
 
 
 def test_nothing_is_concluded_while_nobody_knows_whether_the_job_was_made() -> None:
-    local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", Place("east"), NOW)
+    local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", SetClusterName("east"), NOW)
 
     assert steps(local, Worker("east", workload=copy(ADMITTED), uncertain=True)) == []
     assert steps(local, Worker("east", workload=copy(), uncertain=True)) == []
 
 
 def test_the_check_is_ready_when_the_job_is_there() -> None:
-    local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", Place("east"), NOW)
+    local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", SetClusterName("east"), NOW)
     east = Worker("east", workload=copy(ADMITTED), job=RemoteJob(news=True))
 
     assert steps(local, east) == [SetCheck("Ready", 'The workload was admitted on "east"'), CopyStatus("east")]
 
 
 def test_a_job_that_somebody_here_would_run_keeps_its_check_pending() -> None:
-    local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", Place("east"), NOW)
+    local = applied(replace(RESERVED, nominated=("east",)), "elsewhere", SetClusterName("east"), NOW)
     east = Worker("east", workload=copy(ADMITTED), job=RemoteJob())
     unmanaged = replace(MANAGED, managed_by="")
 
@@ -144,7 +153,7 @@ def test_a_job_deleted_on_the_worker_is_placed_anew() -> None:
 
 
 def test_a_lost_worker_is_waited_for_and_no_longer() -> None:
-    timeout = Placing().worker_lost
+    timeout = PlacementSettings().worker_lost
     unknown, recent = Worker("east", reachable=False), Worker("east", reachable=False, lost_since=NOW - SECOND)
 
     assert steps(placed(), unknown) == []
@@ -158,7 +167,7 @@ def test_no_job_is_made_elsewhere_while_a_lost_worker_may_have_it() -> None:
     """It was evicted here, and holds quota again before the worker is given up."""
     freed = replace(placed(), cluster="", checks=(CHECK,))
     lost = Worker("east", reachable=False, lost_since=NOW - SECOND)
-    until = NOW - SECOND + Placing().worker_lost
+    until = NOW - SECOND + PlacementSettings().worker_lost
 
     assert steps(freed, lost, Worker("west")) == [Again(until)]
     assert steps(freed, lost, Worker("west", workload=copy(ADMITTED))) == [Again(until)]
@@ -170,7 +179,7 @@ def test_a_worker_that_comes_back_in_time_is_taken_up_again() -> None:
     back = Worker("east", workload=copy(ADMITTED), job=RemoteJob(running=True))
 
     assert steps(freed, back, Worker("west")) == [Nominate(("east",))]
-    assert steps(replace(freed, nominated=("east",)), back, Worker("west")) == [Place("east")]
+    assert steps(replace(freed, nominated=("east",)), back, Worker("west")) == [SetClusterName("east")]
 
 
 def test_a_worker_that_comes_back_too_late_loses_its_copy() -> None:
@@ -185,7 +194,7 @@ def test_a_cluster_that_is_known_no_more_bars_for_as_long_as_a_lost_one() -> Non
     evicted = replace(placed(), cluster="", checks=(CHECK,))
     evicted = replace(evicted, conditions={**evicted.conditions, EVICTED: Condition("False", "", "", NOW - SECOND)})
 
-    assert steps(evicted, Worker("west")) == [Again(NOW - SECOND + Placing().worker_lost)]
+    assert steps(evicted, Worker("west")) == [Again(NOW - SECOND + PlacementSettings().worker_lost)]
 
 
 def test_evicted_here_it_is_sent_away_there_and_then_its_job_tells() -> None:
@@ -205,8 +214,8 @@ def test_a_job_tells_that_it_has_stopped_where_nobody_else_can() -> None:
         told, cluster="", conditions={**told.conditions, EVICTED: Condition("True", "AdmissionCheck", "")}
     )
 
-    assert steps(evicted, lost, job=replace(MANAGED, quiet=False)) == [Settle()]
-    assert steps(evicted, replace(lost, lost_since=NOW), job=replace(MANAGED, quiet=False)) != [Settle()]
+    assert steps(evicted, lost, job=replace(MANAGED, quiet=False)) == [ReportStopped()]
+    assert steps(evicted, replace(lost, lost_since=NOW), job=replace(MANAGED, quiet=False)) != [ReportStopped()]
 
 
 def test_the_end_of_the_job_comes_before_that_of_the_workload() -> None:
@@ -252,7 +261,7 @@ def test_the_check_says_why_nobody_takes_it_once_all_have_looked() -> None:
 
 def test_each_reason_has_its_words() -> None:
     local = replace(RESERVED, nominated=("east",))
-    queue = QueueState(there=False)
+    queue = QueueState(exists=False)
     for worker, words in (
         (Worker("east", reachable=False), "cannot be reached"),
         (Worker("east", reachable=False, credentials="the certificate ended"), "cannot be used: the certificate ended"),
@@ -261,7 +270,7 @@ def test_each_reason_has_its_words() -> None:
             Worker("east", workload=copy(), local_queue=QueueState(active=False, reason="Stopped")),
             "LocalQueue ns/main is",
         ),
-        (Worker("east", workload=copy(), cluster_queue=QueueState("cq", there=False)), "has no ClusterQueue cq"),
+        (Worker("east", workload=copy(), cluster_queue=QueueState("cq", exists=False)), "has no ClusterQueue cq"),
         (
             Worker("east", workload=copy(), cluster_queue=QueueState("cq", active=False)),
             "its ClusterQueue cq is inactive",
@@ -272,9 +281,9 @@ def test_each_reason_has_its_words() -> None:
         assert words in told.message
 
 
-def _rounds(local: Workload, *workers: Worker, now: int = NOW, rules: Rules | None = None) -> Group:
-    placing = Placing(dispatcher=INCREMENTAL, step=1, explain=False)
-    return Group(local, local.check("elsewhere"), MANAGED, workers, now, placing, rules or Rules())
+def _rounds(local: Workload, *workers: Worker, now: int = NOW, rules: PlacementRules | None = None) -> Group:
+    placing = PlacementSettings(dispatcher=INCREMENTAL, step=1, explain=False)
+    return Group(local, local.check("elsewhere"), MANAGED, workers, now, placing, rules or PlacementRules())
 
 
 def test_a_round_survives_a_restart_and_the_next_adds_some() -> None:
@@ -289,7 +298,7 @@ def test_a_round_survives_a_restart_and_the_next_adds_some() -> None:
 
 
 def test_after_the_last_round_it_is_rejected_with_the_reasons() -> None:
-    rules = Rules(rounds=1)
+    rules = PlacementRules(rounds=1)
     local = applied(RESERVED, "elsewhere", Nominate(("east",), 1), NOW)
     east = Worker("east", namespace=False)
 
@@ -304,10 +313,10 @@ def test_scores_choose_who_is_tried_first() -> None:
     full = Worker("full", free=Fraction(0))
 
     for rules, first in (
-        (Rules(), "full"),
-        (Rules(SPREAD), "west"),
-        (Rules(PACK), "east"),
-        (Rules(WEIGHTED, {"east": 4}), "east"),
+        (PlacementRules(), "full"),
+        (PlacementRules(SPREAD), "west"),
+        (PlacementRules(PACK), "east"),
+        (PlacementRules(WEIGHTED, {"east": 4}), "east"),
     ):
         assert nominate(_rounds(RESERVED, full, east, west, rules=rules), RESERVED).clusters == (first,)
 
@@ -350,5 +359,5 @@ def test_what_another_manager_has_placed_is_noted() -> None:
     local = replace(placed(), conditions=RESERVED.conditions)
     east = Worker("east", workload=copy(ADMITTED), job=RemoteJob())
 
-    assert steps(local, east) == [Place("east")]
-    assert steps(applied(local, "elsewhere", Place("east"), NOW), east) == []
+    assert steps(local, east) == [SetClusterName("east")]
+    assert steps(applied(local, "elsewhere", SetClusterName("east"), NOW), east) == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from scheduling.objects.times import SECOND
-from scheduling.placement.settings import INCREMENTAL, Placing
+from scheduling.placement.settings import INCREMENTAL, PlacementSettings
 from tests.scheduling.placement.played import LOST, Played
 
 NAMES = st.sampled_from(("one", "two", "three"))
@@ -122,7 +122,7 @@ _USUAL = ("admit", "work", "connect", "connect", "work", "admit")
 @pytest.mark.parametrize("seed", range(40))
 def test_long_storms_run_nothing_twice_and_lose_nothing(seed: int, managed: bool, dispatcher: str) -> None:
     chance = random.Random(seed)
-    placing = Placing(worker_lost=LOST, **({"dispatcher": dispatcher, "step": 1} if dispatcher else {}))  # type: ignore[arg-type]
+    placing = PlacementSettings(worker_lost=LOST, **({"dispatcher": dispatcher, "step": 1} if dispatcher else {}))  # type: ignore[arg-type]
     played = Played(managed=managed, placing=placing)
     for _ in range(600):
         name = chance.choice(played.names)

@@ -9,7 +9,7 @@ import pytest
 
 from scheduling.objects import times
 from scheduling.objects.queue_settings import QueueSettings, read_queue_settings
-from scheduling.objects.workload import Admission, Assignment, CheckState, Condition
+from scheduling.objects.workload import Admission, CheckState, Condition, PodSetAdmission
 from scheduling.status.checks import nominated_elsewhere, required_checks, retry_at, set_check, sync_checks
 from tests.scheduling.manifests import workload
 
@@ -35,7 +35,7 @@ def test_before_admission_only_checks_of_every_flavor_are_listed() -> None:
 
 
 def test_after_admission_those_of_a_given_flavor_are() -> None:
-    given = replace(workload(), admission=Admission("cq", (Assignment("main", {"cpu": "a"}, {}),)))
+    given = replace(workload(), admission=Admission("cq", (PodSetAdmission("main", {"cpu": "a"}, {}),)))
 
     assert required_checks(given, QUEUE) == {"all", "both", "one"}
 

@@ -21,12 +21,12 @@ from scheduling.status.deadlines import (
     reactivate,
     release,
 )
-from scheduling.status.requeue import Backoff
+from scheduling.status.requeue import RequeueBackoff
 from tests.scheduling.manifests import CREATED, condition, workload
 
 S = times.SECOND
 THEN = times.parse(CREATED)
-WAITING = WaitForPodsReady(timeout=300, recovery=100, backoff=Backoff(60, 3600))
+WAITING = WaitForPodsReady(timeout=300, recovery=100, backoff=RequeueBackoff(60, 3600))
 
 
 def admitted(*more: dict[str, str], past: int | None = None, maximum: int | None = None) -> Workload:

@@ -11,14 +11,13 @@ from scheduling.objects.workload import CheckState, Condition, Eviction, Gate, R
 from scheduling.status.eviction import (
     PendingAgain,
     evict,
-    evicted_by_check,
     evicted_by_deactivation,
     evicted_by_timeout,
     pending_again,
     preempt,
     target_for_deactivation,
 )
-from scheduling.status.requeue import Backoff, back_off, backoff_over, end_backoff, requeue_at, requeued
+from scheduling.status.requeue import RequeueBackoff, back_off, backoff_over, end_backoff, requeue_at, requeued
 from tests.scheduling.manifests import CREATED, condition, workload
 
 THEN = times.parse(CREATED)
@@ -71,21 +70,20 @@ def test_a_preemption_tells_both() -> None:
 @pytest.mark.parametrize(
     ("reason", "status", "found"),
     [
-        ("Deactivated", "True", (True, False, False)),
-        ("DeactivatedDueToAdmissionCheck", "True", (True, False, False)),
-        ("PodsReadyTimeout", "True", (False, True, False)),
-        ("AdmissionCheck", "True", (False, False, True)),
-        ("PodsReadyTimeout", "False", (False, False, False)),
-        ("Deactivated", "False", (False, False, False)),
+        ("Deactivated", "True", (True, False)),
+        ("DeactivatedDueToAdmissionCheck", "True", (True, False)),
+        ("PodsReadyTimeout", "True", (False, True)),
+        ("AdmissionCheck", "True", (False, False)),
+        ("PodsReadyTimeout", "False", (False, False)),
+        ("Deactivated", "False", (False, False)),
     ],
 )
-def test_what_evicted_it_is_told_by_the_condition(reason: str, status: str, found: tuple[bool, bool, bool]) -> None:
+def test_what_evicted_it_is_told_by_the_condition(reason: str, status: str, found: tuple[bool, bool]) -> None:
     gone = workload(status={"conditions": [condition("Evicted", status, reason)]})
 
     assert (
         evicted_by_deactivation(gone),
         evicted_by_timeout(gone) is not None,
-        evicted_by_check(gone) is not None,
     ) == found
 
 
@@ -108,16 +106,16 @@ def test_the_way_from_eviction_back_to_pending_is_measured() -> None:
 
 
 def test_waits_double_up_to_the_most() -> None:
-    waits = [Backoff(60, 300).wait(attempt) // times.SECOND for attempt in (0, 1, 2, 3, 4, 1000)]
+    waits = [RequeueBackoff(60, 300).wait(attempt) // times.SECOND for attempt in (0, 1, 2, 3, 4, 1000)]
 
     assert waits == [0, 60, 120, 240, 300, 300]
-    assert Backoff(60, 30).wait(1) == 60 * times.SECOND
-    assert Backoff(60, 300).wait(1, jitter=0.5) == 60_003 * times.MILLISECOND
+    assert RequeueBackoff(60, 30).wait(1) == 60 * times.SECOND
+    assert RequeueBackoff(60, 300).wait(1, jitter=0.5) == 60_003 * times.MILLISECOND
 
 
 def test_each_requeue_waits_longer() -> None:
-    once = back_off(workload(), Backoff(), NOW)
-    twice = back_off(once, Backoff(), NOW)
+    once = back_off(workload(), RequeueBackoff(), NOW)
+    twice = back_off(once, RequeueBackoff(), NOW)
 
     assert once.requeue == RequeueState(1, NOW + 60 * times.SECOND)
     assert twice.requeue == RequeueState(2, NOW + 120 * times.SECOND)

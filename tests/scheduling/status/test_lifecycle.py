@@ -7,10 +7,10 @@ from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 from scheduling.status.deadlines import WaitForPodsReady, release
 from scheduling.status.lifecycle import Lifecycle, next_moment
-from scheduling.status.requeue import Backoff, backoff_over
+from scheduling.status.requeue import RequeueBackoff, backoff_over
 from tests.scheduling.manifests import condition, workload
 
-WAITING = WaitForPodsReady(timeout=300, backoff=Backoff(base=60))
+WAITING = WaitForPodsReady(timeout=300, backoff=RequeueBackoff(base=60))
 LOCAL = LocalQueueSettings("ns", "q", "a")
 
 

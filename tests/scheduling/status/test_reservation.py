@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scheduling.objects import times
-from scheduling.objects.workload import Admission, Assignment, Condition, Workload
+from scheduling.objects.workload import Admission, Condition, PodSetAdmission, Workload
 from scheduling.status.conditions import shortened, with_condition
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
 from tests.scheduling.manifests import CREATED, condition, workload
 
 THEN = times.parse(CREATED)
 NOW = THEN + 90 * times.SECOND
-GRANTED = Admission("cq", (Assignment("main", {"cpu": "spot"}, {"cpu": 1000}, 1),))
+GRANTED = Admission("cq", (PodSetAdmission("main", {"cpu": "spot"}, {"cpu": 1000}, 1),))
 
 
 def admitted(*checks: str) -> Workload:

@@ -8,11 +8,11 @@ from scheduling.objects import times
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import (
     Admission,
-    Assignment,
     CheckState,
     Condition,
     Eviction,
     Gate,
+    PodSetAdmission,
     RequeueState,
     Workload,
 )
@@ -26,8 +26,8 @@ FULL = replace(
     admission=Admission(
         "cq",
         (
-            Assignment("main", {"cpu": "spot"}, {"cpu": 1500, "memory": 3072}, 0, {"levels": ["a"]}),
-            Assignment("bare", {}, {}, None, None, "Pending"),
+            PodSetAdmission("main", {"cpu": "spot"}, {"cpu": 1500, "memory": 3072}, 0, {"levels": ["a"]}),
+            PodSetAdmission("bare", {}, {}, None, None, "Pending"),
         ),
     ),
     requeue=RequeueState(3, NOW),

@@ -22,7 +22,7 @@ class Held(Cluster):
 
     def __post_init__(self) -> None:
         self.world = self.fresh()
-        self.engine = Engine(self.world, one_at_a_time=True)
+        self.engine = Engine(self.world, block_admission=True)
 
     def submit(self, name: str, queue: str) -> None:
         self.put(self.aged(workload(pod_set(gpu="1"), name=name, spec={"queueName": queue})))
@@ -104,7 +104,7 @@ def test_a_new_world_of_the_same_objects_holds_back_the_same(cluster: Held) -> N
     cluster.settle()
     cluster.submit("two", "a")
     cluster.world = cluster.fresh()
-    cluster.engine = Engine(cluster.world, one_at_a_time=True)
+    cluster.engine = Engine(cluster.world, block_admission=True)
     cluster.settle()
 
     assert (cluster.running(), cluster.why("ns/two")) == (["ns/one"], "WaitingForPodsReady")

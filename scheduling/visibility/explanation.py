@@ -1,7 +1,7 @@
-"""Why a workload waits, as data: made of what the cycle found out, not of a second opinion.
+"""Why a workload waits, as data: from the last cycle that tried it, not from a second calculation.
 
-For each flavor that was tried and each resource that it is short of: the node of the tree that stands in the way, by
-which limit, how much is missing there, and who holds it. `scheduling.flavors.messages` has Kueue's words for the same.
+For each flavor that was tried and each resource that it is short of: which node of the tree blocks the request, by
+which limit, how much is missing there, and who holds it. `scheduling.flavors.messages` says the same in Kueue's words.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 
 from policies.model.pools import UNLIMITED
-from scheduling.cycle.cycle import alone
+from scheduling.cycle.cycle import try_alone
 from scheduling.flavors.messages import text
 from scheduling.flavors.reasons import BeyondMaximum, Reason, Short
 from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION, SUSPENDED
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import Queue
 from scheduling.world.decisions import Wait
@@ -23,15 +24,15 @@ from scheduling.world.world import World
 NOMINAL_QUOTA, BORROWING_LIMIT = "nominalQuota", "borrowingLimit"
 _MOST_HOLDERS = 5
 _USUAL_DEPTH = 32
-"""Levels of a tree, its own path included: what a node of the path keeps is not kept from it."""
+"""Levels of a tree. Nodes on the workload's own path withhold nothing from it, so that many more are collected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """The node that a request of one pair does not get past. `lacking` is missing at its `limit`.
+    """The node that blocks a request of one pair; `lacking` more is needed at its `limit`.
 
-    NOMINAL_QUOTA: the whole tree has no more, it would take more quota anywhere in it, or somebody to leave.
-    BORROWING_LIMIT: there is more above, but the node's own limit keeps its subtree from it.
+    NOMINAL_QUOTA: the whole tree has no more free; it takes more quota somewhere in it, or workloads that leave.
+    BORROWING_LIMIT: the tree has more, but the node's own limit blocks its subtree.
     """
 
     node: str
@@ -42,7 +43,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A ClusterQueue that uses the pair within the tree that is short of it, and what of that it borrows."""
+    """A ClusterQueue that uses a pair that the tree is short of, and how much of that it borrows."""
 
     queue: str
     used: int
@@ -51,7 +52,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A node whose lendingLimit keeps `amount` of the pair, that is not in use, from the rest of the tree."""
+    """A node whose lendingLimit withholds `amount` of unused quota from the rest of the tree."""
 
     node: str
     is_queue: bool
@@ -60,9 +61,9 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """What one flavor is short of. `ever` False: it would not fit were nothing in use. Amounts as quota counts them.
+    """What one flavor is short of. `ever` False: it would not fit even if nothing were in use.
 
-    `kept` is what lendingLimits keep back where the whole tree is short; those that keep most first, a handful.
+    `kept` is what lendingLimits withhold if the whole tree is short: a handful of nodes, the largest amounts first.
     """
 
     pod_set: str
@@ -77,8 +78,8 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`reason` and `message` are those of the condition QuotaReserved. `position` counts from 1, None where it waits
-    nowhere. `set_aside`: it is not tried before something changes. `others` are reasons that are no matter of quota.
+    """`reason` and `message` are those of the condition QuotaReserved. `position` counts from 1, None if it is in no
+    ClusterQueue. `inadmissible`: it is not tried until something changes. `others`: reasons not related to quota.
     """
 
     workload: str
@@ -86,14 +87,14 @@ class Explanation:
     reason: str
     message: str
     position: int | None = None
-    set_aside: bool = False
+    inadmissible: bool = False
     victims: tuple[str, ...] = ()
     lacks: tuple[Lack, ...] = ()
     others: tuple[str, ...] = field(default=())
 
 
-class Seen:
-    """What was found out about whole trees, for several explanations of one and the same moment."""
+class TreeCache:
+    """Results about whole trees, shared by explanations between which nothing changes."""
 
     def __init__(self) -> None:
         self._holders: dict[tuple[QuotaNode, FlavorResource], tuple[Holder, ...]] = {}
@@ -106,7 +107,7 @@ class Seen:
         return self._holders[at]
 
     def kept(self, node: QuotaNode, pair: FlavorResource, *, ever: bool = False) -> tuple[Kept, ...]:
-        """Who else keeps what of the pair to itself; `ever`: were nothing in use."""
+        """The nodes that withhold quota from this one; `ever`: as if nothing were in use."""
         path = set(node.path())
         most = _MOST_HOLDERS + max(len(path), _USUAL_DEPTH)
         at = (node.root, pair, ever, most)
@@ -117,13 +118,13 @@ class Seen:
 
 
 def explain(
-    world: World, key: str, position: int | None = None, seen: Seen | None = None, *, consider: bool = False
+    world: World, key: str, position: int | None = None, trees: TreeCache | None = None, *, consider: bool = False
 ) -> Explanation | None:
-    """Why the workload waits; None where it holds quota, is finished, or is unknown.
+    """Why the workload waits; None if it holds quota, is finished, or is unknown.
 
-    `position` is its place in the ClusterQueue where that is known already; else it is looked up among all.
-    `seen` serves several explanations while nothing changes. `consider`: what no cycle found out yet is found out as if
-    it were its turn, which is how a world without cycles explains.
+    `position`: its position in the ClusterQueue, if known; else it is looked up. `trees` serves several explanations
+    while nothing changes. `consider`: if no cycle has tried it, try it now as if it were the head; that is how a world
+    without cycles explains.
     """
     workload = world.workloads.get(key)
     if workload is None or key in world.state.reservations or not workload.queueable:
@@ -135,23 +136,23 @@ def explain(
     queue = world.state.queues[name]
     pending = world.queues.pending[name]
     if position is None:
-        position = pending.places().position(key)
+        position = pending.positions().position(key)
     if stopped := world.stop(queue) or (f"ClusterQueue {name} is inactive: {queue.inactive}" if queue.inactive else ""):
-        return Explanation(key, name, "Suspended", stopped, position)
-    wait = world.found_out(key)
+        return Explanation(key, name, SUSPENDED, stopped, position)
+    wait = world.last_attempt(key)
     if wait is None and consider:
-        wait = alone(world, name, pending.get(key))
+        wait = try_alone(world, name, pending.get(key))
     if wait is None:
-        return Explanation(key, name, "PendingEvaluation", "It waits for its turn", position)
-    return _told(queue, key, wait, position, seen or Seen(), set_aside=not pending.is_active(key))
+        return Explanation(key, name, PENDING_EVALUATION, "It waits for its turn", position)
+    return _of_wait(queue, key, wait, position, trees or TreeCache(), inadmissible=not pending.is_active(key))
 
 
-def _told(queue: Queue, key: str, wait: Wait, position: int, seen: Seen, *, set_aside: bool) -> Explanation:
+def _of_wait(queue: Queue, key: str, wait: Wait, position: int, trees: TreeCache, *, inadmissible: bool) -> Explanation:
     lacks: list[Lack] = []
     others: list[str] = []
     for pod_set in wait.assignment.pod_sets if wait.assignment else ():
         for reason in pod_set.reasons:
-            lack = _lack(queue.node, pod_set.name, reason, seen)
+            lack = _lack(queue.node, pod_set.name, reason, trees)
             if lack is not None:
                 lacks.append(lack)
             else:
@@ -162,28 +163,28 @@ def _told(queue: Queue, key: str, wait: Wait, position: int, seen: Seen, *, set_
         reason=wait.reason,
         message=wait.message,
         position=position,
-        set_aside=set_aside,
+        inadmissible=inadmissible,
         victims=tuple(target.key for target in wait.victims),
         lacks=tuple(lacks),
         others=tuple(others),
     )
 
 
-def _lack(node: QuotaNode, pod_set: str, reason: Reason, seen: Seen) -> Lack | None:
+def _lack(node: QuotaNode, pod_set: str, reason: Reason, trees: TreeCache) -> Lack | None:
     if isinstance(reason, Short):
-        found, holders = obstacle(node, reason.pair, reason.wanted), seen.holders(node, reason.pair)
-        kept = seen.kept(node, reason.pair) if found is not None and found.limit == NOMINAL_QUOTA else ()
+        found, holders = obstacle(node, reason.pair, reason.wanted), trees.holders(node, reason.pair)
+        kept = trees.kept(node, reason.pair) if found is not None and found.limit == NOMINAL_QUOTA else ()
         return Lack(pod_set, reason.pair, reason.wanted, reason.free, True, found, holders, kept)
     if isinstance(reason, BeyondMaximum):
         wanted = reason.earlier + reason.asked
         limit = limit_of(node, reason.pair, wanted)
-        kept = seen.kept(node, reason.pair, ever=True) if limit is not None and limit.limit == NOMINAL_QUOTA else ()
+        kept = trees.kept(node, reason.pair, ever=True) if limit is not None and limit.limit == NOMINAL_QUOTA else ()
         return Lack(pod_set, reason.pair, wanted, reason.maximum, False, limit, (), kept)
     return None
 
 
 def obstacle(node: QuotaNode, pair: FlavorResource, wanted: int) -> Obstacle | None:
-    """Where `wanted` more of the pair is stopped on its way up; None where it fits by now."""
+    """The node that blocks a request for `wanted` more of the pair; None if it fits now."""
     path = node.path()
     room = {each: _room_above(path, at, pair) for at, each in enumerate(path)}
     rest = wanted
@@ -204,7 +205,7 @@ def _room_above(path: list[QuotaNode], at: int, pair: FlavorResource) -> int:
 
 
 def limit_of(node: QuotaNode, pair: FlavorResource, wanted: int) -> Obstacle | None:
-    """The same were nothing in use: the limit because of which `wanted` can never be had."""
+    """The same as if nothing were in use: the node because of which `wanted` can never fit."""
     path = node.path()
     rest = wanted
     for each in path[:-1]:
@@ -221,13 +222,13 @@ def limit_of(node: QuotaNode, pair: FlavorResource, wanted: int) -> Obstacle | N
 
 
 def holders_of(node: QuotaNode, pair: FlavorResource) -> tuple[Holder, ...]:
-    """Who uses the pair in the tree of the node: those that borrow most first, a handful."""
+    """Who uses the pair in the node's tree: a handful of queues, those that borrow most first."""
     first = nsmallest(_MOST_HOLDERS, _holders(node.root, pair))
     return tuple(Holder(queue, -used, -borrowed) for borrowed, used, queue in first)
 
 
 def _holders(root: QuotaNode, pair: FlavorResource) -> Iterator[tuple[int, int, str]]:
-    """What sorts those first that borrow most; there may be ten thousand, so nothing more is made of each."""
+    """Sort keys, the largest borrowers first. There may be ten thousand queues, so plain tuples are enough."""
     stack = [root]
     while stack:
         here = stack.pop()
@@ -239,7 +240,7 @@ def _holders(root: QuotaNode, pair: FlavorResource) -> Iterator[tuple[int, int, 
 
 
 def _keepers(root: QuotaNode, pair: FlavorResource, ever: bool, most: int) -> list[tuple[QuotaNode, int]]:
-    """Nodes that do not lend all of the pair that they have, with what they keep; so many that keep most."""
+    """The `most` nodes that withhold the largest amounts of the pair, with these amounts."""
     found, stack = [], [root]
     while stack:
         here = stack.pop()

@@ -1,19 +1,19 @@
-"""What happens in a simulation, as data. Moments are nanoseconds as everywhere; amounts are as quota counts them."""
+"""The trace of a simulation: what happened, as data. Times are in nanoseconds, amounts as quota counts them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from scheduling.cycle.placed import Placed
 from scheduling.objects.amounts import FlavorResource
+from scheduling.visibility.pod_sets import AdmittedPodSet
 
 
 @dataclass(frozen=True, slots=True)
 class Loan:
-    """What of a workload's usage is above the nominal quota of its ClusterQueue.
+    """The part of a workload's usage above the nominal quota of its ClusterQueue.
 
-    `lender` is the lowest Cohort whose own subtree has room for it; the root where no subtree has.
+    `lender` is the lowest Cohort whose own subtree has room for it, else the root.
     """
 
     pair: FlavorResource
@@ -23,7 +23,7 @@ class Loan:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """An event of the command line, in its own words."""
+    """An event of the input, as the user wrote it."""
 
     at: int
     event: str
@@ -31,12 +31,12 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """Quota was reserved; `admitted` False while it waits for `checks`."""
+    """Quota was reserved. `admitted` is False while it waits for `checks`."""
 
     at: int
     workload: str
     queue: str
-    placed: tuple[Placed, ...]
+    pod_sets: tuple[AdmittedPodSet, ...]
     loans: tuple[Loan, ...]
     admitted: bool = True
     checks: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The last check of a workload with quota has passed."""
+    """The last check of a workload with quota became Ready."""
 
     at: int
     workload: str
@@ -53,7 +53,7 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Preempted:
-    """It gave way to `preemptor`; `reason` is that of the condition Preempted, `message` what it is told."""
+    """It was preempted by `preemptor`; `reason` and `message` are those of its condition Preempted."""
 
     at: int
     workload: str
@@ -66,7 +66,7 @@ class Preempted:
 
 @dataclass(frozen=True, slots=True)
 class Evicted:
-    """It lost its quota for a reason that is no preemption, as the condition Evicted has it."""
+    """It was evicted for another reason than preemption, as in its condition Evicted."""
 
     at: int
     workload: str
@@ -81,4 +81,4 @@ class Finished:
     workload: str
 
 
-Happening: TypeAlias = Played | Reserved | Admitted | Preempted | Evicted | Finished
+TraceEvent: TypeAlias = Played | Reserved | Admitted | Preempted | Evicted | Finished

@@ -1,4 +1,4 @@
-"""What the pod sets of a workload hold."""
+"""The quota of a workload by pod set, for people."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from scheduling.objects.workload import Workload
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """One pod set with its flavors by resource, and what `count` pods of it use; `asked` is how many it wanted."""
+class AdmittedPodSet:
+    """One pod set with its flavors by resource and the usage of its `count` pods; it asked for `asked` pods."""
 
     name: str
     count: int
@@ -19,12 +19,12 @@ class Placed:
     usage: Mapping[str, int]
 
 
-def placed(workload: Workload) -> tuple[Placed, ...]:
-    """What the pod sets of a workload hold."""
+def admitted_pod_sets(workload: Workload) -> tuple[AdmittedPodSet, ...]:
+    """The pod sets of a workload's admission; empty without one."""
     asked = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
     entries = workload.admission.assignments if workload.admission else ()
     return tuple(
-        Placed(
+        AdmittedPodSet(
             entry.name,
             asked.get(entry.name, 0) if entry.count is None else entry.count,
             asked.get(entry.name, 0),

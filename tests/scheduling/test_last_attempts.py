@@ -6,40 +6,40 @@ from scheduling.objects.workload import Workload
 from scheduling.queues.entry import Entry
 from scheduling.queues.pending import PendingQueue, Requeue
 from scheduling.world.decisions import Wait
-from scheduling.world.findings import Findings
+from scheduling.world.last_attempts import LastAttempts
 
 
 def _entry(name: str, shape: str) -> Entry:
     return Entry(Workload(namespace="ns", name=name, uid=name, queue="q"), shape, 0)
 
 
-def _tried(findings: Findings, queue: PendingQueue, entry: Entry) -> Wait:
+def _tried(findings: LastAttempts, queue: PendingQueue, entry: Entry) -> Wait:
     """It was the head, did not fit, and was set aside with all alike."""
     queue.push(entry, now=0)
     assert queue.pop() is entry
     queue.requeue(entry, Requeue.NO_FIT, now=0)
-    wait = Wait(entry.workload, "cq", Requeue.NO_FIT, "", "", set_aside=True)
-    findings.note(entry, wait, queue)
+    wait = Wait(entry.workload, "cq", Requeue.NO_FIT, "", "", inadmissible=True)
+    findings.record(entry, wait, queue)
     return wait
 
 
 def test_who_was_never_tried_waits_for_the_reason_of_those_alike() -> None:
-    findings, queue = Findings(), PendingQueue()
+    findings, queue = LastAttempts(), PendingQueue()
     told = _tried(findings, queue, _entry("tried", "large"))
 
-    assert findings.about("cq", _entry("other", "large")) is told
-    assert findings.about("cq", _entry("other", "small")) is None
-    assert findings.about("elsewhere", _entry("other", "large")) is None
+    assert findings.of("cq", _entry("other", "large")) is told
+    assert findings.of("cq", _entry("other", "small")) is None
+    assert findings.of("elsewhere", _entry("other", "large")) is None
 
 
 def test_shapes_of_which_none_waits_any_more_are_forgotten() -> None:
-    findings, queue = Findings(), PendingQueue()
+    findings, queue = LastAttempts(), PendingQueue()
     waiting = _tried(findings, queue, _entry("waits", "large"))
     for number in range(1000):
         _tried(findings, queue, _entry(f"w{number}", f"shape {number}"))
         queue.drop(f"ns/w{number}")
 
-    left = [number for number in range(1000) if findings.about("cq", _entry("other", f"shape {number}"))]
+    left = [number for number in range(1000) if findings.of("cq", _entry("other", f"shape {number}"))]
 
     assert len(left) < 30
-    assert findings.about("cq", _entry("other", "large")) is waiting
+    assert findings.of("cq", _entry("other", "large")) is waiting

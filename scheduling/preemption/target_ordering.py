@@ -1,7 +1,7 @@
-"""Which ClusterQueue gives the next victim under fair sharing: down the tree, the child with the highest share.
+"""Which ClusterQueue loses the next workload under fair sharing: from the root, always the highest weighted share.
 
-Shares only fall while victims leave, so what was worked out before is an upper bound: a heap per cohort whose top alone
-is looked at anew finds the next one without asking all of its children again.
+Shares only fall while victims leave, so an earlier result is an upper bound. A heap per cohort, of which only the top
+is recomputed, finds the next child without looking at all of them.
 Source: Kueue v0.19, pkg/scheduler/preemption/fairsharing/ordering.go.
 """
 
@@ -19,15 +19,15 @@ from scheduling.quota.state import Reservation
 _Key: TypeAlias = tuple[object, ...]
 
 
-class _Line:
-    """The candidates of one ClusterQueue, the next one in view."""
+class _Candidates:
+    """The candidates of one ClusterQueue, with the next one at hand."""
 
     def __init__(self, candidates: Iterator[Reservation]) -> None:
         self._rest = candidates
         self.first = next(candidates, None)
 
     def pop(self) -> Reservation:
-        """Raises IndexError where nobody is left."""
+        """Raises IndexError if nobody is left."""
         if self.first is None:
             raise IndexError("no candidate is left")
         first, self.first = self.first, next(self._rest, None)
@@ -39,8 +39,8 @@ class _Line:
         return [each for each in left if each is not None]
 
 
-class Contest:
-    """The candidates of one search, by ClusterQueue. `own` is the preemptor's, which need not borrow to be picked."""
+class TargetOrdering:
+    """The candidates of one search, by ClusterQueue. `own`, the preemptor's, may be picked without borrowing."""
 
     def __init__(
         self, own: QuotaNode, candidates: Iterable[Reservation], shares: Shares, precedence: Precedence
@@ -51,13 +51,15 @@ class Contest:
         by_queue: dict[QuotaNode, list[Reservation]] = {}
         for candidate in candidates:
             by_queue.setdefault(candidate.queue.node, []).append(candidate)
-        self._lines = {node: _Line(precedence.in_order(listed, own.name)) for node, listed in by_queue.items()}
+        self._candidates = {
+            node: _Candidates(precedence.in_order(listed, own.name)) for node, listed in by_queue.items()
+        }
         self._heaps: dict[QuotaNode, list[tuple[_Key, QuotaNode]]] = {}
         for node in by_queue:
             self._enter(node)
 
     def pick(self) -> QuotaNode | None:
-        """The ClusterQueue to take from; None where nobody is left that borrows. It has a candidate to `pop`."""
+        """The ClusterQueue to preempt from, which has a candidate to `pop`; None if no borrower is left."""
         root = self._path[-1]
         if root is self._own:
             return root if self.has_more(root) else None
@@ -71,21 +73,21 @@ class Contest:
             here = child or root
 
     def has_more(self, node: QuotaNode) -> bool:
-        line = self._lines.get(node)
-        return line is not None and line.first is not None
+        candidates = self._candidates.get(node)
+        return candidates is not None and candidates.first is not None
 
     def pop(self, node: QuotaNode) -> Reservation:
-        return self._lines[node].pop()
+        return self._candidates[node].pop()
 
     def drop(self, node: QuotaNode) -> list[Reservation]:
-        """Never pick the ClusterQueue again. Its candidates that were not popped."""
-        return self._lines[node].clear()
+        """Never pick the ClusterQueue again. Returns its remaining candidates."""
+        return self._candidates[node].clear()
 
     def _enter(self, node: QuotaNode) -> None:
-        """Let the node, and the cohorts above it, be found from the root."""
+        """Make the node and the cohorts above it reachable from the root."""
         while node.up is not None:
             known = node.up in self._heaps
-            heapq.heappush(self._heaps.setdefault(node.up, []), (_unseen(node), node))
+            heapq.heappush(self._heaps.setdefault(node.up, []), (_before_all(node), node))
             if known:
                 return
             node = node.up
@@ -105,9 +107,9 @@ class Contest:
         return None
 
     def _key(self, node: QuotaNode) -> _Key | None:
-        """Smaller for a higher share, then for a cohort; None where nothing below is to be had, now and later."""
-        line = self._lines.get(node)
-        first = line.first if line is not None else None
+        """Smaller for a higher share, then for a cohort; None if nothing below can be preempted, now or later."""
+        candidates = self._candidates.get(node)
+        first = candidates.first if candidates is not None else None
         if first is None and not self._heaps.get(node):
             return None
         share = self._shares.of(node)
@@ -118,6 +120,6 @@ class Contest:
         return (not infinite, -ratio, node.is_queue, *tie)
 
 
-def _unseen(node: QuotaNode) -> _Key:
-    """Comes before every key, so that each child is looked at once before one is chosen."""
+def _before_all(node: QuotaNode) -> _Key:
+    """Sorts before every key, so that each child's key is computed before one is chosen."""
     return (-1, node.name, node.is_queue)

@@ -43,7 +43,7 @@ def step(queue: PendingQueue, what: str, number: int, priority: int, local: str,
 
 
 def assert_places(queue: PendingQueue) -> None:
-    places, names = queue.places(), [each.key for each in queue.entries()]
+    places, names = queue.positions(), [each.key for each in queue.entries()]
     assert [places.position(name) for name in names] == list(range(1, len(names) + 1))
     assert places.names(0, 100) == names
     for offset in range(len(names) + 1):
@@ -75,17 +75,17 @@ def test_one_that_others_leave_for_stands_first_also_where_local_queues_used_the
         queue.push(entry(number, 0, local, at=number), now=0)
     queue.sticky = "ns/w2"
 
-    assert queue.places().names(0, 3) == ["ns/w2", "ns/w0", "ns/w1"]
-    assert queue.places().names(1, 1) == ["ns/w0"]
-    assert queue.places().position("ns/w1") == 3
+    assert queue.positions().names(0, 3) == ["ns/w2", "ns/w0", "ns/w1"]
+    assert queue.positions().names(1, 1) == ["ns/w0"]
+    assert queue.positions().position("ns/w1") == 3
 
 
 def test_after_very_many_moves_the_order_is_made_anew() -> None:
     queue = PendingQueue()
     queue.push(entry(0, 0), now=0)
-    before = queue.places()
+    before = queue.positions()
     for number in range(1, 2000):
         queue.push(entry(number, number), now=0)
 
-    assert queue.places() is not before
-    assert queue.places().position("ns/w0") == 2000
+    assert queue.positions() is not before
+    assert queue.positions().position("ns/w0") == 2000

@@ -1,23 +1,24 @@
-"""How things stand in a world: who runs, who waits and why."""
+"""Which workloads run, which wait, and why."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scheduling.cycle.explanation import Explanation, Seen, explain
-from scheduling.cycle.placed import Placed, placed
 from scheduling.objects.queue_settings import STRICT_FIFO
 from scheduling.objects.workload import ADMITTED, EVICTED, Workload
+from scheduling.status.checks import READY
+from scheduling.visibility.explanation import Explanation, TreeCache, explain
+from scheduling.visibility.pod_sets import AdmittedPodSet, admitted_pod_sets
 from scheduling.world.world import World
 
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A workload that holds quota. `checks` are those that are not Ready, for which it is not admitted yet."""
+    """A workload that holds quota. `checks`: the admission checks that it still waits for."""
 
     workload: str
     queue: str
-    placed: tuple[Placed, ...]
+    pod_sets: tuple[AdmittedPodSet, ...]
     admitted: bool
     since: int
     checks: tuple[str, ...] = ()
@@ -25,9 +26,9 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """`not_before` is the end of its backoff, 0 where it has none. `explanation` is None of one that is deactivated.
+    """`not_before` is the end of its backoff, 0 without one. `explanation` is None for a deactivated workload.
 
-    `behind` is the head of its ClusterQueue where nobody passes that (StrictFIFO), else empty.
+    `behind` is the head of a StrictFIFO queue, which nobody may overtake; empty for other queues.
     """
 
     workload: str
@@ -39,39 +40,39 @@ class Waiting:
 
 
 def running(world: World) -> list[Running]:
-    """In the order of their names."""
+    """All workloads that hold quota, by name."""
     found = [workload for workload in world.workloads.values() if workload.counts]
     return [holding(workload) for workload in sorted(found, key=lambda workload: workload.key)]
 
 
 def holding(workload: Workload) -> Running:
-    """What a workload that counts holds."""
+    """A workload that holds quota."""
     admitted = workload.holding(ADMITTED)
     return Running(
         workload.key,
         workload.admission.cluster_queue if workload.admission else "",
-        placed(workload),
+        admitted_pod_sets(workload),
         admitted is not None,
         admitted.since if admitted else 0,
-        tuple(check.name for check in workload.checks if check.state != "Ready"),
+        tuple(check.name for check in workload.checks if check.state != READY),
     )
 
 
 def waiting(world: World, now: int) -> list[Waiting]:
-    """ClusterQueue by ClusterQueue in the order of the queue; first those that wait at none, last those deactivated."""
+    """By ClusterQueue in queue order; workloads in no ClusterQueue come first, deactivated ones last."""
     idle = [each for each in world.workloads.values() if not each.counts and not each.finished]
     waits = [each for each in idle if each.queueable]
-    homeless = sorted(each.key for each in waits if world.queues.queue_of(each) is None)
-    told, seen = [_waiting(world, key, now) for key in homeless], Seen()
+    without_queue = sorted(each.key for each in waits if world.queues.queue_of(each) is None)
+    found, trees = [_waiting(world, key, now) for key in without_queue], TreeCache()
     for _, queue in sorted(world.queues.pending.items()):
         entries = queue.entries()
         head = entries[0].key if entries and queue.strategy == STRICT_FIFO else ""
-        told += [_waiting(world, entry.key, now, at, head, seen) for at, entry in enumerate(entries, start=1)]
-    return told + [_deactivated(each) for each in sorted(idle, key=lambda each: each.key) if not each.queueable]
+        found += [_waiting(world, entry.key, now, at, head, trees) for at, entry in enumerate(entries, start=1)]
+    return found + [_deactivated(each) for each in sorted(idle, key=lambda each: each.key) if not each.queueable]
 
 
 def waits(world: World, key: str, now: int, *, consider: bool = False) -> Waiting | None:
-    """Why this one waits; None where it does not. `consider`: see `explain`."""
+    """Why this workload waits; None if it does not. `consider`: see `explain`."""
     workload = world.workloads[key]
     if workload.counts or workload.finished or key in world.assumed:
         return None
@@ -79,7 +80,7 @@ def waits(world: World, key: str, now: int, *, consider: bool = False) -> Waitin
         return _deactivated(workload)
     queue = world.queues.pending.get(world.queues.queue_of(workload) or "")
     strict = queue is not None and queue.strategy == STRICT_FIFO
-    head = queue.places().names(0, 1)[0] if queue is not None and strict else ""
+    head = queue.positions().names(0, 1)[0] if queue is not None and strict else ""
     return _waiting(world, key, now, None, head, consider=consider)
 
 
@@ -89,12 +90,12 @@ def _waiting(
     now: int,
     position: int | None = None,
     head: str = "",
-    seen: Seen | None = None,
+    trees: TreeCache | None = None,
     *,
     consider: bool = False,
 ) -> Waiting:
     workload = world.workloads[key]
-    explanation = explain(world, key, position, seen, consider=consider)
+    explanation = explain(world, key, position, trees, consider=consider)
     assert explanation is not None
     later = workload.requeue.at if workload.requeue else 0
     not_before = later if later > now else 0

@@ -1,7 +1,7 @@
-"""Who is the how-many-eth of those that wait at a ClusterQueue: an order that is kept once somebody has asked.
+"""The position of each workload in a ClusterQueue: a sorted order that is kept from the first query on.
 
-What moved since the last question is looked at with the next one, so a queue that nobody asks about pays nothing, and
-one that is asked about pays the logarithm of its length for each workload that moved.
+A query first applies the moves since the last one. So a queue without queries costs nothing, and one with queries costs
+the logarithm of its length per move.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from heapq import merge
 from scheduling.queues.entry import Entry, Order
 
 _MOST_MOVED = 1024
-"""So many moves are remembered, or a quarter of the queue; after more the order is made anew when it is asked for."""
+"""Beyond this many pending moves, or a quarter of the queue, the order is sorted again instead."""
 
 
-class Places:
-    """`usage_of` is there under admission fair sharing: LocalQueues that used less come first.
+class Positions:
+    """`usage_of` is set under admission fair sharing: LocalQueues that used less come first.
 
-    `first` is a workload that goes before its equals.
+    `first` is the sticky workload: it goes before all others of equal usage.
     """
 
     def __init__(self, entries: Iterable[Entry]) -> None:
@@ -30,24 +30,25 @@ class Places:
         self._at: dict[str, tuple[str, Order]] = {}
         self._of: dict[str, list[Order]] = {}
         for entry in entries:
-            self._at[entry.key] = (_local_queue(entry), entry.order)
-            self._of.setdefault(_local_queue(entry), []).append(entry.order)
+            local = entry.workload.local_queue
+            self._at[entry.key] = (local, entry.order)
+            self._of.setdefault(local, []).append(entry.order)
         for orders in self._of.values():
             orders.sort()
         self._all = sorted(order for _, order in self._at.values())
 
     def moved(self, key: str) -> bool:
-        """Something came, went or changed; False where so much did that it is better to begin anew."""
+        """Note a workload that came, left or changed. False after so many moves that sorting again is cheaper."""
         self._moved.add(key)
         return len(self._moved) <= max(_MOST_MOVED, len(self._all) // 4)
 
     def catch_up(self, get: Callable[[str], Entry | None]) -> None:
-        """`get` tells what waits under a name now."""
+        """Apply the moves; `get` returns the entry of a key, None if it left."""
         for key in self._moved:
             self._remove(key)
             entry = get(key)
             if entry is not None:
-                local = _local_queue(entry)
+                local = entry.workload.local_queue
                 self._at[key] = (local, entry.order)
                 insort(self._all, entry.order)
                 insort(self._of.setdefault(local, []), entry.order)
@@ -61,10 +62,10 @@ class Places:
             if not orders:
                 del self._of[local]
 
-    # --- questions
+    # --- queries
 
     def position(self, key: str) -> int:
-        """From 1. Raises KeyError where it does not wait."""
+        """From 1. Raises KeyError if it is not in the queue."""
         local, order = self._at[key]
         if self.usage_of is None:
             return self._within([self._all], order)
@@ -74,12 +75,12 @@ class Places:
         return before + self._within([self._of[each] for each in self._of if usage[each] == used], order)
 
     def position_in(self, local: str, key: str) -> int:
-        """Among those of its LocalQueue (`namespace/name`), from 1. Raises KeyError where it does not wait there."""
+        """Within its LocalQueue (`namespace/name`), from 1. Raises KeyError if it is not in the queue."""
         _, order = self._at[key]
         return self._within([self._of[local]], order)
 
     def names(self, offset: int, limit: int, local: str | None = None) -> list[str]:
-        """Those from the place `offset` on (from 0), of one LocalQueue or of all."""
+        """At most `limit` workloads from position `offset` (from 0) on, of one LocalQueue or of all."""
         if local is not None:
             return self._slice([self._of.get(local, [])], offset, limit)
         if self.usage_of is None:
@@ -93,7 +94,7 @@ class Places:
         return found
 
     def count(self, local: str | None = None) -> int:
-        """How many wait, of one LocalQueue or of all."""
+        """How many workloads are pending, of one LocalQueue or of all."""
         return len(self._all) if local is None else len(self._of.get(local, ()))
 
     def _by_usage(self, usage_of: Callable[[str], Fraction]) -> list[list[list[Order]]]:
@@ -103,14 +104,14 @@ class Places:
         return [groups[usage] for usage in sorted(groups)]
 
     def _within(self, lists: list[list[Order]], order: Order) -> int:
-        """The place among these."""
+        """The position within these lists."""
         if order.key == self.first:
             return 1
         passes = self._first_in(lists)
         return 1 + sum(bisect_left(orders, order) for orders in lists) + (passes is not None and passes > order)
 
     def _first_in(self, lists: list[list[Order]]) -> Order | None:
-        """The one that goes before its equals, where it is one of these."""
+        """The sticky workload, if these lists hold it."""
         _, order = self._at.get(self.first or "", ("", None))
         if order is None:
             return None
@@ -128,11 +129,7 @@ class Places:
 
 
 def _others(orders: list[Order], first: Order, offset: int, limit: int) -> list[str]:
-    """From the place `offset` on, as if that one were not among them."""
+    """From position `offset` on, without `first`."""
     if offset >= bisect_left(orders, first):
         return [order.key for order in orders[offset + 1 : offset + 1 + limit]]
     return [order.key for order in orders[offset : offset + limit + 1] if order != first][:limit]
-
-
-def _local_queue(entry: Entry) -> str:
-    return f"{entry.workload.namespace}/{entry.workload.queue}"

@@ -1,4 +1,4 @@
-"""What an API server would refuse of an object that has no schema here: a job, a Pod, a LimitRange, a RuntimeClass."""
+"""Finds what an API server would reject in objects without a schema here: jobs, Pods, LimitRanges, RuntimeClasses."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _COUNTS = ("parallelism", "completions", "replicas")
 
 
 def faults(manifest: Manifest) -> Iterator[Defect]:
-    """Names, labels, numbers of pods, and every quantity that is asked for."""
+    """Faults of names, labels, numbers of pods, and quantities."""
     yield from _of_metadata(manifest.get("metadata"))
     for key in ("spec", "overhead"):
         if manifest.get(key) is not None and not isinstance(manifest[key], dict):
-            yield Defect(key, "is no mapping")
+            yield Defect(key, "is not a mapping")
     yield from _of_amounts(manifest)
     overhead = mapping(manifest.get("overhead"))
     yield from _quantities(overhead.get("podFixed"), "overhead.podFixed")
@@ -32,36 +32,36 @@ def faults(manifest: Manifest) -> Iterator[Defect]:
 
 def _of_metadata(meta: object) -> Iterator[Defect]:
     if not isinstance(meta, dict):
-        yield Defect("metadata", "is no mapping; it needs a name at least")
+        yield Defect("metadata", "is not a mapping; it needs at least a name")
         return
     if not text(meta.get("name")) and not text(meta.get("generateName")):
-        yield Defect("metadata.name", "is missing; it is required, unless there is a generateName")
+        yield Defect("metadata.name", "is missing; it is required unless generateName is set")
     if meta.get("namespace") is not None and not isinstance(meta["namespace"], str):
-        yield Defect("metadata.namespace", "is no text")
+        yield Defect("metadata.namespace", "is not a string")
     for key in ("labels", "annotations"):
         values = meta.get(key)
         if values is not None and not isinstance(values, dict):
-            yield Defect(f"metadata.{key}", "is no mapping")
+            yield Defect(f"metadata.{key}", "is not a mapping")
         for name, value in mapping(values).items():
             if not isinstance(value, str):
-                yield Defect(fields.join("metadata", key, name), "is no text; write it in quotes")
+                yield Defect(fields.join("metadata", key, name), "is not a string; write it in quotes")
 
 
 def _of_amounts(manifest: Manifest) -> Iterator[Defect]:
-    """Everything called resources in it, and the numbers of pods."""
+    """Faults of every field `resources`, and of the numbers of pods."""
     stack: list[tuple[Any, tuple[str | int, ...]]] = [(manifest.get("spec"), ("spec",))]
     while stack:
-        thing, at = stack.pop()
-        if isinstance(thing, list):
-            stack.extend((item, (*at, index)) for index, item in enumerate(thing))
-        elif isinstance(thing, dict):
+        value, at = stack.pop()
+        if isinstance(value, list):
+            stack.extend((item, (*at, index)) for index, item in enumerate(value))
+        elif isinstance(value, dict):
             if at[-1] == "resources":
                 for key in _OF_RESOURCES:
-                    yield from _quantities(thing.get(key), fields.join("", *at, key))
+                    yield from _quantities(value.get(key), fields.join("", *at, key))
             for key in _COUNTS:
-                if thing.get(key) is not None and not _is_count(thing[key]):
-                    yield Defect(fields.join("", *at, key), f"{thing[key]!r} is no number from 0 to 2147483647")
-            stack.extend((value, (*at, key)) for key, value in thing.items())
+                if value.get(key) is not None and not _is_count(value[key]):
+                    yield Defect(fields.join("", *at, key), f"{value[key]!r} is not a number from 0 to 2147483647")
+            stack.extend((child, (*at, key)) for key, child in value.items())
 
 
 def _is_count(value: object) -> bool:
@@ -70,7 +70,7 @@ def _is_count(value: object) -> bool:
 
 def _quantities(values: object, at: str) -> Iterator[Defect]:
     if values is not None and not isinstance(values, dict):
-        yield Defect(at, "is no mapping of quantities")
+        yield Defect(at, "is not a mapping of quantities")
     for resource, value in mapping(values).items():
         try:
             negative = Quantity.parse(value) < Quantity.ZERO
@@ -78,4 +78,4 @@ def _quantities(values: object, at: str) -> Iterator[Defect]:
             yield Defect(fields.join(at, resource), str(error), quantity=True)
             continue
         if negative:
-            yield Defect(fields.join(at, resource), f"{value} is negative; nothing can be asked for less than 0")
+            yield Defect(fields.join(at, resource), f"{value} is negative; request 0 or more")

@@ -1,9 +1,8 @@
 """Which flavors a workload would get in its ClusterQueue now, and why not others.
 
-Pod set by pod set, resource group by resource group, flavor by flavor in the order of the ClusterQueue; what earlier
-pod sets take counts as taken for later ones. Nothing but the ClusterQueue's own path in the tree is looked at; who
-could be preempted is asked of `simulate`, and only where that could help.
-Source: Kueue v0.19, pkg/scheduler/flavorassigner.
+The search goes by pod set, then resource group, then flavor in the order of the ClusterQueue. Later pod sets count what
+earlier ones take. It reads only the ClusterQueue's path in the tree, and calls `simulate` only if a preemption could
+help. Source: Kueue v0.19, pkg/scheduler/flavorassigner.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from scheduling.objects.requests import PodSetRequests, total_requests
 from scheduling.objects.workload import Workload
 from scheduling.quota.state import Queue, State
 
-_NOTHING_SEEN = Progress()
+_FROM_THE_START = Progress()
 
 
 def nobody(_pair: FlavorResource, _amount: int) -> Grade:
-    """The `Simulate` of a world where nobody can be preempted."""
+    """A `Simulate` that never finds anybody to preempt."""
     return Grade(Mode.NO_CANDIDATES, 0)
 
 
@@ -50,17 +49,17 @@ def assign(
     nominated: Mapping[str, Mapping[str, str]] | None = None,
     predecessor: Sequence[PodSetRequests] = (),
 ) -> Assignment:
-    """The flavors for every pod set, as things stand; nothing is changed.
+    """The flavors for every pod set; changes nothing.
 
-    `counts` are other pod counts than asked for, by pod set. `resume`: where the search of an earlier cycle ended.
-    `requests` is what the workload asks for where that was counted already. `nominated`: keep to these flavors, by pod
-    set and resource. `predecessor`: what the workload holds that this one grows out of.
+    `counts`: pod counts to use instead of the requested ones. `resume`: where the search of an earlier cycle ended.
+    `requests`: what the workload requests, if it was counted already. `nominated`: keep these flavors, by pod set and
+    resource. `predecessor`: what the workload holds that this one replaces.
     """
     asked = total_requests(workload) if requests is None else requests
     if counts is not None:
         asked = [entry.scaled_to(count) for entry, count in zip(asked, counts, strict=True)]
     held = {entry.name: entry for entry in predecessor}
-    question = Question(state, queue, workload, simulate, resume or _NOTHING_SEEN, nominated, held)
+    question = Question(state, queue, workload, simulate, resume or _FROM_THE_START, nominated, held)
     pod_sets: list[PodSetAssignment] = []
     for members in _together(workload, asked, queue.settings):
         assumed = total_usage(pod_sets, predecessor) if pod_sets else {}
@@ -88,7 +87,7 @@ def _concluded(
 def _serve(
     question: Question, members: Sequence[Member], assumed: Mapping[FlavorResource, int]
 ) -> list[PodSetAssignment]:
-    """One pod set, or several that share their flavors; `assumed` is what those before them take."""
+    """Assign one pod set, or several that share their flavors; `assumed` is what earlier pod sets take."""
     options, settings = question.state.options, question.queue.settings
     choices: dict[str, FlavorChoice] = {}
     attempts: list[Attempt] = []
@@ -114,8 +113,7 @@ def _serve(
             break
         choices.update(found)
         reasons += search.reasons
-    tried, told = tuple(attempts), tuple(reasons)
-    return [_assigned(member, choices, tried, told) for member in members]
+    return [_assigned(member, choices, tuple(attempts), tuple(reasons)) for member in members]
 
 
 def _assigned(
@@ -129,11 +127,11 @@ def _group_of(settings: QueueSettings, resource: str) -> int | None:
     return next((place for place, group in enumerate(settings.groups) if resource in group.resources), None)
 
 
-# -- what is asked for -------------------------------------------------------------------------------------------------
+# -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def _together(workload: Workload, asked: Sequence[PodSetRequests], settings: QueueSettings) -> Iterable[list[Member]]:
-    """The pod sets in order; those of one topology group, which must share their flavors, at once."""
+    """The pod sets in order; those of one topology group together, since they must share their flavors."""
     counts_pods = settings.group_of(PODS) is not None
     groups: dict[object, list[Member]] = {}
     for place, (pod_set, entry) in enumerate(zip(workload.pod_sets, asked, strict=True)):
@@ -155,7 +153,7 @@ def _total(members: Sequence[Member]) -> Mapping[str, int]:
 
 @lru_cache(maxsize=1024)
 def _ordered(resources: tuple[str, ...]) -> tuple[str, ...]:
-    """In the order that Kueue goes by, so that the same resource group's message is told."""
+    """In Kueue's order, so that the message is about the same resource group as Kueue's."""
     return tuple(sorted(resources, key=lambda resource: (_fnv(resource), resource)))
 
 

@@ -1,0 +1,45 @@
+"""The nomination of a ClusterQueue's head in a cycle, and the order in which a cycle decides on heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from scheduling.flavors.assignment import Assignment
+from scheduling.objects.workload import Workload
+from scheduling.preemption.targets import Target
+from scheduling.queues.pending import Entry
+from scheduling.quota.state import Queue
+
+
+@dataclass(slots=True, eq=False)
+class Nomination:
+    """A head with the flavors that it would get and the targets that it would preempt.
+
+    `preemptor`: earlier cycles preempted others for it, so it comes before heads without preemptions.
+    """
+
+    entry: Entry
+    queue: Queue
+    assignment: Assignment
+    targets: list[Target] = field(default_factory=list)
+    preemptor: bool = False
+
+    @property
+    def workload(self) -> Workload:
+        return self.entry.workload
+
+    @property
+    def seniority(self) -> tuple[int, int, str]:
+        """Higher priority first, then the longer wait, then the name."""
+        return -self.workload.priority, self.entry.timestamp, self.workload.key
+
+
+def classic_order(nominations: Iterable[Nomination], by_priority: bool = True) -> list[Nomination]:
+    """Preemptors first, then the lowest borrowing level. `by_priority`: Kueue's gate PrioritySortingWithinCohort."""
+
+    def key(nomination: Nomination) -> tuple[bool, int, tuple[int, int, str]]:
+        priority, since, name = nomination.seniority
+        return not nomination.preemptor, nomination.assignment.level, (priority if by_priority else 0, since, name)
+
+    return sorted(nominations, key=key)

@@ -1,0 +1,31 @@
+"""What this engine does not support. It never admits such a workload by ignoring what it asks for."""
+
+from __future__ import annotations
+
+from scheduling.objects.workload import Workload
+
+
+def unsupported(workload: Workload, in_topologies: bool = False) -> str:
+    """What the engine does not support about the workload, and what to do; empty if there is nothing.
+
+    `in_topologies`: every flavor of its ClusterQueue has a topology, so Kueue would assign one to every pod.
+    """
+    if in_topologies:
+        return (
+            "every flavor of the ClusterQueue has a topology, and Quotree does not support topologies yet; "
+            "add a flavor without topologyName, or let Kueue admit it"
+        )
+    for pod_set in workload.pod_sets:
+        if pod_set.topology is not None:
+            return (
+                f"pod set {pod_set.name} has a topologyRequest, which Quotree does not support yet; "
+                "remove its topologyRequest, or let Kueue admit it"
+            )
+        if pod_set.template.claims_devices:
+            return (
+                f"pod set {pod_set.name} claims devices by ResourceClaim, which Quotree does not count yet; "
+                "request them as an extended resource, or let Kueue admit it"
+            )
+    if workload.elastic:
+        return "it is a slice of an elastic job, which Quotree does not support yet; let Kueue admit it"
+    return ""

@@ -1,0 +1,141 @@
+"""Waiting and running workloads as JSON, the same for a simulation, a live cluster and the reconciler's own API.
+
+What a caller may not read is left out, see `AccessScope`: an explanation must not reveal other people's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from scheduling.flavors.messages import written
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.workload import Workload
+from scheduling.visibility.explanation import Explanation, Holder, Kept, Lack
+from scheduling.visibility.pod_sets import AdmittedPodSet
+from scheduling.visibility.workloads import Running, Waiting
+
+JobReference: TypeAlias = Callable[[str], Mapping[str, str]]
+"""Describes the job of a workload (`namespace/name`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessScope:
+    """What a caller may read: workloads of one namespace, or of all if "", and with `queues` other queues' names."""
+
+    namespace: str = ""
+    queues: bool = True
+
+    def of(self, workload: str) -> bool:
+        return not self.namespace or workload.partition("/")[0] == self.namespace
+
+
+def job_of(workload: Workload) -> dict[str, str]:
+    """Its job: the only owner, or the pod group if many Pods own it."""
+    kinds = {owner.kind for owner in workload.owners}
+    if len(workload.owners) == 1:
+        kind, name = workload.owners[0].kind, workload.owners[0].name
+    else:
+        kind, name = "PodGroup" if kinds == {"Pod"} else "Workload", workload.name
+    return {"kind": kind, "namespace": workload.namespace, "name": name, "workload": workload.name}
+
+
+def running_json(each: Running, named: JobReference) -> dict[str, Any]:
+    return {
+        "job": dict(named(each.workload)),
+        "clusterQueue": each.queue,
+        "admitted": each.admitted,
+        "podSets": list(map(pod_set_json, each.pod_sets)),
+        "waitsForChecks": list(each.checks),
+    }
+
+
+def waiting_json(
+    each: Waiting, named: JobReference, moment: Callable[[int], Any], scope: AccessScope | None = None
+) -> dict[str, Any]:
+    """`moment` formats a time for the reader."""
+    scope, found = scope or AccessScope(), each.explanation
+    content: dict[str, Any] = {"job": dict(named(each.workload)), "reason": each.reason, "message": each.message}
+    if each.not_before:
+        content["notBefore"] = moment(each.not_before)
+    if each.behind and scope.of(each.behind):
+        content["behind"] = dict(named(each.behind))
+    elif each.behind:
+        content["behindAnother"] = True
+    return content if found is None else {**content, **_explanation(found, named, scope)}
+
+
+def _explanation(found: Explanation, named: JobReference, scope: AccessScope) -> dict[str, Any]:
+    readable = [key for key in found.victims if scope.of(key)]
+    content = {
+        "clusterQueue": found.queue,
+        "position": found.position,
+        "setAside": found.inadmissible,
+        "lacks": [_lack(lack, found.queue, scope) for lack in found.lacks],
+        "others": list(found.others),
+        "leaving": [dict(named(key)) for key in readable],
+    }
+    elsewhere = len(found.victims) - len(readable)
+    return {**content, "leavingElsewhere": elsewhere} if elsewhere else content
+
+
+def pod_set_json(pod_set: AdmittedPodSet) -> dict[str, Any]:
+    return {
+        "name": pod_set.name,
+        "count": pod_set.count,
+        "asked": pod_set.asked,
+        "flavors": dict(sorted(pod_set.flavors.items())),
+        "resourceUsage": {resource: written(resource, amount) for resource, amount in sorted(pod_set.usage.items())},
+    }
+
+
+def pair_json(pair: FlavorResource) -> dict[str, str]:
+    return {"flavor": pair.flavor, "resource": pair.resource}
+
+
+def _lack(lack: Lack, queue: str, scope: AccessScope) -> dict[str, Any]:
+    def amount(number: int) -> str:
+        return written(lack.pair.resource, number)
+
+    obstacle = lack.obstacle
+    return {
+        "podSet": lack.pod_set,
+        **pair_json(lack.pair),
+        "wanted": amount(lack.wanted),
+        "free": amount(lack.free),
+        "ever": lack.ever,
+        "obstacle": None
+        if obstacle is None
+        else {
+            "kind": _kind(obstacle.is_queue),
+            "name": obstacle.node,
+            "limit": obstacle.limit,
+            "lacking": amount(obstacle.lacking),
+        },
+        **_kept(lack.kept, amount, scope),
+        **_holders(lack.holders, queue, amount, scope),
+    }
+
+
+def _kept(kept: Iterable[Kept], amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:
+    """What other nodes withhold; only the total if the caller may not read their names."""
+    if scope.queues:
+        named = [{"kind": _kind(each.is_queue), "name": each.node, "amount": amount(each.amount)} for each in kept]
+        return {"kept": named}
+    total = sum(each.amount for each in kept)
+    return {"kept": [], **({"keptByOthers": amount(total)} if total else {})}
+
+
+def _holders(holders: Iterable[Holder], queue: str, amount: Callable[[int], str], scope: AccessScope) -> dict[str, Any]:
+    named, used = [], 0
+    for each in holders:
+        if scope.queues or each.queue == queue:
+            named.append({"clusterQueue": each.queue, "used": amount(each.used), "borrowed": amount(each.borrowed)})
+        else:
+            used += each.used
+    return {"holders": named, **({"heldByOthers": amount(used)} if used else {})}
+
+
+def _kind(is_queue: bool) -> str:
+    return "ClusterQueue" if is_queue else "Cohort"

@@ -1,0 +1,41 @@
+"""Why workloads wait, as the last cycle that tried them found out. Kueue calls this the inadmissible reason."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from scheduling.queues.entry import Entry, room_for
+from scheduling.queues.pending import PendingQueue
+from scheduling.world.decisions import Wait
+
+
+class LastAttempts:
+    """An attempt counts for the head itself, and for all with its hash if they became inadmissible with it."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[str, Wait] = {}
+        self._by_hash: dict[str, dict[Hashable, Wait]] = {}
+
+    def record(self, entry: Entry, wait: Wait, pending: PendingQueue) -> None:
+        """`pending` is the queue of the entry."""
+        self._by_key[entry.key] = wait
+        if not wait.inadmissible:
+            return
+        alike = self._by_hash.setdefault(wait.queue, {})
+        alike[entry.scheduling_hash] = wait
+        if len(alike) > room_for(pending.hashes()):
+            for scheduling_hash in [
+                scheduling_hash for scheduling_hash in alike if not pending.has_hash(scheduling_hash)
+            ]:
+                del alike[scheduling_hash]
+
+    def of(self, queue: str, entry: Entry) -> Wait | None:
+        """Of the entry at this ClusterQueue, or of one with the same scheduling hash; None if none was tried."""
+        return self._by_key.get(entry.key) or self._by_hash.get(queue, {}).get(entry.scheduling_hash)
+
+    def forget(self, key: str) -> None:
+        """The workload (`namespace/name`) no longer waits."""
+        self._by_key.pop(key, None)
+
+    def drop_queue(self, queue: str) -> None:
+        self._by_hash.pop(queue, None)

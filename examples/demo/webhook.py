@@ -108,7 +108,7 @@ class Webhook:
 
 
 def play(webhook: Webhook, reviews: Path) -> list[str]:
-    """Post each recorded review and print the answer; returns those that differ from what the file name says."""
+    """Post each recorded review and print the answer; returns the answers that the file's name contradicts."""
     surprises = []
     for file in sorted(reviews.glob("*.json")):
         body = file.read_bytes()

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
 from policies.model.errors import BadConfiguration
+from policies.model.suggestion import suggest
 
 
 class Use(StrEnum):
@@ -169,9 +169,7 @@ def idle_keys(section: Mapping[str, Any], under: str = "") -> Iterator[str]:
 def _near(name: str, under: str) -> str:
     prefix = f"{under}." if under else ""
     below = (path.removeprefix(prefix).partition(".")[0] for path in _BY_PATH if path.startswith(prefix))
-    names = list(dict.fromkeys(below))
-    near = get_close_matches(name, names, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known here: {', '.join(names)}"
+    return f"; {suggest(name, below)}"
 
 
 def table() -> str:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from policies.dialects.frameworks import FRAMEWORKS, SHAPES
 from policies.dialects.job_shape import JobShape
 from policies.dialects.reading import Manifest, listing, mapping
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
+from policies.model.suggestion import close, suggest
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import Described
 from reconciler.jobs.kind import JobKind
@@ -48,9 +48,8 @@ def read_integrations(configuration: Manifest) -> Integrations:
     frameworks, external = _names(section, "frameworks"), _names(section, "externalFrameworks")
     for index, name in enumerate(frameworks):
         if name not in FRAMEWORKS:
-            near = get_close_matches(name, FRAMEWORKS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(FRAMEWORKS)}"
-            raise BadConfiguration(f"{name!r} is no kind of job that Kueue knows; {hint}", f"{_NAMED}[{index}]")
+            at = f"{_NAMED}[{index}]"
+            raise BadConfiguration(f"{name!r} is no kind of job that Kueue knows; {suggest(name, FRAMEWORKS)}", at)
     return Integrations(frameworks or DEFAULT, external)
 
 
@@ -75,9 +74,8 @@ def _check_external(name: str, at: str, described: Mapping[GroupKind, JobShape])
     kind, version, group = _parts(name, at)
     shape = described.get(GroupKind(group, kind))
     if shape is None:
-        known = list(map(_written, described.values()))
-        near = get_close_matches(name, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        near = close(name, map(_written, described.values()))
+        hint = f"; did you mean {near!r}?" if near else ""
         raise BadConfiguration(f"{name!r} is not described; do that in the settings under reconciler.jobs{hint}", at)
     if shape.version != version:
         raise BadConfiguration(f"{name!r} is described in version {shape.version}; write {_written(shape)!r}", at)

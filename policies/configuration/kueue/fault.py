@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
+
+from policies.model.suggestion import suggest
 
 _MANY = 4
 """Of more values than these the nearest is named."""
@@ -35,8 +36,7 @@ def forbidden(field: str, message: str) -> Fault:
 
 
 def unsupported(field: str, value: object, *known: str) -> Fault:
-    near = get_close_matches(str(value), known, n=1) if len(known) > _MANY else []
-    hint = f"did you mean {near[0]!r}?" if near else f"write {' or '.join(known)}"
+    hint = suggest(value, known) if len(known) > _MANY else f"write {' or '.join(known)}"
     return Fault("FieldValueNotSupported", field, f"{_short(value)} is unknown; {hint}")
 
 

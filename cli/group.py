@@ -93,7 +93,7 @@ _VERBOSE = click.Option(
     is_flag=True,
     expose_value=False,
     callback=_remember,
-    help="Show where an internal error arose.",
+    help="Print the traceback of an internal error.",
 )
 
 

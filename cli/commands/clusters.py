@@ -1,4 +1,4 @@
-"""List the worker clusters of MultiKueue: connection, free quota, and the work there."""
+"""List the worker clusters of MultiKueue: connection, errors, and the work there."""
 
 from __future__ import annotations
 

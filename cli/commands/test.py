@@ -25,7 +25,11 @@ API_VERSION = "quotree.dev/v1alpha1"
 @click.argument("suites", metavar="SUITE...", nargs=-1, required=True)
 @output
 @click.option("--run", "pattern", metavar="REGEX", help="Run only the cases whose name matches.")
-@click.option("--config", metavar="FILE", help="Default: QUOTREE_CONFIG, then .quotree.yaml upward from each suite.")
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="Quotree's configuration. Default: QUOTREE_CONFIG, then .quotree.yaml upward from each suite.",
+)
 def test(suites: tuple[str, ...], output: str, pattern: str | None, config: str | None) -> None:
     """Run the cases in SUITE... (files, and folders with all files below them). Exits with 0 if all hold, else 1."""
     wanted = _pattern(pattern)

@@ -38,7 +38,7 @@ MakeQuotas: TypeAlias = Callable[[Forest, Sequence[Ref]], Quotas]
 def tree(
     paths: tuple[str, ...], filenames: tuple[str, ...], against: Against, kubeconfig: str | None, output: str
 ) -> None:
-    """Draw the quota trees of PATH..., together with what --against holds.
+    """Draw the quota trees of PATH..., together with the objects of --against.
 
     Each node has a line for each resource (in Kueue: flavor/resource), with the amounts as written and the sums over
     its children. In Kueue a sum includes the whole subtree, since a Cohort's own quota adds to that of its children.

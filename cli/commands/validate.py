@@ -41,7 +41,9 @@ _FAILING = {
     help="Exit 1 at findings of this severity or worse.",
 )
 @click.option(
-    "--config", metavar="FILE", help="Default: QUOTREE_CONFIG, then .quotree.yaml upward from the first input."
+    "--config",
+    metavar="FILE",
+    help="Quotree's configuration. Default: QUOTREE_CONFIG, then .quotree.yaml upward from the first input.",
 )
 @click.option(
     "--prune", is_flag=True, help="Delete what the context has and the files lack, of the kinds in the files."
@@ -63,10 +65,10 @@ def validate(
 ) -> None:
     """Check the manifests in PATH... (files, and folders with all files below them) as one change, in any order.
 
-    The files are the whole organisation unless --against names a context; they then override the objects there. With
-    --prune, objects of the context that the files lack are deleted, of the kinds that occur in the files (Cohort,
-    ClusterQueue, LocalQueue, Queue, Namespace). The queues and namespaces that Volcano and Kubernetes create themselves
-    are never deleted.
+    The files are the whole organisation unless --against names a context, whose objects they override. With --prune,
+    objects of the context that the files lack are deleted, of the kinds that occur in the files (Cohort, ClusterQueue,
+    LocalQueue, Queue, Namespace). The queues and namespaces that Volcano and Kubernetes create themselves are never
+    deleted.
     """
     if prune and against.kind == "nothing":
         raise Misused("--prune deletes objects of the context: name it with --against")

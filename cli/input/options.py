@@ -64,7 +64,12 @@ def kubeconfig(command: F) -> F:
 
 def output(command: F) -> F:
     return click.option(
-        "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="The format."
+        "-o",
+        "--output",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="The output format.",
     )(command)
 
 
@@ -83,14 +88,16 @@ def engine(command: Callable[..., Any]) -> Callable[..., Any]:
         return command(*arguments, engine=EngineOptions(config, profile, kueue_config, fair_sharing), **others)
 
     for option in (
-        click.option("--profile", type=click.Choice(["strict", "compat"]), help="Overrides that of the configuration."),
+        click.option(
+            "--profile", type=click.Choice(["strict", "compat"]), help="Overrides the profile of the configuration."
+        ),
         click.option("--config", metavar="FILE", help="Quotree's configuration, as for validate."),
         click.option(
             "--kueue-config",
             metavar="FILE",
             help="Kueue's Configuration: fairSharing, resources, waitForPodsReady, featureGates.",
         ),
-        click.option("--fair-sharing", is_flag=True, help="Fair sharing with Kueue's defaults."),
+        click.option("--fair-sharing", is_flag=True, help="Enable fair sharing with Kueue's defaults."),
     ):
         with_engine = option(with_engine)
     return with_engine

@@ -32,12 +32,11 @@ _NOT_KUEUES = ("metadata.annotations",)
 
 @dataclass(slots=True)
 class SimulatedFiles:
-    """All that was read so far. `others` counts objects of kinds that a simulation ignores."""
+    """All that was read so far."""
 
     configuration: Configuration
     forest: Forest = field(default_factory=lambda: Forest(frozenset(DECLARED)))
     unreadable: list[Unreadable] = field(default_factory=list)
-    others: int = 0
 
     def take(self, paths: Sequence[str]) -> list[Manifest]:
         """The manifests of these files as they would be stored, without those that no API server would accept."""
@@ -45,7 +44,6 @@ class SimulatedFiles:
         self.unreadable += files.unreadable
         played = {ref: placed for ref, placed in files.objects.items() if is_played(placed.document.manifest)}
         rest = [document for document in files.rest if is_played(document.manifest)]
-        self.others += len(files.objects) - len(played) + len(files.rest) - len(rest)
         rest = [document for document in rest if not self._has_wrong_structure(document)]
         accepted = {ref: placed for ref, placed in played.items() if not self._is_refused(placed)}
         written = [Parsed(placed.thing, placed.document.manifest) for placed in accepted.values()]

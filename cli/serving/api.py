@@ -32,7 +32,7 @@ class ApiSettings:
     def check(self) -> None:
         """Raises Misused where tokens would cross a network unencrypted."""
         if self.certificates is None and not is_loopback(self.host.strip("[]")):
-            raise Misused(f"--api-host {self.host}: tokens must not cross a network unencrypted; use --api-certs")
+            raise Misused(f"--api-host {self.host}: tokens must not cross a network in the clear; use --api-certs")
 
 
 @contextmanager

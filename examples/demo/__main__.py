@@ -43,9 +43,8 @@ def _run(once: bool) -> int:
             print(f"NOT AS EXPECTED: {surprise}", file=sys.stderr)
         print("\nEverything is as the examples say." if not surprises else "")
         if not once:
-            print(
-                f"The webhook keeps serving at {webhook.url} until Ctrl-C. Try:\n\n{webhook.curl(EXAMPLES / 'reviews')}"
-            )
+            print(f"The webhook keeps serving at {webhook.url} until Ctrl-C. Try:\n")
+            print(webhook.curl(EXAMPLES / "reviews"))
             sys.stdout.flush()  # also into a pipe, whose reader may wait for the address
             webhook.wait()
     return 1 if surprises else 0

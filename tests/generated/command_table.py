@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -19,10 +20,19 @@ def generate() -> dict[str, str]:
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"{PAGE} has no place for the table of commands: {BEGIN.strip()} {END.strip()}")
-    return {PAGE: f"{before}{BEGIN}\n{table()}\n{END}{after}"}
+    return {PAGE: f"{before}{BEGIN}\n{_table(after)}\n{END}{after}"}
 
 
-def table() -> str:
+def _table(sections: str) -> str:
     names = quotree.list_commands(click.Context(quotree))
-    rows = "".join(f"| `quotree {name}` | {summary(name)} |\n" for name in names)
+    rows = "".join(f"| {_linked(name, sections)} | {summary(name)} |\n" for name in names)
     return f"| command | does |\n|---|---|\n{rows}"
+
+
+def _linked(name: str, sections: str) -> str:
+    """The command, with a link to the first section whose heading names it."""
+    for heading in re.findall(r"^## (quotree .*)$", sections, re.MULTILINE):
+        if name in re.findall(r"[\w-]+", heading):
+            anchor = re.sub(r"[^\w\- ]", "", heading).replace(" ", "-")
+            return f"[`quotree {name}`](#{anchor})"
+    return f"`quotree {name}`"

@@ -3,6 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+unexport PYTHONDONTWRITEBYTECODE  # pytest would rewrite the assertions of every module in each process, each time
 PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
 BY_FILE := --numprocesses=auto --maxprocesses=4 --dist=loadfile
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
@@ -27,14 +28,14 @@ lock: venv ## resolve the dependencies anew
 run: venv ## judge examples/, then serve the webhook on loopback (ONCE=1: and end)
 	$(BIN)/python -m examples.demo $(if $(ONCE),--once)
 
-test: unit ## every test; builds the control plane on first use
+test: unit ## every test; builds the control plane on first use, starts servers and the demo
 	-$(BIN)/python -m tests.apiserver.build
 	$(BIN)/python -m pytest -m apiserver $(BY_FILE)
 
-unit: venv ## the tests that need no API server, on all processors
+unit: venv ## the tests that need no API server and start no server of ours, on all processors
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL)
 
-thorough: venv ## the same with twenty times as many random examples
+thorough: venv ## the same with eighty times as many random examples
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL) --hypothesis-profile=thorough
 
 check: venv ## format, lint, types, import contract, generated files

@@ -1,13 +1,12 @@
-"""How thoroughly properties are tried: 100 examples as hypothesis has it, or `--hypothesis-profile=thorough`."""
+"""What holds for every test: the hypothesis profile, and assertions that say what they compared, in helpers too."""
 
 from __future__ import annotations
 
-from hypothesis import settings
+from pathlib import Path
 
-settings.register_profile("default", deadline=None)  # a busy machine is no fault of the code
-settings.register_profile("thorough", max_examples=2000, deadline=None, print_blob=True)
+import pytest
 
+from tests.profiles import register
 
-def times(factor: float) -> settings:
-    """For a property that is worth more, or less, than the examples of the profile."""
-    return settings(max_examples=int(factor * settings().max_examples))
+pytest.register_assert_rewrite(*(f"tests.{each.name}" for each in Path(__file__).parent.iterdir() if each.is_dir()))
+register()

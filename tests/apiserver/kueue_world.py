@@ -11,7 +11,9 @@ from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
 from reconciler.configured import DEFAULTS, read_configured
 from reconciler.process import Reconciler
+from tests import builders
 from tests.apiserver.harness import ApiError, ControlPlane
+from tests.builders import cluster_queue, flavor, group
 from tests.waiting import eventually
 
 CRDS = Path(__file__).parents[2] / "manifests" / "crds"
@@ -46,28 +48,15 @@ def served(server: ControlPlane, path: str) -> bool:
     return True
 
 
-def kueue(kind: str, name: str, spec: dict[str, Any], **meta: str) -> dict[str, Any]:
-    return {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": kind,
-        "metadata": {"name": name, **meta},
-        "spec": spec,
-    }
-
-
 def queue(cohort: str, cpu: str, **spec: Any) -> dict[str, Any]:
-    flavors = [{"name": "plain", "resources": [{"name": "cpu", "nominalQuota": cpu}]}]
-    groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
-    return {"cohortName": cohort, "namespaceSelector": {}, "resourceGroups": groups, **spec}
+    """The spec of a ClusterQueue."""
+    return dict(cluster_queue("", cohort, group("cpu", flavor("plain", cpu=cpu)), **spec)["spec"])
 
 
 def workload(name: str, cpu: str, priority: int = 0, queue_name: str = "main") -> dict[str, Any]:
-    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]
-    pods = {"name": "main", "count": 1, "template": {"spec": {"containers": containers, "restartPolicy": "Never"}}}
-    spec = {"queueName": queue_name, "podSets": [pods], "priority": priority}
-    if priority:
-        spec["priorityClassRef"] = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}
-    return kueue("Workload", name, spec)
+    of_class = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "high"}
+    spec = {"priorityClassRef": of_class} if priority else {}
+    return builders.workload(name, queue_name, cpu, namespace=None, priority=priority, **spec)
 
 
 def conditions(server: ControlPlane, namespace: str, name: str) -> dict[str, tuple[str, str]]:

@@ -20,9 +20,10 @@ import yaml
 
 from tests.apiserver.guard import QUOTREE, ROOT
 from tests.apiserver.harness import ApiError, ControlPlane
-from tests.apiserver.kueue_world import KUEUE, install, kueue, queue, served
+from tests.apiserver.job_kinds import JOB_SET, definition
+from tests.apiserver.kueue_world import KUEUE, install, queue, served
 from tests.apiserver.partition import Partition
-from tests.apiserver.test_job_kinds import JOB_SET, definition
+from tests.builders import kueue
 from tests.waiting import eventually
 
 SYSTEM = "quotree-system"

@@ -14,6 +14,7 @@ from cluster.actions import INSTALLED_BY
 from tests.apiserver import build
 from tests.apiserver.guard import ROOT, Guard
 from tests.apiserver.harness import ApiError, ControlPlane
+from tests.builders import kueue
 from tests.waiting import eventually
 
 Manifest = dict[str, Any]
@@ -25,7 +26,7 @@ PLURALS = {"Topology": "topologies", "WorkloadPriorityClass": "workloadpriorityc
 
 
 def thing(kind: str, version: str, name: str, **spec: Any) -> Manifest:
-    return {"apiVersion": f"kueue.x-k8s.io/{version}", "kind": kind, "metadata": {"name": name}, "spec": spec}
+    return kueue(kind, name, spec, version=version)
 
 
 def quotas(**limits: str) -> list[Manifest]:

@@ -7,7 +7,7 @@ controllers by writing their status.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,136 +29,14 @@ from reconciler.jobs.kinds import SHIPPED
 from reconciler.process import Reconciler, Settings
 from tests.apiserver.build import Programs
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import KUEUE, install, kueue, queue, served
+from tests.apiserver.job_kinds import KINDS, NAMESPACE, TRAIN, Kind, definition, template
+from tests.apiserver.kueue_world import KUEUE, install, queue, served
+from tests.builders import kueue
 from tests.merging import merged
 from tests.waiting import eventually
 
 MANIFESTS = Path(__file__).parents[2] / "manifests" / "components" / "reconciler"
-NAMESPACE = "team"
 MERGE = "application/merge-patch+json"
-TRAIN: dict[str, Any] = {
-    "group": "example.com",
-    "version": "v1",
-    "kind": "Train",
-    "plural": "trains",
-    "suspend": {"path": "spec.state", "suspended": "Halted", "running": "Going"},
-    "podSets": [
-        {"name": "engine", "template": "spec.engine"},
-        {"entries": "spec.cars", "template": "pod", "counts": ["copies"]},
-    ],
-    "finished": {"succeeded": {"fields": {"status.phase": "Arrived"}, "message": "status.story"}},
-    "active": {"idle": {"status.phase": ["", "Halted", "Arrived"]}},
-    "restoreWhenQuiet": True,
-}
-
-
-def template(cpu: str = "1") -> dict[str, Any]:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    return {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [container], "nodeSelector": {"disk": "ssd"}}}
-
-
-@dataclass(frozen=True)
-class Kind:
-    """`spec` asks for two cpus. `switch` is the path of what suspends it, `halted` what it says then. `templates` are
-    paths below the object. The rest are statuses that its controller writes."""
-
-    version: str
-    kind: str
-    spec: dict[str, Any]
-    templates: tuple[str, ...]
-    running: dict[str, Any]
-    idle: dict[str, Any]
-    done: dict[str, Any]
-    switch: str = "spec.suspend"
-    halted: object = True
-    end: tuple[str, str] = field(default=("Succeeded", "all is well"))
-
-    @property
-    def group(self) -> str:
-        return self.version.partition("/")[0]
-
-    @property
-    def plural(self) -> str:
-        return f"{self.kind.lower()}s"
-
-    @property
-    def path(self) -> str:
-        return f"/apis/{self.version}/namespaces/{NAMESPACE}/{self.plural}"
-
-
-def condition(kind: str, status: str = "True") -> dict[str, Any]:
-    return {"type": kind, "status": status, "message": "all is well"}
-
-
-JOB_SET = Kind(
-    "jobset.x-k8s.io/v1alpha2",
-    "JobSet",
-    {
-        "replicatedJobs": [
-            {"name": name, "replicas": 1, "template": {"spec": {"template": template()}}} for name in "ab"
-        ]
-    },
-    ("spec.replicatedJobs.0.template.spec.template", "spec.replicatedJobs.1.template.spec.template"),
-    running={"replicatedJobsStatus": [{"name": "a", "active": 1, "ready": 1}], "conditions": []},
-    idle={"replicatedJobsStatus": [], "conditions": [condition("Suspended")]},
-    done={"replicatedJobsStatus": [], "conditions": [condition("Completed")]},
-)
-PY_TORCH_JOB = Kind(
-    "kubeflow.org/v1",
-    "PyTorchJob",
-    {"pytorchReplicaSpecs": {role: {"replicas": 1, "template": template()} for role in ("Worker", "Master")}},
-    ("spec.pytorchReplicaSpecs.Master.template", "spec.pytorchReplicaSpecs.Worker.template"),
-    running={"replicaStatuses": {"Worker": {"active": 1}}, "conditions": [condition("Running")]},
-    idle={"replicaStatuses": {"Worker": {"active": 0}}, "conditions": [condition("Suspended")]},
-    done={"replicaStatuses": {"Worker": {"active": 0}}, "conditions": [condition("Failed")]},
-    switch="spec.runPolicy.suspend",
-    end=("Failed", "all is well"),
-)
-RAY_JOB = Kind(
-    "ray.io/v1",
-    "RayJob",
-    {
-        "submissionMode": "HTTPMode",
-        "rayClusterSpec": {
-            "headGroupSpec": {"template": template()},
-            "workerGroupSpecs": [{"groupName": "Small", "replicas": 1, "template": template()}],
-        },
-    },
-    ("spec.rayClusterSpec.headGroupSpec.template", "spec.rayClusterSpec.workerGroupSpecs.0.template"),
-    running={"jobDeploymentStatus": "Running", "rayClusterStatus": {"state": "ready"}},
-    idle={"jobDeploymentStatus": "Suspended"},
-    done={"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED", "message": "all is well"},
-)
-OF_OUR_OWN = Kind(
-    "example.com/v1",
-    "Train",
-    {"engine": template(), "cars": {"First": {"pod": template()}}},
-    ("spec.engine", "spec.cars.First.pod"),
-    running={"phase": "Moving"},
-    idle={"phase": "Halted"},
-    done={"phase": "Arrived", "story": "all is well"},
-    switch="spec.state",
-    halted="Halted",
-)
-KINDS = (JOB_SET, PY_TORCH_JOB, RAY_JOB, OF_OUR_OWN)
-
-
-def definition(kind: Kind) -> dict[str, Any]:
-    loose = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {
-        "name": kind.version.partition("/")[2],
-        "served": True,
-        "storage": True,
-        "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": loose, "status": loose}}},
-    }
-    names = {"kind": kind.kind, "listKind": f"{kind.kind}List", "plural": kind.plural, "singular": kind.kind.lower()}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{kind.plural}.{kind.group}"},
-        "spec": {"group": kind.group, "scope": "Namespaced", "names": names, "versions": [version]},
-    }
 
 
 class Stage:

@@ -13,8 +13,8 @@ import yaml
 from tests.apiserver import build
 from tests.apiserver.guard import ROOT, Guard
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.job_kinds import JOB_SET, OF_OUR_OWN, PY_TORCH_JOB, TRAIN, Kind, definition
 from tests.apiserver.kueue_world import served
-from tests.apiserver.test_job_kinds import JOB_SET, OF_OUR_OWN, PY_TORCH_JOB, TRAIN, Kind, definition
 from tests.waiting import eventually
 
 CONFIGURATION = {

@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests import builders
 from tests.apiserver import build
 from tests.apiserver.guard import Guard, as_input
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import KUEUE, following, kueue, queue
+from tests.apiserver.kueue_world import KUEUE, following, queue
+from tests.builders import kueue
 from tests.waiting import eventually
 
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -32,8 +34,7 @@ def guard(programs: build.Programs) -> Iterator[Guard]:
 
 
 def pod(name: str, **labels: str) -> Manifest:
-    meta = {"name": name, "namespace": "default", "labels": labels}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": CONTAINERS}}
+    return builders.pod(name, "default", {"containers": CONTAINERS}, labels=labels)
 
 
 def stored(guard: Guard, kind: str, name: str) -> Manifest:

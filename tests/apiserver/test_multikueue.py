@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.kueue_world import kueue
+from tests.apiserver.job_kinds import JOB_SET
 from tests.apiserver.multikueue_observer import Observer
 from tests.apiserver.multikueue_storm import Storm
 from tests.apiserver.multikueue_world import LOST_TIMEOUT, World, conditions, three_clusters, wait_out
-from tests.apiserver.test_job_kinds import JOB_SET
+from tests.builders import kueue, local_queue
 from tests.reconciler.jobs.pod_world import pod
 from tests.waiting import eventually
 
@@ -54,10 +54,6 @@ def alone(world: World, job: str) -> bool:
     return len(world.copies(job)) == 1
 
 
-def local_queue(cluster_queue: str = "team") -> dict[str, Any]:
-    return kueue("LocalQueue", "main", {"clusterQueue": cluster_queue})
-
-
 def test_a_job_is_created_on_several_clusters_and_runs_where_it_is_admitted(world: World) -> None:
     world.quota("one", "0")
     world.submit("alone")
@@ -89,7 +85,7 @@ def test_a_job_that_a_cluster_rejects_runs_on_another_or_waits_and_says_why(worl
 def test_a_cluster_without_the_namespace_is_told_and_another_runs_the_job(world: World) -> None:
     for cluster in (world.manager, world.workers["two"]):
         cluster.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-b"}})
-        cluster.put(local_queue(), "team-b")
+        cluster.put(local_queue("main", "team", None), "team-b")
     world.quota("two", "0")
     world.submit("elsewhere", namespace="team-b")
     said = "one has no namespace team-b"
@@ -103,13 +99,13 @@ def test_a_cluster_without_the_local_queue_or_its_cluster_queue_is_told_and_anot
     for cluster in world.clusters:
         cluster.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-c"}})
     for cluster in (world.manager, world.workers["two"]):
-        cluster.put(local_queue(), "team-c")
+        cluster.put(local_queue("main", "team", None), "team-c")
     world.quota("two", "0")
     world.submit("queueless", namespace="team-c")
     eventually(
         lambda: "LocalQueue" in check(world, "queueless", "team-c")[1], lambda: told(world, "queueless", "team-c")
     )
-    world.workers["one"].put(local_queue("nothing"), "team-c")
+    world.workers["one"].put(local_queue("main", "nothing", None), "team-c")
     eventually(lambda: "nothing" in check(world, "queueless", "team-c")[1], lambda: told(world, "queueless", "team-c"))
     world.quota("two", "4")
     assert world.runs("queueless", "team-c") == "two"

@@ -20,9 +20,10 @@ from reconciler.multikueue.line import Pulse
 from reconciler.multikueue.sources import Kept
 from reconciler.process import Reconciler, Settings
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import install, kueue
+from tests.apiserver.kueue_world import install
 from tests.apiserver.multikueue_world import MERGE, WORKER, path
 from tests.apiserver.partition import Partition
+from tests.builders import kueue
 from tests.waiting import eventually
 
 SYSTEM = "system"

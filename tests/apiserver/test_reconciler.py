@@ -9,7 +9,8 @@ import pytest
 
 from reconciler.process import Reconciler
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import KUEUE, conditions, following, install, kueue, queue, workload
+from tests.apiserver.kueue_world import KUEUE, conditions, following, install, queue, workload
+from tests.builders import kueue
 from tests.waiting import eventually
 
 

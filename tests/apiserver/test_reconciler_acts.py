@@ -15,7 +15,8 @@ from scheduling.objects.times import SECOND
 from scheduling.status.deadlines import release
 from scheduling.status.writing import written_status
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import KUEUE, following, install, kueue, queue, workload
+from tests.apiserver.kueue_world import KUEUE, following, install, queue, workload
+from tests.builders import kueue
 from tests.waiting import eventually
 
 NAMES = ("acts-a", "acts-b")

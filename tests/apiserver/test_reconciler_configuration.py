@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.apiserver.batch_jobs import job
 from tests.apiserver.harness import ApiError, ControlPlane
-from tests.apiserver.kueue_world import KUEUE, conditions, following, install, kueue, queue, workload
-from tests.apiserver.test_reconciler_jobs import job
+from tests.apiserver.kueue_world import KUEUE, conditions, following, install, queue, workload
+from tests.builders import kueue
 from tests.waiting import eventually
 
 HOME = f"{KUEUE}/namespaces/default"

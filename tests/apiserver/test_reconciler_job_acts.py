@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.apiserver.batch_jobs import JOBS, NAMESPACE, job
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import KUEUE, following, install, kueue, queue
-from tests.apiserver.test_reconciler_jobs import JOBS, NAMESPACE, job
+from tests.apiserver.kueue_world import KUEUE, following, install, queue
+from tests.builders import kueue
 from tests.waiting import eventually
 
 CHECK = "budget"

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from reconciler.process import Reconciler
+from tests.apiserver.batch_jobs import JOBS, NAMESPACE, job
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import KUEUE, following, install, kueue, queue
+from tests.apiserver.kueue_world import KUEUE, following, install, queue
+from tests.builders import kueue
 from tests.waiting import eventually
-
-NAMESPACE = "team"
-JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 
 
 @pytest.fixture
@@ -28,20 +27,6 @@ def server(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
 def reconciler(server: ControlPlane) -> Iterator[Reconciler]:
     with following(server) as running:
         yield running
-
-
-def job(name: str, cpu: str, priority_class: str = "") -> dict[str, Any]:
-    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]
-    labels = {"kueue.x-k8s.io/queue-name": "main"}
-    if priority_class:
-        labels["kueue.x-k8s.io/priority-class"] = priority_class
-    template = {"spec": {"containers": containers, "restartPolicy": "Never"}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "labels": labels},
-        "spec": {"suspend": True, "template": template, "backoffLimit": 0},
-    }
 
 
 @pytest.mark.usefixtures("reconciler")

@@ -19,8 +19,9 @@ from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
 from scheduling.status.writing import written_status
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import KUEUE, following, install, kueue, queue, workload
-from tests.apiserver.test_reconciler_faults import Load
+from tests.apiserver.kueue_world import KUEUE, following, install, queue, workload
+from tests.apiserver.random_load import Load
+from tests.builders import kueue
 from tests.waiting import eventually
 
 PATIENCE = 3 * SECOND

@@ -20,8 +20,9 @@ from policies.mutation.patching import patched
 from reconciler.process import Reconciler
 from tests.apiserver import build
 from tests.apiserver.harness import ApiError, ControlPlane
-from tests.apiserver.kueue_world import KUEUE, conditions, following, install, kueue, queue
+from tests.apiserver.kueue_world import KUEUE, conditions, following, install, queue
 from tests.apiserver.needs import skip_without
+from tests.builders import kueue, queued_pod
 from tests.waiting import eventually
 
 K = "kueue.x-k8s.io/"
@@ -83,14 +84,7 @@ def _there(server: ControlPlane, path: str) -> bool:
 
 def pod(name: str, cpu: str = "1", group: str = "", size: int = 0, **labels: str) -> Manifest:
     """As the webhook lets it through."""
-    of_group = {f"{K}pod-group-name": group} if group else {}
-    meta = {
-        "name": name,
-        "labels": {f"{K}queue-name": "main", **of_group, **{f"{K}{key}": value for key, value in labels.items()}},
-        "annotations": {f"{K}pod-group-total-count": str(size)} if group else {},
-    }
-    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]
-    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": containers}}
+    manifest = queued_pod(name, "main", cpu, group, size, namespace=None, **labels)
     return patched(manifest, held_pod(manifest, KueueSettings(manage_pods=True)))
 
 

@@ -24,9 +24,10 @@ from tests.apiserver.audit import Wrote
 from tests.apiserver.fault_proxy import FaultProxy
 from tests.apiserver.guard import QUOTREE
 from tests.apiserver.harness import ControlPlane, User
-from tests.apiserver.kueue_world import KUEUE, conditions, install, kueue, queue, workload
-from tests.apiserver.test_reconciler_faults import Load
+from tests.apiserver.kueue_world import KUEUE, conditions, install, queue, workload
+from tests.apiserver.random_load import Load
 from tests.apiserver.watch_history import History
+from tests.builders import kueue
 from tests.waiting import eventually
 
 DURATION, DEADLINE, RETRY = 3.0, 2.0, 0.3

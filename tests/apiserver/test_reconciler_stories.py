@@ -17,7 +17,8 @@ from scheduling.objects.times import SECOND
 from scheduling.status.deadlines import release
 from scheduling.status.writing import written_status
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import CRDS, KUEUE, following, install, kueue, workload
+from tests.apiserver.kueue_world import CRDS, KUEUE, following, install, workload
+from tests.builders import kueue
 from tests.waiting import eventually
 
 RECLAIM = {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"}

@@ -24,7 +24,7 @@ from tests.apiserver import build
 from tests.apiserver.guard import QUOTREE, ROOT, as_input, documents
 from tests.apiserver.harness import ControlPlane
 from tests.builders import typed
-from tests.policies.rules.test_cases import cases, judged, proposed
+from tests.policies.rules.rule_cases import cases, judged, proposed
 from tests.waiting import eventually
 
 Manifest = dict[str, Any]

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
+from tests.apiserver.batch_jobs import job
 from tests.apiserver.guard import QUOTREE
 from tests.apiserver.harness import ControlPlane, User
-from tests.apiserver.kueue_world import KUEUE, conditions, kueue, queue, workload
-from tests.apiserver.test_reconciler_jobs import job
-from tests.apiserver.test_serve_reconciler import SYSTEM, Replica, shipped
+from tests.apiserver.kueue_world import KUEUE, conditions, queue, workload
+from tests.apiserver.shipped_reconciler import SYSTEM, Replica, shipped
+from tests.builders import kueue
 from tests.waiting import eventually
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

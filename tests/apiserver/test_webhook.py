@@ -23,6 +23,7 @@ from tests.apiserver.organisation import (
     put_back,
     without_breaks,
 )
+from tests.builders import cohort, queue
 from tests.waiting import eventually
 
 Manifest = dict[str, Any]
@@ -172,11 +173,6 @@ def test_a_repair_passes_in_a_tree_that_was_broken_behind_the_webhook(guard: Gua
     kubectl("delete", "cohort", "right", "left")
 
 
-def cohort(name: str, parent: str | None = None) -> Manifest:
-    spec = {} if parent is None else {"parentName": parent}
-    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Cohort", "metadata": {"name": name}, "spec": spec}
-
-
 # -- what is warned of --
 
 
@@ -284,15 +280,6 @@ def test_without_the_webhook_nobody_changes_a_tree_and_everybody_goes_on_working
         control_plane.kubectl("delete", "--wait=false", "-f", "-", input=as_input([*work, *UNRELATED]))
     finally:
         guard.start()
-
-
-def queue(name: str, parent: str = "root") -> Manifest:
-    return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "Queue",
-        "metadata": {"name": name},
-        "spec": {"parent": parent},
-    }
 
 
 # -- the pieces around it --

@@ -20,9 +20,11 @@ from cluster.stream import Manifest
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.core import POD
 from policies.model.objects import Ref
+from tests import builders
 from tests.apiserver import build
 from tests.apiserver.guard import QUOTREE, Guard, as_input
 from tests.apiserver.harness import ControlPlane
+from tests.builders import container
 from tests.waiting import eventually
 
 QUEUES = """
@@ -55,16 +57,11 @@ def cluster(guard: Guard) -> Iterator[Cluster]:
 
 
 def config_map(name: str, queues: str) -> Manifest:
-    data = {"queues.yaml": f"{QUEUES}{queues}"}
-    metadata = {"name": name, "namespace": "yunikorn"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+    return builders.config_map(name, "yunikorn", data={"queues.yaml": f"{QUEUES}{queues}"})
 
 
 def pod(name: str, namespace: str, scheduler: str = "yunikorn", **labels: str) -> Manifest:
-    metadata = {"name": name, "namespace": namespace, "labels": labels}
-    containers = [{"name": "main", "image": "busybox"}]
-    spec = {"schedulerName": scheduler, "containers": containers}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    return builders.pod(name, namespace, {"schedulerName": scheduler, "containers": [container()]}, labels=labels)
 
 
 def applied(guard: Guard, *things: Manifest, dry: bool = False) -> str:

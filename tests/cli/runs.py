@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
 
 from cli.group import quotree
+from tests import builders
 from tests.builders import queue
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "report.schema.json"
@@ -63,14 +64,4 @@ def write(path: Path, *manifests: Manifest) -> Path:
 
 def kubeconfig(folder: Path, server: str) -> Path:
     """A kubeconfig whose one and current context `lab` is this API server."""
-    return write(
-        folder / "kubeconfig",
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "lab", "cluster": {"server": server}}],
-            "users": [{"name": "me", "user": {}}],
-            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "me"}}],
-            "current-context": "lab",
-        },
-    )
+    return write(folder / "kubeconfig", builders.kubeconfig({"server": server}, name="lab"))

@@ -49,6 +49,7 @@ def _left_behind(folder: Path) -> list[Path]:
     return list(folder.iterdir())
 
 
+@pytest.mark.apiserver
 def test_once_it_plays_everything_and_ends_with_0(tmp_path: Path) -> None:
     with _start("--once", folder=tmp_path) as process:
         out, err = process.communicate(timeout=120)
@@ -64,6 +65,7 @@ def test_once_it_plays_everything_and_ends_with_0(tmp_path: Path) -> None:
     assert _left_behind(tmp_path) == []
 
 
+@pytest.mark.apiserver
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_it_stays_up_until_it_is_stopped_and_leaves_nothing(tmp_path: Path, ending: signal.Signals) -> None:
     with _start(folder=tmp_path) as process:
@@ -83,6 +85,7 @@ def test_it_stays_up_until_it_is_stopped_and_leaves_nothing(tmp_path: Path, endi
         urllib.request.urlopen(f"{url}/readyz", context=context, timeout=30)
 
 
+@pytest.mark.apiserver
 def test_a_verdict_that_the_example_does_not_announce_is_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,6 +99,7 @@ def test_a_verdict_that_the_example_does_not_announce_is_1(
     assert "NOT AS EXPECTED: allowed-by-mistake.json: refused" in capsys.readouterr().err
 
 
+@pytest.mark.apiserver
 def test_an_example_that_is_not_refused_is_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,6 +113,7 @@ def test_an_example_that_is_not_refused_is_1(
     assert wanted in capsys.readouterr().err
 
 
+@pytest.mark.apiserver
 @pytest.mark.parametrize(
     ("instead_of", "written", "surprise"),
     [
@@ -137,6 +142,7 @@ def test_an_example_that_announces_another_warning_or_cure_is_1(
     assert f"NOT AS EXPECTED: warned/kueue-local-queue-to-paused: {surprise}" in capsys.readouterr().err
 
 
+@pytest.mark.apiserver
 def test_an_example_of_a_warning_that_is_refused_is_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

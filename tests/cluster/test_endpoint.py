@@ -23,6 +23,7 @@ from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig, from_service_account, in_pod
 from cluster.errors import NotConfigured, Unreachable
 from cluster.unreachable import unreachable
+from tests import builders
 from tests.cluster.fake import FakeApi
 
 NOW = datetime.now(UTC)
@@ -53,16 +54,8 @@ def secure(tmp_path: Path) -> Iterator[FakeApi]:
 
 def kubeconfig(folder: Path, cluster: dict[str, Any], user: dict[str, Any] | None = None, name: str = "one") -> str:
     """A file with one context; returns its path."""
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": name,
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-        "clusters": [{"name": name, "cluster": cluster}],
-        "users": [{"name": name, "user": user or {}}],
-    }
     path = folder / f"{name}.yaml"
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(builders.kubeconfig(cluster, user, name)))
     return str(path)
 
 

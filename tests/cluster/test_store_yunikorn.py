@@ -10,30 +10,22 @@ from policies.dialects import core
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.objects import Ref
-from tests.builders import queue
+from tests import builders
+from tests.builders import container, queue
 from tests.cluster.fake import status
 from tests.cluster.quota_api import QUICK, Manifest, QuotaApi, names
 from tests.waiting import eventually
 
 
 def config_map(name: str, namespace: str = "yunikorn", **data: str) -> Manifest:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": name, "namespace": namespace},
-        "data": data,
-    }
+    return builders.config_map(name, namespace, data=data)
 
 
 def pod(name: str, namespace: str = "dev", app: str = "etl") -> Manifest:
     labels = {"yunikorn.apache.org/app-id": app, "team": "a"}
     notes = {"yunikorn.apache.org/task-groups": "[]", "note": "x"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": labels, "annotations": notes},
-        "spec": {"schedulerName": "yunikorn", "containers": [{"name": "main", "image": "busybox"}]},
-    }
+    spec = {"schedulerName": "yunikorn", "containers": [container()]}
+    return builders.pod(name, namespace, spec, labels=labels, annotations=notes)
 
 
 def test_of_config_maps_exactly_the_two_of_yunikorn_are_asked_for(

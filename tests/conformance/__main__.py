@@ -1,53 +1,11 @@
-"""Print `N of M` for each suite, what is left out and why, and every case that does not hold."""
+"""Print `N of M` for each suite, what is left out and why, each case that does not hold, and files without a runner."""
 
 from __future__ import annotations
 
 import sys
 
-from tests.conformance import (
-    kueue,
-    kueue_amounts,
-    kueue_cache,
-    kueue_config,
-    kueue_controllers,
-    kueue_flavors,
-    kueue_multikueue,
-    kueue_multikueue_rest,
-    kueue_multikueue_workers,
-    kueue_preemption,
-    kueue_queue,
-    kueue_scheduler,
-    kueue_status,
-    kueue_workload,
-    volcano,
-    volcano_mutations,
-    yunikorn,
-    yunikorn_admission,
-    yunikorn_config,
-)
-from tests.conformance.suite import ENVIRONMENT, Suite, folder
-
-PROJECTS = (
-    kueue,
-    kueue_amounts,
-    kueue_cache,
-    kueue_config,
-    kueue_controllers,
-    kueue_flavors,
-    kueue_multikueue,
-    kueue_multikueue_rest,
-    kueue_multikueue_workers,
-    kueue_preemption,
-    kueue_queue,
-    kueue_scheduler,
-    kueue_workload,
-    kueue_status,
-    volcano,
-    volcano_mutations,
-    yunikorn,
-    yunikorn_admission,
-    yunikorn_config,
-)
+from tests.conformance.projects import suites_in, why_no_runner
+from tests.conformance.suite import ENVIRONMENT, Suite, folder, without_runner
 
 
 def main() -> int:
@@ -59,25 +17,27 @@ def main() -> int:
     if where is None:
         print(f"no conformance cases: set {ENVIRONMENT} to their folder", file=sys.stderr)
         return 2
-    failed = held = uncovered = 0
-    for project in PROJECTS:
-        for suite in project.suites(where):
-            bad = report(suite)
-            failed += bad
-            held += len(suite.cases) - bad
-            uncovered += suite.uncovered
-    print(f"all: {held} of {held + failed}, {uncovered} not covered")
+    suites = suites_in(where)
+    failed = sum(map(report, suites))
+    total = sum(len(suite.cases) for suite in suites)
+    unread = without_runner(where, suites)
+    for name, count in unread.items():
+        print(f"no runner, {count}: {name}: {why_no_runner(name) or 'no reason is stated'}")
+    print(
+        f"all: {total - failed} of {total}, {sum(suite.uncovered for suite in suites)} not covered, "
+        f"{sum(unread.values())} in {len(unread)} files without a runner"
+    )
     return 1 if failed else 0
 
 
 def report(suite: Suite) -> int:
-    """Print the suite's line and its failures; how many there are."""
-    results = [(case.name, case.check()) for case in suite.cases]
+    """Print the suite's counts and its failures; how many there are."""
+    results = [(case.name, case.complaint()) for case in suite.cases]
     bad = [(name, complaint) for name, complaint in results if complaint is not None]
-    line = f"{suite.name}: {len(results) - len(bad)} of {len(results)}"
+    counts = f"{suite.name}: {len(results) - len(bad)} of {len(results)}"
     if suite.uncovered:
-        line += f", {suite.uncovered} not covered"
-    print(line)
+        counts += f", {suite.uncovered} not covered"
+    print(counts)
     for reason, count in sorted(suite.reasons.items()):
         print(f"    not covered, {count}: {reason}")
     for name, complaint in bad:

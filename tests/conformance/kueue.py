@@ -27,7 +27,7 @@ from policies.model.objects import KubeObject
 from policies.mutation.defaults import patch
 from policies.schema import structure
 from tests.conformance import integration
-from tests.conformance.suite import Case, Data, Suite, mismatch, table
+from tests.conformance.suite import Data, Suite, mismatch, suite
 
 _COMPAT = Configuration(profile=Profile.COMPAT)
 
@@ -66,16 +66,12 @@ def suites(folder: Path) -> Iterator[Suite]:
 
 
 def _tree(file: Path, outcome: Callable[[Forest, Data], Data]) -> Suite:
-    suite = Suite(f"kueue/{file.stem}")
-    for case in table(file):
-        check = partial(_replayed, case["given"]["operations"], case["expect"], outcome)
-        suite.cases.append(Case(case["name"], check))
-    return suite
+    return suite("kueue", file, partial(_replayed, outcome))
 
 
-def _replayed(operations: list[Data], expected: Data, outcome: Callable[[Forest, Data], Data]) -> str | None:
-    forest = Forest()
-    for operation in operations:
+def _replayed(outcome: Callable[[Forest, Data], Data], case: Data) -> str | None:
+    forest, expected = Forest(), case["expect"]
+    for operation in case["given"]["operations"]:
         forest = _step(forest, operation)
     return mismatch(expected, outcome(forest, expected))
 
@@ -122,14 +118,12 @@ def _cycles(forest: Forest, expected: Data) -> Data:
 
 
 def _webhook(file: Path) -> Suite:
-    suite = Suite(f"kueue/{file.stem}")
-    for case in table(file):
-        unknown = set(case.get("featureGates", {})) - set(GATES)
-        if unknown:
-            suite.leave_out(f"no rule of ours asks the feature gate {', '.join(sorted(unknown))}")
-        else:
-            suite.cases.append(Case(case["name"], partial(_errors_match, case)))
-    return suite
+    return suite("kueue", file, _errors_match, _unknown_gate)
+
+
+def _unknown_gate(case: Data) -> str:
+    unknown = set(case.get("featureGates", {})) - set(GATES)
+    return f"no rule of ours asks the feature gate {', '.join(sorted(unknown))}" if unknown else ""
 
 
 def _errors_match(case: Data) -> str | None:
@@ -175,13 +169,9 @@ def _our_path(field: str, manifest: Data) -> str:
 
 
 def _integration(file: Path) -> Suite:
-    suite = Suite(f"kueue/{file.stem}")
-    for case in table(file):
-        if "object" in case["expect"]:
-            suite.cases.append(Case(case["name"], partial(_defaults_match, case)))
-            continue
-        suite.cases.append(Case(case["name"], partial(_answers_match, integration.steps(case))))
-    return suite
+    return suite(
+        "kueue", file, lambda case: _defaults_match(case) if "object" in case["expect"] else _answers_match(case)
+    )
 
 
 def _defaults_match(case: Data) -> str | None:
@@ -192,10 +182,10 @@ def _defaults_match(case: Data) -> str | None:
     return mismatch(wanted, patched["metadata"].get("finalizers"))
 
 
-def _answers_match(steps: list[integration.Step]) -> str | None:
+def _answers_match(case: Data) -> str | None:
     """Each write against what the writes before have left, as an API server goes on."""
     stored: Data | None = None
-    for step in steps:
+    for step in integration.steps(case):
         after = integration.written(stored, step)
         found = _refusals(stored, after, step.subresource)
         if step.allowed is bool(found):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 from policies.amounts.limit_ranges import Limits, summarize, violations
@@ -12,41 +11,15 @@ from policies.model.quantity import Amounts, Quantity
 from scheduling.objects import amounts
 from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass, read_priority_classes
 from scheduling.objects.reading import priority_boost, read_workload
-from tests.conformance.suite import Case, Data, Suite, mismatch, table
-
-Check = Callable[[Data], str | None]
-_ABOUT_INSIDES = {"VectorizedResourceRequests"}
-"""Gates about how that program keeps its data, whatever the outcome."""
+from tests.conformance.kueue_gates import gated
+from tests.conformance.suite import Check, Data, Suite, mismatch
 
 
 def suites(folder: Path) -> Iterator[Suite]:
     for file, check in _CHECKS.items():
         path = folder / "kueue" / f"{file}.json"
         if path.is_file():
-            yield suite(path, check)
-
-
-def nothing_against(case: Data) -> str:
-    return ""
-
-
-def suite(
-    file: Path,
-    check: Check,
-    gates: frozenset[str] = frozenset(),
-    why_not: Callable[[Data], str] = nothing_against,
-) -> Suite:
-    """The cases that set no other gates than these; `why_not` may leave out others by their kind."""
-    cases = Suite(f"kueue/{file.stem}")
-    for case in table(file):
-        unknown = set(case.get("featureGates", {})) - gates - _ABOUT_INSIDES - {"PriorityBoost"}
-        if unknown:
-            cases.leave_out(f"the feature gate {', '.join(sorted(unknown))} is not asked")
-        elif reason := why_not(case):
-            cases.leave_out(reason)
-        else:
-            cases.cases.append(Case(case["name"], partial(check, case)))
-    return cases
+            yield gated(path, check)
 
 
 # -- resources ---------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from scheduling.quota.node import QuotaNode
 from scheduling.quota.tree import QuotaTree
 from scheduling.world.usage_report import ResourceUsage, local_queue_usage, queue_usage
 from scheduling.world.world import World
-from tests.conformance.suite import Case, Data, Suite, mismatch, table
+from tests.conformance.suite import NO_COUNTERPART, Data, Suite, left_out, mismatch, suite
 
 _TOPOLOGY = "topologies are not placed"
 _LEFT_OUT = {
@@ -41,14 +40,10 @@ def suites(folder: Path) -> Iterator[Suite]:
 
 
 def _suite(path: Path) -> Suite:
-    suite, check = Suite(f"kueue/{path.stem}"), _CHECKS.get(path.stem)
-    for case in table(path):
-        reason = _out(case) if check else "no such thing here"
-        if check is None or reason:
-            suite.leave_out(reason)
-        else:
-            suite.cases.append(Case(case["name"], partial(check, case)))
-    return suite
+    check = _CHECKS.get(path.stem)
+    if check is None:
+        return left_out("kueue", path, NO_COUNTERPART)
+    return suite("kueue", path, check, _out)
 
 
 def _out(case: Data) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from policies.configuration.kueue.devices import CAPACITIES, COUNTERS
 from policies.configuration.kueue.validation import faults
-from tests.conformance.kueue_amounts import suite
+from tests.conformance.kueue_gates import gated
 from tests.conformance.suite import Data, Suite, mismatch
 
 _GATES = frozenset({CAPACITIES, COUNTERS, "QuotaCheckStrategy"})
@@ -16,7 +16,7 @@ _GATES = frozenset({CAPACITIES, COUNTERS, "QuotaCheckStrategy"})
 def suites(folder: Path) -> Iterator[Suite]:
     path = folder / "kueue" / "config" / "TestValidate.json"
     if path.is_file():
-        yield suite(path, _same_faults, _GATES)
+        yield gated(path, _same_faults, _GATES)
 
 
 def _same_faults(case: Data) -> str | None:

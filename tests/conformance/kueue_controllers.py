@@ -27,8 +27,8 @@ from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.world.kueue_configuration import duration
 from scheduling.world.readiness import Readiness
 from scheduling.world.world import World
-from tests.conformance.kueue_amounts import Check, suite
-from tests.conformance.suite import Data, Suite, mismatch
+from tests.conformance.kueue_gates import gated
+from tests.conformance.suite import Check, Data, Suite, mismatch
 
 _NOW = times.parse("2025-01-01T00:00:00Z")
 
@@ -37,7 +37,7 @@ def suites(folder: Path) -> Iterator[Suite]:
     for name, (check, why_not) in _CHECKS.items():
         path = folder / "kueue" / "controller-core" / f"{name}.json"
         if path.is_file():
-            yield suite(path, check, why_not=why_not)
+            yield gated(path, check, why_not=why_not)
 
 
 def _conditions(status: Data) -> dict[str, tuple[Any, ...]]:

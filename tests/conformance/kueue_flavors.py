@@ -21,8 +21,8 @@ from scheduling.objects.requests import Counting, PodSetRequests, total_requests
 from scheduling.objects.resource_flavor import read_flavor
 from scheduling.objects.workload import ALLOWED_FLAVORS, Workload
 from scheduling.quota.state import Options, Queue, State
-from tests.conformance.kueue_amounts import Check, suite
-from tests.conformance.suite import Data, Suite, mismatch
+from tests.conformance.kueue_gates import gated
+from tests.conformance.suite import Check, Data, Suite, mismatch
 
 _GATES = frozenset(
     {
@@ -49,7 +49,7 @@ def suites(folder: Path) -> Iterator[Suite]:
     for file, check in _CHECKS.items():
         path = folder / "kueue" / f"{file}.json"
         if path.is_file():
-            yield suite(path, check, _GATES, _places_in_topology)
+            yield gated(path, check, _GATES, _places_in_topology)
 
 
 def _places_in_topology(case: Data) -> str:

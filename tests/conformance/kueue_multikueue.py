@@ -30,7 +30,7 @@ from scheduling.placement.settings import REJECT, PlacementSettings
 from scheduling.status.eviction import target_for_deactivation
 from scheduling.status.writing import written_status
 from scheduling.world.kueue_configuration import duration
-from tests.conformance.kueue_amounts import suite
+from tests.conformance.kueue_gates import gated
 from tests.conformance.suite import Data, Suite, mismatch
 
 NOW = times.parse("2025-01-01T00:00:00Z")
@@ -44,7 +44,7 @@ _COMPARED = ("worker1Workloads", "worker1Jobs", "worker2Workloads", "worker2Jobs
 def suites(folder: Path) -> Iterator[Suite]:
     path = folder / "kueue" / "multikueue" / "TestWlReconcile.json"
     if path.is_file():
-        yield suite(path, _placed, GATES)
+        yield gated(path, _placed, GATES)
 
 
 # -- the main table ----------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from scheduling.placement.group import NOMINATED, PLACED_ON, Group, OwnerJob, Wo
 from scheduling.placement.objects import config_of, multikueue_state, refers_to, states_of
 from scheduling.placement.place import place
 from scheduling.placement.settings import INCREMENTAL, ROUND, PlacementSettings
-from tests.conformance.kueue_amounts import suite
+from tests.conformance.kueue_gates import gated
 from tests.conformance.kueue_multikueue import GATES, NOW, ours, placing_of
 from tests.conformance.suite import Data, Suite, mismatch
 
@@ -33,7 +33,7 @@ def suites(folder: Path) -> Iterator[Suite]:
     for name, (check, why_not) in _CHECKS.items():
         path = folder / "kueue" / "multikueue" / f"{name}.json"
         if path.is_file():
-            yield suite(path, check, GATES, why_not)
+            yield gated(path, check, GATES, why_not)
 
 
 # -- who is nominated --------------------------------------------------------------------------------------------------

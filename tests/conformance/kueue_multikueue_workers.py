@@ -25,7 +25,7 @@ from reconciler.stored import read_stored
 from scheduling.objects import times
 from scheduling.objects.queue_settings import read_check_settings
 from scheduling.objects.times import SECOND
-from tests.conformance.kueue_amounts import suite
+from tests.conformance.kueue_gates import gated
 from tests.conformance.suite import Data, Suite, mismatch
 
 _PATHS, _PROFILES = "MultiKueueKubeConfigPathValidation", "MultiKueueClusterProfile"
@@ -37,7 +37,7 @@ def suites(folder: Path) -> Iterator[Suite]:
     for name, check in _CHECKS.items():
         path = folder / "kueue" / "multikueue" / f"{name}.json"
         if path.is_file():
-            yield suite(path, check, _GATES)
+            yield gated(path, check, _GATES)
 
 
 def _active(manifest: Manifest | None) -> tuple[str, str, str] | None:

@@ -21,7 +21,7 @@ from scheduling.quota.node import QuotaNode
 from scheduling.quota.shares import Share, Shares, borrows_on
 from scheduling.quota.state import Options, Queue, Reservation, State
 from scheduling.status.eviction import preempt
-from tests.conformance.kueue_amounts import suite
+from tests.conformance.kueue_gates import gated
 from tests.conformance.suite import Data, Suite, mismatch
 
 _BUFFER_GATE = "SchedulerTimestampPreemptionBuffer"
@@ -34,7 +34,7 @@ def suites(folder: Path) -> Iterator[Suite]:
     for file, check in _CHECKS.items():
         path = folder / "kueue" / f"{file}.json"
         if path.is_file():
-            yield suite(path, check, _GATES)
+            yield gated(path, check, _GATES)
 
 
 # -- the world of a case -----------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.queues.pending import Entry, PendingQueue, Requeue
 from scheduling.status.requeue import backoff_over
 from scheduling.world.world import World
-from tests.conformance.suite import Case, Data, Suite, mismatch, table
+from tests.conformance.suite import NO_COUNTERPART, Data, Suite, left_out, mismatch, suite
 
 _LEFT_OUT = {
     "TestQueueSecondPassIfNeeded": "topologies are not placed",
@@ -37,14 +36,11 @@ _LEFT_OUT = {
 
 def suites(folder: Path) -> Iterator[Suite]:
     for path in sorted((folder / "kueue" / "queue").glob("*.json")):
-        suite = Suite(f"kueue/{path.stem}")
         check = _CHECKS.get(path.stem)
-        for case in table(path):
-            if check is None:
-                suite.leave_out(_LEFT_OUT.get(path.stem, "no such thing here"))
-            else:
-                suite.cases.append(Case(case["name"], partial(check, case)))
-        yield suite
+        if check is None:
+            yield left_out("kueue", path, _LEFT_OUT.get(path.stem, NO_COUNTERPART))
+        else:
+            yield suite("kueue", path, check)
 
 
 def _now(case: Data) -> int:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ from scheduling.quota.state import Options
 from scheduling.status.eviction import preempt
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
-from tests.conformance.suite import Case, Data, Suite, mismatch, table
+from tests.conformance.suite import Data, Suite, mismatch, suite
 
 _GATES = {
     "PartialAdmission",
@@ -56,14 +55,7 @@ def suites(folder: Path) -> Iterator[Suite]:
     for name, check in _CHECKS.items():
         path = folder / "kueue" / "scheduler" / f"{name}.json"
         if path.is_file():
-            suite = Suite(f"kueue/{name}")
-            for case in table(path):
-                reason = _out(case)
-                if reason:
-                    suite.leave_out(reason)
-                else:
-                    suite.cases.append(Case(case["name"], partial(check, case)))
-            yield suite
+            yield suite("kueue", path, check, _out)
 
 
 def _out(case: Data) -> str:

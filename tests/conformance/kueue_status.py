@@ -20,8 +20,8 @@ from scheduling.status.progress import finish, limited_to_sizes, with_reclaimabl
 from scheduling.status.requeue import requeue_at
 from scheduling.status.reservation import sync_admitted
 from scheduling.status.second_pass import needs_second_pass
-from tests.conformance.kueue_amounts import Check, suite
-from tests.conformance.suite import Data, Suite, mismatch
+from tests.conformance.kueue_gates import gated
+from tests.conformance.suite import Check, Data, Suite, mismatch
 
 _GATES = frozenset({"UnadmittedWorkloadsObservability", "TopologyAwareScheduling"})
 _UNTOLD = "2025-01-01T00:00:00Z"
@@ -34,7 +34,7 @@ def suites(folder: Path) -> Iterator[Suite]:
         path = folder / "kueue" / (name if "/" in name else f"workload/{name}")
         path = path.with_suffix(".json")
         if path.is_file():
-            yield suite(path, each, _GATES, _fails_to_write)
+            yield gated(path, each, _GATES, _fails_to_write)
 
 
 def _fails_to_write(case: Data) -> str:

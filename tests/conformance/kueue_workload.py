@@ -16,8 +16,8 @@ from scheduling.objects.order import Ordering, priority_changed, scheduling_hash
 from scheduling.objects.reading import read_workload
 from scheduling.objects.requests import Counting, PodSetRequests, total_requests, usage
 from scheduling.status.progress import pod_set_counts, with_pod_set_counts, with_resource_requests
-from tests.conformance.kueue_amounts import Check, suite
-from tests.conformance.suite import Data, Suite, mismatch
+from tests.conformance.kueue_gates import gated
+from tests.conformance.suite import Check, Data, Suite, mismatch
 
 _GATES = frozenset({"SchedulingEquivalenceHashing", "ReclaimablePods", "PrioritySortingWithinCohort"})
 
@@ -26,7 +26,7 @@ def suites(folder: Path) -> Iterator[Suite]:
     for name, check in _CHECKS.items():
         path = folder / "kueue" / "workload" / f"{name}.json"
         if path.is_file():
-            yield suite(path, check, _GATES, _claims_devices)
+            yield gated(path, check, _GATES, _claims_devices)
 
 
 def _claims_devices(case: Data) -> str:

@@ -1,24 +1,28 @@
-"""Every covered conformance case as a test of its own; none where the cases are not at hand."""
+"""Every covered conformance case, by its name; none where the cases are not at hand."""
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import pytest
 
-from tests.conformance.__main__ import PROJECTS
-from tests.conformance.suite import Case, folder
+from tests.conformance.projects import PROJECTS, suites_in, why_no_runner
+from tests.conformance.suite import folder, without_runner
 
 WHERE = folder()
-CASES = [
-    (suite.name, case)
-    for project in (PROJECTS if WHERE else ())
-    for suite in (project.suites(WHERE) if WHERE else ())
-    for case in suite.cases
-]
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    metafunc.parametrize("case", [case for _, case in CASES], ids=[f"{suite}: {case.name}" for suite, case in CASES])
+@pytest.mark.parametrize("project", PROJECTS, ids=lambda project: project.__name__.rpartition(".")[2])
+def test_conformance(project: ModuleType, subtests: pytest.Subtests) -> None:
+    assert WHERE
+    for suite in project.suites(WHERE):
+        for case in suite.cases:
+            with subtests.test(f"{suite.name}: {case.name}"):
+                assert case.check() is None
 
 
-def test_conformance(case: Case) -> None:
-    assert case.check() is None
+def test_every_file_has_a_runner_or_a_reason_to_have_none() -> None:
+    assert WHERE
+    unread = without_runner(WHERE, suites_in(WHERE))
+
+    assert {name: count for name, count in unread.items() if not why_no_runner(name)} == {}

@@ -8,6 +8,7 @@ refuses counts for nothing where a case is to pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from policies.judging.proposal import Proposal, propose
 from policies.model.change import Change, Operation
 from policies.model.findings import Profile, Severity
 from tests.builders import typed, world
-from tests.conformance.suite import Case, Suite, table
+from tests.conformance.suite import Suite, suite
 from webhook.review import BadReview
 
 RULES = {
@@ -59,33 +60,29 @@ def suites(folder: Path) -> Iterator[Suite]:
     ):
         path = folder / "volcano" / f"{name}.json"
         if path.is_file():
-            suite = Suite(f"volcano/{name}")
-            for case in table(path):
-                reason = case["expect"].get("reason")
-                if reason is not None and reason not in RULES and reason not in NO_DECISION:
-                    suite.leave_out(f"the reason {reason} is unknown here")
-                else:
-                    suite.cases.append(Case(case["name"], _check(case, make)))
-            yield suite
+            yield suite("volcano", path, partial(_check, make), _unknown_reason)
 
 
-def _check(case: Given, make: Callable[[Given], Proposal]) -> Callable[[], str | None]:
-    def check() -> str | None:
-        expect = case["expect"]
-        try:
-            proposal = make(case["given"])
-        except BadReview as error:
-            return f"expected an answer, got: {error}" if expect["allowed"] else None
-        errors = {judged.rule.id for judged in evaluate(proposal).of(Severity.ERROR)}
-        by_rules = errors - {"bad-structure"}
-        if expect["allowed"]:
-            return f"expected to pass, refused by {', '.join(sorted(by_rules))}" if by_rules else None
-        if expect.get("reason") is None:
-            return None if errors else "expected a refusal"
-        rule = RULES.get(expect["reason"], "a refusal")
-        return None if rule in errors else f"expected {rule}, got {', '.join(sorted(errors)) or 'no refusal'}"
+def _unknown_reason(case: Given) -> str:
+    reason = case["expect"].get("reason")
+    known = reason is None or reason in RULES or reason in NO_DECISION
+    return "" if known else f"the reason {reason} is unknown here"
 
-    return check
+
+def _check(make: Callable[[Given], Proposal], case: Given) -> str | None:
+    expect = case["expect"]
+    try:
+        proposal = make(case["given"])
+    except BadReview as error:
+        return f"expected an answer, got: {error}" if expect["allowed"] else None
+    errors = {judged.rule.id for judged in evaluate(proposal).of(Severity.ERROR)}
+    by_rules = errors - {"bad-structure"}
+    if expect["allowed"]:
+        return f"expected to pass, refused by {', '.join(sorted(by_rules))}" if by_rules else None
+    if expect.get("reason") is None:
+        return None if errors else "expected a refusal"
+    rule = RULES.get(expect["reason"], "a refusal")
+    return None if rule in errors else f"expected {rule}, got {', '.join(sorted(errors)) or 'no refusal'}"
 
 
 def _configuration(given: Given) -> Configuration:

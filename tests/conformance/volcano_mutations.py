@@ -12,7 +12,7 @@ from policies.configuration.settings import Configuration, ResourceGroup, Volcan
 from policies.model.findings import Profile
 from policies.mutation.defaults import patch
 from tests.builders import world
-from tests.conformance.suite import Case, Data, Suite, mismatch, table
+from tests.conformance.suite import Data, Suite, mismatch, suite
 from webhook.review import BadReview, parse
 
 _COMPAT = Configuration(profile=Profile.COMPAT)
@@ -27,8 +27,11 @@ def suites(folder: Path) -> Iterator[Suite]:
     for name, differs in makers.items():
         file = folder / "volcano" / f"{name}.json"
         if file.is_file():
-            cases = [Case(case["name"], partial(differs, case["given"], case["expect"])) for case in table(file)]
-            yield Suite(f"volcano/{name}", cases)
+            yield suite("volcano", file, partial(_compared, differs))
+
+
+def _compared(differs: Callable[[Data, Data], str | None], case: Data) -> str | None:
+    return differs(case["given"], case["expect"])
 
 
 def _queue_differs(given: Data, expect: Data) -> str | None:

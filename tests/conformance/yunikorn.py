@@ -12,7 +12,7 @@ from policies.dialects.core import Namespace, Pod, read_namespace, read_pod
 from policies.dialects.yunikorn_config import configmap
 from policies.model.forest import Forest
 from tests.conformance import yunikorn_admission, yunikorn_config
-from tests.conformance.suite import Case, Data, Suite, mismatch, table
+from tests.conformance.suite import Data, Suite, mismatch, suite
 
 Answer = Callable[[Data], object]
 """What we make of a case's `given`, in the form of its `expect`."""
@@ -22,25 +22,23 @@ _NOT_YET = "needs a part of YuniKorn that no rule reads yet"
 
 def suites(folder: Path) -> Iterator[Suite]:
     for file in sorted((folder / "yunikorn").glob("*.json")):
-        if file.stem in (*yunikorn_config.NAMES, *yunikorn_admission.NAMES):
-            continue  # these are told there
+        if file.stem in (*yunikorn_config.NAMES, *yunikorn_admission.CHECKS):
+            continue  # those modules run them
         yield _suite(file, *SUITES.get(file.stem, ("", {}, _NOT_YET)))
 
 
 def _suite(file: Path, selector: str, answers: dict[str, Answer], reason: str) -> Suite:
     """The cases that one of `answers` speaks to, by what `given` has under `selector`."""
-    suite = Suite(f"yunikorn/{file.stem}")
-    for case in table(file):
-        answer = answers.get(case["given"].get(selector, ""))
-        if answer:
-            suite.cases.append(Case(case["name"], _check(answer, case)))
-        else:
-            suite.leave_out(reason)
-    return suite
 
+    def answer(case: Data) -> Answer | None:
+        return answers.get(case["given"].get(selector, ""))
 
-def _check(answer: Answer, case: Data) -> Callable[[], str | None]:
-    return lambda: mismatch(_comparable(case["expect"]), answer(case["given"]))
+    def check(case: Data) -> str | None:
+        answering = answer(case)
+        assert answering
+        return mismatch(_comparable(case["expect"]), answering(case["given"]))
+
+    return suite("yunikorn", file, check, lambda case: "" if answer(case) else reason)
 
 
 def _comparable(expect: Data) -> Data:

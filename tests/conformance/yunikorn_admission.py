@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,8 @@ from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.mutation import yunikorn_admission
 from policies.mutation.yunikorn_admission import Filters, Request
-from tests.conformance.suite import Case, Data, Suite, mismatch, table
+from tests.conformance.suite import Check, Data, Suite, mismatch, suite
 
-NAMES = frozenset(
-    [
-        "shim-mutate",
-        "shim-labels",
-        "shim-userinfo",
-        "shim-namespace-filter",
-        "shim-namespace-flags",
-        "shim-configmap-validate",
-    ]
-)
 ALL = AdmissionSettings(scheduler_name="always", labels=True, user_info=True, preemption=True)
 _FLAGS = {"unset": None, "true": True, "false": False}
 _LISTS = {
@@ -46,41 +36,15 @@ _SWITCHES = {"bypassAuth": "bypass_auth", "trustControllers": "trust_controllers
 
 
 def suites(folder: Path) -> Iterator[Suite]:
-    for name in sorted(NAMES):
-        suite = Suite(f"yunikorn/{name}")
-        for case in table(folder / "yunikorn" / f"{name}.json"):
-            answer, reason = _answer(name, case["given"])
-            if answer:
-                suite.cases.append(Case(case["name"], _check(answer, case)))
-            else:
-                suite.leave_out(reason)
-        yield suite
+    for name, check in sorted(CHECKS.items()):
+        yield suite("yunikorn", folder / "yunikorn" / f"{name}.json", check, _made_up)
 
 
-def _answer(suite: str, given: Data) -> tuple[Callable[[Data], str | None] | None, str]:
-    if suite == "shim-configmap-validate":
-        answer = given.get("schedulerAnswer")
-        if answer is None:
-            return _unasked, ""
-        if answer.get("status") == 200 and not (answer.get("body") or {}).get("allowed"):
-            return (
-                None,
-                "the refusal is a made-up answer of the scheduler to queues that are fine; here it is not asked",
-            )
-        return _judged_without_scheduler, ""
-    if suite == "shim-namespace-flags":
-        return _annotation if "annotation" in given else _flags, ""
-    answers: dict[str, Callable[[Data], str | None]] = {
-        "shim-mutate": _mutate,
-        "shim-labels": _labels,
-        "shim-userinfo": _user_info,
-        "shim-namespace-filter": _filter,
-    }
-    return answers[suite], ""
-
-
-def _check(answer: Callable[[Data], str | None], case: Data) -> Callable[[], str | None]:
-    return lambda: answer(case)
+def _made_up(case: Data) -> str:
+    answer = case["given"].get("schedulerAnswer")
+    if answer is None or answer.get("status") != 200 or (answer.get("body") or {}).get("allowed"):
+        return ""
+    return "the refusal is a made-up answer of the scheduler to queues that are fine; here it is not asked"
 
 
 def _filters(config: Data) -> Filters:
@@ -106,6 +70,10 @@ def _filter(case: Data) -> str | None:
     return mismatch(case["expect"]["answer"], answer)
 
 
+def _namespace_flags(case: Data) -> str | None:
+    return _annotation(case) if "annotation" in case["given"] else _flags(case)
+
+
 def _flags(case: Data) -> str | None:
     names = {value: name for name, value in _FLAGS.items()}
     namespace = read_namespace(case["given"]["namespace"])
@@ -119,6 +87,11 @@ def _flags(case: Data) -> str | None:
 def _annotation(case: Data) -> str | None:
     annotations = case["given"]["annotations"] or {}
     return mismatch(case["expect"]["value"], says_true(annotations, case["given"]["annotation"]))
+
+
+def _config_map(case: Data) -> str | None:
+    asked = case["given"].get("schedulerAnswer") is not None
+    return _judged_without_scheduler(case) if asked else _unasked(case)
 
 
 def _unasked(case: Data) -> str | None:
@@ -222,3 +195,13 @@ def _applied(manifest: Data, patch: list[dict[str, Any]]) -> Data:
             place = place.setdefault(step, {})
         place[last] = operation["value"]
     return result
+
+
+CHECKS: dict[str, Check] = {
+    "shim-mutate": _mutate,
+    "shim-labels": _labels,
+    "shim-userinfo": _user_info,
+    "shim-namespace-filter": _filter,
+    "shim-namespace-flags": _namespace_flags,
+    "shim-configmap-validate": _config_map,
+}

@@ -27,35 +27,39 @@ from policies.dialects.yunikorn_config.validation import refusals
 from policies.text.yaml_composer import first_document
 from policies.text.yaml_nodes import Node
 from tests.conformance import yunikorn_resources
-from tests.conformance.suite import Case, Data, Suite, mismatch, table
+from tests.conformance.suite import Data, Suite, mismatch, suite
 
-Check = Callable[[Data, Data], "str | None"]
+Comparison = Callable[[Data, Data], "str | None"]
 
 TABLES = ("core-config-yaml", "core-config-checks", "core-acl", "core-placement", "core-add-application")
 NAMES = (*TABLES, "core-resources")
 
 
 def suites(folder: Path) -> Iterator[Suite]:
-    checks: dict[str, Callable[[Data], Check | None]] = {
-        "core-config-yaml": lambda _: _whole,
-        "core-config-checks": lambda given: _piece if given["check"] in PIECES else None,
-        "core-acl": lambda given: {"parse": _acl_parsed, "access": _acl_access}.get(given["wants"]),
-        "core-placement": lambda _: _placed,
-        "core-add-application": lambda _: _added,
-    }
     for name in TABLES:
-        suite = Suite(f"yunikorn/{name}")
-        for case in table(folder / "yunikorn" / f"{name}.json"):
-            check = checks[name](case["given"])
-            if name == "core-placement" and _hides_a_state(case["given"], case["expect"]):
-                suite.leave_out("the queue asked for is draining, which the case does not say")
-            elif check is None:
-                suite.leave_out("a kind of case that is not known here")
-            else:
-                given = {**case["given"], "name": case["name"]}
-                suite.cases.append(Case(case["name"], partial(check, given, case["expect"])))
-        yield suite
-    yield yunikorn_resources.suite(folder / "yunikorn" / "core-resources.json")
+        path = folder / "yunikorn" / f"{name}.json"
+        yield suite("yunikorn", path, partial(_compared, name), partial(_why_not, name))
+    yield yunikorn_resources.suite_of(folder / "yunikorn" / "core-resources.json")
+
+
+def _compared(table: str, case: Data) -> str | None:
+    check = _check(table, case["given"])
+    assert check
+    return check({**case["given"], "name": case["name"]}, case["expect"])
+
+
+def _why_not(table: str, case: Data) -> str:
+    if table == "core-placement" and _hides_a_state(case["given"], case["expect"]):
+        return "the queue asked for is draining, which the case does not say"
+    return "" if _check(table, case["given"]) else "a kind of case that is not known here"
+
+
+def _check(table: str, given: Data) -> Comparison | None:
+    if table == "core-config-checks":
+        return _piece if given["check"] in PIECES else None
+    if table == "core-acl":
+        return {"parse": _acl_parsed, "access": _acl_access}.get(given["wants"])
+    return {"core-config-yaml": _whole, "core-placement": _placed, "core-add-application": _added}[table]
 
 
 def _verdict(expected: bool, problems: Iterable[Problem]) -> str | None:

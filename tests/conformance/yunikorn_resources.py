@@ -11,21 +11,20 @@ from typing import Any
 from policies.dialects import yunikorn
 from policies.dialects.yunikorn_config import resources, shares
 from policies.model.quantity import BadQuantity
-from tests.conformance.suite import Case, Data, Suite, mismatch, table
+from tests.conformance.suite import Data, Suite, mismatch, suite
 
 
-def suite(file: Path) -> Suite:
-    found = Suite("yunikorn/core-resources")
-    for case in table(file):
-        operation = OPERATIONS.get(case["given"]["op"])
-        if operation is None:
-            found.leave_out(f"an operation that is not known here: {case['given']['op']}")
-        else:
-            found.cases.append(Case(case["name"], partial(_differs, operation, case["given"]["args"], case["expect"])))
-    return found
+def suite_of(file: Path) -> Suite:
+    return suite("yunikorn", file, _differs, _unknown)
 
 
-def _differs(operation: Callable[..., Any], args: list[Any], expect: Data) -> str | None:
+def _unknown(case: Data) -> str:
+    operation = case["given"]["op"]
+    return "" if operation in OPERATIONS else f"an operation that is not known here: {operation}"
+
+
+def _differs(case: Data) -> str | None:
+    operation, args, expect = OPERATIONS[case["given"]["op"]], case["given"]["args"], case["expect"]
     try:
         got, failed = operation(*args), False
     except (BadQuantity, ValueError):

@@ -12,7 +12,7 @@ from reconciler.jobs.kinds import SHIPPED
 from reconciler.multikueue.clusters_side import CHECKS
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
 from reconciler.multikueue.remote import remote_followed
-from tests.manifests.test_reconciler import OBJECTS, allowed, only
+from tests.manifests.component import OBJECTS, allowed, only
 
 NAME = "quotree-reconciler-multikueue"
 JOBS = tuple(kind.resource for kind in SHIPPED.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -18,20 +17,7 @@ from reconciler.jobs.kinds import SHIPPED
 from reconciler.permit import KUEUE_LEASE
 from reconciler.pod_side import PodSide
 from reconciler.visible.routes import VISIBILITY
-
-MANIFESTS = Path(__file__).parents[2] / "manifests"
-COMPONENT = MANIFESTS / "components" / "reconciler"
-OBJECTS: list[dict[str, Any]] = [
-    document
-    for name in yaml.safe_load((COMPONENT / "kustomization.yaml").read_text())["resources"]
-    for document in yaml.safe_load_all((COMPONENT / name).read_text())
-]
-NAME = "quotree-reconciler"
-
-
-def only(kind: str, name: str = NAME) -> dict[str, Any]:
-    (found,) = [thing for thing in OBJECTS if (thing["kind"], thing["metadata"]["name"]) == (kind, name)]
-    return found
+from tests.manifests.component import COMPONENT, MANIFESTS, NAME, OBJECTS, allowed, only
 
 
 def pod() -> dict[str, Any]:
@@ -41,17 +27,6 @@ def pod() -> dict[str, Any]:
 def container() -> dict[str, Any]:
     (single,) = pod()["containers"]
     return dict(single)
-
-
-def allowed(role: dict[str, Any], verb: str) -> set[tuple[str, str]]:
-    """The pairs of group and resource, of whatever name."""
-    return {
-        (group, resource)
-        for rule in role["rules"]
-        if verb in rule["verbs"] and "resourceNames" not in rule
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-    }
 
 
 def test_the_webhook_alone_stays_the_default() -> None:

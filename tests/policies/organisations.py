@@ -9,10 +9,9 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from tests.builders import cluster_queue, cohort, job, local_queue, pod_group, queue
+from tests.builders import cluster_queue, cohort, config_map, holding, job, local_queue, namespace, pod_group, queue
 from tests.policies.oracle import CONFIGS, YUNIKORN, Edit, Manifest, World, applied, disturbs, faults, key_of
 from tests.policies.queue_oracle import PARENT
-from tests.policies.rules.kueue_quotas import holding
 
 MOST = 12
 """Objects of a world: enough for a path of six queues with work at its end."""
@@ -117,11 +116,7 @@ def _namespace(draw: st.DrawFn) -> Manifest:
     parent = draw(st.sampled_from([None, "a", *["root.a"] * 5, "root.b", "root.a.b", "ghost"]))
     if parent:
         notes[PARENT] = parent
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": draw(st.sampled_from(["n1", "n2", "n3"])), "annotations": notes},
-    }
+    return namespace(draw(st.sampled_from(["n1", "n2", "n3"])), notes)
 
 
 @st.composite
@@ -152,12 +147,7 @@ _RULES = [
 def queue_text(*queues: Manifest) -> Manifest:
     """The ConfigMap with these queues below root; Namespaces get theirs below the queue that they name."""
     partition = {"name": "default", "placementrules": _RULES, "queues": [{"name": "root", "queues": [*queues]}]}
-    return {
-        "apiVersion": "v1",
-        "kind": CONFIGS.kind,
-        "metadata": {"namespace": CONFIGS.namespace, "name": CONFIGS.name},
-        "data": {"queues.yaml": json.dumps({"partitions": [partition]})},
-    }
+    return config_map(CONFIGS.name, CONFIGS.namespace, data={"queues.yaml": json.dumps({"partitions": [partition]})})
 
 
 _rare = st.sampled_from([False] * 40 + [True])

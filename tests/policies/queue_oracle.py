@@ -144,8 +144,13 @@ def parent_fault(root: Tree, team: Team) -> str:
 
 
 def _named(root: Tree, team: Team) -> Tree | None:
-    path = team.parent.lower() if team.parent.startswith("root.") else f"root.{team.parent.lower()}"
-    return next((queue for queue in root.walk() if queue.path == path), None)
+    """Of several children of one name the first counts."""
+    queue: Tree | None = root
+    for name in team.parent.lower().removeprefix("root.").split("."):
+        queue = (
+            next((child for child in queue.children if child.path == f"{queue.path}.{name}"), None) if queue else None
+        )
+    return queue
 
 
 def team_faults(root: Tree, teams: list[Team]) -> Iterator[tuple[str, str, Fraction]]:

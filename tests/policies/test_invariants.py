@@ -14,12 +14,11 @@ from policies.judging.sentence import statement
 from policies.judging.verdict import Judged, Verdict
 from policies.model.change import Change
 from policies.model.findings import Profile, Severity
-from tests.builders import COMPAT, cluster_queue, cohort, pod_group, queue, typed, world
-from tests.conftest import times
+from tests.builders import COMPAT, cluster_queue, cohort, flavor, group, holding, pod_group, queue, typed, world
 from tests.policies.oracle import RULES, Edit, Manifest, World, applied, describe, faults, key_of, missteps, worse
 from tests.policies.organisations import changes, queue_text
-from tests.policies.rules.kueue_quotas import flavor, group, holding
 from tests.policies.yunikorn_objects import namespace_manifest
+from tests.profiles import times
 
 STRICT = Configuration(profile=Profile.STRICT)
 random_edits = settings(times(2), suppress_health_check=[HealthCheck.too_slow])
@@ -202,3 +201,13 @@ TWO = [resourceful("x", guaranteed="2"), resourceful("y", guaranteed="2")]
 def test_the_oracle_sees_what_is_wrong(what: str, broken: World) -> None:
     """A blind one would let everything hold."""
     assert {fault for fault, _, _ in faults(broken)} == {what}
+
+
+def test_of_queues_of_one_name_the_first_counts_here_and_there() -> None:
+    below = {"name": "a", "queues": [{"name": "b", "parent": True}]}
+    edit: Edit = dict(of(namespace_manifest({"parentqueue": "root.a.b"})))
+
+    for queues, fine in (([{"name": "a"}, below], False), ([below, {"name": "a"}], True)):
+        before = of(queue_text(*queues))
+        assert evaluate(proposed(before, edit)).allowed is fine
+        assert (worse(before, edit) + missteps(before, edit) == []) is fine

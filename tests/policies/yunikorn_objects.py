@@ -6,21 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from policies.dialects.core import YUNIKORN, Namespace, Pod, read_namespace, read_pod
+from tests import builders
 
 Manifest = dict[str, Any]
 
 
 def namespace_manifest(annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None) -> Manifest:
     """A Namespace `dev`; None leaves an annotation out."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {
-            "name": "dev",
-            "annotations": {YUNIKORN + key: text for key, text in annotations.items() if text is not None},
-            "labels": {YUNIKORN + key: text for key, text in (labels or {}).items()},
-        },
-    }
+    notes = {YUNIKORN + key: text for key, text in annotations.items() if text is not None}
+    return builders.namespace("dev", notes, labels={YUNIKORN + key: text for key, text in (labels or {}).items()})
 
 
 def namespace(**annotations: str | None) -> Namespace:
@@ -30,5 +24,5 @@ def namespace(**annotations: str | None) -> Namespace:
 
 def pod(labels: Mapping[str, str], annotations: Mapping[str, str], scheduler: str = "yunikorn") -> Pod:
     """A Pod in `dev`; here keys are written in full."""
-    metadata = {"name": "p", "namespace": "dev", "labels": dict(labels), "annotations": dict(annotations)}
-    return read_pod({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"schedulerName": scheduler}})
+    spec = {"schedulerName": scheduler}
+    return read_pod(builders.pod("p", "dev", spec, labels=dict(labels), annotations=dict(annotations)))

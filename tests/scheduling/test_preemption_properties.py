@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.model.pools import Terms
@@ -22,6 +22,7 @@ from scheduling.quota.state import (
     Reservation,
     State,
 )
+from tests.profiles import times
 from tests.scheduling.drawn import CPU, GPU, told, usages, work
 from tests.scheduling.plain_preemption import Plain
 
@@ -112,7 +113,6 @@ def lowered_our_share(case: Case, spared: Target, targets: list[Target]) -> bool
     return compared and bool(ours) and not case.state.options.compat
 
 
-@settings(max_examples=100, deadline=None)
 @given(cases())
 def test_the_preemptor_fits_without_its_targets_and_with_any_one_of_them_back_it_does_not(case: Case) -> None:
     targets = case.targets()
@@ -127,7 +127,6 @@ def test_the_preemptor_fits_without_its_targets_and_with_any_one_of_them_back_it
         assert borrows or lowered_our_share(case, spared, targets) or not fits(case, others)
 
 
-@settings(max_examples=100, deadline=None)
 @given(cases())
 def test_nobody_is_a_target_against_the_policy(case: Case) -> None:
     policy = case.queue.settings.preemption
@@ -143,7 +142,7 @@ def test_nobody_is_a_target_against_the_policy(case: Case) -> None:
         assert any(target.reservation.usage[pair] for pair in case.short)
 
 
-@settings(max_examples=60, deadline=None)
+@times(0.6)
 @given(cases())
 def test_a_search_leaves_the_tree_as_it_was_and_finds_the_same_again(case: Case) -> None:
     before = usages(case.state)
@@ -154,7 +153,7 @@ def test_a_search_leaves_the_tree_as_it_was_and_finds_the_same_again(case: Case)
     assert not case.state.away
 
 
-@settings(max_examples=60, deadline=None)
+@times(0.6)
 @given(cases(), st.randoms(use_true_random=False))
 def test_the_order_in_which_workloads_came_to_be_known_is_of_no_matter(case: Case, random: object) -> None:
     found = told(case.targets())
@@ -166,7 +165,6 @@ def test_the_order_in_which_workloads_came_to_be_known_is_of_no_matter(case: Cas
     assert found == told(case.targets())
 
 
-@settings(max_examples=100, deadline=None)
 @given(cases(fair=False))
 def test_the_search_by_quota_finds_what_the_plain_one_finds(case: Case) -> None:
     if case.short:
@@ -175,7 +173,6 @@ def test_the_search_by_quota_finds_what_the_plain_one_finds(case: Case) -> None:
         assert plain == {target.key: target.reason.value for target in case.targets()}
 
 
-@settings(max_examples=100, deadline=None)
 @given(cases(fair=True))
 def test_the_search_by_shares_finds_what_the_plain_one_finds(case: Case) -> None:
     if case.short:

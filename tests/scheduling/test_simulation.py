@@ -16,7 +16,8 @@ from scheduling.simulation.simulation import START, Simulation, UnknownWorkload,
 from scheduling.simulation.trace import Admitted, Evicted, Loan, Preempted, Reserved, TraceEvent
 from scheduling.visibility.workloads import running, waiting
 from scheduling.world.nodes import below, nodes
-from tests.cli.organisations import FLAVOR, KUEUE, batch_job, cohort, local, org_queue, queued_pod, template, workload
+from tests.builders import FLAVOR, cohort, queued_job, queued_pod, template, workload
+from tests.cli.organisations import KUEUE, local, org_queue
 
 CPU = FlavorResource("spot", "cpu")
 SHARING = (
@@ -59,7 +60,7 @@ def of(simulation: Simulation, *kinds: type[TraceEvent]) -> list[tuple[str, str]
 
 
 def test_what_is_borrowed_is_told_with_the_cohort_whose_quota_it_is() -> None:
-    simulation = simulated(*SHARING, batch_job("big", "b", 2, pods=3))
+    simulation = simulated(*SHARING, queued_job("big", "b", 2, pods=3))
 
     (reserved,) = simulation.trace
 
@@ -75,7 +76,7 @@ def test_a_loan_comes_from_the_lowest_cohort_that_has_the_quota() -> None:
         org_queue("b", 4, "team"),
         org_queue("c", 9, "org"),
     )
-    work = (local("a"), local("b"), batch_job("near", "a", 8), batch_job("far", "b", 5))
+    work = (local("a"), local("b"), queued_job("near", "a", 8), queued_job("far", "b", 5))
 
     loans = [each.loans for each in simulated(*tree, *work).trace if isinstance(each, Reserved)]
 
@@ -83,8 +84,8 @@ def test_a_loan_comes_from_the_lowest_cohort_that_has_the_quota() -> None:
 
 
 def test_a_queue_takes_back_its_own_and_the_victim_queues_again() -> None:
-    simulation = simulated(*SHARING, batch_job("first", "b", 8))
-    simulation.add([batch_job("second", "a", 4)])
+    simulation = simulated(*SHARING, queued_job("first", "b", 8))
+    simulation.add([queued_job("second", "a", 4)])
 
     assert of(simulation, Reserved, Preempted) == [
         ("Reserved", "first"),
@@ -96,15 +97,15 @@ def test_a_queue_takes_back_its_own_and_the_victim_queues_again() -> None:
 
 
 def test_what_ends_makes_room() -> None:
-    simulation = simulated(*SHARING, batch_job("first", "b", 8))
-    simulation.add([batch_job("later", "b", 8)])
+    simulation = simulated(*SHARING, queued_job("first", "b", 8))
+    simulation.add([queued_job("later", "b", 8)])
     simulation.finish("ns/first")
 
     assert runs(simulation) == ["later"]
 
 
 def test_usage_is_summed_up_the_tree() -> None:
-    found = below(nodes(simulated(*SHARING, batch_job("big", "b", 6)).world))
+    found = below(nodes(simulated(*SHARING, queued_job("big", "b", 6)).world))
     queues, cohorts = found.queues, found.cohorts
 
     assert (queues["b"][CPU].used, queues["b"][CPU].borrowed) == (6000, 2000)
@@ -114,7 +115,7 @@ def test_usage_is_summed_up_the_tree() -> None:
 def test_pods_groups_jobs_and_workloads_are_all_work() -> None:
     simulation = simulated(
         *SHARING,
-        batch_job("job", "a", 1),
+        queued_job("job", "a", 1),
         queued_pod("alone", "a", 1),
         queued_pod("p1", "b", 1, "duo", 2),
         queued_pod("p2", "b", 1, "duo", 2),
@@ -129,7 +130,7 @@ def test_a_workload_given_with_its_job_is_not_queued_twice() -> None:
     given = workload("of-job", "a", 1)
     given["metadata"]["ownerReferences"] = [owner]
 
-    assert runs(simulated(*SHARING, batch_job("job", "a", 1), given)) == ["of-job"]
+    assert runs(simulated(*SHARING, queued_job("job", "a", 1), given)) == ["of-job"]
 
 
 def test_what_runs_already_counts() -> None:
@@ -144,7 +145,7 @@ def test_what_runs_already_counts() -> None:
         },
     }
 
-    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), held, batch_job("new", "a", 1))
+    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), held, queued_job("new", "a", 1))
 
     assert (runs(simulation), list(waits(simulation))) == (["old"], ["new"])
 
@@ -156,8 +157,8 @@ def test_higher_priority_goes_first_by_its_class() -> None:
         FLAVOR,
         org_queue("a", 4),
         local("a"),
-        batch_job("low", "a", 4),
-        batch_job("urgent", "a", 4, priority_class="high"),
+        queued_job("low", "a", 4),
+        queued_job("urgent", "a", 4, priority_class="high"),
         high,
     )
 
@@ -179,7 +180,7 @@ def test_limit_ranges_and_runtime_classes_complete_the_pods() -> None:
         "handler": "kata",
         "overhead": {"podFixed": {"cpu": "1"}},
     }
-    job = batch_job("job", "a", 1)
+    job = queued_job("job", "a", 1)
     job["spec"]["template"]["spec"] = {"runtimeClassName": "kata", "containers": [{"name": "c"}]}
 
     queues = below(nodes(simulated(FLAVOR, org_queue("a", 4), local("a"), job, runtime, ranged).world)).queues
@@ -188,7 +189,7 @@ def test_limit_ranges_and_runtime_classes_complete_the_pods() -> None:
 
 
 def test_the_same_input_gives_the_same_outcome_and_the_order_of_queues_does_not_matter() -> None:
-    work = [batch_job(f"j{number}", "ab"[number % 2], 3) for number in range(6)]
+    work = [queued_job(f"j{number}", "ab"[number % 2], 3) for number in range(6)]
 
     one = simulated(*SHARING, *work)
 
@@ -213,7 +214,7 @@ def test_defects_of_the_structure_are_reasons_for_waiting() -> None:
         ),
         local("lost"),
         local("dangling", queue="nowhere"),
-        *(batch_job(f"in-{queue}", queue, 1) for queue in ("round", "bare", "lost", "dangling", "unknown")),
+        *(queued_job(f"in-{queue}", queue, 1) for queue in ("round", "bare", "lost", "dangling", "unknown")),
     )
 
     found = waits(simulation)
@@ -226,7 +227,7 @@ def test_defects_of_the_structure_are_reasons_for_waiting() -> None:
 
 
 def test_a_repair_that_comes_later_lets_them_run() -> None:
-    simulation = simulated(cohort("x", "x"), org_queue("a", 4, "x"), local("a"), batch_job("job", "a", 1))
+    simulation = simulated(cohort("x", "x"), org_queue("a", 4, "x"), local("a"), queued_job("job", "a", 1))
     assert runs(simulation) == []
 
     simulation.add([cohort("x"), FLAVOR])
@@ -235,11 +236,11 @@ def test_a_repair_that_comes_later_lets_them_run() -> None:
 
 
 def test_work_that_no_queue_gets_says_why() -> None:
-    deployment = batch_job("web", "a", 1) | {"apiVersion": "apps/v1", "kind": "Deployment"}
+    deployment = queued_job("web", "a", 1) | {"apiVersion": "apps/v1", "kind": "Deployment"}
     simulation = simulated(
         *SHARING,
-        batch_job("free", None, 1),
-        batch_job("classy", "a", 1, priority_class="gone"),
+        queued_job("free", None, 1),
+        queued_job("classy", "a", 1, priority_class="gone"),
         queued_pod("p1", "a", 1, "duo", 2),
         deployment,
     )
@@ -254,7 +255,7 @@ def test_work_that_no_queue_gets_says_why() -> None:
 
 def test_work_left_out_runs_once_what_it_lacks_is_there() -> None:
     simulation = simulated(
-        *SHARING, queued_pod("p1", "a", 1, "duo", 2), batch_job("classy", "a", 1, priority_class="high")
+        *SHARING, queued_pod("p1", "a", 1, "duo", 2), queued_job("classy", "a", 1, priority_class="high")
     )
 
     high = {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "metadata": {"name": "high"}, "value": 10}
@@ -266,11 +267,11 @@ def test_work_left_out_runs_once_what_it_lacks_is_there() -> None:
 def test_a_namespace_that_is_not_given_has_no_labels_and_that_is_said_where_it_matters() -> None:
     picky = org_queue("picky", 4, namespaceSelector={"matchLabels": {"team": "ml"}})
 
-    simulation = simulated(FLAVOR, picky, local("picky"), batch_job("job", "picky", 1))
+    simulation = simulated(FLAVOR, picky, local("picky"), queued_job("job", "picky", 1))
 
     assert waits(simulation) == {"job": "Workload namespace doesn't match ClusterQueue selector"}
     assert simulation.intake.assumptions() == ["Namespace ns is not in the input; it is assumed to have no labels"]
-    assert simulated(*SHARING, batch_job("job", "a", 1)).intake.assumptions() == []
+    assert simulated(*SHARING, queued_job("job", "a", 1)).intake.assumptions() == []
 
 
 # --- checks and time
@@ -285,7 +286,7 @@ CHECKED = (
 
 
 def test_checks_are_ready_and_that_is_said() -> None:
-    simulation = simulated(*CHECKED, batch_job("job", "a", 1))
+    simulation = simulated(*CHECKED, queued_job("job", "a", 1))
 
     assert [each.admitted for each in running(simulation.world)] == [True]
     assert of(simulation, Reserved, Admitted) == [("Reserved", "job")]
@@ -297,7 +298,7 @@ def test_checks_are_ready_and_that_is_said() -> None:
 def test_a_check_that_is_pending_holds_quota_without_admission() -> None:
     simulation = simulated(*CHECKED)
     simulation.check("budget", "Pending")
-    simulation.add([batch_job("job", "a", 1)])
+    simulation.add([queued_job("job", "a", 1)])
     assert [(each.admitted, each.checks) for each in running(simulation.world)] == [(False, ("budget",))]
 
     simulation.check("budget", "Ready")
@@ -306,7 +307,7 @@ def test_a_check_that_is_pending_holds_quota_without_admission() -> None:
 
 
 def test_a_check_that_rejects_ends_it_for_good() -> None:
-    simulation = simulated(*CHECKED, batch_job("job", "a", 1))
+    simulation = simulated(*CHECKED, queued_job("job", "a", 1))
     simulation.check("budget", "Rejected")
 
     assert of(simulation, Evicted) == [("Evicted", "job")]
@@ -318,8 +319,8 @@ def test_the_maximum_execution_time_ends_a_job_when_it_is_over() -> None:
         FLAVOR,
         org_queue("a", 4),
         local("a"),
-        batch_job("job", "a", 4, max_exec_time_seconds="3600"),
-        batch_job("next", "a", 4),
+        queued_job("job", "a", 4, max_exec_time_seconds="3600"),
+        queued_job("next", "a", 4),
     )
     simulation.at(simulation.start + 3599 * SECOND)
     assert runs(simulation) == ["job"]
@@ -332,7 +333,7 @@ def test_the_maximum_execution_time_ends_a_job_when_it_is_over() -> None:
 
 def test_pods_that_are_never_ready_time_out_and_come_back_after_a_backoff() -> None:
     settings = read_settings({"waitForPodsReady": {"timeout": "5m"}}, {})
-    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), batch_job("job", "a", 1), settings=settings)
+    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), queued_job("job", "a", 1), settings=settings)
     simulation.lose_pods("ns/job")
     simulation.at(simulation.start + 3000 * SECOND)
 
@@ -347,7 +348,7 @@ def test_pods_that_are_never_ready_time_out_and_come_back_after_a_backoff() -> N
 def test_timeouts_without_any_delay_are_broken_off() -> None:
     strategy = {"backoffBaseSeconds": 0, "backoffMaxSeconds": 0}
     settings = read_settings({"waitForPodsReady": {"timeout": "1ns", "requeuingStrategy": strategy}}, {})
-    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), batch_job("job", "a", 1), settings=settings)
+    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), queued_job("job", "a", 1), settings=settings)
 
     simulation.lose_pods("ns/job")
     simulation.at(simulation.start + 3600 * SECOND)
@@ -356,19 +357,19 @@ def test_timeouts_without_any_delay_are_broken_off() -> None:
 
 
 def test_it_begins_when_the_last_object_was_made() -> None:
-    old, new = batch_job("old", "a", 1), batch_job("new", "a", 1)
+    old, new = queued_job("old", "a", 1), queued_job("new", "a", 1)
     old["metadata"]["creationTimestamp"] = "2026-03-01T00:00:00Z"
     new["metadata"]["creationTimestamp"] = "2026-03-02T00:00:00Z"
 
     assert times.written(begin([new, old])) == "2026-03-02T00:00:00Z"
-    assert begin([batch_job("none", "a", 1)]) == START
+    assert begin([queued_job("none", "a", 1)]) == START
 
 
 # --- events and settings
 
 
 def test_events_name_a_job_that_there_is() -> None:
-    simulation = simulated(*SHARING, batch_job("twin", "a", 1), queued_pod("twin", "a", 1))
+    simulation = simulated(*SHARING, queued_job("twin", "a", 1), queued_pod("twin", "a", 1))
 
     with pytest.raises(UnknownWorkload, match="no workload or job is called ns/ghost"):
         simulation.finish("ns/ghost")
@@ -377,15 +378,17 @@ def test_events_name_a_job_that_there_is() -> None:
 
 
 def test_a_job_that_waits_may_ask_for_less() -> None:
-    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), batch_job("job", "a", 5))
+    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), queued_job("job", "a", 5))
 
-    simulation.add([batch_job("job", "a", 4)])
+    simulation.add([queued_job("job", "a", 4)])
 
     assert runs(simulation) == ["job"]
 
 
 def test_a_queue_that_changes_is_gone_by_at_once() -> None:
-    simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), batch_job("small", "a", 4), batch_job("big", "a", 8))
+    simulation = simulated(
+        FLAVOR, org_queue("a", 4), local("a"), queued_job("small", "a", 4), queued_job("big", "a", 8)
+    )
     simulation.add([org_queue("a", 12)])
     assert runs(simulation) == ["big", "small"]
 
@@ -456,7 +459,7 @@ def test_the_old_switch_of_fair_sharing_counts() -> None:
 
 
 def test_a_template_without_requests_needs_nothing() -> None:
-    job = batch_job("idle", "a", 1)
+    job = queued_job("idle", "a", 1)
     job["spec"]["template"] = template(1) | {"spec": {"containers": [{"name": "c"}]}}
 
     assert runs(simulated(FLAVOR, org_queue("a", 0), local("a"), job)) == ["idle"]

@@ -21,6 +21,8 @@ from scheduling.objects.submission import (
     workload_of_job,
     workload_of_pod,
 )
+from tests import builders
+from tests.builders import container, manifest, queued
 
 K = "kueue.x-k8s.io/"
 CLASSES = PriorityClasses({"gold": 100}, {"pods": 7})
@@ -30,8 +32,8 @@ TEMPLATE: dict[str, Any] = {"spec": {"containers": [{"resources": {"requests": {
 def job(
     kind: str = "Job", version: str = "batch/v1", queue: str = "q", notes: dict[str, str] | None = None, **spec: Any
 ) -> dict[str, Any]:
-    meta = {"name": "j", "namespace": "ns", "uid": "u", "labels": {f"{K}queue-name": queue}, "annotations": notes or {}}
-    return {"apiVersion": version, "kind": kind, "metadata": meta, "spec": spec}
+    labels = {f"{K}queue-name": queue}
+    return manifest(version, kind, "j", spec, namespace="ns", uid="u", labels=labels, annotations=notes or {})
 
 
 def batch(template: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
@@ -188,12 +190,11 @@ def test_pods_that_need_no_other_in_their_place_are_reclaimable(
 def pod(
     name: str = "p", cpu: str = "1", group: str = "", size: str = "", notes: dict[str, str] | None = None
 ) -> dict[str, Any]:
-    labels = {f"{K}queue-name": "q", **({f"{K}pod-group-name": group} if group else {})}
+    labels = queued("q", **({"pod_group_name": group} if group else {}))
     annotations = {**(notes or {}), **({f"{K}pod-group-total-count": size} if size else {})}
     gates = [{"name": f"{K}admission"}, {"name": "other"}]
-    spec = {"containers": [{"resources": {"requests": {"cpu": cpu}}}], "schedulingGates": gates}
-    meta = {"name": name, "namespace": "ns", "uid": name, "labels": labels, "annotations": annotations}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    spec = {"containers": [container(cpu=cpu)], "schedulingGates": gates}
+    return builders.pod(name, "ns", spec, uid=name, labels=labels, annotations=annotations)
 
 
 def test_a_pod_is_a_workload_of_one() -> None:

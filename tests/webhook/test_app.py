@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from cluster.store import FixedCache
@@ -22,6 +21,8 @@ from policies.model.findings import Action, Profile
 from policies.model.forest import Forest
 from policies.rules import registry
 from tests.builders import cluster_queue, cohort, forest, job, pod_group, queue, world
+from tests.profiles import times
+from tests.webhook.random_manifests import json_values, manifests
 from tests.webhook.reviews import (
     KUEUE,
     MUTATE_VOLCANO,
@@ -33,7 +34,6 @@ from tests.webhook.reviews import (
     client,
     review,
 )
-from tests.webhook.test_review import json_values, manifests
 from webhook.app import MUTATING, VALIDATING, create_app
 from webhook.settings import WebhookSettings
 
@@ -271,7 +271,7 @@ def test_a_fault_gets_500_and_its_traceback_is_logged(caplog: pytest.LogCaptureF
 
 
 @given(json_values | manifests.map(lambda new: review(object=new, operation="CREATE", namespace="ns")))
-@hypothesis_settings(max_examples=200, deadline=None)
+@times(2)
 def test_any_json_body_gets_200_or_400(value: object) -> None:
     app = client(world(queue("a"), cluster_queue("q")))
     for path in (*VALIDATING, *MUTATING):

@@ -10,9 +10,9 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.builders import world
+from tests.builders import kueue, world
+from tests.webhook.random_manifests import json_values
 from tests.webhook.reviews import body, client
-from tests.webhook.test_review import json_values
 from webhook.app import CONVERTING, create_app
 from webhook.conversion import parse
 from webhook.metrics import Metrics
@@ -23,7 +23,7 @@ GROUP = "kueue.x-k8s.io"
 
 
 def cluster_queue(name: str, version: str, **spec: Any) -> dict[str, Any]:
-    return {"apiVersion": f"{GROUP}/{version}", "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec}
+    return kueue("ClusterQueue", name, spec, version=version)
 
 
 def review(*objects: Any, to: str = f"{GROUP}/v1beta2", **request: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.input.context import Against, Context
@@ -106,7 +106,6 @@ def _of_rules(verdict: Verdict) -> object:
 
 
 @given(st.lists(volcano, max_size=8), volcano, st.booleans())
-@settings(deadline=None)
 def test_of_volcano_objects_both_doors_say_the_same(stored: list[Manifest], change: Manifest, gone: bool) -> None:
     of_webhook, of_files = differences(VOLCANO, stored, change, gone)
 
@@ -114,7 +113,6 @@ def test_of_volcano_objects_both_doors_say_the_same(stored: list[Manifest], chan
 
 
 @given(st.lists(kueue, max_size=8), kueue, st.booleans())
-@settings(deadline=None)
 def test_of_kueue_objects_both_doors_say_the_same(stored: list[Manifest], change: Manifest, gone: bool) -> None:
     of_webhook, of_files = differences(KUEUE, stored, change, gone)
 
@@ -122,7 +120,6 @@ def test_of_kueue_objects_both_doors_say_the_same(stored: list[Manifest], change
 
 
 @given(st.lists(volcano_queues(), max_size=8), volcano_queues())
-@settings(deadline=None)
 def test_judging_leaves_the_world_as_it_was(stored: list[Manifest], change: Manifest) -> None:
     forest = world(*stored)
     before = {thing.ref: thing for thing in forest.objects()}

@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 from cluster.store import FixedCache
 from policies.model.forest import Forest
 from tests.builders import EVERYTHING, queue, typed
+from tests.webhook.reviews import review
 from webhook.app import create_app
 from webhook.settings import WebhookSettings
 
@@ -34,11 +35,6 @@ class LaggingWorld(FixedCache):
 
     def _learn(self) -> None:
         self._forest = self._forest.put(typed(queue("eng")))
-
-
-def review(manifest: dict[str, Any]) -> dict[str, Any]:
-    request = {"uid": "1", "operation": "CREATE", "object": manifest, "userInfo": {"username": "admin"}}
-    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
 def client(world: FixedCache, patience: float, threads: int = 8) -> FlaskClient:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.dialects import READERS, volcano
-from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.dialects import volcano
 from policies.model.change import Operation, User
 from tests.builders import job, queue, typed
+from tests.webhook.random_manifests import json_values, manifests
 from tests.webhook.reviews import body, review
 from webhook.review import BadReview, parse
 
@@ -141,25 +141,6 @@ def test_a_review_without_a_request_is_refused() -> None:
     assert "request must be an object" in refused(
         body({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"})
     )
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda values: st.lists(values, max_size=4) | st.dictionaries(st.text(max_size=8), values, max_size=4),
-    max_leaves=12,
-)
-kinds = st.sampled_from(sorted(READERS.keys() - {CONFIG_MAP})).flatmap(
-    lambda kind: st.sampled_from(["v1", "v1beta1", "v1beta2", "v1alpha1"]).map(
-        lambda version: {"apiVersion": f"{kind.group}/{version}" if kind.group else "v1", "kind": kind.kind}
-    )
-)
-manifests = st.builds(
-    lambda kind, spec, metadata, status: {**kind, "spec": spec, "metadata": metadata, "status": status},
-    kinds,
-    json_values,
-    json_values,
-    json_values,
-)
 
 
 @given(st.binary() | json_values.map(body))

@@ -23,6 +23,8 @@ from tests.webhook.serving import HOST, PATIENCE, Served, exchange, new_certific
 from webhook.server import serve
 from webhook.settings import WebhookSettings
 
+pytestmark = pytest.mark.apiserver
+
 FINE = body(review(queue("new", "eng")))
 LOST = body(review(queue("new", "nowhere")))
 

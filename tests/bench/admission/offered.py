@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.apiserver.kueue_world import kueue, workload
+from tests.apiserver.kueue_world import workload
+from tests.builders import kueue
 
 Manifest = dict[str, Any]
 NAMESPACE = "default"

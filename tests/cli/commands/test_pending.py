@@ -12,7 +12,8 @@ from cli.input.snapshot import Names, key_of
 from cli.report.waiting_text import waiting_lines
 from scheduling.objects.times import written
 from scheduling.visibility.workloads import waits
-from tests.cli.organisations import FLAVOR, batch_job, local, org_queue
+from tests.builders import FLAVOR, queued_job
+from tests.cli.organisations import local, org_queue
 from tests.cli.runs import run, write
 from tests.reconciler.visible.known import NOW, loop, organisation, waiting
 
@@ -21,8 +22,8 @@ from tests.reconciler.visible.known import NOW, loop, organisation, waiting
 def files(tmp_path: Path) -> str:
     """`small` has 4 and runs `first`; two wait there, one at a LocalQueue without a ClusterQueue."""
     queues = (org_queue("small", 4), org_queue("idle", 4), local("small"), local("idle"), local("lost", queue="gone"))
-    jobs = (batch_job("first", "small", 4), batch_job("second", "small", 2), batch_job("third", "small", 9))
-    return f"files:{write(tmp_path / 'a.yaml', FLAVOR, *queues, *jobs, batch_job('stray', 'lost', 1)).parent}"
+    jobs = (queued_job("first", "small", 4), queued_job("second", "small", 2), queued_job("third", "small", 9))
+    return f"files:{write(tmp_path / 'a.yaml', FLAVOR, *queues, *jobs, queued_job('stray', 'lost', 1)).parent}"
 
 
 def test_every_queue_with_somebody_waiting_is_listed_and_who_waits_at_none(files: str) -> None:

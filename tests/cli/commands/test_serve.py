@@ -22,6 +22,8 @@ from examples.demo.webhook import Webhook
 from tests.builders import queue
 from tests.cli.runs import BAD, WORSE, kubeconfig, run, write
 from tests.cluster.fake import FakeApi, Handler, status
+from tests.webhook import reviews
+from tests.webhook.reviews import body
 
 PATIENCE = 30.0
 
@@ -29,18 +31,9 @@ PATIENCE = 30.0
 def review(manifest: dict[str, Any]) -> bytes:
     group, _, version = manifest["apiVersion"].rpartition("/")
     kind = {"group": group, "version": version, "kind": manifest["kind"]}
-    request = {
-        "uid": "1",
-        "kind": kind,
-        "resource": {"group": group, "version": version, "resource": "queues"},
-        "operation": "CREATE",
-        "name": manifest["metadata"]["name"],
-        "userInfo": {"username": "me"},
-        "object": manifest,
-        "oldObject": None,
-        "dryRun": False,
-    }
-    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+    return body(
+        reviews.review(manifest, kind=kind, resource={"group": group, "version": version, "resource": "queues"})
+    )
 
 
 @contextmanager
@@ -72,6 +65,7 @@ def get(url: str, authority: Path) -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
+@pytest.mark.apiserver
 def test_the_files_of_a_folder_are_the_world(tmp_path: Path) -> None:
     write(tmp_path / "org" / "a.yaml", BAD)
 
@@ -85,6 +79,7 @@ def test_the_files_of_a_folder_are_the_world(tmp_path: Path) -> None:
     assert not authority.parent.exists()
 
 
+@pytest.mark.apiserver
 def test_the_webhook_and_validate_say_the_same_words(tmp_path: Path) -> None:
     write(tmp_path / "org" / "a.yaml", BAD)
     change = write(tmp_path / "change.yaml", WORSE)
@@ -97,6 +92,7 @@ def test_the_webhook_and_validate_say_the_same_words(tmp_path: Path) -> None:
     assert response["status"]["message"].startswith(line.partition("]: ")[2])
 
 
+@pytest.mark.apiserver
 def test_supplied_certificates_are_served_as_they_are(tmp_path: Path) -> None:
     run("certs", tmp_path / "certs")
     before = (tmp_path / "certs" / "tls.crt").read_bytes()
@@ -108,6 +104,7 @@ def test_supplied_certificates_are_served_as_they_are(tmp_path: Path) -> None:
     assert before == (tmp_path / "certs" / "tls.crt").read_bytes()
 
 
+@pytest.mark.apiserver
 def test_metrics_are_on_a_port_of_their_own(tmp_path: Path) -> None:
     world = f"files:{write(tmp_path / 'a.yaml', BAD)}"
     with serving(tmp_path, "--against", world, "--certs", tmp_path / "certs") as addresses:
@@ -154,6 +151,7 @@ class Secrets:
             status(404, "NotFound")(handler)
 
 
+@pytest.mark.apiserver
 def test_with_a_secret_all_replicas_share_the_certificates(tmp_path: Path, api: FakeApi) -> None:
     held = Secrets(api)
     secret = ["--secret", "quota/quotree", "--service", "webhook", "--validating", "val", "--mutating", "mut"]
@@ -177,6 +175,7 @@ def test_with_a_secret_all_replicas_share_the_certificates(tmp_path: Path, api: 
     assert not (tmp_path / "certs" / "ca.key").exists()
 
 
+@pytest.mark.apiserver
 def test_it_is_not_ready_before_the_cluster_was_read(tmp_path: Path) -> None:
     nowhere = kubeconfig(tmp_path, "http://127.0.0.1:1")
     cluster = ["--against", "cluster", "--kubeconfig", nowhere]

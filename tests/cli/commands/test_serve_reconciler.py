@@ -57,6 +57,7 @@ def api() -> Iterator[FakeApi]:
     server.close()
 
 
+@pytest.mark.apiserver
 def test_it_is_not_ready_before_the_cluster_was_read(tmp_path: Path) -> None:
     nowhere = kubeconfig(tmp_path, "http://127.0.0.1:1")
 
@@ -68,6 +69,7 @@ def test_it_is_not_ready_before_the_cluster_was_read(tmp_path: Path) -> None:
     assert "Workload: not listed yet" in text
 
 
+@pytest.mark.apiserver
 def test_what_it_logs_are_json_lines(tmp_path: Path) -> None:
     with serving(tmp_path, "--kubeconfig", kubeconfig(tmp_path, "http://127.0.0.1:1")):
         pass
@@ -77,6 +79,7 @@ def test_what_it_logs_are_json_lines(tmp_path: Path) -> None:
     assert all(line["level"] for line in lines)
 
 
+@pytest.mark.apiserver
 def test_observing_writes_nothing_and_asks_for_no_lease(tmp_path: Path, api: FakeApi) -> None:
     with serving(tmp_path, "--mode", "observe", "--kubeconfig", kubeconfig(tmp_path, api.url)) as url:
         deadline = time.monotonic() + PATIENCE

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from examples.demo.simulation import Story, stories
-from tests.cli.organisations import FLAVOR, KUEUE, batch_job, local, org_queue, queued_pod
+from tests.builders import FLAVOR, queued_job, queued_pod
+from tests.cli.organisations import KUEUE, local, org_queue
 from tests.cli.runs import execute, run, write
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -38,8 +39,8 @@ def told(found: dict[str, Any]) -> list[str]:
 
 
 def test_the_text_has_who_runs_who_gave_way_who_waits_and_the_tree(tmp_path: Path) -> None:
-    queues = write(tmp_path / "queues.yaml", *SHARING, batch_job("first", "b", 2, pods=3))
-    later = write(tmp_path / "later.yaml", batch_job("second", "a", 4))
+    queues = write(tmp_path / "queues.yaml", *SHARING, queued_job("first", "b", 2, pods=3))
+    later = write(tmp_path / "later.yaml", queued_job("second", "a", 4))
 
     shown = run("simulate", queues, "--add", later)
 
@@ -72,7 +73,7 @@ def test_the_text_has_who_runs_who_gave_way_who_waits_and_the_tree(tmp_path: Pat
 
 
 def test_json_has_the_same(tmp_path: Path) -> None:
-    found = answer(write(tmp_path / "a.yaml", *SHARING, batch_job("first", "b", 2, pods=3)))
+    found = answer(write(tmp_path / "a.yaml", *SHARING, queued_job("first", "b", 2, pods=3)))
 
     (first,) = found["happened"]
     assert first["job"] == {"kind": "Job", "namespace": "ns", "name": "first", "workload": "job-first-bad09"}
@@ -87,7 +88,7 @@ def test_json_has_the_same(tmp_path: Path) -> None:
 
 def test_events_are_played_in_the_order_of_the_command_line(tmp_path: Path) -> None:
     queues = write(tmp_path / "queues.yaml", FLAVOR, org_queue("a", 4), local("a"))
-    one, two = (write(tmp_path / f"{name}.yaml", batch_job(name, "a", 4)) for name in ("one", "two"))
+    one, two = (write(tmp_path / f"{name}.yaml", queued_job(name, "a", 4)) for name in ("one", "two"))
 
     found = answer(
         queues, "--add", two, "--at=+1h", "--finish", "ns/two", "--add", one, f"--at={'2026-01-01T02:00:00Z'}"
@@ -108,7 +109,7 @@ def test_events_are_played_in_the_order_of_the_command_line(tmp_path: Path) -> N
 
 
 def test_the_same_command_prints_the_same(tmp_path: Path) -> None:
-    work = [batch_job(f"j{number}", "ab"[number % 2], 1 + number % 3) for number in range(9)]
+    work = [queued_job(f"j{number}", "ab"[number % 2], 1 + number % 3) for number in range(9)]
     file = write(tmp_path / "a.yaml", *SHARING, *work)
 
     outputs = {
@@ -123,7 +124,7 @@ def test_what_cannot_be_read_is_told_with_its_place_and_the_rest_is_played(tmp_p
     bad = org_queue("bad", 4)
     bad["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] = "4 cores"
     file = write(
-        tmp_path / "a.yaml", *SHARING, bad, local("bad"), batch_job("lost", "bad", 1), batch_job("good", "a", 1)
+        tmp_path / "a.yaml", *SHARING, bad, local("bad"), queued_job("lost", "bad", 1), queued_job("good", "a", 1)
     )
 
     shown = run("simulate", file)
@@ -182,7 +183,7 @@ def test_kueues_configuration_is_read_from_its_file(tmp_path: Path) -> None:
 
 
 def test_a_job_without_a_queue_and_a_group_that_is_not_whole_are_in_no_queue(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.yaml", *SHARING, batch_job("free", None, 1), queued_pod("p", "a", 1, "duo", 2))
+    file = write(tmp_path / "a.yaml", *SHARING, queued_job("free", None, 1), queued_pod("p", "a", 1, "duo", 2))
 
     shown = run("simulate", file).stdout
 
@@ -195,8 +196,8 @@ def test_a_cycle_stops_nothing_but_its_own_tree(tmp_path: Path) -> None:
         {"apiVersion": KUEUE, "kind": "Cohort", "metadata": {"name": name}, "spec": {"parentName": parent}}
         for name, parent in (("east", "west"), ("west", "east"))
     ]
-    queues = (org_queue("round", 4, "east"), local("round"), batch_job("stuck", "round", 1))
-    found = answer(write(tmp_path / "a.yaml", *SHARING, *loop, *queues, batch_job("free", "a", 1)))
+    queues = (org_queue("round", 4, "east"), local("round"), queued_job("stuck", "round", 1))
+    found = answer(write(tmp_path / "a.yaml", *SHARING, *loop, *queues, queued_job("free", "a", 1)))
 
     assert [each["job"]["name"] for each in found["running"]] == ["free"]
     (stuck,) = found["waiting"]
@@ -207,7 +208,7 @@ def test_a_cycle_stops_nothing_but_its_own_tree(tmp_path: Path) -> None:
 def test_work_that_takes_turns_for_ever_is_broken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scheduling.simulation.simulation._LEAST_CYCLES", 2)
     monkeypatch.setattr("scheduling.simulation.simulation._CYCLES_EACH", 0)
-    work = [batch_job(f"j{number}", "a", 1) for number in range(4)]
+    work = [queued_job(f"j{number}", "a", 1) for number in range(4)]
 
     shown = run("simulate", write(tmp_path / "a.yaml", *SHARING, *work))
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from cli.input.settings import settings as read_settings
 from cli.input.simulation import SimulatedFiles
-from tests.cli.organisations import FLAVOR, KUEUE, batch_job, cohort, local, org_queue, queued_pod, template, workload
+from tests.builders import FLAVOR, cohort, queued_job, queued_pod, template, workload
+from tests.cli.organisations import KUEUE, local, org_queue
 from tests.cli.runs import run, write
 
 QUEUED = {"kueue.x-k8s.io/queue-name": "b"}
@@ -25,8 +26,8 @@ ORGANISATION: list[dict[str, Any]] = [
     org_queue("b", 4, "org"),
     local("a"),
     local("b"),
-    batch_job("j", "a", 2, pods=2, max_exec_time_seconds="60", job_min_parallelism="1"),
-    batch_job("k", "b", 3, priority_class="high"),
+    queued_job("j", "a", 2, pods=2, max_exec_time_seconds="60", job_min_parallelism="1"),
+    queued_job("k", "b", 3, priority_class="high"),
     queued_pod("p", "a", 1),
     queued_pod("g1", "b", 1, "g", 2),
     queued_pod("g2", "b", 1, "g", 2),
@@ -93,7 +94,7 @@ def _places(thing: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 _PLACES = [(index, at) for index, manifest in enumerate(ORGANISATION) for at in _places(manifest)]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(wrong=st.lists(st.tuples(st.sampled_from(_PLACES), _NONSENSE), min_size=1, max_size=3))
 def test_nonsense_anywhere_is_played_or_told(
     tmp_path: Path, wrong: list[tuple[tuple[int, tuple[Any, ...]], Any]]
@@ -142,7 +143,7 @@ def _listed(file: Path, manifests: list[Any]) -> Path:
     ],
 )
 def test_a_job_that_no_api_server_takes_is_left_out(tmp_path: Path, at: tuple[str, ...], value: Any, says: str) -> None:
-    job = batch_job("job", "a", 1)
+    job = queued_job("job", "a", 1)
     _put(job, at, value)
 
     (told,) = _unreadable(write(tmp_path / "a.yaml", job))
@@ -159,7 +160,7 @@ def test_a_job_that_no_api_server_takes_is_left_out(tmp_path: Path, at: tuple[st
     ],
 )
 def test_a_request_that_cannot_be_read_is_not_taken_for_none(tmp_path: Path, requests: Any, says: str) -> None:
-    job = batch_job("job", "a", 1)
+    job = queued_job("job", "a", 1)
     job["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = requests
 
     (told,) = _unreadable(write(tmp_path / "a.yaml", job))

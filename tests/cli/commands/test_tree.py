@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests import builders
 from tests.builders import cluster_queue, cohort, drawn, queue
 from tests.cli.runs import execute, run, write
 
@@ -18,8 +19,7 @@ def with_quota(manifest: dict[str, Any], *resources: dict[str, Any]) -> dict[str
 
 
 def namespace(name: str, **annotations: str) -> dict[str, Any]:
-    notes = {f"yunikorn.apache.org/{key}": text for key, text in annotations.items()}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": notes}}
+    return builders.namespace(name, {f"yunikorn.apache.org/{key}": text for key, text in annotations.items()})
 
 
 def test_volcano_amounts_as_written_and_sums_of_the_children(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.organisations import FLAVOR, batch_job, local, org_queue
+from tests.builders import FLAVOR, queued_job
+from tests.cli.organisations import local, org_queue
 from tests.cli.runs import run, write
 
 
@@ -15,7 +16,7 @@ from tests.cli.runs import run, write
 def files(tmp_path: Path) -> Path:
     """`small` may borrow 1 of what `large` leaves; `first` runs, the others wait."""
     queues = (org_queue("small", 4, "org", borrowing=1), org_queue("large", 8, "org"), local("small"), local("large"))
-    jobs = (batch_job("first", "small", 4), batch_job("second", "small", 2), batch_job("third", "small", 9))
+    jobs = (queued_job("first", "small", 4), queued_job("second", "small", 2), queued_job("third", "small", 9))
     return write(tmp_path / "a.yaml", FLAVOR, *queues, *jobs).parent
 
 
@@ -70,7 +71,7 @@ def test_a_workload_goes_by_its_own_name_too(files: Path) -> None:
 
 
 def test_one_that_is_over_says_so(tmp_path: Path) -> None:
-    over = batch_job("over", "a", 1) | {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+    over = queued_job("over", "a", 1) | {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
     write(tmp_path / "a.yaml", FLAVOR, org_queue("a", 1), local("a"), over)
 
     assert run("why", "ns/over", "--against", f"files:{tmp_path}").stdout == "Job ns/over is finished\n"
@@ -81,10 +82,10 @@ def test_what_lending_limits_keep_back_is_named(tmp_path: Path) -> None:
     lender["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["lendingLimit"] = 3
     queues = (org_queue("a", 4, "org"), lender, local("a"), local("lender"))
     jobs = (
-        batch_job("own", "lender", 1),
-        batch_job("now", "a", 7),
-        batch_job("soon", "a", 2),
-        batch_job("big", "a", 9),
+        queued_job("own", "lender", 1),
+        queued_job("now", "a", 7),
+        queued_job("soon", "a", 2),
+        queued_job("big", "a", 9),
     )
     write(tmp_path / "a.yaml", FLAVOR, *queues, *jobs)
 
@@ -99,7 +100,7 @@ def test_what_lending_limits_keep_back_is_named(tmp_path: Path) -> None:
 
 
 def test_one_that_no_queue_has_says_why(tmp_path: Path) -> None:
-    write(tmp_path / "a.yaml", FLAVOR, org_queue("a", 1), local("a"), batch_job("free", None, 1))
+    write(tmp_path / "a.yaml", FLAVOR, org_queue("a", 1), local("a"), queued_job("free", None, 1))
 
     shown = run("why", "ns/free", "--against", f"files:{tmp_path}")
 
@@ -110,7 +111,7 @@ def test_one_that_no_queue_has_says_why(tmp_path: Path) -> None:
 
 def test_one_behind_the_head_of_a_strict_queue_names_that(tmp_path: Path) -> None:
     strict = org_queue("a", 4, queueingStrategy="StrictFIFO")
-    write(tmp_path / "a.yaml", FLAVOR, strict, local("a"), batch_job("big", "a", 5), batch_job("small", "a", 1))
+    write(tmp_path / "a.yaml", FLAVOR, strict, local("a"), queued_job("big", "a", 5), queued_job("small", "a", 1))
 
     shown = run("why", "ns/small", "--against", f"files:{tmp_path}").stdout
 

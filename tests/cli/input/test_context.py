@@ -8,13 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.builders import cluster_queue, cohort, local_queue, pod_group, queue
+from tests.builders import cluster_queue, cohort, local_queue, namespace, pod_group, queue
 from tests.cli.runs import BAD, GOOD, WORSE, kubeconfig, report, run, write
 from tests.cluster.fake import FakeApi, Handler, status
-
-
-def namespace(name: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
 def test_the_files_override_what_the_context_holds(tmp_path: Path) -> None:

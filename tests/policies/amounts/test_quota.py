@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.amounts import quota
@@ -14,34 +14,11 @@ from policies.dialects.kueue import QuotaNode, cluster_queue_ref, cohort_ref
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import UNLIMITED, minus, plus, written
-from tests.builders import cluster_queue, cohort, typed, world
+from tests.builders import cohort, typed, world
+from tests.policies.quota_nodes import node
+from tests.profiles import times
 
 PAIR = "spot/cpu"
-
-
-def amount(number: int | str | None) -> str | None:
-    return None if number is None else str(number)
-
-
-def node(
-    name: str,
-    parent: str | None = None,
-    nominal: int | str = 0,
-    borrowing: int | str | None = None,
-    lending: int | str | None = None,
-    reserved: int = 0,
-    resource: str = "cpu",
-) -> dict[str, Any]:
-    """A Cohort where the name is in capitals, else a ClusterQueue."""
-    manifest = cohort(name, parent) if name.isupper() else cluster_queue(name, parent)
-    amounts = {"nominalQuota": str(nominal), "borrowingLimit": amount(borrowing), "lendingLimit": amount(lending)}
-    listed = {"name": resource, **{key: value for key, value in amounts.items() if value is not None}}
-    flavors = [{"name": "spot", "resources": [listed]}]
-    manifest["spec"]["resourceGroups"] = [{"coveredResources": [resource], "flavors": flavors}]
-    if reserved:
-        held = {"name": "spot", "resources": [{"name": resource, "total": str(reserved)}]}
-        manifest["status"] = {"flavorsReservation": [held]}
-    return manifest
 
 
 def at(name: str) -> Ref:
@@ -295,7 +272,7 @@ class Recount:
 
 
 @given(steps)
-@settings(max_examples=300)
+@times(3)
 def test_numbers_kept_step_by_step_equal_a_count_from_zero(steps: list[Step]) -> None:
     forest = Forest()
     model: dict[str, Step] = {}

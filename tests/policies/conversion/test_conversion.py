@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 
 from policies.conversion import Unconvertible, convert
-from policies.dialects.kueue_kinds import GROUP
+from tests.builders import kueue
 
 Manifest = dict[str, Any]
 KEPT = {"v1beta1": "kueue.quotree.dev/v1beta1", "v1beta2": "kueue.quotree.dev/v1beta2"}
 
 
 def thing(kind: str, version: str, *, status: Manifest | None = None, **spec: Any) -> Manifest:
-    manifest: Manifest = {"apiVersion": f"{GROUP}/{version}", "kind": kind, "metadata": {"name": "a"}, "spec": spec}
-    return manifest | ({} if status is None else {"status": status})
+    return kueue(kind, "a", spec, version=version, status=status)
 
 
 def notes(manifest: Manifest) -> Manifest:

@@ -14,6 +14,7 @@ from policies.dialects.kueue_kinds import GROUP
 from policies.schema import declarations
 from policies.schema.structure import defects
 from tests.policies.conversion.generated import manifests
+from tests.profiles import times
 
 KINDS = sorted(kind for group, kind in declarations.FILES if group == GROUP and is_convertible(kind))
 JSON = st.recursive(
@@ -30,7 +31,7 @@ def other(version: str) -> str:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_there_and_back_is_the_same_object(kind: str, version: str) -> None:
-    @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(times(0.4), suppress_health_check=list(HealthCheck))
     @given(manifests(kind, version))
     def holds(manifest: dict[str, Any]) -> None:
         before = copy.deepcopy(manifest)
@@ -49,7 +50,7 @@ def test_there_and_back_is_the_same_object(kind: str, version: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_comes_out_has_no_field_that_its_version_does_not_know(kind: str, version: str) -> None:
-    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(times(0.25), suppress_health_check=list(HealthCheck))
     @given(manifests(kind, version))
     def holds(manifest: dict[str, Any]) -> None:
         there = convert(manifest, other(version))
@@ -59,7 +60,6 @@ def test_what_comes_out_has_no_field_that_its_version_does_not_know(kind: str, v
     holds()
 
 
-@settings(deadline=None)
 @given(st.sampled_from(KINDS), st.sampled_from(VERSIONS), JSON, JSON)
 def test_an_object_of_any_shape_survives(kind: str, version: str, spec: Any, status: Any) -> None:
     manifest = {"apiVersion": f"{GROUP}/{version}", "kind": kind, "spec": spec, "status": status}
@@ -67,7 +67,6 @@ def test_an_object_of_any_shape_survives(kind: str, version: str, spec: Any, sta
     assert convert(convert(manifest, other(version)), version)["apiVersion"] == manifest["apiVersion"]
 
 
-@settings(deadline=None)
 @given(st.sampled_from(KINDS), st.sampled_from(VERSIONS), JSON | st.text(), st.data())
 def test_an_annotation_of_any_content_survives(kind: str, version: str, content: Any, data: st.DataObject) -> None:
     manifest = data.draw(manifests(kind, version))

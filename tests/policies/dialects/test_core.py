@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from policies.dialects.core import Namespace
 from policies.judge import evaluate
-from tests.builders import change, pod, typed, world
+from tests.builders import change, typed, volcano_pod, world
 
 MAX_CPU = "yunikorn.apache.org/namespace.max.cpu"
 
@@ -28,7 +28,7 @@ def test_only_what_the_three_projects_read_is_kept() -> None:
 
 
 def test_a_label_that_is_no_text_is_told_of_pods_too() -> None:
-    manifest = pod("p", "batch")
+    manifest = volcano_pod("p", "batch")
     manifest["metadata"]["labels"] = {"queue": None}
 
     assert "bad-structure" in [judged.rule.id for judged in evaluate(change(world(), manifest)).findings]

@@ -7,19 +7,7 @@ from typing import Any
 import pytest
 
 from policies.dialects.kubeconfig import content_fault, path_fault
-
-
-def config(cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None, **others: Any) -> dict[str, Any]:
-    cluster = {"server": "https://worker.example.com:6443", "certificate-authority-data": "LS0t", **(cluster or {})}
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "w", "user": "u"}}],
-        "clusters": [{"name": "w", "cluster": cluster}],
-        "users": [{"name": "u", "user": {"token": "t"} if user is None else user}],
-        **others,
-    }
+from tests.policies.dialects.kubeconfigs import config
 
 
 def test_a_token_and_an_authority_in_the_file_itself_are_fine() -> None:

@@ -18,13 +18,12 @@ from policies.dialects.kueue_flavor import ResourceFlavor
 from policies.dialects.kueue_workload import PriorityClass, Workload
 from policies.model.objects import KubeObject, Ref, Share
 from policies.model.quantity import Quantity
-from tests.builders import cluster_queue, cohort, local_queue, typed
-from tests.policies.rules.kueue_quotas import flavor, group, holding, quota, spot
+from tests.builders import cluster_queue, cohort, flavor, group, holding, kueue, local_queue, quota, typed
+from tests.policies.rules.kueue_quotas import spot
 
 
 def in_version(version: str, kind: str, spec: dict[str, Any], namespace: str | None = None) -> KubeObject:
-    metadata = {"name": "x"} if namespace is None else {"name": "x", "namespace": namespace}
-    return typed({"apiVersion": f"kueue.x-k8s.io/{version}", "kind": kind, "metadata": metadata, "spec": spec})
+    return typed(kueue(kind, "x", spec, version=version, namespace=namespace))
 
 
 def node(manifest: dict[str, Any]) -> QuotaNode:

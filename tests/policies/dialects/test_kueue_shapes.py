@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.configuration.settings import GATES, Configuration, KueueSettings
@@ -67,7 +67,6 @@ parts = st.dictionaries(st.sampled_from(["metadata", "spec", "status"]), values,
 
 
 @given(kinds, parts, parts, st.sampled_from(["", "status"]))
-@settings(deadline=None)
 def test_whatever_stands_where_it_is_judged(
     kind: tuple[str, str], before: dict[str, Any], after: dict[str, Any], subresource: str
 ) -> None:

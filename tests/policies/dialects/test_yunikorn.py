@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from policies.dialects import yunikorn
 from policies.dialects.core import YUNIKORN, read_namespace
 from policies.model.quantity import BadQuantity
+from tests.policies.dialects.yunikorn_texts import ANNOTATIONS, JSON_VOID, QUANTITIES, RESOURCES, UNREADABLE
 from tests.policies.yunikorn_objects import namespace, namespace_manifest, pod
 
 G = 10**9
@@ -40,17 +41,6 @@ READABLE = [
     ("Memory", "4", {"Memory": 4}),
     ("cpus", "4", {"cpus": 4}),
     ("", "4", {"": 4}),
-]
-UNREADABLE = [
-    ("memory", "64MiB"),
-    ("memory", "64K"),
-    ("memory", "1 G"),
-    ("memory", " 1G"),
-    ("memory", "xyz"),
-    ("memory", ""),
-    ("memory", "9223372036854775808"),
-    ("cpu", "9223372036854776"),
-    ("cpu", "9223372036854775.808"),
 ]
 
 
@@ -146,27 +136,6 @@ JSON_READ = [  # the text, what the shim reads, what the scheduler keeps of it
     ('{"cpu":"xyz","cpu":"2"}', {"vcore": 2000}, {"vcore": 2000}),
     (' {\n\t"cpu" : "\\u0034"\r\n} ', {"vcore": 4000}, {"vcore": 4000}),
     ('{"\\ud800":"1"}', {"\ufffd": 1}, {"\ufffd": 1}),
-]
-JSON_VOID = [
-    '{"cpu":64}',
-    '{"cpu":true}',
-    '{"cpu":{}}',
-    '{"cpu":["1"]}',
-    '{"cpu":null}',
-    '{"cpu":1,"cpu":"2"}',
-    '["1"]',
-    '"x"',
-    "4",
-    "true",
-    "{'cpu':'1'}",
-    '{"cpu":"1"} x',
-    '{"cpu":"1"',
-    '{"cpu":"1",}',
-    "nullx",
-    "NaN",
-    " ",
-    "\ufeff{}",
-    '{"cpu":"1",\u00a0"memory":"1G"}',
 ]
 
 
@@ -451,16 +420,6 @@ def test_translation_keeps_yunikorns_reading_and_is_done_once(
 
 
 # -- any text ----------------------------------------------------------------------------------------------------------
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=5,
-)
-RESOURCES = st.sampled_from(["cpu", "memory", "vcore", "pods", "nvidia.com/gpu", "CPU", ""]) | st.text()
-QUANTITIES = st.sampled_from(["0", "1", "64Gi", "500m", "-1", "64MiB", " 1", "9223372036854776", "1e30"]) | st.text()
-OBJECTS = st.dictionaries(RESOURCES, QUANTITIES | JSON, max_size=4)
-ANNOTATIONS = st.text() | OBJECTS.map(json.dumps) | OBJECTS.map(repr) | JSON.map(json.dumps)
 
 
 @given(text=ANNOTATIONS)

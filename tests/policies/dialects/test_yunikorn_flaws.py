@@ -5,7 +5,7 @@ from hypothesis import given
 
 from policies.dialects import yunikorn
 from policies.dialects.yunikorn_flaws import Flaw, flaws
-from tests.policies.dialects.test_yunikorn import ANNOTATIONS, JSON_VOID, UNREADABLE
+from tests.policies.dialects.yunikorn_texts import ANNOTATIONS, JSON_VOID, UNREADABLE
 from tests.policies.yunikorn_objects import namespace
 
 IN_JSON = [  # the text, and for each flaw its subject, its place and a part of what it says or cures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.dialects.volcano import Queue, queue_ref
@@ -12,6 +12,7 @@ from policies.model.forest import Forest, join
 from policies.model.objects import NOTHING, Ref, Share
 from policies.model.quantity import Quantity
 from tests.builders import cluster_queue, forest, local_queue, queue, typed, world
+from tests.profiles import times
 
 NAMES = "abcdefg"
 
@@ -75,7 +76,7 @@ def counted_below(model: dict[str, Step], name: str) -> Share:
 
 
 @given(steps)
-@settings(max_examples=400)
+@times(4)
 def test_what_is_kept_step_by_step_equals_a_count_from_zero(steps: list[Step]) -> None:
     forest, model = replay(steps)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
 from typing import Any
 
 import jsonpatch
@@ -17,24 +16,18 @@ from policies.model.change import Operation
 from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
-from tests.builders import COMPAT, cohort, pod_group, world
+from tests.builders import COMPAT, cohort, manifest, namespace, pod_group, world
 
 STRICT = Configuration()
 TRANSLATING = Configuration(yunikorn=YuniKornSettings(translate_legacy_annotations=True))
 Manifest = dict[str, Any]
 
 
-def namespace(name: str, annotations: Mapping[str, str]) -> Manifest:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": dict(annotations)}}
-
-
 TEAM = world(namespace("team", {VOLCANO_QUEUE: "ml"}), namespace("plain", {}))
 
 
 def volcano_queue(spec: Any, annotations: Any = None, name: str = "a") -> Manifest:
-    metadata = {"name": name} if annotations is None else {"name": name, "annotations": annotations}
-    manifest = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": metadata}
-    return manifest if spec is None else {**manifest, "spec": spec}
+    return manifest("scheduling.volcano.sh/v1beta1", "Queue", name, spec, annotations=annotations)
 
 
 def add(path: str, value: object) -> dict[str, Any]:

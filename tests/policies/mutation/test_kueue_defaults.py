@@ -11,7 +11,7 @@ from policies.configuration.settings import Configuration, KueueSettings
 from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
-from tests.builders import cluster_queue, local_queue, world
+from tests.builders import cluster_queue, local_queue, manifest, world
 
 MANAGED = Configuration(kueue=KueueSettings(manage_jobs=True))
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -20,8 +20,7 @@ IN_USE = "kueue.x-k8s.io/resource-in-use"
 
 
 def job(kind: str = "Job", api_version: str = "batch/v1", *, spec: Any = None, **metadata: Any) -> dict[str, Any]:
-    meta = {"name": "job", "namespace": "ns", **metadata}
-    return {"apiVersion": api_version, "kind": kind, "metadata": meta, "spec": {} if spec is None else spec}
+    return manifest(api_version, kind, "job", {} if spec is None else spec, **{"namespace": "ns", **metadata})
 
 
 def completed(manifest: dict[str, Any], forest: Forest, configuration: Configuration = MANAGED) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from policies.configuration.settings import AdmissionSettings, Configuration, Ku
 from policies.model.change import Operation
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
+from tests import builders
 
 K = "kueue.x-k8s.io/"
 QUEUE = f"{K}queue-name"
@@ -23,16 +24,11 @@ SPEC = {"containers": [{"name": "main", "image": "a", "resources": {"requests": 
 
 
 def pod(spec: Any = None, **metadata: Any) -> dict[str, Any]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": "p", "namespace": "ns", **metadata},
-        "spec": spec or SPEC,
-    }
+    return builders.pod(spec=spec or SPEC, **metadata)
 
 
 def replicas(kind: str, spec: Any, api: str = "apps/v1", **metadata: Any) -> dict[str, Any]:
-    return {"apiVersion": api, "kind": kind, "metadata": {"name": "d", "namespace": "ns", **metadata}, "spec": spec}
+    return builders.manifest(api, kind, "d", spec, namespace="ns", **metadata)
 
 
 def completed(

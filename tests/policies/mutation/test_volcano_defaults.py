@@ -13,17 +13,17 @@ from policies.model.change import Operation
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from policies.mutation.volcano_defaults import QUEUE_GATE, complete_job, complete_pod, gated_pod
+from tests.builders import manifest
 
 Manifest = dict[str, Any]
 
 
 def job(spec: Any) -> Manifest:
-    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": "bert"}, "spec": spec}
+    return {**manifest("batch.volcano.sh/v1alpha1", "Job", "bert"), "spec": spec}
 
 
 def pod(spec: Any, namespace: str = "ns", **annotations: str) -> Manifest:
-    metadata = {"name": "p", "namespace": namespace, "annotations": annotations}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    return {**manifest("v1", "Pod", "p", namespace=namespace, annotations=annotations), "spec": spec}
 
 
 def completed(manifest: Manifest) -> Any:

@@ -24,6 +24,7 @@ from policies.mutation.yunikorn_admission import (
     refused_user_info,
 )
 from policies.rules import registry
+from tests import builders
 from tests.builders import world
 
 ALL = AdmissionSettings(scheduler_name="default", labels=True, user_info=True, preemption=True)
@@ -36,8 +37,7 @@ def pod(
     labels: dict[str, str] | None = None, notes: dict[str, str] | None = None, scheduler: str = ""
 ) -> dict[str, Any]:
     spec = {"schedulerName": scheduler} if scheduler else {}
-    meta = {"name": "p", "namespace": "dev", "labels": labels or {}, "annotations": notes or {}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    return builders.pod("p", "dev", spec, labels=labels or {}, annotations=notes or {})
 
 
 def by_path(operations: list[dict[str, Any]]) -> dict[str, Any]:

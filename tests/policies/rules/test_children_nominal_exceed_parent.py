@@ -3,8 +3,8 @@ from __future__ import annotations
 from policies.configuration.settings import Configuration, Override
 from policies.dialects.kueue import cluster_queue_ref, cohort_ref
 from policies.model.findings import Action, Profile, Severity
-from tests.builders import change, cluster_queue, cohort, found, world
-from tests.policies.rules.kueue_quotas import evaluate, flavor, group, holding, quota, spot
+from tests.builders import change, cluster_queue, cohort, flavor, found, group, holding, quota, world
+from tests.policies.rules.kueue_quotas import evaluate, spot
 
 RULE = "children-nominal-exceed-parent"
 ON = Configuration(overrides=(Override(RULE, Action.DENY),))

@@ -13,7 +13,7 @@ from policies.model.findings import NotEvaluated
 from policies.model.forest import Forest
 from policies.rules import find
 from tests.builders import change, cluster_queue, cohort, found, local_queue, missed, typed, world
-from tests.policies.amounts.test_quota import node
+from tests.policies.quota_nodes import node
 
 FLAVOR = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "spot"}}
 CHECKED: dict[str, Any] = {

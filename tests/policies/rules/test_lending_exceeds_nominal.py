@@ -4,8 +4,8 @@ import jsonpatch
 import pytest
 
 from policies.model.findings import Profile, Severity
-from tests.builders import COMPAT, change, cluster_queue, cohort, found, world
-from tests.policies.rules.kueue_quotas import evaluate, quota, spot
+from tests.builders import COMPAT, change, cluster_queue, cohort, found, quota, world
+from tests.policies.rules.kueue_quotas import evaluate, spot
 
 RULE = "lending-exceeds-nominal"
 EMPTY = world()

@@ -6,8 +6,8 @@ import jsonpatch
 import pytest
 
 from policies.model.findings import Profile, Severity
-from tests.builders import COMPAT, change, cluster_queue, cohort, found, world
-from tests.policies.rules.kueue_quotas import evaluate, flavor, group, holding, quota, spot
+from tests.builders import COMPAT, change, cluster_queue, cohort, flavor, found, group, holding, quota, world
+from tests.policies.rules.kueue_quotas import evaluate, spot
 
 RULE = "limit-without-parent"
 LIMITS = [("borrowingLimit", quota("4", borrow="2")), ("lendingLimit", quota("4", lend="2"))]

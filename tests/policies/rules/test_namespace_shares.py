@@ -15,6 +15,7 @@ from policies.dialects.yunikorn_shares import PARENT_QUEUE, group
 from policies.model.forest import NO_CHILDREN
 from policies.model.trie import Trie
 from policies.rules.yunikorn._namespace_shares import guaranteed_below
+from tests import builders
 from tests.builders import change, found, world
 
 PREFIX = "yunikorn.apache.org/"
@@ -44,8 +45,7 @@ TREE: Tree = {
 
 def config_map(tree: Tree, name: str = "yunikorn-configs") -> Manifest:
     text = yaml.safe_dump({"partitions": [{"name": "default", "placementrules": RULES, "queues": _queues(tree)}]})
-    meta = {"name": name, "namespace": "yunikorn"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"queues.yaml": text}}
+    return builders.config_map(name, "yunikorn", data={"queues.yaml": text})
 
 
 def _queues(tree: Tree) -> list[Manifest]:
@@ -61,7 +61,7 @@ def _queues(tree: Tree) -> list[Manifest]:
 def namespace(name: str, parent: str, guaranteed: int) -> Manifest:
     notes = {PREFIX + "namespace.guaranteed": json.dumps({"cpu": str(guaranteed)})}
     notes |= {PREFIX + "parentqueue": parent} if parent else {}
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "annotations": notes}}
+    return builders.namespace(name, notes)
 
 
 def brute(namespaces: dict[str, tuple[str, int]]) -> dict[str, int]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from policies.judge import evaluate
 from policies.model.findings import Severity
 from tests.builders import change, found, world
-from tests.policies.dialects.test_yunikorn import ANNOTATIONS
+from tests.policies.dialects.yunikorn_texts import ANNOTATIONS
 from tests.policies.yunikorn_objects import namespace_manifest
 
 RULE = "quota-without-effect"

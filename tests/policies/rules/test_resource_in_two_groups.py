@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from policies.model.findings import Profile, Severity
-from tests.builders import COMPAT, change, cluster_queue, cohort, found, world
-from tests.policies.rules.kueue_quotas import evaluate, flavor, group, holding
+from tests.builders import COMPAT, change, cluster_queue, cohort, flavor, found, group, holding, world
+from tests.policies.rules.kueue_quotas import evaluate
 
 RULE = "resource-in-two-groups"
 NODES = [cohort, cluster_queue]

@@ -11,7 +11,7 @@ from policies.dialects.volcano import QUEUE, queue_ref
 from policies.judge import evaluate
 from policies.judging.verdict import Verdict
 from policies.model.findings import Action, Profile, Severity
-from tests.builders import COMPAT, change, drawn, forest, found, job, missed, pod, pod_group, queue, world
+from tests.builders import COMPAT, change, drawn, forest, found, job, missed, pod_group, queue, volcano_pod, world
 
 
 def errors(verdict: Verdict) -> list[str]:
@@ -189,7 +189,9 @@ ORG = forest(
 
 @pytest.mark.parametrize("name", ["eng", "root"])
 @pytest.mark.parametrize(
-    ("submit", "refused_upstream"), [(job, True), (pod_group, False), (pod, False)], ids=["job", "podgroup", "pod"]
+    ("submit", "refused_upstream"),
+    [(job, True), (pod_group, False), (volcano_pod, False)],
+    ids=["job", "podgroup", "pod"],
 )
 def test_only_leaves_take_work(submit: Any, refused_upstream: bool, name: str) -> None:
     proposal = change(ORG, submit("work", name))
@@ -201,7 +203,7 @@ def test_only_leaves_take_work(submit: Any, refused_upstream: bool, name: str) -
         assert finding.fix == "name one of ml, ops, web"
 
 
-@pytest.mark.parametrize("submit", [job, pod_group, pod])
+@pytest.mark.parametrize("submit", [job, pod_group, volcano_pod])
 def test_a_leaf_takes_work(submit: Any) -> None:
     assert errors(evaluate(change(ORG, submit("work", "ml")))) == []
 
@@ -214,10 +216,10 @@ def test_a_pod_group_moved_to_a_parent_is_refused_but_other_edits_of_it_pass() -
 
 
 def test_another_scheduler_may_use_the_annotation_as_it_likes() -> None:
-    assert errors(evaluate(change(ORG, pod("work", "eng", scheduler="default-scheduler")))) == []
+    assert errors(evaluate(change(ORG, volcano_pod("work", "eng", scheduler="default-scheduler")))) == []
 
 
-@pytest.mark.parametrize("submit", [job, pod_group, pod])
+@pytest.mark.parametrize("submit", [job, pod_group, volcano_pod])
 @pytest.mark.parametrize(("name", "what"), [("web", "is Closed"), ("ops", "is Closing"), ("nowhere", "does not exist")])
 def test_a_queue_that_is_not_open_takes_no_work(submit: Any, name: str, what: str) -> None:
     proposal = change(ORG, submit("work", name))
@@ -225,7 +227,7 @@ def test_a_queue_that_is_not_open_takes_no_work(submit: Any, name: str, what: st
     assert errors(evaluate(proposal)) == ["queue-not-open"]
     (finding,) = found("queue-not-open", proposal)
     assert what in finding.message
-    assert (Profile.COMPAT in finding.profiles) == (submit is not pod)
+    assert (Profile.COMPAT in finding.profiles) == (submit is not volcano_pod)
 
 
 def test_a_queue_without_a_state_is_open_to_us_and_closed_to_volcano() -> None:

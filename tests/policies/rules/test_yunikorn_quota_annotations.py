@@ -13,7 +13,7 @@ from policies.judge import evaluate
 from policies.judging.proposal import Proposal
 from policies.model.findings import Action, Finding, Profile, Severity
 from tests.builders import change, found, world
-from tests.policies.dialects.test_yunikorn import ANNOTATIONS
+from tests.policies.dialects.yunikorn_texts import ANNOTATIONS
 from tests.policies.yunikorn_objects import namespace_manifest
 
 NOTHING = world()

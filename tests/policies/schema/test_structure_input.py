@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.model.defect import Defect
@@ -18,6 +18,7 @@ from policies.schema import declarations
 from policies.schema.compiled import Compiled, compiled
 from policies.schema.structure import defects
 from tests.policies.schema.structure_cases import ACCEPTED, NOW, Manifest, queue, refused, workload
+from tests.profiles import times
 
 VERSIONS: dict[tuple[str, str], Compiled] = {
     (f"{declaration['group']}/{version['name']}", declaration["names"]["kind"]): compiled(version)
@@ -99,7 +100,7 @@ def places(node: Any) -> list[tuple[Any, Any]]:
     return [place for key in keys for place in ((node, key), *places(node[key]))]
 
 
-@settings(max_examples=300, deadline=None)
+@times(3)
 @given(st.sampled_from(ACCEPTED), st.data())
 def test_the_fast_and_the_full_check_say_the_same(case: tuple[str, Manifest], data: st.DataObject) -> None:
     from policies.schema.messages import explain

@@ -12,7 +12,7 @@ import yaml
 from cluster.expiry import Expiry
 from policies.dialects.kubeconfig import BAD, INSECURE
 from reconciler.multikueue.kubeconfigs import Allowed, Login, Refused, read_file, read_login, read_secret
-from tests.policies.dialects.test_kubeconfig import config
+from tests.policies.dialects.kubeconfigs import config
 
 GOOD = yaml.safe_dump(config())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -11,6 +10,7 @@ from scheduling.objects import times
 from scheduling.objects.queue_settings import QueueSettings, read_queue_settings
 from scheduling.objects.workload import Admission, CheckState, Condition, PodSetAdmission
 from scheduling.status.checks import nominated_elsewhere, required_checks, retry_at, set_check, sync_checks
+from tests.builders import cluster_queue, flavor, group
 from tests.scheduling.manifests import workload
 
 NOW = 1000 * times.SECOND
@@ -18,13 +18,8 @@ NOW = 1000 * times.SECOND
 
 def queue(**on_flavors: list[str]) -> QueueSettings:
     checks = [{"name": name, "onFlavors": flavors} for name, flavors in on_flavors.items()]
-    flavors = [{"name": name, "resources": [{"name": "cpu", "nominalQuota": "1"}]} for name in ("a", "b")]
-    spec: dict[str, Any] = {
-        "admissionChecksStrategy": {"admissionChecks": checks},
-        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
-    }
-    meta = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "cq"}}
-    return read_queue_settings({**meta, "spec": spec})
+    quota = group("cpu", flavor("a", cpu="1"), flavor("b", cpu="1"))
+    return read_queue_settings(cluster_queue("cq", None, quota, admissionChecksStrategy={"admissionChecks": checks}))
 
 
 QUEUE = queue(all=[], both=["a", "b"], one=["a"], other=["b"], none=["c"])

@@ -19,11 +19,11 @@ from policies.dialects.yunikorn_config.configmap import (
     unreadable_settings,
 )
 from policies.model.forest import Forest
+from tests import builders
 
 
 def config_map(name: str = CONFIGS, **parts: Any) -> dict[str, Any]:
-    meta = {"name": name, "namespace": "yunikorn"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **parts}
+    return builders.config_map(name, "yunikorn", **parts)
 
 
 def encoded(raw: bytes) -> str:

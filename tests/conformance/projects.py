@@ -1,0 +1,69 @@
+"""The modules that run the tables of the three projects, in the order of the report."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+from pathlib import Path
+
+from tests.conformance import (
+    kueue,
+    kueue_amounts,
+    kueue_cache,
+    kueue_config,
+    kueue_controllers,
+    kueue_flavors,
+    kueue_multikueue,
+    kueue_multikueue_rest,
+    kueue_multikueue_workers,
+    kueue_preemption,
+    kueue_queue,
+    kueue_scheduler,
+    kueue_status,
+    kueue_workload,
+    volcano,
+    volcano_mutations,
+    yunikorn,
+    yunikorn_admission,
+    yunikorn_config,
+)
+from tests.conformance.suite import Suite
+
+PROJECTS = (
+    kueue,
+    kueue_amounts,
+    kueue_cache,
+    kueue_config,
+    kueue_controllers,
+    kueue_flavors,
+    kueue_multikueue,
+    kueue_multikueue_rest,
+    kueue_multikueue_workers,
+    kueue_preemption,
+    kueue_queue,
+    kueue_scheduler,
+    kueue_workload,
+    kueue_status,
+    volcano,
+    volcano_mutations,
+    yunikorn,
+    yunikorn_admission,
+    yunikorn_config,
+)
+
+
+_NO_RUNNER = {
+    "kueue/scheduler/TestRequeueAndUpdate.json": "the writes of one entry after a cycle; whole cycles are compared",
+    "volcano/capacity*.json": "sessions of Volcano's scheduler, which decides there and not here",
+    "volcano/scheduler-*.json": "sessions of Volcano's scheduler, which decides there and not here",
+    "volcano/queue-state-*.json": "the states of a queue, which Volcano's own controller keeps",
+    "volcano/vcctl-*.json": "Volcano's command line",
+}
+
+
+def why_no_runner(file: str) -> str:
+    """Why no module runs the tables of this file, by its path in the folder; empty where nothing is known of it."""
+    return next((why for pattern, why in _NO_RUNNER.items() if fnmatch(file, pattern)), "")
+
+
+def suites_in(folder: Path) -> list[Suite]:
+    return [suite for project in PROJECTS for suite in project.suites(folder)]

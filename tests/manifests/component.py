@@ -1,0 +1,33 @@
+"""The objects of the reconciler's component."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+MANIFESTS = Path(__file__).parents[2] / "manifests"
+COMPONENT = MANIFESTS / "components" / "reconciler"
+OBJECTS: list[dict[str, Any]] = [
+    document
+    for name in yaml.safe_load((COMPONENT / "kustomization.yaml").read_text())["resources"]
+    for document in yaml.safe_load_all((COMPONENT / name).read_text())
+]
+NAME = "quotree-reconciler"
+
+
+def only(kind: str, name: str = NAME) -> dict[str, Any]:
+    (found,) = [thing for thing in OBJECTS if (thing["kind"], thing["metadata"]["name"]) == (kind, name)]
+    return found
+
+
+def allowed(role: dict[str, Any], verb: str) -> set[tuple[str, str]]:
+    """The pairs of group and resource, of whatever name."""
+    return {
+        (group, resource)
+        for rule in role["rules"]
+        if verb in rule["verbs"] and "resourceNames" not in rule
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }

@@ -373,7 +373,7 @@ def test_events_name_a_job_that_there_is() -> None:
 
     with pytest.raises(UnknownWorkload, match="no workload or job is called ns/ghost"):
         simulation.finish("ns/ghost")
-    with pytest.raises(UnknownWorkload, match="2 jobs; name a Workload: ns/job-twin-"):
+    with pytest.raises(UnknownWorkload, match="2 jobs are called ns/twin; name one Workload: ns/job-twin-"):
         simulation.finish("ns/twin")
 
 

@@ -49,7 +49,7 @@ format: venv ## format and sort imports in place
 	$(BIN)/ruff check --fix --quiet . || true
 	$(BIN)/ruff format .
 
-generate: venv ## CRDs and rule pages from their sources
+generate: venv ## CRDs, rule pages, tables of the docs and other parts, each from its source
 	$(BIN)/python -m tests.generated
 
 conformance: venv ## the cases of Kueue, Volcano and YuniKorn; QUOTREE_CONFORMANCE names their folder

@@ -1,7 +1,4 @@
-"""What the reconciler takes from a file in the form of Kueue's Configuration; which keys those are: `reconciler.keys`.
-
-Source: Kueue v0.19, apis/config v1beta2.
-"""
+"""How the reconciler runs, from the values of Kueue's Configuration and from Quotree's own settings."""
 
 from __future__ import annotations
 
@@ -9,21 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cluster.lease import LeaseTimes
+from policies.configuration.kueue.keys import idle_keys
+from policies.configuration.kueue.reading import GROUP, KIND, check_identity, read
+from policies.configuration.kueue.values import KueueConfiguration, LeaderElection, RetentionPolicies
 from policies.configuration.multikueue import MultiKueueOptions
-from policies.configuration.settings import GATES
 from policies.dialects.job_shape import JobShape
-from policies.dialects.reading import Manifest, mapping
+from policies.dialects.reading import Manifest
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
-from reconciler.jobs.kinds import chosen, read_integrations
-from reconciler.keys import idle_keys
-from reconciler.managed_jobs import read_managed_jobs
-from reconciler.multikueue.configured import read_multikueue
+from reconciler.jobs.kinds import chosen
+from reconciler.managed_jobs import managed_jobs_of
+from reconciler.multikueue.configured import multikueue_of
 from reconciler.process import Settings
 from reconciler.retention import Retention
 from scheduling.objects.times import SECOND
-from scheduling.simulation.settings import GROUP, KIND, read_settings
-from scheduling.world.kueue_configuration import duration, read_fading
+from scheduling.world.kueue_configuration import counting_of, decay_of, options_of, ordering_of, waiting_of
 
 _NOTHING: Mapping[GroupKind, JobShape] = {}
 _OPTIONS = MultiKueueOptions()
@@ -32,19 +29,16 @@ DEFAULTS: Manifest = {"apiVersion": f"{GROUP}/v1beta2", "kind": KIND}
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """`idle` are the keys of the file without meaning here. `resources`: metrics show quota and usage by flavor;
-    `local_queues`: they show LocalQueues.
-    """
+    """`idle` are the keys of the file without meaning here. `metrics_off`: the keys that leave metrics out."""
 
     settings: Settings = field(default_factory=Settings)
     times: LeaseTimes = field(default_factory=LeaseTimes)
-    resources: bool = True
-    local_queues: bool = True
+    metrics_off: frozenset[str] = frozenset()
     idle: tuple[str, ...] = ()
 
 
 def read_configured(
-    configuration: Manifest,
+    manifest: Manifest,
     described: Mapping[GroupKind, JobShape] = _NOTHING,
     multikueue: MultiKueueOptions = _OPTIONS,
     namespace: str = "quotree-system",
@@ -52,59 +46,45 @@ def read_configured(
     """`described` are the kinds of jobs of our own settings, `multikueue` what they say of that, `namespace` is where
     we are ourselves. Raises BadConfiguration with the path of the key.
     """
-    _identified(configuration)
-    idle = tuple(idle_keys(configuration))
-    decided, integrations = read_settings(configuration, GATES), read_integrations(configuration)
-    settings = Settings(
-        decided.options,
-        decided.ordering,
-        decided.counting,
-        decided.waiting,
-        chosen(integrations, described),
-        jobs=read_managed_jobs(configuration, namespace),
-        fading=read_fading(configuration),
-        retention=_retention(configuration),
-        pods=integrations.pods,
-        multikueue=read_multikueue(configuration, multikueue, namespace),
+    check_identity(manifest)
+    idle = tuple(idle_keys(manifest))
+    found = read(manifest, namespace=namespace)
+    settings = _settings(found, described, multikueue, namespace)
+    return Configured(settings, _times(found.leader_election), found.metrics_off, idle)
+
+
+def _settings(
+    found: KueueConfiguration, described: Mapping[GroupKind, JobShape], multikueue: MultiKueueOptions, namespace: str
+) -> Settings:
+    return Settings(
+        options_of(found),
+        ordering_of(found),
+        counting_of(found),
+        waiting_of(found),
+        chosen(found.integrations, described),
+        jobs=managed_jobs_of(found.jobs),
+        fading=decay_of(found),
+        retention=_retention_of(found.retention),
+        pods=found.integrations.pods,
+        multikueue=multikueue_of(found, multikueue, namespace),
     )
-    metrics = mapping(configuration.get("metrics"))
-    resources = metrics.get("enableClusterQueueResources") is not False
-    local_queues = mapping(metrics.get("localQueueMetrics")).get("enable") is not False
-    return Configured(settings, _times(configuration), resources, local_queues, idle)
 
 
-def _retention(configuration: Manifest) -> Retention:
-    at = "objectRetentionPolicies.workloads"
-    section = mapping(mapping(configuration.get("objectRetentionPolicies")).get("workloads"))
-
-    def time(key: str) -> int | None:
-        value = section.get(key)
-        return None if value is None else duration(value, f"{at}.{key}")
-
-    return Retention(time("afterFinished"), time("afterDeactivatedByKueue"))
+def _retention_of(policies: RetentionPolicies) -> Retention:
+    return Retention(policies.after_finished, policies.after_deactivated)
 
 
-def _identified(configuration: Manifest) -> None:
-    version, kind = configuration.get("apiVersion"), configuration.get("kind")
-    if str(version).partition("/")[0] != GROUP:
-        raise BadConfiguration(f"{version!r} is unknown; write {GROUP}/v1beta2", "apiVersion")
-    if kind != KIND:
-        raise BadConfiguration(f"{kind!r} is unknown; write {KIND}", "kind")
-
-
-def _times(configuration: Manifest) -> LeaseTimes:
-    section, at = mapping(configuration.get("leaderElection")), "leaderElection"
-
-    def seconds(key: str, default: float) -> float:
-        value = section.get(key)
-        return default if value is None else duration(value, f"{at}.{key}") / SECOND
-
+def _times(election: LeaderElection) -> LeaseTimes:
     usual = LeaseTimes()
+
+    def seconds(value: int | None, default: float) -> float:
+        return default if value is None else value / SECOND
+
     try:
         return LeaseTimes(
-            seconds("leaseDuration", usual.duration),
-            seconds("renewDeadline", usual.renew_deadline),
-            seconds("retryPeriod", usual.retry),
+            seconds(election.lease_duration, usual.duration),
+            seconds(election.renew_deadline, usual.renew_deadline),
+            seconds(election.retry_period, usual.retry),
         )
     except ValueError as error:
-        raise BadConfiguration(str(error), at) from error
+        raise BadConfiguration(str(error), "leaderElection") from error

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from policies.configuration.kueue.defaults import default_selector
-from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.configuration.kueue.values import JobSelection
 from reconciler.jobs.step import JobSurroundings
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.selectors import LabelSelector, read_label_selector
@@ -25,17 +24,9 @@ class ManagedJobs:
     copied_labels: tuple[str, ...] = ()
 
 
-def read_managed_jobs(configuration: Manifest, namespace: str) -> ManagedJobs:
-    """Of a Configuration that has no faults; `namespace` is where we are ourselves, if it says nothing else."""
-    here = text(configuration.get("namespace")) or namespace
-    told = configuration.get("managedJobsNamespaceSelector")
-    selector = read_label_selector(default_selector(here) if told is None else told)
-    copied = listing(mapping(configuration.get("integrations")).get("labelKeysToCopy"))
-    return ManagedJobs(
-        selector or LabelSelector(),
-        configuration.get("manageJobsWithoutQueueName") is True,
-        tuple(filter(None, map(text, copied))),
-    )
+def managed_jobs_of(jobs: JobSelection) -> ManagedJobs:
+    selector = read_label_selector(jobs.namespace_selector) or LabelSelector()
+    return ManagedJobs(selector, jobs.without_queue_name, jobs.copied_labels)
 
 
 class Selection:
@@ -47,7 +38,7 @@ class Selection:
         self._answered: dict[str, bool] = {}
 
     def around(self, classes: PriorityClasses, *, pods_ready: bool) -> JobSurroundings:
-        """What jobs stand in, as things are now; `pods_ready`: the condition PodsReady is kept."""
+        """The surroundings of jobs as they are now; `pods_ready`: the condition PodsReady is kept."""
         return JobSurroundings(
             classes,
             self._world.state.flavors,
@@ -62,7 +53,7 @@ class Selection:
         return self._answered[namespace]
 
     def outdated(self, namespace: str) -> bool:
-        """Whether what was answered about it holds no more; that is told once."""
+        """Whether the last answer about it holds no more; true once for each answer."""
         answered = self._answered.pop(namespace, None)
         return answered is not None and answered != self._holds(namespace)
 

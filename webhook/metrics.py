@@ -1,4 +1,4 @@
-"""What the webhook counts, and the small server of its own that shows it."""
+"""The metrics of the webhook, and the small server of its own that serves them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, start_http_server
 
+from cluster.metrics import Family, Type
 from policies.conversion import VERSIONS
 from policies.judging.verdict import Verdict
 
@@ -21,37 +22,53 @@ BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 """Seconds; a decision should take about one of the first three, and the API server waits 3 s."""
 
 
+REQUESTS = Family(
+    "quotree_admission_requests_total",
+    Type.COUNTER,
+    "Admission requests answered; the result is allowed, warned, denied, patched, or http- and the status of an error.",
+    ("endpoint", "operation", "result", "dry_run"),
+)
+FINDINGS = Family(
+    "quotree_findings_total",
+    Type.COUNTER,
+    "Findings of rules in requests that were no dry runs.",
+    ("rule", "severity"),
+)
+DURATION = Family(
+    "quotree_admission_duration_seconds",
+    Type.HISTOGRAM,
+    "Time from the request's first line to its answer.",
+    ("endpoint",),
+    BUCKETS,
+)
+CONVERTED = Family(
+    "quotree_converted_objects_total",
+    Type.COUNTER,
+    "Objects of Kueue that the API server asked for in another version.",
+    ("to", "result"),
+)
+CACHE_AGE = Family(
+    "quotree_cache_age_seconds",
+    Type.GAUGE,
+    "Time since the API server was last heard, of the oldest cache.",
+)
+CACHE_SYNCED = Family("quotree_cache_synced", Type.GAUGE, "1 when every cache holds all objects of its kind.")
+CERTIFICATE_EXPIRY = Family(
+    "quotree_certificate_expiry_timestamp_seconds", Type.GAUGE, "When the serving certificate expires."
+)
+FAMILIES = (REQUESTS, FINDINGS, DURATION, CONVERTED, CACHE_AGE, CACHE_SYNCED, CERTIFICATE_EXPIRY)
+"""All of them. `Metrics` says where their values come from."""
+
+
 class Metrics:
     """All metrics of one process, in a registry of its own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._requests = Counter(
-            "quotree_admission_requests",
-            "Admission requests answered.",
-            ["endpoint", "operation", "result", "dry_run"],
-            registry=self.registry,
-        )
-        self._findings = Counter(
-            "quotree_findings",
-            "Findings of rules in requests that were no dry runs.",
-            ["rule", "severity"],
-            registry=self.registry,
-        )
-        self._seconds = Histogram(
-            "quotree_admission_duration_seconds",
-            "Time from the request's first line to its answer.",
-            ["endpoint"],
-            buckets=BUCKETS,
-            registry=self.registry,
-        )
-
-        self._conversions = Counter(
-            "quotree_converted_objects",
-            "Objects of Kueue that the API server asked for in another version.",
-            ["to", "result"],
-            registry=self.registry,
-        )
+        self._requests = REQUESTS.counter(self.registry)
+        self._findings = FINDINGS.counter(self.registry)
+        self._seconds = DURATION.histogram(self.registry)
+        self._conversions = CONVERTED.counter(self.registry)
 
     def answered(self, endpoint: str, operation: str, result: str, dry_run: bool, seconds: float) -> None:
         """One request was answered; `operation` is empty where the body could not be read."""
@@ -70,22 +87,11 @@ class Metrics:
     def watch(self, world: Callable[[], ObjectCache], expiry: Callable[[], float | None] | None = None) -> None:
         """Also show the state of the caches and, in Unix seconds, when the serving certificate ends."""
         nan = float("nan")
-        age = Gauge(
-            "quotree_cache_age_seconds",
-            "Time since the API server was last heard, of the cache that has waited longest.",
-            registry=self.registry,
-        )
+        age, synced = CACHE_AGE.gauge(self.registry), CACHE_SYNCED.gauge(self.registry)
         age.set_function(lambda: nan if (seconds := world().age()) is None else seconds)
-        synced = Gauge(
-            "quotree_cache_synced", "1 when every cache holds all objects of its kind.", registry=self.registry
-        )
         synced.set_function(lambda: 0.0 if world().ready() else 1.0)
         if expiry is not None:
-            ends = Gauge(
-                "quotree_certificate_expiry_timestamp_seconds",
-                "When the serving certificate ends.",
-                registry=self.registry,
-            )
+            ends = CERTIFICATE_EXPIRY.gauge(self.registry)
             ends.set_function(lambda: nan if (end := expiry()) is None else end)
 
 

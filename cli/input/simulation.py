@@ -14,6 +14,7 @@ from cli.input.given import Placed, gather
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
 from cli.output import note
+from policies.configuration.kueue.reading import GROUP, KIND
 from policies.configuration.settings import Configuration
 from policies.dialects.reading import Manifest, Parsed
 from policies.model.defect import Defect
@@ -22,7 +23,7 @@ from policies.model.findings import Profile
 from policies.model.forest import Forest
 from policies.mutation.stored import stored
 from scheduling.simulation.intake import has_no_schema, is_played
-from scheduling.simulation.settings import GROUP, KIND, Settings, read_settings
+from scheduling.simulation.settings import Settings, read_settings
 from scheduling.simulation.simulation import Simulation, begin
 from scheduling.simulation.validation import faults
 

@@ -9,10 +9,10 @@ import click
 
 from cli.exits import Misused
 from cli.input.simulation import SimulatedFiles
+from policies.configuration.kueue.durations import duration
 from policies.model.errors import BadConfiguration, PolicyError
 from scheduling.objects import times
 from scheduling.simulation.simulation import Simulation
-from scheduling.world.kueue_configuration import duration
 
 _STATES = ("Ready", "Pending", "Rejected")
 EVENTS = {

@@ -25,9 +25,10 @@ from cluster.lease import Lease, LeaseTimes
 from cluster.reflector import Pacing
 from cluster.wire import Timeouts
 from reconciler.configured import Configured
-from reconciler.exported import Counting, export
 from reconciler.health import HealthServer
-from reconciler.left_out import Chosen
+from reconciler.metrics.export import export
+from reconciler.metrics.observer import MetricsObserver
+from reconciler.metrics.registry import ChosenRegistry
 from reconciler.permit import Manage, Never, Rival
 from reconciler.process import Reconciler
 from webhook.logs import log_as_json
@@ -70,12 +71,12 @@ def run(manage: bool, configured: Configured, process: ProcessSettings) -> Exit:
             times = configured.times
             permit = _permit(opened, process, namespace, name, times) if manage else Never()
             cluster = opened.enter_context(process.connect())
-            registry = Chosen(resources=configured.resources, local_queues=configured.local_queues)
+            registry = ChosenRegistry(configured.metrics_off)
             reconciler = Reconciler(
                 cluster,
                 configured.settings,
                 permit,
-                partial(Counting, leads=permit.held, registry=registry, kueue=manage),
+                partial(MetricsObserver, leads=permit.held, registry=registry, kueue=manage),
                 opened.enter_context(_writing(process, times)),
             )
             return _Running(reconciler, permit, registry).until_signalled(process)

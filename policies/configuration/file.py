@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from policies.configuration.job_descriptions import read_jobs
+from policies.configuration.kueue.gates import OF_WEBHOOKS
 from policies.configuration.multikueue import read_multikueue
 from policies.configuration.section import Section
 from policies.configuration.settings import (
-    GATES,
     AdmissionSettings,
     Configuration,
     KueueSettings,
@@ -38,7 +38,7 @@ def read_configuration(manifest: object, rules: Collection[str]) -> Configuratio
         overrides=tuple(_override(section, rules) for section in top.sections("rules")),
         waivable=_waivable(exemptions, rules),
         kueue=KueueSettings(
-            feature_gates={gate: gates.flag(gate, default) for gate, default in GATES.items()},
+            feature_gates={gate: gates.flag(gate, default) for gate, default in OF_WEBHOOKS.items()},
             manage_jobs=kueue.flag("manageJobs", False),
             manage_pods=kueue.flag("managePods", False),
         ),

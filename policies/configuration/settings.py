@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+from policies.configuration.kueue.gates import OF_WEBHOOKS
 from policies.configuration.multikueue import MultiKueueOptions
 from policies.dialects.job_shape import JobShape
 from policies.model.findings import Action, Profile
@@ -28,22 +29,6 @@ class Override:
     since: date | None = None
 
 
-GATES: Mapping[str, bool] = {
-    "AdmissionGatedBy": False,
-    "ConcurrentAdmission": False,
-    "ElasticJobsViaWorkloadSlices": False,
-    "LocalQueueDefaulting": True,
-    "PartialAdmission": True,
-    "PriorityBoost": False,
-    "RejectUpdatesToCQWithInvalidOnFlavors": False,
-    "TASValidateWorkloadSliceSize": True,
-    "TopologyAwareScheduling": True,
-    "WorkloadValidateResourcesAreNonNegative": True,
-    "WorkloadValidationForPodSetMetadata": True,
-}
-"""Kueue's feature gates that its webhooks ask, by their defaults in v0.19.2."""
-
-
 @dataclass(frozen=True, slots=True)
 class KueueSettings:
     """`feature_gates` are those of Kueue that are set otherwise than by default.
@@ -57,7 +42,7 @@ class KueueSettings:
     manage_pods: bool = False
 
     def enabled(self, gate: str) -> bool:
-        return self.feature_gates.get(gate, GATES[gate])
+        return self.feature_gates.get(gate, OF_WEBHOOKS[gate])
 
 
 @dataclass(frozen=True, slots=True)

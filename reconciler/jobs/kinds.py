@@ -5,15 +5,14 @@ Source: Kueue v0.19, apis/config v1beta2, Integrations.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
+from policies.configuration.kueue.values import Integrations
 from policies.dialects.frameworks import FRAMEWORKS, SHAPES
 from policies.dialects.job_shape import JobShape
-from policies.dialects.reading import Manifest, listing, mapping
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
-from policies.model.suggestion import close, suggest
+from policies.model.suggestion import close
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import Described
 from reconciler.jobs.kind import JobKind
@@ -25,32 +24,6 @@ SHIPPED: Mapping[GroupKind, JobKind] = {
     **{kind: Described(shape) for kind, shape in SHAPES.items()},
     **{each.shape.kind: each for each in _PECULIAR},
 }
-DEFAULT = tuple(name for name, framework in FRAMEWORKS.items() if framework.default)
-"""On where `integrations.frameworks` is not set."""
-
-
-@dataclass(frozen=True, slots=True)
-class Integrations:
-    """`frameworks` as Kueue names them; `external` as `Kind.version.group`."""
-
-    frameworks: tuple[str, ...] = DEFAULT
-    external: tuple[str, ...] = ()
-
-    @property
-    def pods(self) -> bool:
-        """Pods are queued by themselves."""
-        return any(FRAMEWORKS[name].by_pods for name in self.frameworks)
-
-
-def read_integrations(configuration: Manifest) -> Integrations:
-    """Of Kueue's Configuration. Raises BadConfiguration with the path and the nearest known name."""
-    section = mapping(configuration.get("integrations"))
-    frameworks, external = _names(section, "frameworks"), _names(section, "externalFrameworks")
-    for index, name in enumerate(frameworks):
-        if name not in FRAMEWORKS:
-            at = f"{_NAMED}[{index}]"
-            raise BadConfiguration(f"{name!r} is no kind of job that Kueue knows; {suggest(name, FRAMEWORKS)}", at)
-    return Integrations(frameworks or DEFAULT, external)
 
 
 def chosen(integrations: Integrations, described: Mapping[GroupKind, JobShape]) -> tuple[JobKind, ...]:
@@ -91,14 +64,3 @@ def _parts(name: str, at: str) -> tuple[str, str, str]:
 
 def _written(shape: JobShape) -> str:
     return f"{shape.kind.kind}.{shape.version}.{shape.kind.group}"
-
-
-def _names(section: Mapping[str, object], key: str) -> tuple[str, ...]:
-    found = section.get(key)
-    if not isinstance(found, list | None) or not all(isinstance(name, str) for name in listing(found)):
-        raise BadConfiguration("expected a list of texts", f"integrations.{key}")
-    return tuple(dict.fromkeys(_texts(found)))
-
-
-def _texts(found: object) -> Iterator[str]:
-    yield from (name for name in listing(found) if isinstance(name, str))

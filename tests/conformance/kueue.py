@@ -13,7 +13,8 @@ from pathlib import Path
 
 import jsonpatch
 
-from policies.configuration.settings import GATES, Configuration, KueueSettings
+from policies.configuration.kueue.gates import OF_WEBHOOKS as GATES
+from policies.configuration.settings import Configuration, KueueSettings
 from policies.dialects import read
 from policies.dialects.kueue import ClusterQueue, Cohort, QuotaNode, cluster_queue_ref, cohort_ref
 from policies.judge import evaluate

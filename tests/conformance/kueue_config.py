@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from policies.configuration.kueue.devices import CAPACITIES, COUNTERS
+from policies.configuration.kueue.gates import CAPACITIES, COUNTERS
 from policies.configuration.kueue.validation import faults
 from tests.conformance.kueue_gates import gated
 from tests.conformance.suite import Data, Suite, mismatch

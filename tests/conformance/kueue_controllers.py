@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from policies.configuration.kueue.durations import duration
 from policies.dialects.reading import Manifest
 from policies.model.quantity import Quantity
 from reconciler.finalizers import IN_USE, RESOURCE_FLAVOR, finalizers
@@ -24,7 +25,6 @@ from scheduling.objects.queue_settings import (
 from scheduling.objects.reading import read_workload
 from scheduling.objects.selectors import LabelSelector
 from scheduling.queues.consumption import Consumption, UsageDecay
-from scheduling.world.kueue_configuration import duration
 from scheduling.world.readiness import Readiness
 from scheduling.world.world import World
 from tests.conformance.kueue_gates import gated

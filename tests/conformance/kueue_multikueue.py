@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from policies.configuration.kueue.durations import duration
 from policies.dialects.reading import Manifest, mapping
 from reconciler.jobs.batch_job import BATCH
 from reconciler.multikueue.copies import clone_change, clone_of, job_copy, owner_job, remote_job, status_for
@@ -29,7 +30,6 @@ from scheduling.placement.place import place
 from scheduling.placement.settings import REJECT, PlacementSettings
 from scheduling.status.eviction import target_for_deactivation
 from scheduling.status.writing import written_status
-from scheduling.world.kueue_configuration import duration
 from tests.conformance.kueue_gates import gated
 from tests.conformance.suite import Data, Suite, mismatch
 

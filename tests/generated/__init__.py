@@ -1,6 +1,7 @@
 """Files that are generated from others: `python -m tests.generated` writes them, `--check` compares only.
 
-A generator returns {path below the repository: text} for all files that it owns. A new one is added to GENERATORS.
+A generator returns {path below the repository: text} for files that it owns. One of BLOCKS returns, for parts of files
+that people write, {path: {name: text}}. A new one is added to GENERATORS or BLOCKS.
 """
 
 from __future__ import annotations
@@ -8,23 +9,34 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.generated import command_table, crds, job_kinds, rule_pages
+from tests.generated import command_table, configuration_table, crds, job_kinds, metric_tables, rule_pages
+from tests.generated.blocks import filled
 
 ROOT = Path(__file__).parents[2]
-GENERATORS: list[Callable[[], Mapping[str, str]]] = [
+GENERATORS: list[Callable[[], Mapping[str, str]]] = [crds.generate, rule_pages.generate]
+BLOCKS: list[Callable[[], Mapping[str, Mapping[str, str]]]] = [
     command_table.generate,
-    crds.generate,
+    configuration_table.generate,
     job_kinds.generate,
-    rule_pages.generate,
+    metric_tables.generate,
 ]
 
 
 def generated() -> dict[str, str]:
-    """Every generated file, by its path below the repository."""
+    """Every generated file, and every file with generated parts, by its path below the repository."""
     files: dict[str, str] = {}
     for generator in GENERATORS:
         for path, text in generator().items():
             if path in files:
                 raise ValueError(f"two generators write {path}")
             files[path] = text
-    return files
+    return files | {path: filled(path, blocks) for path, blocks in _blocks().items()}
+
+
+def _blocks() -> dict[str, dict[str, str]]:
+    """By path and name, from all generators."""
+    found: dict[str, dict[str, str]] = {}
+    for generator in BLOCKS:
+        for path, blocks in generator().items():
+            found.setdefault(path, {}).update(blocks)
+    return found

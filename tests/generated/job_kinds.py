@@ -8,7 +8,6 @@ from itertools import groupby
 from policies.dialects.core import POD
 from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.job_shape import Framework, JobShape
-from tests.generated.blocks import filled
 
 _LINE = 100
 """A longer list of resources has a line for each entry."""
@@ -20,9 +19,8 @@ _HEAD = """\
 """
 
 
-def generate() -> dict[str, str]:
-    found = blocks(FRAMEWORKS.values())
-    return {path: filled(path, parts) for path, parts in found.items()}
+def generate() -> Mapping[str, Mapping[str, str]]:
+    return blocks(FRAMEWORKS.values())
 
 
 def blocks(frameworks: Collection[Framework]) -> Mapping[str, Mapping[str, str]]:

@@ -14,6 +14,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A tree with one generated file, written."""
     monkeypatch.setattr(command, "ROOT", tmp_path)
     monkeypatch.setattr(generated, "GENERATORS", [lambda: {"docs/page.md": "one\ntwo\n"}])
+    monkeypatch.setattr(generated, "BLOCKS", [])
     assert run(monkeypatch) == 0
     return tmp_path
 
@@ -45,6 +46,17 @@ def test_a_missing_file_fails_the_check(
     (tree / "docs" / "page.md").unlink()
     assert run(monkeypatch, "--check") == 1
     assert "docs/page.md: is missing" in capsys.readouterr().out
+
+
+def test_several_generators_may_fill_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = "".join(f"<!-- begin generated: {name} -->\n<!-- end generated: {name} -->\n" for name in ("one", "two"))
+    (tmp_path / "p.md").write_text(page)
+    monkeypatch.setattr("tests.generated.blocks.ROOT", tmp_path)
+    monkeypatch.setattr(generated, "GENERATORS", [])
+    monkeypatch.setattr(generated, "BLOCKS", [lambda: {"p.md": {"one": "1"}}, lambda: {"p.md": {"two": "2"}}])
+
+    (text,) = generated.generated().values()
+    assert [line for line in text.splitlines() if not line.startswith("<")] == ["1", "2"]
 
 
 def test_two_generators_of_one_file_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 import yaml
 
+from policies.configuration.kueue.reading import read
 from policies.dialects.frameworks import FRAMEWORKS, SHAPES, batch, jobset, kubeflow
 from policies.dialects.kueue_jobs import KINDS
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
 from reconciler.configured import read_configured
-from reconciler.jobs.kinds import read_integrations
-from tests.generated import job_kinds
+from tests.generated import generated
 from tests.generated.job_kinds import rbac_rules, webhook_rules
 
-FILES = job_kinds.generate()
+FILES = generated()
 (JOB_SET,) = jobset.FRAMEWORKS
 OF_KUBEFLOW = [each for each in kubeflow.FRAMEWORKS if each.kind.group == "kubeflow.org"]
 
@@ -96,10 +96,10 @@ def row(name: str) -> str:
 def test_the_table_says_what_is_on(name: str) -> None:
     """As the code decides it without the key, and by the configuration that is shipped."""
     text = yaml.safe_load(FILES["manifests/components/reconciler/configuration.yaml"])["data"]["configuration.yaml"]
-    shipped = read_integrations(yaml.safe_load(text))
+    shipped = read(yaml.safe_load(text)).integrations
     *_, default, with_reconciler = [cell.strip() for cell in row(name).strip("|").split("|")]
 
-    assert default == ("on" if name in read_integrations({}).frameworks else "")
+    assert default == ("on" if name in read({}).integrations.frameworks else "")
     assert with_reconciler == ("on" if name in shipped.frameworks else "")
     assert ("refuses the name" in row(name)) == (not can_be_named(name))
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cluster.lease import LeaseTimes
+from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES, LOCAL_QUEUE_METRICS
 from policies.model.errors import BadConfiguration
 from reconciler.configured import Configured, read_configured
-from reconciler.keys import KEYS, Key, Use, idle_keys, table
 from reconciler.process import Settings
 from reconciler.retention import Retention
 from scheduling.objects.times import SECOND
@@ -130,7 +129,7 @@ def test_jobs_are_managed_everywhere_but_in_the_namespaces_of_the_system_and_of_
     ]
 
 
-def test_which_jobs_are_managed_can_be_told() -> None:
+def test_which_jobs_are_managed_can_be_chosen() -> None:
     selector = {"matchLabels": {"batch": "yes"}}
     jobs = read(manageJobsWithoutQueueName=True, managedJobsNamespaceSelector=selector).settings.jobs
 
@@ -161,26 +160,8 @@ def test_retention_and_one_at_a_time_are_read() -> None:
 def test_metrics_can_be_left_out() -> None:
     without = {"enableClusterQueueResources": False, "localQueueMetrics": {"enable": False}}
 
-    assert (read().resources, read().local_queues) == (True, True)
-    assert (read(metrics=without).resources, read(metrics=without).local_queues) == (False, False)
-
-
-def test_every_key_is_named_once_and_the_documentation_has_them_all() -> None:
-    paths = [key.path for key in KEYS]
-
-    assert len(paths) == len(set(paths))
-    assert not [path for path in paths if any(path.startswith(f"{other}.") for other in paths)]
-    assert table() in (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("key", [key for key in KEYS if key.use is Use.IDLE], ids=lambda key: key.path)
-def test_what_is_idle_says_why_and_may_stand_there(key: Key) -> None:
-    section: Any = "x"
-    for part in reversed(key.path.split(".")):
-        section = {part: section}
-
-    assert key.why
-    assert list(idle_keys(section)) == [key.path]
+    assert read().metrics_off == frozenset()
+    assert read(metrics=without).metrics_off == {CLUSTER_QUEUE_RESOURCES, LOCAL_QUEUE_METRICS}
 
 
 @pytest.mark.parametrize(

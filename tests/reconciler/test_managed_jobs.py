@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from policies.configuration.kueue.reading import read
 from reconciler.feed import QUEUE_NAME
 from reconciler.job_side import jobs_of
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.life import managed
-from reconciler.managed_jobs import ManagedJobs, Selection, read_managed_jobs
+from reconciler.managed_jobs import ManagedJobs, Selection, managed_jobs_of
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.selectors import read_label_selector
 from scheduling.world.world import World
@@ -82,12 +83,12 @@ def test_jobs_without_a_queue_are_followed_only_where_they_count() -> None:
 
 
 def test_kueues_selector_is_the_default() -> None:
-    (term,) = read_managed_jobs({}, "ours").selector.requirements
+    (term,) = managed_jobs_of(read({}, namespace="ours").jobs).selector.requirements
 
     assert (term.operator, term.values) == ("NotIn", {"kube-system", "ours"})
 
 
-def test_labels_that_workloads_take_over_are_told_to_every_job() -> None:
-    told = read_managed_jobs({"integrations": {"labelKeysToCopy": ["team", "cost"]}}, "ours")
+def test_every_job_knows_the_labels_that_workloads_copy() -> None:
+    jobs = managed_jobs_of(read({"integrations": {"labelKeysToCopy": ["team", "cost"]}}).jobs)
 
-    assert selection(told)[0].around(PriorityClasses(), pods_ready=True).copied_labels == ("team", "cost")
+    assert selection(jobs)[0].around(PriorityClasses(), pods_ready=True).copied_labels == ("team", "cost")

@@ -1,80 +1,79 @@
-"""What decisions take from Kueue's Configuration."""
+"""How the engine decides by Kueue's Configuration."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
-import pytest
-
-from policies.amounts.requests import Transformation
-from policies.model.errors import BadConfiguration
-from policies.model.quantity import Quantity
+from policies.configuration.kueue.reading import read
+from policies.configuration.kueue.values import KueueConfiguration
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import per_pod
 from scheduling.objects.template import template
 from scheduling.objects.times import SECOND
+from scheduling.queues.consumption import UsageDecay
+from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.requeue import RequeueBackoff
-from scheduling.world.kueue_configuration import duration, read_counting, read_ordering, read_waiting
+from scheduling.world.kueue_configuration import counting_of, decay_of, options_of, ordering_of, waiting_of
 
 
-def test_an_empty_configuration_means_kueue_s_defaults() -> None:
-    counting = read_counting({})
+def configuration(**sections: Any) -> KueueConfiguration:
+    return read(sections)
 
+
+def test_an_empty_configuration_means_the_defaults_of_the_engine() -> None:
+    found = configuration()
+    counting = counting_of(found)
+
+    assert (options_of(found), ordering_of(found)) == (Options(), Ordering())
     assert (counting.excluded_prefixes, counting.transformations, counting.reclaimable_pods) == ((), {}, True)
-    assert read_waiting({}) == WaitForPodsReady(1800, 1800, RequeueBackoff(60, 3600), None)
-    assert read_ordering({}) == Ordering(by_eviction=True)
+    assert (waiting_of(found), decay_of(found)) == (None, None)
 
 
 def test_transformations_and_excluded_prefixes_count() -> None:
-    entry = {"input": "gpu", "strategy": "Replace", "multiplyBy": "n", "outputs": {"credit": "2"}}
-    counting = read_counting({"resources": {"transformations": [entry], "excludeResourcePrefixes": ["net/"]}})
+    entry = {"input": "gpu", "strategy": "Replace", "outputs": {"credit": "2"}}
+    counting = counting_of(configuration(resources={"transformations": [entry], "excludeResourcePrefixes": ["net/"]}))
 
-    assert counting.transformations == {"gpu": Transformation({"credit": Quantity.parse("2")}, "n", replace=True)}
     requests = {"gpu": "3", "net/vpc": "1", "cpu": "1"}
     pod = template({"containers": [{"resources": {"requests": requests}}]})
     assert per_pod(pod, counting) == {"cpu": 1000, "credit": 6}
 
 
-def test_waiting_is_read_in_full() -> None:
+def test_waiting_counts_in_seconds() -> None:
     requeuing = {"timestamp": "Creation", "backoffBaseSeconds": 10, "backoffMaxSeconds": 20, "backoffLimitCount": 3}
     section = {"timeout": "5m0s", "recoveryTimeout": "90s", "requeuingStrategy": requeuing}
+    found = configuration(waitForPodsReady=section)
 
-    assert read_waiting({"waitForPodsReady": section}) == WaitForPodsReady(300, 90, RequeueBackoff(10, 20), 3)
-    assert read_ordering({"waitForPodsReady": section}) == Ordering(by_eviction=False)
-
-
-def test_recovery_takes_as_long_as_the_start_where_it_is_not_told() -> None:
-    waiting = read_waiting({"waitForPodsReady": {"timeout": "5m"}})
-
-    assert waiting is not None
-    assert waiting.recovery == 300
+    assert waiting_of(found) == WaitForPodsReady(300, 90, RequeueBackoff(10, 20), 3)
+    assert ordering_of(found) == Ordering(by_eviction=False)
+    assert waiting_of(configuration(waitForPodsReady={})) == WaitForPodsReady(
+        1800, 1800, RequeueBackoff(60, 3600), None
+    )
+    assert waiting_of(configuration(waitForPodsReady={"enable": False})) is None
 
 
-def test_waiting_can_be_off() -> None:
-    assert read_waiting({"waitForPodsReady": {"enable": False}}) is None
+def test_gates_decide() -> None:
+    off = ("PartialAdmission", "PrioritizePreemptorWorkloads", "PrioritySortingWithinCohort", "ReclaimablePods")
+    found = configuration(featureGates=dict.fromkeys(off, False))
+
+    assert not options_of(found).partial_admission
+    assert not options_of(found).preemptors_first
+    assert not ordering_of(found).by_priority
+    assert not counting_of(found).reclaimable_pods
 
 
-@pytest.mark.parametrize(
-    ("written", "seconds"), [("1h30m", 5400), ("5m0s", 300), ("1.5s", 1.5), ("250ms", 0.25), ("0", 0), ("0s", 0)]
-)
-def test_durations_are_those_of_go(written: str, seconds: float) -> None:
-    assert duration(written, "x") == int(seconds * SECOND)
+def test_as_kueue_decides_preemptors_do_not_go_first_unless_its_gate_says_so() -> None:
+    said = configuration(featureGates={"PrioritizePreemptorWorkloads": True})
+
+    assert options_of(configuration()).preemptors_first
+    assert not options_of(configuration(), compat=True).preemptors_first
+    assert options_of(said, compat=True).preemptors_first
 
 
-@pytest.mark.parametrize("written", ["", "5", "-5s", "5 m", "m", "1d", None, 5, "1h" * 1000, "٣s"])
-def test_what_is_no_duration_is_told(written: object) -> None:
-    with pytest.raises(BadConfiguration, match="is no duration"):
-        duration(written, "waitForPodsReady.timeout")
+def test_usage_decays_by_admission_fair_sharing() -> None:
+    section = {"usageHalfLifeTime": "1h", "resourceWeights": {"cpu": 0.1}}
 
-
-@pytest.mark.parametrize(
-    ("transformations", "place"),
-    [
-        ([{}], r"resources\.transformations\[0\]\.input"),
-        ([{"input": "a", "outputs": {"b": "x"}}], r"resources\.transformations\[0\]\.outputs\.b"),
-    ],
-)
-def test_a_transformation_that_cannot_be_read_is_told_by_its_place(transformations: list[Any], place: str) -> None:
-    with pytest.raises(BadConfiguration, match=place):
-        read_counting({"resources": {"transformations": transformations}})
+    assert decay_of(configuration(admissionFairSharing=section)) == UsageDecay(
+        3600 * SECOND, 300 * SECOND, {"cpu": Fraction(1, 10)}
+    )

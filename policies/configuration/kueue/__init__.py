@@ -1,4 +1,8 @@
-"""Kueue's own Configuration (config.kueue.x-k8s.io/v1beta2): what it means by default, and what Kueue refuses.
+"""Kueue's own Configuration (config.kueue.x-k8s.io/v1beta2): the one place where it is judged and read.
 
-What decisions take from it: `scheduling.world.kueue_configuration`; what the reconciler does: `reconciler.configured`.
+- `keys`: what becomes of each key, the table of docs/configuration.md; `gates`: feature gates and their defaults.
+- `validation`: what Kueue refuses of it, section by section; `defaults`: what it means where it says nothing.
+- `reading`: from a manifest to `values`, from which scheduling, simulation and reconciler make their own settings.
+
+Quotree's own settings of MultiKueue, for which Kueue's file has no place: `policies.configuration.multikueue`.
 """

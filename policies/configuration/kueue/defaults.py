@@ -22,7 +22,7 @@ NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"
 def defaulted(configuration: Manifest) -> dict[str, Any]:
     """A copy with the defaults put in; what is written there stays as it is, right or wrong."""
     namespace = text(configuration.get("namespace")) or NAMESPACE
-    found: dict[str, Any] = {"namespace": namespace, **_present(configuration)}
+    found: dict[str, Any] = {"namespace": namespace, **present(configuration)}
     found["integrations"] = {**mapping(found.get("integrations"))}
     if not found["integrations"].get("frameworks"):
         found["integrations"]["frameworks"] = ["batch/job"]
@@ -45,12 +45,13 @@ def default_selector(namespace: str) -> dict[str, Any]:
     return {"matchExpressions": [term]}
 
 
-def _present(section: Mapping[str, Any]) -> dict[str, Any]:
+def present(section: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what is null, which says nothing."""
     return {key: value for key, value in section.items() if value is not None}
 
 
 def _filled(section: Mapping[str, Any], **values: object) -> dict[str, Any]:
-    return {**values, **_present(section)}
+    return {**values, **present(section)}
 
 
 def _with_time(section: Mapping[str, Any], key: str, value: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from policies.configuration.kueue.device_expression import fault_of
 from policies.configuration.kueue.fault import Fault, duplicate, invalid, required, too_long, too_many
+from policies.configuration.kueue.gates import CAPACITIES, COUNTERS, DEFAULTS
 from policies.configuration.kueue.grammar import is_dns_label, is_identifier
 from policies.dialects.labels import is_domain, is_qualified_name
 from policies.dialects.reading import Manifest, listing, mapping
@@ -15,11 +16,10 @@ from policies.dialects.reading import Manifest, listing, mapping
 _AT = "resources.deviceClassMappings"
 _MOST, _MOST_CLASSES = 16, 8
 _LONGEST, _LONGEST_DOMAIN, _LONGEST_ID = 253, 63, 32
-COUNTERS, CAPACITIES = "KueueDRAIntegrationPartitionableDevices", "KueueDRAIntegrationConsumableCapacity"
 
 
 @dataclass
-class _Seen:
+class _Earlier:
     """`owners`: the resource that a class counts for first; `counters`: which counters of the class are counted."""
 
     names: set[str] = field(default_factory=set)
@@ -31,14 +31,14 @@ def device_classes(configuration: Manifest, gates: Mapping[str, bool]) -> Iterat
     entries = [mapping(entry) for entry in listing(mapping(configuration.get("resources")).get("deviceClassMappings"))]
     if len(entries) > _MOST:
         yield too_many(_AT, len(entries), _MOST)
-    seen = _Seen()
+    earlier = _Earlier()
     for index, entry in enumerate(entries):
         at, name = f"{_AT}[{index}]", str(entry.get("name", ""))
         yield from _name(name, f"{at}.name")
-        if name in seen.names:
+        if name in earlier.names:
             yield duplicate(f"{at}.name", name)
-        seen.names.add(name)
-        yield from _classes(entry, name, f"{at}.deviceClassNames", seen)
+        earlier.names.add(name)
+        yield from _classes(entry, name, f"{at}.deviceClassNames", earlier)
         yield from _sources(listing(entry.get("sources")), f"{at}.sources", gates)
 
 
@@ -49,7 +49,7 @@ def _name(name: str, at: str) -> Iterator[Fault]:
         yield invalid(at, f"longer than {_LONGEST} characters; shorten it")
 
 
-def _classes(entry: Mapping[str, Any], resource: str, at: str, seen: _Seen) -> Iterator[Fault]:
+def _classes(entry: Mapping[str, Any], resource: str, at: str, earlier: _Earlier) -> Iterator[Fault]:
     names = [str(name) for name in listing(entry.get("deviceClassNames"))]
     if not names:
         yield required(at, "name at least one device class")
@@ -60,13 +60,13 @@ def _classes(entry: Mapping[str, Any], resource: str, at: str, seen: _Seen) -> I
         yield from _name(name, f"{at}[{index}]")
         if name in names[:index]:
             yield duplicate(f"{at}[{index}]", name)
-        yield from _shared(name, resource, counter, f"{at}[{index}]", seen)
+        yield from _shared(name, resource, counter, f"{at}[{index}]", earlier)
 
 
-def _shared(name: str, resource: str, counter: str, at: str, seen: _Seen) -> Iterator[Fault]:
+def _shared(name: str, resource: str, counter: str, at: str, earlier: _Earlier) -> Iterator[Fault]:
     """A class counts for one resource; for several only by a counter of its own for each."""
-    owner = seen.owners.setdefault(name, resource)
-    counters = seen.counters.setdefault(name, {counter} if counter else set())
+    owner = earlier.owners.setdefault(name, resource)
+    counters = earlier.counters.setdefault(name, {counter} if counter else set())
     if owner == resource:
         return
     if not counter or not counters:
@@ -84,21 +84,21 @@ def _counter_of(entry: Mapping[str, Any]) -> str:
 def _sources(sources: list[Any], at: str, gates: Mapping[str, bool]) -> Iterator[Fault]:
     kinds: set[str] = set()
     for index, source in enumerate(map(mapping, sources)):
-        given = [kind for kind in ("counter", "capacity") if source.get(kind) is not None]
-        if not given:
+        written = [kind for kind in ("counter", "capacity") if source.get(kind) is not None]
+        if not written:
             yield required(f"{at}[{index}]", "write counter or capacity")
-        elif len(given) > 1:
+        elif len(written) > 1:
             yield invalid(f"{at}[{index}]", "keep either counter or capacity")
         else:
-            kinds.update(given)
-            yield from _source(given[0], mapping(source[given[0]]), f"{at}[{index}].{given[0]}", gates)
+            kinds.update(written)
+            yield from _source(written[0], mapping(source[written[0]]), f"{at}[{index}].{written[0]}", gates)
     if len(kinds) > 1:
         yield invalid(at, "counters and capacities cannot be mixed in one mapping; make two of it")
 
 
 def _source(kind: str, source: Mapping[str, Any], at: str, gates: Mapping[str, bool]) -> Iterator[Fault]:
     gate, name = COUNTERS if kind == "counter" else CAPACITIES, str(source.get("name") or "")
-    if not gates.get(gate, GATES[gate]):
+    if not gates.get(gate, DEFAULTS[gate]):
         yield invalid(at, f"this needs the feature gate {gate}")
         return
     if kind == "capacity":
@@ -140,7 +140,3 @@ def _expression(source: Mapping[str, Any], at: str) -> Iterator[Fault]:
         yield required(at)
     elif wrong := fault_of(str(expression)):
         yield invalid(at, wrong)
-
-
-GATES: Mapping[str, bool] = {COUNTERS: True, CAPACITIES: False}
-"""Their defaults in Kueue v0.19."""

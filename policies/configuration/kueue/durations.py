@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from policies.configuration.kueue.fault import Fault, invalid
+from policies.model.errors import BadConfiguration
+
 _UNITS = {"h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 1000, "µs": 1000, "ns": 1}
 _PART = re.compile(r"([0-9]+)(?:\.([0-9]{1,9}))?(h|ms|m|s|us|µs|ns)")
 _DURATION = re.compile(rf"([-+]?)((?:{_PART.pattern})+)").fullmatch
@@ -20,6 +23,19 @@ def nanoseconds(value: object) -> int | None:
         return None
     length = sum(_length(*part.groups(default="")) for part in _PART.finditer(found[2]))
     return -length if found[1] == "-" else length
+
+
+def duration(value: object, at: str) -> int:
+    """Nanoseconds; not negative. Raises BadConfiguration."""
+    length = nanoseconds(value)
+    if length is None or length < 0:
+        fault = no_duration(value, at)
+        raise BadConfiguration(fault.message, fault.field)
+    return length
+
+
+def no_duration(value: object, at: str) -> Fault:
+    return invalid(at, f"{value!r} is no duration; write a number and one of h m s, as in 1h30m or 300s")
 
 
 def _length(whole: str, fraction: str, unit: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from policies.configuration.kueue.durations import nanoseconds
+from policies.configuration.kueue.durations import nanoseconds, no_duration
 from policies.configuration.kueue.fault import Fault, forbidden, invalid, required
 from policies.dialects.labels import selector_faults
 from policies.dialects.reading import listing, mapping
@@ -42,10 +42,6 @@ def negative(value: object, at: str) -> Iterator[Fault]:
         yield no_duration(value, at)
     elif length is not None and length < 0:
         yield invalid(at, f"{value} is below 0; write 0s or more")
-
-
-def no_duration(value: object, at: str) -> Fault:
-    return invalid(at, f"{value!r} is no duration; write a number and one of h m s, as in 1h30m or 300s")
 
 
 def whole(value: object) -> int | None:

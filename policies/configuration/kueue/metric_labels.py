@@ -22,14 +22,14 @@ def metric_labels(configuration: Manifest) -> Iterator[Fault]:
     entries = [mapping(entry) for entry in listing(mapping(configuration.get("metrics")).get("customLabels"))]
     if len(entries) > _MOST:
         yield too_many(_AT, len(entries), _MOST)
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for index, entry in enumerate(entries):
         at, name = f"{_AT}[{index}]", str(entry.get("name", ""))
         if not _NAME(name):
             yield invalid(f"{at}.name", f"{name!r} is no name of a metric's label; write letters, digits and _")
-        if name in seen:
+        if name in earlier:
             yield duplicate(f"{at}.name", name)
-        seen.add(name)
+        earlier.add(name)
         yield from _source(entry, name, at)
         yield from _values(entry, at)
     yield from _counts(Counter(_kind(entry) for entry in entries))
@@ -53,7 +53,7 @@ def _values(entry: Mapping[str, Any], at: str) -> Iterator[Fault]:
     values, at = listing(entry.get("trackedValues")), f"{at}.trackedValues"
     if _kind(entry) == "Workload":
         if not values:
-            yield invalid(at, "name the values of Workloads that are told apart")
+            yield invalid(at, "name the values by which Workloads are counted apart")
         elif len(values) > _MOST_VALUES_OF_WORKLOADS:
             yield invalid(at, f"{len(values)} values; at most {_MOST_VALUES_OF_WORKLOADS} for Workloads")
     elif len(values) > _MOST_VALUES:

@@ -33,16 +33,16 @@ def multikueue(configuration: Manifest) -> Iterator[Fault]:
 def _external(entries: list[Any], frameworks: list[Any]) -> Iterator[Fault]:
     named = [FRAMEWORKS[name] for name in frameworks if name in FRAMEWORKS]
     known = {kind_version_group(framework) for framework in named if framework.dispatched}
-    seen: set[tuple[str, str, str]] = set()
+    earlier: set[tuple[str, str, str]] = set()
     for index, entry in enumerate(entries):
         at, name = f"{_AT}.externalFrameworks[{index}].name", mapping(entry).get("name")
         kind = kind_of(name)
         if kind is None:
             yield invalid(at, f"{name!r} names no kind; write Kind.version.group, as in MyJob.v1.example.com")
             continue
-        if kind in seen:
+        if kind in earlier:
             yield duplicate(at, name)
-        seen.add(kind)
+        earlier.add(kind)
         if kind in known:
             yield invalid(at, f"{name} is known already by integrations.frameworks; take it out")
 

@@ -48,16 +48,16 @@ def integrations(configuration: Manifest) -> Iterator[Fault]:
     if named is None:
         yield required("integrations.frameworks")
         return
-    seen: set[tuple[str, str, str]] = set()
+    earlier: set[tuple[str, str, str]] = set()
     for index, name in enumerate(listing(named)):
         at, framework = f"integrations.frameworks[{index}]", FRAMEWORKS.get(name) if isinstance(name, str) else None
         if framework is None:
             yield unsupported(at, name, *FRAMEWORKS)
-        elif kind_version_group(framework) in seen:
+        elif kind_version_group(framework) in earlier:
             yield duplicate(at, name)
         else:
-            seen.add(kind_version_group(framework))
-    yield from _external(listing(mapping(section).get("externalFrameworks")), seen)
+            earlier.add(kind_version_group(framework))
+    yield from _external(listing(mapping(section).get("externalFrameworks")), earlier)
     if "pod" in listing(named):
         yield from _needed_by_pods(configuration)
 
@@ -67,15 +67,15 @@ def kind_version_group(framework: Framework) -> tuple[str, str, str]:
     return framework.kind.kind, framework.version, framework.kind.group
 
 
-def _external(names: list[object], seen: set[tuple[str, str, str]]) -> Iterator[Fault]:
+def _external(names: list[object], earlier: set[tuple[str, str, str]]) -> Iterator[Fault]:
     for index, name in enumerate(names):
         at, kind = f"integrations.externalFrameworks[{index}]", kind_of(name)
         if kind is None:
             yield invalid(at, f"{name!r} names no kind; write Kind.version.group, as in MyJob.v1.example.com")
-        elif kind in seen:
+        elif kind in earlier:
             yield duplicate(at, name)
         else:
-            seen.add(kind)
+            earlier.add(kind)
 
 
 def _needed_by_pods(configuration: Manifest) -> Iterator[Fault]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 
 from policies.configuration.kueue.defaults import STRATEGIES
-from policies.configuration.kueue.durations import nanoseconds
+from policies.configuration.kueue.durations import nanoseconds, no_duration
 from policies.configuration.kueue.fault import Fault, duplicate, invalid, required, unsupported
-from policies.configuration.kueue.grammar import below, is_service_name, negative, no_duration, whole
+from policies.configuration.kueue.grammar import below, is_service_name, negative, whole
 from policies.dialects.labels import is_domain
 from policies.dialects.reading import Manifest, listing, mapping
 
@@ -73,15 +73,15 @@ def certificates(configuration: Manifest) -> Iterator[Fault]:
 
 
 def transformations(configuration: Manifest) -> Iterator[Fault]:
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for index, entry in enumerate(listing(mapping(configuration.get("resources")).get("transformations"))):
         at, entry = f"resources.transformations[{index}]", mapping(entry)
         strategy, source = entry.get("strategy"), str(entry.get("input", ""))
         if strategy not in ("Retain", "Replace"):
             yield unsupported(f"{at}.strategy", strategy, "Retain", "Replace")
-        if source in seen:
+        if source in earlier:
             yield duplicate(f"{at}.input", source)
-        seen.add(source)
+        earlier.add(source)
 
 
 def quota_check(configuration: Manifest) -> Iterator[Fault]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from policies.configuration.kueue.defaults import defaulted
 from policies.configuration.kueue.devices import device_classes
 from policies.configuration.kueue.fault import Fault
+from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.kueue.metric_labels import metric_labels
 from policies.configuration.kueue.multikueue import multikueue
 from policies.configuration.kueue.namespaces import integrations, managed_namespaces
@@ -45,7 +46,7 @@ def faults(configuration: Manifest, gates: Mapping[str, bool] | None = None) -> 
     yield from tls(configuration)
     yield from visibility(configuration)
     yield from metric_labels(configuration)
-    if gates.get("QuotaCheckStrategy", True):
+    if FeatureGates(gates).enabled("QuotaCheckStrategy"):
         yield from quota_check(configuration)
 
 

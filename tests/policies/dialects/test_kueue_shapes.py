@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.configuration.settings import GATES, Configuration, KueueSettings
+from policies.configuration.kueue.gates import OF_WEBHOOKS as GATES
+from policies.configuration.settings import Configuration, KueueSettings
 from policies.dialects.kueue_checks import READERS as CHECKS
 from policies.dialects.kueue_jobs import KINDS
 from policies.dialects.kueue_kinds import CLUSTER_QUEUE, RESOURCE_FLAVOR, WORKLOAD

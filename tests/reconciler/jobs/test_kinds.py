@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from policies.configuration.kueue.reading import read
 from policies.dialects.job_shape import JobShape, PodSetPath, Switch
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
-from reconciler.jobs.kinds import SHIPPED, chosen, read_integrations
+from reconciler.jobs.kinds import SHIPPED, chosen
 
 PODS = (PodSetPath("main", "spec.template"),)
 TRAIN = JobShape(
@@ -18,7 +19,7 @@ TRAIN = JobShape(
 
 
 def names(described: tuple[JobShape, ...] = (), **integrations: Any) -> list[str]:
-    found = read_integrations({"integrations": integrations})
+    found = read({"integrations": integrations}).integrations
     return [kind.name for kind in chosen(found, {shape.kind: shape for shape in described})]
 
 
@@ -46,7 +47,7 @@ def test_kinds_are_named_as_kueue_names_them_and_pods_are_no_kind_of_job() -> No
     ],
 )
 def test_pods_are_queued_unless_only_kinds_of_jobs_are_named(frameworks: list[str] | None, on: bool) -> None:
-    found = read_integrations({"integrations": {"frameworks": frameworks}})
+    found = read({"integrations": {"frameworks": frameworks}}).integrations
 
     assert found.pods is on
     assert all(kind.name == "Job" for kind in chosen(found, {}))

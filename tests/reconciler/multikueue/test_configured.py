@@ -7,13 +7,16 @@ from typing import Any
 import pytest
 
 from policies.configuration.file import read_configuration
+from policies.configuration.kueue.reading import read as read_kueue
 from policies.configuration.multikueue import MultiKueueOptions
 from policies.model.errors import BadConfiguration
 from policies.rules import registry
 from reconciler.multikueue.assembly import MultiKueueSettings
-from reconciler.multikueue.configured import read_multikueue
+from reconciler.multikueue.configured import multikueue_of
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import ALL_AT_ONCE, INCREMENTAL
+
+COMMAND = {"command": "get-token", "apiVersion": "v1", "interactiveMode": "Never"}
 
 
 def own(**section: Any) -> MultiKueueOptions:
@@ -22,7 +25,7 @@ def own(**section: Any) -> MultiKueueOptions:
 
 
 def read(configuration: dict[str, Any], options: MultiKueueOptions | None = None) -> MultiKueueSettings:
-    found = read_multikueue(configuration, options or MultiKueueOptions(), "system")
+    found = multikueue_of(read_kueue(configuration), options or MultiKueueOptions(), "system")
     assert found is not None
     return found
 
@@ -43,19 +46,21 @@ def test_kueues_configuration_counts() -> None:
         "workerLostTimeout": "2m",
         "dispatcherName": INCREMENTAL,
         "incrementalDispatcherConfig": {"stepSize": 2},
-        "clusterProfile": {"credentialsProviders": [{"name": "p", "execConfig": {"command": "get-token"}}]},
+        "clusterProfile": {"credentialsProviders": [{"name": "p", "execConfig": COMMAND}]},
     }
     gates = {"MultiKueueClusterProfile": True, "MultiKueueKubeConfigPathValidation": False}
     settings = read({"multiKueue": section, "featureGates": gates})
     placing = settings.placing
     assert (placing.origin, placing.worker_lost, placing.collect_every) == ("here", 120 * SECOND, 0)
     assert (placing.dispatcher, placing.step) == (INCREMENTAL, 2)
-    assert settings.kept.providers == {"p": {"command": "get-token"}}
+    assert settings.kept.providers == {"p": COMMAND}
     assert settings.kept.allowed.prefix is None
 
 
 def test_the_gate_switches_it_off() -> None:
-    assert read_multikueue({"featureGates": {"MultiKueue": False}}, MultiKueueOptions(), "system") is None
+    off = read_kueue({"featureGates": {"MultiKueue": False}})
+
+    assert multikueue_of(off, MultiKueueOptions(), "system") is None
 
 
 def test_what_kueue_has_no_place_for_is_ours() -> None:

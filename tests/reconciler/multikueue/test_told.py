@@ -9,7 +9,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from cluster.expiry import Expiry
 from reconciler.feed import Listed, Seen
-from reconciler.multikueue.exported import WorkersCollector
+from reconciler.metrics.collector import Scraped
+from reconciler.metrics.occasions import Workers
 from reconciler.multikueue.kubeconfigs import Login
 from reconciler.multikueue.line import Broke, Made
 from reconciler.multikueue.objects import Activity
@@ -72,7 +73,7 @@ def test_who_may_not_list_workloads_learns_how_many_run_there(told: dict[str, An
 
 def test_metrics_tell_the_same(told: dict[str, Any]) -> None:
     registry = CollectorRegistry()
-    registry.register(WorkersCollector(lambda: told))
+    registry.register(Scraped(Workers, lambda read: read(Workers(told["items"]))))
     text = generate_latest(registry).decode()
 
     assert 'quotree_multikueue_connection{cluster="one",state="connected"} 1.0' in text
@@ -82,7 +83,7 @@ def test_metrics_tell_the_same(told: dict[str, Any]) -> None:
 
 
 def test_a_loop_without_time_shows_no_workers() -> None:
-    def busy() -> dict[str, Any]:
+    def busy(_: object) -> Any:
         raise TimeoutError
 
-    assert list(WorkersCollector(busy).collect()) == []
+    assert list(Scraped(Workers, busy).collect()) == []

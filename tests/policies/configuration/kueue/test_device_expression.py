@@ -44,5 +44,5 @@ def test_what_can_select_a_device_passes(expression: str) -> None:
         ("a" * 20_000, "longer than"),
     ],
 )
-def test_what_cannot_is_told_with_the_reason(expression: str, says: str) -> None:
+def test_what_cannot_is_refused_with_the_reason(expression: str, says: str) -> None:
     assert says in fault_of(expression)

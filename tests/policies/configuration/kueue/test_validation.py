@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from policies.configuration.kueue.defaults import default_selector, defaulted
-from policies.configuration.kueue.devices import CAPACITIES
+from policies.configuration.kueue.gates import CAPACITIES
 from policies.configuration.kueue.validation import faults, refuse_faults
 from policies.model.errors import BadConfiguration
 
@@ -17,8 +17,8 @@ SELECTOR = {"cel": {"expression": "device.driver == 'gpu.example.com'"}}
 
 
 def found(gates: dict[str, bool] | None = None, **sections: Any) -> list[tuple[str, str]]:
-    told = faults({"integrations": JOBS, **sections}, gates)
-    return [(fault.type.removeprefix("FieldValue"), fault.field) for fault in told]
+    all_faults = faults({"integrations": JOBS, **sections}, gates)
+    return [(fault.type.removeprefix("FieldValue"), fault.field) for fault in all_faults]
 
 
 def test_an_empty_file_has_no_faults_once_the_defaults_are_in() -> None:
@@ -28,7 +28,7 @@ def test_an_empty_file_has_no_faults_once_the_defaults_are_in() -> None:
     assert defaulted({"fairSharing": {}, "waitForPodsReady": {"timeout": "0s"}})["waitForPodsReady"]["timeout"] == "30m"
 
 
-def test_the_first_fault_is_told_by_its_place() -> None:
+def test_the_first_fault_is_raised_with_its_place() -> None:
     with pytest.raises(BadConfiguration, match="timeout") as refused:
         refuse_faults({"waitForPodsReady": {"timeout": "-1s"}})
 
@@ -106,7 +106,7 @@ def test_a_section_has_the_faults_that_kueue_reports(sections: dict[str, Any], w
         ({"integrations": {"frameworks": ["batch/jop"]}}, "integrations.frameworks[0]", "did you mean 'batch/job'?"),
     ],
 )
-def test_what_cannot_be_read_is_told_with_what_is_expected(configuration: dict[str, Any], at: str, said: str) -> None:
+def test_what_cannot_be_read_is_refused_with_its_type(configuration: dict[str, Any], at: str, said: str) -> None:
     with pytest.raises(BadConfiguration) as refused:
         refuse_faults(configuration)
 
@@ -229,9 +229,9 @@ def test_a_capacity_is_an_identifier_maybe_of_a_domain(name: str, wanted: list[s
     capacity = {"name": name, "driver": "gpu.example.com", "deviceSelector": SELECTOR}
     mapping = {"name": "gpu", "deviceClassNames": ["a"], "sources": [{"capacity": capacity}]}
 
-    told = found({CAPACITIES: True}, resources={"deviceClassMappings": [mapping]})
+    faults_found = found({CAPACITIES: True}, resources={"deviceClassMappings": [mapping]})
 
-    assert told == [(each, "resources.deviceClassMappings[0].sources[0].capacity.name") for each in wanted]
+    assert faults_found == [(each, "resources.deviceClassMappings[0].sources[0].capacity.name") for each in wanted]
 
 
 @pytest.mark.parametrize("nonsense", [None, 5, "x", [], [1], {"a": []}, True])

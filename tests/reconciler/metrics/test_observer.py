@@ -9,7 +9,8 @@ from prometheus_client import CollectorRegistry
 
 from policies.dialects.kueue_workload import PriorityClass
 from reconciler.feed import Seen
-from reconciler.tally import Tally, unadmitted
+from reconciler.metrics.observer import KueueObserver
+from reconciler.metrics.standing import unadmitted
 from scheduling.cycle.cycle import OVERLAPPING
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import PODS_READY, Admission, CheckState, Workload
@@ -33,18 +34,18 @@ ADMITTED = sync_admitted(HELD, NOW + 5 * SECOND)
 
 
 class Counted:
-    """A tally and what it shows."""
+    """An observer and what it exports."""
 
     def __init__(self, leads: bool = True) -> None:
         self.leads = leads
         self.registry = CollectorRegistry()
-        self.tally = Tally(world(), lambda: self.leads, self.registry)
+        self.observer = KueueObserver(world(), lambda: self.leads, self.registry)
         self._last: Seen | None = None
 
     def see(self, *states: Workload | None, kind: str = "Workload", name: str = "ns/w") -> None:
         for state in states:
             seen = Seen((kind, name), "", state)
-            self.tally.changing(self._last, seen, NOW + 100 * SECOND)
+            self.observer.changing(self._last, seen, NOW + 100 * SECOND)
             self._last = seen if state is not None else None
 
     def value(self, metric: str, **labels: str) -> float | None:
@@ -105,8 +106,8 @@ def test_a_preemption_is_an_eviction_with_its_cause_and_takes_until_quota_is_bac
     why = {"reason": "Preempted", "underlying_cause": ""}
     assert counted.both("evicted_workloads_total", **why, priority_class="high") == (1, 1)
     assert counted.value("evicted_workloads_once_total", cluster_queue="q", **why, priority_class="high") == 1
-    told = {"preempting_cluster_queue": "r", "reason": "InCohortReclamation"}
-    assert counted.value("preempted_workloads_total", **told) == 1
+    preemptor = {"preempting_cluster_queue": "r", "reason": "InCohortReclamation"}
+    assert counted.value("preempted_workloads_total", **preemptor) == 1
     assert counted.value("pods_ready_to_evicted_time_seconds_sum", cluster_queue="q", **why) == 60
     latency = counted.value("workload_eviction_latency_seconds_sum", cluster_queue="q", reason="Preempted")
     assert latency == 30
@@ -150,7 +151,7 @@ def test_why_it_is_not_admitted_while_it_has_quota_is_one_reason() -> None:
 def test_what_was_counted_of_an_object_goes_with_it(kind: str, name: str) -> None:
     counted = Counted()
     counted.see(NEW, HELD, ADMITTED)
-    counted.tally.changing(None, Seen((kind, name), "", None), NOW)
+    counted.observer.changing(None, Seen((kind, name), "", None), NOW)
     of = {"priority_class": "high"}
     by_queue, by_local = counted.both("admitted_workloads_total", **of)
     by_cohort = counted.value("cohort_subtree_admitted_workloads_total", cohort="top", **of)
@@ -160,9 +161,9 @@ def test_what_was_counted_of_an_object_goes_with_it(kind: str, name: str) -> Non
 
 def test_a_cycle_is_an_attempt_and_shows_who_lost_the_victims() -> None:
     counted = Counted()
-    counted.tally.decided([Wait(NEW, "q", Requeue.FAILED_AFTER_NOMINATION, "Pending", OVERLAPPING)], 0.5)
+    counted.observer.decided([Wait(NEW, "q", Requeue.FAILED_AFTER_NOMINATION, "Pending", OVERLAPPING)], 0.5)
     assert counted.value("admission_attempts_total", result="inadmissible") == 1
     assert counted.value("admission_attempt_duration_seconds_sum", result="inadmissible") == 0.5
     assert counted.value("admission_cycle_preemption_skips", cluster_queue="q") == 1
-    counted.tally.decided([Wait(NEW, "q", Requeue.GENERIC, "Pending", "")], 0.5)
+    counted.observer.decided([Wait(NEW, "q", Requeue.GENERIC, "Pending", "")], 0.5)
     assert counted.value("admission_cycle_preemption_skips", cluster_queue="q") is None

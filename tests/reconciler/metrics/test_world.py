@@ -1,4 +1,4 @@
-"""What Prometheus is shown of the world."""
+"""What a scrape reads of the world."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable
 from math import inf
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.metrics_core import Metric
 
+from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES
 from policies.model.pools import Terms
-from reconciler.metrics import WorldCollector
+from reconciler.metrics.collector import Read, Scraped
+from reconciler.metrics.registry import ChosenRegistry
 from scheduling.objects.queue_settings import CohortSettings
 from scheduling.quota.state import Options
 from scheduling.world.world import World
@@ -18,9 +19,9 @@ from tests.scheduling.cluster import queue_settings
 from tests.scheduling.manifests import pod_set, workload
 
 
-def registry(made: World, resources: bool = True) -> CollectorRegistry:
-    found = CollectorRegistry()
-    found.register(WorldCollector(lambda reads: reads(made), resources=resources))
+def registry(made: World, *switched_off: str) -> CollectorRegistry:
+    found = ChosenRegistry(switched_off)
+    found.register(Scraped(World, lambda read: read(made)))
     return found
 
 
@@ -84,7 +85,7 @@ def test_shares_are_shown_where_they_decide() -> None:
 
 
 def test_resources_may_be_left_out_and_a_cycle_shows_no_sums() -> None:
-    assert b"nominal_quota" not in generate_latest(registry(world(), resources=False))
+    assert b"nominal_quota" not in generate_latest(registry(world(), CLUSTER_QUEUE_RESOURCES))
     made = world(Options(fair_sharing=True))
     made.put_cohort(CohortSettings("top", "c", {}), NOW)
     assert value(made, "cohort_subtree_quota", cohort="top", flavor="spot", resource="gpu") is None
@@ -94,12 +95,12 @@ def test_resources_may_be_left_out_and_a_cycle_shows_no_sums() -> None:
 def test_nothing_is_read_before_somebody_asks() -> None:
     asked: list[int] = []
 
-    def ask(reads: Callable[[World], list[Metric]]) -> list[Metric]:
+    def ask(read: Callable[[World], Read]) -> Read:
         asked.append(1)
-        return reads(world())
+        return read(world())
 
     found = CollectorRegistry()
-    found.register(WorldCollector(ask))
+    found.register(Scraped(World, ask))
     assert not asked
     generate_latest(found)
     assert asked == [1]

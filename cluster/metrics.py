@@ -1,0 +1,84 @@
+"""How a metric is described: one entry, from which it is exported and documented. Webhook and reconciler share this."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple, TypeVar
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+_TOTAL = "_total"
+Instrument = TypeVar("Instrument", Counter, Gauge, Histogram)
+
+
+class Type(StrEnum):
+    """As Prometheus names them."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+class Stability(StrEnum):
+    """Who decides about the name, the labels and the buckets.
+
+    ALPHA: we do, and may change them in any release. KUEUE: they are those of the version of Kueue that we follow.
+    """
+
+    ALPHA = "alpha"
+    KUEUE = "Kueue's"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One metric with all its series. `name` is the exported one: that of a counter ends in `_total`.
+
+    `help` is a sentence or two. `labels` are in the order in which samples give their values. `buckets` are the upper
+    bounds of a histogram. `initial`: label values of the series that are exported from the start, at 0. `switch`: the
+    key of the configuration that can leave the metric out.
+    """
+
+    name: str
+    type: Type
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = Histogram.DEFAULT_BUCKETS
+    stability: Stability = Stability.ALPHA
+    initial: tuple[tuple[str, ...], ...] = ()
+    switch: str = ""
+
+    def __post_init__(self) -> None:
+        if self.name.endswith(_TOTAL) != (self.type is Type.COUNTER):
+            raise ValueError(f"{self.name}: the name of a counter ends in {_TOTAL}, and no other does")
+
+    @property
+    def base(self) -> str:
+        """The name by which the Prometheus library registers it."""
+        return self.name.removesuffix(_TOTAL)
+
+    def sample(self, value: float, *labels: str) -> Sample:
+        return Sample(self, value, labels)
+
+    def counter(self, registry: CollectorRegistry) -> Counter:
+        return self._initialised(Counter(self.base, self.help, self.labels, registry=registry))
+
+    def gauge(self, registry: CollectorRegistry) -> Gauge:
+        return self._initialised(Gauge(self.base, self.help, self.labels, registry=registry))
+
+    def histogram(self, registry: CollectorRegistry) -> Histogram:
+        made = Histogram(self.base, self.help, self.labels, buckets=self.buckets, registry=registry)
+        return self._initialised(made)
+
+    def _initialised(self, made: Instrument) -> Instrument:
+        for values in self.initial:
+            made.labels(*values)
+        return made
+
+
+class Sample(NamedTuple):
+    """A value of one series. A counter is increased by it, a histogram observes it, a gauge is set to it."""
+
+    family: Family
+    value: float
+    labels: tuple[str, ...]

@@ -1,0 +1,165 @@
+"""What becomes of each key of Kueue's Configuration in the reconciler: the one table of it, for code and documentation.
+
+An entry stands for its key and all that is below it. Source: Kueue v0.19, apis/config v1beta2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from policies.model.errors import BadConfiguration
+from policies.model.suggestion import suggest
+
+
+class Use(StrEnum):
+    """USED decides here as it does in Kueue; IDLE may be set and means nothing here; a REFUSED one must not be set,
+    since the reconciler would decide otherwise than is expected."""
+
+    USED = "used"
+    IDLE = "idle"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """`why` is a sentence for people."""
+
+    path: str
+    use: Use
+    why: str = ""
+
+
+def _used(path: str, why: str = "") -> Key:
+    return Key(path, Use.USED, why)
+
+
+def _idle(path: str, why: str) -> Key:
+    return Key(path, Use.IDLE, why)
+
+
+_FOR_EVER = "Without the section pods may take for ever to be ready."
+_OLD_SWITCH = "The switch of v1beta1; `false` turns the section off."
+_BY_USAGE = "Where a ClusterQueue says `admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}`."
+_ALL_OR_NONE = "All LocalQueues have metrics, or none."
+_ONE_ADDRESS = "Probes and metrics have one address: `--host` and `--port`."
+_ALWAYS_A_LEASE = "Who writes always holds a Lease."
+_OWN_LEASE = "The Lease is named by `--lease`: under Kueue's name it would be taken for that of a running Kueue."
+_OTHER_PROGRAM = "The webhook is a program of its own: `quotree serve webhook`."
+_ONE_LOOP = "One loop looks after all kinds."
+
+KEYS: tuple[Key, ...] = (
+    _used("apiVersion"),
+    _used("kind"),
+    _used(
+        "namespace",
+        "Left out of `managedJobsNamespaceSelector` by default; if it is not set, the namespace of the Lease.",
+    ),
+    _used("manageJobsWithoutQueueName", "Jobs that name no queue are suspended and wait, too; Pods must name one."),
+    _used(
+        "managedJobsNamespaceSelector",
+        "In other namespaces no job is managed, also where it names a queue; of Pods the webhook decides.",
+    ),
+    _used("waitForPodsReady.timeout", _FOR_EVER),
+    _used("waitForPodsReady.recoveryTimeout", _FOR_EVER),
+    _used("waitForPodsReady.requeuingStrategy.timestamp", _FOR_EVER),
+    _used("waitForPodsReady.requeuingStrategy.backoffLimitCount", _FOR_EVER),
+    _used("waitForPodsReady.requeuingStrategy.backoffBaseSeconds", _FOR_EVER),
+    _used("waitForPodsReady.requeuingStrategy.backoffMaxSeconds", _FOR_EVER),
+    _used(
+        "waitForPodsReady.blockAdmission",
+        "Nobody new is admitted while the pods of one who holds quota are not ready.",
+    ),
+    _used("waitForPodsReady.enable", _OLD_SWITCH),
+    _used("fairSharing.enable", _OLD_SWITCH),
+    _used("fairSharing.preemptionStrategies"),
+    _used("admissionFairSharing.usageHalfLifeTime", _BY_USAGE),
+    _used("admissionFairSharing.usageSamplingInterval", _BY_USAGE),
+    _used("admissionFairSharing.resourceWeights", _BY_USAGE),
+    _used("resources.quotaCheckStrategy"),
+    _used("resources.excludeResourcePrefixes"),
+    _used("resources.transformations"),
+    Key(
+        "resources.deviceClassMappings",
+        Use.REFUSED,
+        "ResourceClaims are not counted: a workload with claims is never admitted.",
+    ),
+    _used(
+        "integrations.frameworks", "Only kinds that are named are queued; [the table](#kinds-of-jobs) has the default."
+    ),
+    _used(
+        "integrations.externalFrameworks",
+        "Kinds that are described under `reconciler.jobs` of our own settings; those are on anyway.",
+    ),
+    _used("integrations.labelKeysToCopy", "When a Workload is made; later changes of the job's labels are not copied."),
+    _used("multiKueue.gcInterval"),
+    _used("multiKueue.origin"),
+    _used("multiKueue.workerLostTimeout"),
+    _used("multiKueue.dispatcherName"),
+    _used("multiKueue.incrementalDispatcherConfig"),
+    _used("multiKueue.clusterProfile", "With the gate MultiKueueClusterProfile; the programs must be in the image."),
+    _idle("multiKueue.externalFrameworks", "Kinds are described under `reconciler.jobs` of our own settings."),
+    _used("featureGates", "The gates that something here asks; others have no effect."),
+    _used(
+        "objectRetentionPolicies.workloads.afterFinished",
+        "A Workload that finished so long ago is deleted; its job stays.",
+    ),
+    _used(
+        "objectRetentionPolicies.workloads.afterDeactivatedByKueue",
+        "The job of a Workload that was deactivated for a cause so long ago is deleted, with its pods.",
+    ),
+    _used(
+        "metrics.enableClusterQueueResources",
+        "`false` leaves quota and usage by flavor out of the metrics; on by default.",
+    ),
+    _used("metrics.localQueueMetrics.enable", "`false` leaves LocalQueues out of the metrics; on by default."),
+    _idle("metrics.localQueueMetrics.localQueueSelector", _ALL_OR_NONE),
+    _idle("metrics.localQueueMetrics.namespaceSelector", _ALL_OR_NONE),
+    _idle("metrics.customLabels", "No labels of your own are added to metrics."),
+    _idle("metrics.bindAddress", _ONE_ADDRESS),
+    _idle("health", _ONE_ADDRESS),
+    _used("leaderElection.leaseDuration"),
+    _used("leaderElection.renewDeadline"),
+    _used("leaderElection.retryPeriod"),
+    _idle("leaderElection.leaderElect", _ALWAYS_A_LEASE),
+    _idle("leaderElection.resourceLock", _ALWAYS_A_LEASE),
+    _idle("leaderElection.resourceName", _OWN_LEASE),
+    _idle("leaderElection.resourceNamespace", _OWN_LEASE),
+    _idle("webhook", _OTHER_PROGRAM),
+    _idle("tls", _OTHER_PROGRAM),
+    _idle("internalCertManagement", _OTHER_PROGRAM),
+    _idle("clientConnection", "The API server sets the pace: it answers 429, and a pause follows."),
+    _idle("controller", _ONE_LOOP),
+    _idle("cacheNamespace", _ONE_LOOP),
+    _idle("gracefulShutDown", _ONE_LOOP),
+    _idle("visibilityServer", "Pending lists are served at `/v1`, see `--api-port`."),
+    _idle("pprofBindAddress", "There is no profiler to be asked."),
+)
+_BY_PATH: Mapping[str, Key] = {key.path: key for key in KEYS}
+_SECTIONS = frozenset(path.rsplit(".", depth)[0] for path in _BY_PATH for depth in range(1, path.count(".") + 1))
+
+
+def idle_keys(section: Mapping[str, Any], under: str = "") -> Iterator[str]:
+    """The paths of keys that mean nothing here. Raises BadConfiguration for an unknown key, and for a refused one."""
+    for name, value in section.items():
+        at = f"{under}.{name}" if under else str(name)
+        key = _BY_PATH.get(at)
+        if at in _SECTIONS:
+            if not isinstance(value, Mapping | None):
+                raise BadConfiguration("expected a mapping", at)
+            yield from idle_keys(value or {}, at)
+        elif key is None:
+            raise BadConfiguration(f"unknown key{_near(str(name), under)}", at)
+        elif key.use is Use.REFUSED and value:
+            why = key.why[:1].lower() + key.why[1:].rstrip(".")
+            raise BadConfiguration(f"the reconciler does not do this yet: {why}; take it out, or leave it to Kueue", at)
+        elif key.use is Use.IDLE:
+            yield at
+
+
+def _near(name: str, under: str) -> str:
+    prefix = f"{under}." if under else ""
+    below = (path.removeprefix(prefix).partition(".")[0] for path in _BY_PATH if path.startswith(prefix))
+    return f"; {suggest(name, below)}"

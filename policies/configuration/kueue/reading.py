@@ -1,0 +1,200 @@
+"""Reads Kueue's Configuration: judged by Kueue's own rules first, then with its defaults, into values.
+
+Source: Kueue v0.19, apis/config v1beta2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from policies.amounts.requests import Transformation
+from policies.configuration.kueue.defaults import INCREMENTAL, NAMESPACE, default_selector, defaulted, present
+from policies.configuration.kueue.durations import duration
+from policies.configuration.kueue.gates import FeatureGates
+from policies.configuration.kueue.validation import refuse_faults
+from policies.configuration.kueue.values import (
+    CLUSTER_QUEUE_RESOURCES,
+    DEFAULT_FRAMEWORKS,
+    LOCAL_QUEUE_METRICS,
+    AdmissionFairSharing,
+    FairSharing,
+    Integrations,
+    JobSelection,
+    KueueConfiguration,
+    LeaderElection,
+    MultiKueue,
+    PodsReady,
+    Resources,
+    RetentionPolicies,
+)
+from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.model.errors import BadConfiguration
+from policies.model.quantity import BadQuantity, Quantity
+
+GROUP, KIND = "config.kueue.x-k8s.io", "Configuration"
+
+
+def read(manifest: Manifest, gates: Mapping[str, bool] | None = None, namespace: str = NAMESPACE) -> KueueConfiguration:
+    """`manifest` may be empty. `gates` and `namespace` count where it says nothing of them.
+
+    Raises BadConfiguration with the path of the key.
+    """
+    chosen = {**(gates or {}), **_gates(mapping(manifest.get("featureGates")))}
+    refuse_faults(manifest, chosen)
+    found = defaulted(manifest)
+    return KueueConfiguration(
+        gates=FeatureGates(chosen),
+        integrations=_integrations(mapping(manifest.get("integrations"))),
+        jobs=_jobs(manifest, namespace),
+        pods_ready=_pods_ready(found.get("waitForPodsReady")),
+        resources=_resources(mapping(found.get("resources"))),
+        fair_sharing=_fair_sharing(found.get("fairSharing")),
+        admission_fair_sharing=_admission_fair_sharing(found.get("admissionFairSharing")),
+        retention=_retention(mapping(mapping(found.get("objectRetentionPolicies")).get("workloads"))),
+        leader_election=_leader_election(mapping(found.get("leaderElection"))),
+        multikueue=_multikueue(mapping(found.get("multiKueue"))),
+        metrics_off=_metrics_off(mapping(found.get("metrics"))),
+        sections=frozenset(manifest),
+    )
+
+
+def check_identity(manifest: Manifest) -> None:
+    """Raises BadConfiguration for a manifest of another kind."""
+    version, kind = manifest.get("apiVersion"), manifest.get("kind")
+    if str(version).partition("/")[0] != GROUP:
+        raise BadConfiguration(f"{version!r} is unknown; write {GROUP}/v1beta2", "apiVersion")
+    if kind != KIND:
+        raise BadConfiguration(f"{kind!r} is unknown; write {KIND}", "kind")
+
+
+def _gates(section: Mapping[str, object]) -> dict[str, bool]:
+    for gate, value in section.items():
+        if not isinstance(value, bool):
+            raise BadConfiguration(f"{value!r} is neither true nor false", f"featureGates.{gate}")
+    return {gate: value for gate, value in section.items() if isinstance(value, bool)}
+
+
+def _integrations(section: Mapping[str, Any]) -> Integrations:
+    frameworks, external = (dict.fromkeys(listing(section.get(key))) for key in ("frameworks", "externalFrameworks"))
+    return Integrations(tuple(frameworks) or DEFAULT_FRAMEWORKS, tuple(external))
+
+
+def _jobs(manifest: Manifest, namespace: str) -> JobSelection:
+    selector = manifest.get("managedJobsNamespaceSelector")
+    copied = listing(mapping(manifest.get("integrations")).get("labelKeysToCopy"))
+    return JobSelection(
+        default_selector(text(manifest.get("namespace")) or namespace) if selector is None else selector,
+        manifest.get("manageJobsWithoutQueueName") is True,
+        tuple(filter(None, map(text, copied))),
+    )
+
+
+def _pods_ready(section: Any) -> PodsReady:
+    """`enable: false`, of v1beta1, turns it off; how workloads queue counts all the same."""
+    if section is None:
+        return PodsReady()
+    requeuing = present(mapping(section.get("requeuingStrategy")))
+    by_eviction = requeuing.get("timestamp", "Eviction") == "Eviction"
+    if section.get("enable") is False:
+        return PodsReady(by_eviction=by_eviction)
+    at, usual = "waitForPodsReady", PodsReady()
+    timeout, recovery = duration(section["timeout"], f"{at}.timeout"), _time(section, "recoveryTimeout", at)
+    return PodsReady(
+        enabled=True,
+        timeout=timeout,
+        recovery_timeout=timeout if recovery is None else recovery,
+        backoff_base=requeuing.get("backoffBaseSeconds", usual.backoff_base),
+        backoff_limit=requeuing.get("backoffMaxSeconds", usual.backoff_limit),
+        requeues=requeuing.get("backoffLimitCount"),
+        by_eviction=by_eviction,
+        block_admission=section.get("blockAdmission") is True,
+    )
+
+
+def _resources(section: Mapping[str, Any]) -> Resources:
+    return Resources(
+        tuple(filter(None, map(text, listing(section.get("excludeResourcePrefixes"))))),
+        dict(_transformations(listing(section.get("transformations")))),
+        section.get("quotaCheckStrategy") == "IgnoreUndeclared",
+    )
+
+
+def _transformations(entries: list[Any]) -> Iterator[tuple[str, Transformation]]:
+    for index, entry in enumerate(map(mapping, entries)):
+        at, resource = f"resources.transformations[{index}]", text(entry.get("input"))
+        if resource is None:
+            raise BadConfiguration("the resource that is transformed is missing; name it", f"{at}.input")
+        outputs = _factors(mapping(entry.get("outputs")), f"{at}.outputs")
+        yield resource, Transformation(outputs, text(entry.get("multiplyBy")) or "", entry.get("strategy") == "Replace")
+
+
+def _factors(outputs: Mapping[str, Any], at: str) -> dict[str, Quantity]:
+    found = {}
+    for resource, factor in outputs.items():
+        try:
+            found[resource] = Quantity.parse(factor)
+        except BadQuantity as error:
+            raise BadConfiguration(str(error), f"{at}.{resource}") from error
+    return found
+
+
+def _fair_sharing(section: Any) -> FairSharing:
+    """`enable: false`, of v1beta1, turns it off."""
+    if section is None:
+        return FairSharing()
+    return FairSharing(section.get("enable") is not False, tuple(section["preemptionStrategies"]))
+
+
+def _admission_fair_sharing(section: Any) -> AdmissionFairSharing | None:
+    if section is None:
+        return None
+    at = "admissionFairSharing"
+    return AdmissionFairSharing(
+        duration(section["usageHalfLifeTime"], f"{at}.usageHalfLifeTime"),
+        duration(section["usageSamplingInterval"], f"{at}.usageSamplingInterval"),
+        {resource: Fraction(str(weight)) for resource, weight in mapping(section.get("resourceWeights")).items()},
+    )
+
+
+def _retention(section: Mapping[str, Any]) -> RetentionPolicies:
+    at = "objectRetentionPolicies.workloads"
+    return RetentionPolicies(_time(section, "afterFinished", at), _time(section, "afterDeactivatedByKueue", at))
+
+
+def _leader_election(section: Mapping[str, Any]) -> LeaderElection:
+    return LeaderElection(
+        *(_time(section, key, "leaderElection") for key in ("leaseDuration", "renewDeadline", "retryPeriod"))
+    )
+
+
+def _multikueue(section: Mapping[str, Any]) -> MultiKueue:
+    step = mapping(section.get("incrementalDispatcherConfig")).get("stepSize")
+    return MultiKueue(
+        text(section.get("origin")),
+        _time(section, "workerLostTimeout", "multiKueue"),
+        _time(section, "gcInterval", "multiKueue"),
+        text(section.get("dispatcherName")),
+        step if section.get("dispatcherName") == INCREMENTAL else None,
+        dict(_providers(mapping(section.get("clusterProfile")))),
+    )
+
+
+def _providers(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """By the new name of the key, or by the old one."""
+    for each in map(mapping, listing(profile.get("accessProviders")) or listing(profile.get("credentialsProviders"))):
+        yield text(each.get("name")) or "", mapping(each.get("execConfig"))
+
+
+def _metrics_off(section: Mapping[str, Any]) -> frozenset[str]:
+    switches = {
+        CLUSTER_QUEUE_RESOURCES: section.get("enableClusterQueueResources"),
+        LOCAL_QUEUE_METRICS: mapping(section.get("localQueueMetrics")).get("enable"),
+    }
+    return frozenset(key for key, value in switches.items() if value is False)
+
+
+def _time(section: Mapping[str, Any], key: str, at: str) -> int | None:
+    value = section.get(key)
+    return None if value is None else duration(value, f"{at}.{key}")

@@ -1,0 +1,26 @@
+"""All metrics of the reconciler, and their sources."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import reconciler.metrics.families  # noqa: F401  registers every source
+from cluster.metrics import Family
+from reconciler.metrics.source import REGISTERED, Source
+
+T = TypeVar("T")
+
+
+def families() -> tuple[Family, ...]:
+    """Each metric once, by name. Raises ValueError where two have the same name."""
+    found = [family for sources in REGISTERED.values() for source in sources for family in source.families]
+    names = [family.name for family in found]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise ValueError(f"declared by two sources: {', '.join(sorted(twice))}")
+    return tuple(sorted(found, key=lambda family: family.name))
+
+
+def sources(occasion: type[T]) -> tuple[Source[T], ...]:
+    """Those that read occasions of this type."""
+    return tuple(REGISTERED.get(occasion, ()))

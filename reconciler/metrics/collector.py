@@ -1,0 +1,62 @@
+"""Gauges, and counters that something else keeps: read when somebody scrapes, and kept nowhere."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Generic, TypeAlias, TypeVar
+
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample as Exported
+
+from cluster.metrics import Family, Sample
+from reconciler.metrics.catalogue import sources
+from reconciler.metrics.kueue import LEADER, ROLE
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+Read: TypeAlias = list[tuple[tuple[Family, ...], list[Sample]]]
+"""What each source said, with its families."""
+Ask: TypeAlias = Callable[[Callable[[T], Read]], Read]
+"""Has the occasion read by the thread that it belongs to. Raises TimeoutError where that has no time."""
+
+
+class Scraped(Collector, Generic[T]):
+    """The metrics whose sources read occasions of this type. `role` is that of this replica at the moment."""
+
+    def __init__(self, occasion: type[T], ask: Ask[T], *, role: Callable[[], str] = lambda: LEADER) -> None:
+        self._name = occasion.__name__
+        self._sources = sources(occasion)
+        self._ask = ask
+        self._role = role
+
+    def collect(self) -> Iterable[Metric]:
+        role = self._role()
+        try:
+            found = self._ask(self._read)
+        except TimeoutError:
+            log.warning("the loop had no time for a scrape; what it knows of the %s is left out", self._name)
+            return
+        for families, samples in found:
+            yield from _metrics(families, samples, role)
+
+    def _read(self, occasion: T) -> Read:
+        """Short, since it may hold up the loop; what is exported of it is made afterwards."""
+        return [(each.families, list(each.read(occasion))) for each in self._sources if each.applies(occasion)]
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing, so that a gauge and a counter of one name can be registered, such as kueue_finished_workloads."""
+        return ()
+
+
+def _metrics(families: tuple[Family, ...], samples: list[Sample], role: str) -> Iterable[Metric]:
+    """Empties `samples` on the way: two objects for each series instead of four keep the garbage collector quiet."""
+    made = {family.name: Metric(family.base, family.help, str(family.type)) for family in families}
+    roles = {family.name: (role,) if family.labels[-1:] == (ROLE,) else () for family in families}
+    samples.reverse()
+    while samples:
+        family, value, labels = samples.pop()
+        named = dict(zip(family.labels, labels + roles[family.name], strict=True))
+        made[family.name].samples.append(Exported(family.name, named, value))
+    return made.values()

@@ -1,0 +1,48 @@
+"""What /metrics shows of a Reconciler: how the process does, and what Kueue shows where it stands in Kueue's place."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+
+from prometheus_client import CollectorRegistry
+
+from reconciler.metrics.collector import Ask, Scraped
+from reconciler.metrics.kueue import FOLLOWER, LEADER
+from reconciler.metrics.occasions import Build, Process, Workers
+from reconciler.multikueue.told import clusters_json
+from reconciler.process import Reconciler
+from reconciler.visible.clusters import clusters
+from scheduling.world.world import World
+
+PATIENCE = 2.0
+"""Seconds that a scrape waits for the loop; Prometheus gives up after ten."""
+
+
+def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Callable[[], bool], *, kueue: bool) -> None:
+    """`may_write`: whether this process may. `kueue`: nobody else exports metrics of that name for this cluster."""
+    registry.register(Scraped(Process, lambda read: read(Process(reconciler, may_write()))))
+    if reconciler.away is not None:
+        registry.register(Scraped(Workers, lambda read: read(_workers(reconciler))))
+    if kueue:
+        build = Build(_version(), platform.python_version(), platform.python_implementation(), platform.machine())
+        registry.register(Scraped(Build, lambda read: read(build)))
+        registry.register(Scraped(World, asking(reconciler), role=lambda: LEADER if may_write() else FOLLOWER))
+
+
+def asking(reconciler: Reconciler, patience: float = PATIENCE) -> Ask[World]:
+    """Has the world read between two steps of the loop, which it belongs to."""
+    return lambda read: reconciler.ask(lambda loop: read(loop.world), timeout=patience)
+
+
+def _workers(reconciler: Reconciler) -> Workers:
+    """Raises TimeoutError where the loop has no time."""
+    return Workers(clusters_json(reconciler.ask(clusters, timeout=PATIENCE), named=False)["items"])
+
+
+def _version() -> str:
+    try:
+        return version("quotree")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,63 @@
+"""Quota that Workloads get, and how long they waited for it. Source: Kueue v0.19, the callers of pkg/metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster.metrics import Sample
+from reconciler.metrics.kueue import COHORT, PRIORITY_CLASS, counter, counter_twins, seconds_between, waiting_time_twins
+from reconciler.metrics.occasions import WorkloadChange
+from reconciler.metrics.source import source
+from reconciler.telling import queued_since
+from scheduling.objects.workload import ADMITTED, PODS_READY, QUOTA_RESERVED
+
+RESERVED = counter_twins("quota_reserved_workloads_total", "Workloads that got quota.", PRIORITY_CLASS)
+RESERVED_WAIT = waiting_time_twins(
+    "quota_reserved_wait_time_seconds", "From creation or requeuing to quota.", PRIORITY_CLASS
+)
+ADMISSIONS = counter_twins("admitted_workloads_total", "Workloads that were admitted.", PRIORITY_CLASS)
+ADMISSION_WAIT = waiting_time_twins(
+    "admission_wait_time_seconds", "From creation or requeuing to admission.", PRIORITY_CLASS
+)
+CHECKS_WAIT = waiting_time_twins("admission_checks_wait_time_seconds", "From quota to admission.", PRIORITY_CLASS)
+BELOW = counter(
+    "cohort_subtree_admitted_workloads_total", "Workloads that were admitted below.", COHORT, PRIORITY_CLASS
+)
+READY_WAIT = waiting_time_twins(
+    "ready_wait_time_seconds", "From creation or requeuing to pods that are ready.", PRIORITY_CLASS
+)
+ADMITTED_READY = waiting_time_twins(
+    "admitted_until_ready_wait_time_seconds", "From admission to pods that are ready.", PRIORITY_CLASS
+)
+
+
+@source(WorkloadChange, *RESERVED, *RESERVED_WAIT)
+def reservations(change: WorkloadChange) -> Iterator[Sample]:
+    reserved = change.new(QUOTA_RESERVED)
+    if reserved is not None:
+        labels = change.queue, change.local, change.priority_class
+        yield from RESERVED.samples(1, *labels)
+        waited = seconds_between(queued_since(change.before), reserved.since)
+        yield from RESERVED_WAIT.samples(waited, *labels)
+
+
+@source(WorkloadChange, *ADMISSIONS, *ADMISSION_WAIT, *CHECKS_WAIT, BELOW)
+def admissions(change: WorkloadChange) -> Iterator[Sample]:
+    admitted, reserved = change.new(ADMITTED), change.after.conditions.get(QUOTA_RESERVED)
+    if admitted is not None and reserved is not None:
+        labels = change.queue, change.local, change.priority_class
+        yield from ADMISSIONS.samples(1, *labels)
+        waited = seconds_between(queued_since(change.before), admitted.since)
+        yield from ADMISSION_WAIT.samples(waited, *labels)
+        yield from CHECKS_WAIT.samples(seconds_between(reserved.since, admitted.since), *labels)
+        for cohort in change.cohorts_above(change.queue):
+            yield BELOW.sample(1, cohort, change.priority_class)
+
+
+@source(WorkloadChange, *READY_WAIT, *ADMITTED_READY)
+def readiness(change: WorkloadChange) -> Iterator[Sample]:
+    ready, admitted = change.new(PODS_READY), change.after.holding(ADMITTED)
+    if ready is not None and admitted is not None:
+        labels = change.queue, change.local, change.priority_class
+        yield from READY_WAIT.samples(seconds_between(queued_since(change.after), ready.since), *labels)
+        yield from ADMITTED_READY.samples(seconds_between(admitted.since, ready.since), *labels)

@@ -1,0 +1,32 @@
+"""With `--mode observe`: how the decisions of another controller compare with ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster.metrics import Family, Sample, Type
+from reconciler.metrics.occasions import Compared
+from reconciler.metrics.source import source
+from reconciler.observed import Kind, Result
+
+DECISIONS = Family(
+    "quotree_observe_decisions_total",
+    Type.COUNTER,
+    "Decisions of the other controller that were compared with ours.",
+    ("result",),
+    initial=tuple((result.value,) for result in Result),
+)
+DIFFERENCES = Family(
+    "quotree_observe_differences_total",
+    Type.COUNTER,
+    "Decisions that differ from ours, or that ours would have made and the other has not.",
+    ("kind",),
+    initial=tuple((kind.value,) for kind in Kind),
+)
+
+
+@source(Compared, DECISIONS, DIFFERENCES)
+def comparisons(compared: Compared) -> Iterator[Sample]:
+    yield DECISIONS.sample(1, compared.result.value)
+    if compared.difference is not None:
+        yield DIFFERENCES.sample(1, compared.difference.kind.value)

@@ -1,0 +1,73 @@
+"""Evictions and preemptions. Source: Kueue v0.19, the callers of pkg/metrics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from cluster.metrics import Sample
+from reconciler.metrics.kueue import (
+    CLUSTER_QUEUE,
+    PRIORITY_CLASS,
+    WHY,
+    counter,
+    counter_twins,
+    seconds_between,
+    waiting_times,
+)
+from reconciler.metrics.occasions import WorkloadChange
+from reconciler.metrics.source import source
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import EVICTED, PODS_READY, PREEMPTED, Eviction, Workload
+from scheduling.status.eviction import pending_again
+
+EVICTIONS = counter_twins("evicted_workloads_total", "Evictions of Workloads.", *WHY, PRIORITY_CLASS)
+EVICTED_ONCE = counter(
+    "evicted_workloads_once_total",
+    "Workloads that were evicted for a reason for the first time.",
+    *(CLUSTER_QUEUE, *WHY, PRIORITY_CLASS),
+)
+READY_EVICTED = waiting_times(
+    "pods_ready_to_evicted_time_seconds", "From pods that are ready to eviction.", CLUSTER_QUEUE, *WHY
+)
+PREEMPTIONS = counter("preempted_workloads_total", "Evictions to make room.", "preempting_cluster_queue", "reason")
+LATENCY = waiting_times(
+    "workload_eviction_latency_seconds", "From eviction to quota given back.", CLUSTER_QUEUE, "reason"
+)
+_PREEMPTOR = re.compile(r"preemptor path: \S*?([^/;\s]+);")
+"""The ClusterQueue of the preemptor, in the message of the condition Preempted."""
+
+
+@source(WorkloadChange, *EVICTIONS, EVICTED_ONCE, READY_EVICTED)
+def evictions(change: WorkloadChange) -> Iterator[Sample]:
+    queue, of_class = change.queue, change.priority_class
+    evicted, ready = change.new(EVICTED), change.before.holding(PODS_READY)
+    for each in _counted_anew(change.before, change.after):
+        yield from EVICTIONS.samples(1, queue, change.local, each.reason, each.cause, of_class)
+        if each.count == 1:
+            yield EVICTED_ONCE.sample(1, queue, each.reason, each.cause, of_class)
+        if evicted is not None and ready is not None:
+            yield READY_EVICTED.sample(seconds_between(ready.since, evicted.since), queue, each.reason, each.cause)
+
+
+@source(WorkloadChange, PREEMPTIONS)
+def preemptions(change: WorkloadChange) -> Iterator[Sample]:
+    preempted = change.new(PREEMPTED)
+    if preempted is not None:
+        found = _PREEMPTOR.search(preempted.message)
+        yield PREEMPTIONS.sample(1, found[1] if found else "", preempted.reason)
+
+
+@source(WorkloadChange, LATENCY)
+def latency(change: WorkloadChange) -> Iterator[Sample]:
+    released = pending_again(change.before, change.after, change.now)
+    if released is not None:
+        yield LATENCY.sample(max(0, released.latency) / SECOND, released.cluster_queue, released.reason)
+
+
+def _counted_anew(before: Workload, after: Workload) -> Iterator[Eviction]:
+    """By status.schedulingStats, which counts each eviction by its reason and cause."""
+    known = {(each.reason, each.cause): each.count for each in before.evictions}
+    for each in after.evictions:
+        if each.count > known.get((each.reason, each.cause), 0):
+            yield each

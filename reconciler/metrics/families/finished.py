@@ -1,0 +1,47 @@
+"""Workloads that finished. Source: Kueue v0.19, the callers of pkg/metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster.metrics import Sample
+from reconciler.metrics.kueue import (
+    CLUSTER_QUEUE,
+    PRIORITY_CLASS,
+    counter_twins,
+    gauge,
+    local_gauge,
+    seconds_between,
+    waiting_times,
+)
+from reconciler.metrics.occasions import WorkloadChange
+from reconciler.metrics.source import source
+from reconciler.metrics.standing import Standing
+from scheduling.objects.workload import ADMITTED, FINISHED
+
+ENDS = counter_twins("finished_workloads_total", "Workloads that finished.", PRIORITY_CLASS)
+EXECUTION = waiting_times(
+    "execution_time_seconds", "How long a finished Workload was admitted in all.", CLUSTER_QUEUE, PRIORITY_CLASS
+)
+STORED = gauge("finished_workloads", "Finished Workloads that are still there.", CLUSTER_QUEUE)
+LOCAL_STORED = local_gauge("finished_workloads", "Finished Workloads that are still there.")
+
+
+@source(WorkloadChange, *ENDS, EXECUTION)
+def ends(change: WorkloadChange) -> Iterator[Sample]:
+    finished, admitted = change.new(FINISHED), change.before.holding(ADMITTED)
+    if finished is not None:
+        yield from ENDS.samples(1, change.queue, change.local, change.priority_class)
+    if finished is not None and admitted is not None:
+        ran = (change.before.past_seconds or 0) + seconds_between(admitted.since, finished.since)
+        yield EXECUTION.sample(ran, change.queue, change.priority_class)
+
+
+@source(Standing, STORED, LOCAL_STORED)
+def stored(standing: Standing) -> Iterator[Sample]:
+    for (queue, why), count in standing.by_queue().items():
+        if why is None:
+            yield STORED.sample(count, queue)
+    for place, count in standing.counts():
+        if place.why is None:
+            yield LOCAL_STORED.sample(count, *place.local)

@@ -1,0 +1,52 @@
+"""Who waits in queues and who holds quota there, and the status of ClusterQueues. Source: Kueue v0.19, pkg/metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster.metrics import Sample
+from reconciler.metrics.kueue import CLUSTER_QUEUE, gauge, local_gauge
+from reconciler.metrics.source import source
+from reconciler.queue_status import readiness_of
+from scheduling.quota.state import Queue
+from scheduling.world.world import World
+
+PENDING = gauge("pending_workloads", "Workloads that wait, by status.", CLUSTER_QUEUE, "status")
+RESERVING = gauge("reserving_active_workloads", "Workloads that hold quota.", CLUSTER_QUEUE)
+ADMITTED = gauge("admitted_active_workloads", "Workloads that are admitted and not finished.", CLUSTER_QUEUE)
+STATUS = gauge("cluster_queue_status", "1 for the status of the ClusterQueue.", CLUSTER_QUEUE, "status")
+_STATUSES = ("pending", "active", "terminating")
+
+LOCAL_PENDING = local_gauge("pending_workloads", "Workloads that name the LocalQueue and wait.")
+LOCAL_RESERVING = local_gauge("reserving_active_workloads", "Workloads that hold quota.")
+LOCAL_ADMITTED = local_gauge("admitted_active_workloads", "Workloads that are admitted.")
+
+
+@source(World, PENDING, RESERVING, ADMITTED, STATUS)
+def cluster_queues(world: World) -> Iterator[Sample]:
+    for queue in world.state.queues.values():
+        pending = world.queues.pending[queue.name]
+        active = pending.count_active() if world.is_ready(queue.name) else 0  # else the engine tries no workload of it
+        yield PENDING.sample(active, queue.name, "active")
+        yield PENDING.sample(len(pending) - active, queue.name, "inadmissible")
+        yield RESERVING.sample(queue.held.reserving, queue.name)
+        yield ADMITTED.sample(queue.held.admitted, queue.name)
+        now = _status(world, queue)
+        for each in _STATUSES:
+            yield STATUS.sample(each == now, queue.name, each)
+
+
+def _status(world: World, queue: Queue) -> str:
+    if queue.name in world.terminating:
+        return "terminating"
+    return "active" if readiness_of(world, queue.name).active else "pending"
+
+
+@source(World, LOCAL_PENDING, LOCAL_RESERVING, LOCAL_ADMITTED)
+def local_queues(world: World) -> Iterator[Sample]:
+    for key, local in world.queues.local_queues.items():
+        queue, names = world.state.queues.get(local.cluster_queue), (local.name, local.namespace)
+        held = queue.held_by.get(key) if queue is not None else None
+        yield LOCAL_PENDING.sample(sum(1 for _ in world.queues.waiting_at(key)), *names)
+        yield LOCAL_RESERVING.sample(held.reserving if held is not None else 0, *names)
+        yield LOCAL_ADMITTED.sample(held.admitted if held is not None else 0, *names)

@@ -1,0 +1,39 @@
+"""The worker clusters of MultiKueue: their connections, and what runs there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster.metrics import Family, Sample, Type
+from reconciler.metrics.occasions import Workers
+from reconciler.metrics.source import source
+from scheduling.objects import times
+from scheduling.objects.times import SECOND
+
+_STATES = ("connected", "connecting", "lost", "misconfigured")
+
+
+def _gauge(name: str, help: str, *labels: str) -> Family:
+    return Family(f"quotree_multikueue_{name}", Type.GAUGE, help, ("cluster", *labels))
+
+
+CONNECTION = _gauge("connection", "1 for its state: connected, connecting, lost or misconfigured.", "state")
+PLACED = _gauge("placed_workloads", "Workloads that run there.")
+LAST_SEEN = _gauge("last_seen_timestamp_seconds", "When it answered last.")
+CREDENTIALS_END = _gauge("credentials_end_timestamp_seconds", "When its credentials expire.")
+LOSSES = Family(
+    "quotree_multikueue_connection_losses_total", Type.COUNTER, "How often its connection broke.", ("cluster",)
+)
+
+
+@source(Workers, CONNECTION, PLACED, LAST_SEEN, CREDENTIALS_END, LOSSES)
+def workers(found: Workers) -> Iterator[Sample]:
+    for item in found.items:
+        name = item["name"]
+        for state in _STATES:
+            yield CONNECTION.sample(item["connection"] == state, name, state)
+        yield PLACED.sample(item["placed"], name)
+        yield LOSSES.sample(item["losses"], name)
+        for family, key in ((LAST_SEEN, "lastSeen"), (CREDENTIALS_END, "credentialsEnd")):
+            if item[key] is not None:
+                yield family.sample(times.parse(item[key]) / SECOND, name)

@@ -1,0 +1,55 @@
+"""Counters and histograms, which move with each occasion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from cluster.metrics import Family, Sample, Type
+from reconciler.metrics.catalogue import sources
+from reconciler.metrics.kueue import CLUSTER_QUEUE, COHORT, LEADER, LOCAL_QUEUE, ROLE
+
+_OWNED: dict[str, tuple[tuple[str, ...], ...]] = {
+    "ClusterQueue": ((CLUSTER_QUEUE,), ("preempting_cluster_queue",)),
+    "Cohort": ((COHORT,),),
+    "LocalQueue": (LOCAL_QUEUE[::-1],),
+}
+"""By kind, the labels that name an object of it, in the order of its key."""
+
+
+class Instruments:
+    """Those of all sources that read occasions of these types, in one registry. Only the replica that writes counts."""
+
+    def __init__(self, registry: CollectorRegistry, *occasions: type[Any]) -> None:
+        self._sources = {occasion: sources(occasion) for occasion in occasions}
+        families = [family for every in self._sources.values() for each in every for family in each.families]
+        self._made = {family.name: _made(family, registry) for family in families}
+        self._labels = {family.name: family.labels for family in families}
+
+    def count(self, occasion: object) -> None:
+        """Whatever the sources make of it."""
+        for source in self._sources[type(occasion)]:
+            for sample in source.read(occasion) if source.applies(occasion) else ():
+                self._add(sample)
+
+    def forget(self, kind: str, key: str) -> None:
+        """An object is gone, and with it the series that name it."""
+        for labels in _OWNED.get(kind, ()):
+            named = dict(zip(labels, key.split("/", len(labels) - 1), strict=True))
+            for name, known in self._labels.items():
+                if named.keys() <= set(known):
+                    self._made[name].remove_by_labels(named)
+
+    def _add(self, sample: Sample) -> None:
+        made, family = self._made[sample.family.name], sample.family
+        labels = (*sample.labels, LEADER) if family.labels[-1:] == (ROLE,) else sample.labels
+        series = made.labels(*labels) if labels else made
+        if isinstance(series, Histogram):
+            series.observe(sample.value)
+        else:
+            series.inc(sample.value)
+
+
+def _made(family: Family, registry: CollectorRegistry) -> Counter | Histogram:
+    return family.histogram(registry) if family.type is Type.HISTOGRAM else family.counter(registry)

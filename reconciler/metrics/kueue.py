@@ -1,0 +1,80 @@
+"""What metrics under Kueue's names have in common: their prefix, the role of the replica, and twins by LocalQueue.
+
+Source: Kueue v0.19, pkg/metrics/metrics.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from cluster.metrics import Family, Sample, Stability, Type
+from policies.configuration.kueue.values import LOCAL_QUEUE_METRICS
+from scheduling.objects.times import SECOND
+
+ROLE = "replica_role"
+"""The last label of each; sources leave it out."""
+LEADER, FOLLOWER = "leader", "follower"
+"""Its values: the replica that writes, and the others."""
+CLUSTER_QUEUE, COHORT, PRIORITY_CLASS = "cluster_queue", "cohort", "priority_class"
+LOCAL_QUEUE = ("name", "namespace")
+WHY = ("reason", "underlying_cause")
+WAITS = (1.0, *(2.5 * 2**step for step in range(13)))
+"""Seconds: 1, 2.5, 5, 10 and so on, doubled up to 10 240."""
+
+
+class Twins(NamedTuple):
+    """The same by ClusterQueue and by LocalQueue."""
+
+    by_queue: Family
+    by_local_queue: Family
+
+    def samples(self, value: float, queue: str, local: tuple[str, str], *labels: str) -> Iterator[Sample]:
+        """`local` is the LocalQueue's name and namespace."""
+        yield self.by_queue.sample(value, queue, *labels)
+        yield self.by_local_queue.sample(value, *local, *labels)
+
+
+def gauge(name: str, help: str, *labels: str, switch: str = "") -> Family:
+    """`switch`: see `Family`."""
+    return Family(f"kueue_{name}", Type.GAUGE, help, (*labels, ROLE), stability=Stability.KUEUE, switch=switch)
+
+
+def local_gauge(name: str, help: str, *labels: str) -> Family:
+    """One of LocalQueues."""
+    return gauge(f"local_queue_{name}", help, *LOCAL_QUEUE, *labels, switch=LOCAL_QUEUE_METRICS)
+
+
+def counter(name: str, help: str, *labels: str, switch: str = "") -> Family:
+    return Family(f"kueue_{name}", Type.COUNTER, help, (*labels, ROLE), stability=Stability.KUEUE, switch=switch)
+
+
+def waiting_times(name: str, help: str, *labels: str, buckets: tuple[float, ...] = WAITS, switch: str = "") -> Family:
+    """A histogram of seconds."""
+    name, labels = f"kueue_{name}", (*labels, ROLE)
+    return Family(name, Type.HISTOGRAM, help, labels, buckets, stability=Stability.KUEUE, switch=switch)
+
+
+def counter_twins(name: str, help: str, *labels: str) -> Twins:
+    return _twins(counter, name, help, *labels)
+
+
+def waiting_time_twins(name: str, help: str, *labels: str) -> Twins:
+    return _twins(waiting_times, name, help, *labels)
+
+
+class _Make(Protocol):
+    def __call__(self, name: str, help: str, /, *labels: str, switch: str = "") -> Family: ...
+
+
+def _twins(make: _Make, name: str, help: str, *labels: str) -> Twins:
+    local = f"{help[:-1]}, by LocalQueue."
+    return Twins(
+        make(name, help, CLUSTER_QUEUE, *labels),
+        make(f"local_queue_{name}", local, *LOCAL_QUEUE, *labels, switch=LOCAL_QUEUE_METRICS),
+    )
+
+
+def seconds_between(since: int, until: int) -> float:
+    """Of two moments in nanoseconds; 0 where the second is earlier, since clocks differ."""
+    return max(0, until - since) / SECOND

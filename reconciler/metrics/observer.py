@@ -1,0 +1,90 @@
+"""What watches the loop and counts: rounds, what happens to Workloads, and how another controller decides.
+
+A replica that does not write counts no event, so that of several replicas one counts it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from prometheus_client import CollectorRegistry
+
+from reconciler.feed import Seen
+from reconciler.loop import Loop
+from reconciler.metrics.collector import Scraped
+from reconciler.metrics.instruments import Instruments
+from reconciler.metrics.kueue import FOLLOWER, LEADER
+from reconciler.metrics.occasions import Compared, CycleDecided, RoundPassed, WorkloadChange
+from reconciler.metrics.standing import Standing
+from reconciler.observed import PATIENCE, Difference, Observer, Result
+from reconciler.witness import Witness
+from scheduling.world.decisions import Decision
+from scheduling.world.world import World
+
+log = logging.getLogger(__name__)
+
+
+class MetricsObserver:
+    """Times each round. With `kueue` it also keeps what Kueue's manager exports; without, it compares what another
+    controller decides. `leads`: whether this process writes.
+    """
+
+    def __init__(self, loop: Loop, leads: Callable[[], bool], registry: CollectorRegistry, *, kueue: bool) -> None:
+        inner: Witness = KueueObserver(loop.world, leads, registry) if kueue else comparing(registry, loop)
+        self._rounds = Instruments(registry, RoundPassed)
+        self._inner = inner
+        self.changing, self.changed, self.decided = inner.changing, inner.changed, inner.decided
+
+    def passed(self, now: int, seconds: float) -> None:
+        self._rounds.count(RoundPassed(seconds))
+        self._inner.passed(now, seconds)
+
+
+class KueueObserver:
+    """Counts what happens to Workloads by what is stored of them. Source: Kueue v0.19, the callers of pkg/metrics."""
+
+    def __init__(self, world: World, leads: Callable[[], bool], registry: CollectorRegistry) -> None:
+        self._world = world
+        self._leads = leads
+        self._standing = Standing(world)
+        self._instruments = Instruments(registry, WorkloadChange, CycleDecided)
+        registry.register(Scraped(Standing, lambda read: read(self._standing), role=self._role))
+
+    def changing(self, before: Seen | None, after: Seen, now: int) -> None:
+        kind, name = after.key
+        if kind == "Workload":
+            self._standing.put(name, after.value)
+            if before is not None and after.value is not None and self._leads():
+                self._instruments.count(WorkloadChange(before.value, after.value, self._cohorts_above, now))
+        elif after.value is None:
+            self._instruments.forget(kind, name)
+
+    def changed(self, now: int) -> None:
+        """Nothing more is to be learned."""
+
+    def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
+        self._instruments.count(CycleDecided(decisions, seconds))
+        self._standing.decided(decisions)
+
+    def passed(self, now: int, seconds: float) -> None:
+        """Time alone changes nothing here."""
+
+    def _role(self) -> str:
+        return LEADER if self._leads() else FOLLOWER
+
+    def _cohorts_above(self, queue: str) -> list[str]:
+        node = self._world.state.tree.queues.get(queue)
+        return [each.name for each in node.path()[1:]] if node is not None else []
+
+
+def comparing(registry: CollectorRegistry, loop: Loop, patience: int = PATIENCE) -> Observer:
+    """Compares what another controller decides with what ours would; each difference is logged and counted."""
+    instruments = Instruments(registry, Compared)
+
+    def report(result: Result, difference: Difference | None) -> None:
+        instruments.count(Compared(result, difference))
+        if difference is not None:
+            log.warning("decided otherwise: %s", difference.kind, extra={"fields": difference._asdict()})
+
+    return Observer(loop.world, report, lambda: loop.complete, patience)

@@ -1,0 +1,86 @@
+"""What a source can read, beside the World of the loop and the standing of Workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from reconciler.observed import Difference, Result
+from reconciler.process import Reconciler
+from scheduling.objects.workload import Condition, Workload
+from scheduling.world.decisions import Decision
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadChange:
+    """A stored Workload changed while this replica writes. `cohorts_above` names those over a ClusterQueue.
+
+    `now` is the moment in nanoseconds.
+    """
+
+    before: Workload
+    after: Workload
+    cohorts_above: Callable[[str], list[str]]
+    now: int
+
+    def new(self, kind: str) -> Condition | None:
+        """The condition where it holds and did not before."""
+        return self.after.holding(kind) if not self.before.holds(kind) else None
+
+    @property
+    def queue(self) -> str:
+        """The ClusterQueue in which it holds quota, or held it before the change."""
+        admission = self.after.admission or self.before.admission
+        return admission.cluster_queue if admission is not None else ""
+
+    @property
+    def local(self) -> tuple[str, str]:
+        """The name and namespace of its LocalQueue."""
+        return self.after.queue, self.after.namespace
+
+    @property
+    def priority_class(self) -> str:
+        return self.after.priority_class.name if self.after.priority_class is not None else ""
+
+
+class CycleDecided(NamedTuple):
+    """A cycle of the engine came to these decisions."""
+
+    decisions: Sequence[Decision]
+    seconds: float
+
+
+class RoundPassed(NamedTuple):
+    """A round of the loop is over; `seconds` without waiting."""
+
+    seconds: float
+
+
+class Compared(NamedTuple):
+    """With `--mode observe`: a decision of the other controller was compared with ours."""
+
+    result: Result
+    difference: Difference | None
+
+
+class Process(NamedTuple):
+    """At a scrape: the process itself. `writes`: whether it may write."""
+
+    reconciler: Reconciler
+    writes: bool
+
+
+class Workers(NamedTuple):
+    """At a scrape: the worker clusters of MultiKueue, as /v1/clusters lists them."""
+
+    items: Sequence[Mapping[str, Any]]
+
+
+class Build(NamedTuple):
+    """What runs here."""
+
+    version: str
+    python: str
+    implementation: str
+    machine: str

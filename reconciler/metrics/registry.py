@@ -1,0 +1,27 @@
+"""The registry, which leaves out what the configuration leaves out.
+
+Source: Kueue v0.19, metrics.enableClusterQueueResources and metrics.localQueueMetrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric
+
+from reconciler.metrics.catalogue import families
+
+
+class ChosenRegistry(CollectorRegistry):
+    """`switched_off`: the keys of the configuration that leave metrics out, see `Family.switch`."""
+
+    def __init__(self, switched_off: Collection[str] = ()) -> None:
+        super().__init__()
+        self._left_out = {(family.base, family.type) for family in families() if family.switch in switched_off}
+
+    def collect(self) -> Iterator[Metric]:
+        """All that are not left out."""
+        for metric in super().collect():
+            if (metric.name, metric.type) not in self._left_out:
+                yield metric

@@ -1,0 +1,36 @@
+"""Where values come from: functions that read an occasion, such as a change of a Workload, and yield samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from cluster.metrics import Family, Sample
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Generic[T]):
+    """`applies`: whether the families are exported at all, in an occasion like this."""
+
+    families: tuple[Family, ...]
+    read: Callable[[T], Iterable[Sample]]
+    applies: Callable[[T], bool]
+
+
+REGISTERED: dict[type, list[Source[Any]]] = {}
+"""By the type of the occasion. To be read from `catalogue`, which imports all sources."""
+
+
+def source(
+    occasion: type[T], *families: Family, applies: Callable[[T], bool] = lambda _: True
+) -> Callable[[Callable[[T], Iterable[Sample]]], Callable[[T], Iterable[Sample]]]:
+    """Register the source of these families: it is asked at each occasion of this type."""
+
+    def register(read: Callable[[T], Iterable[Sample]]) -> Callable[[T], Iterable[Sample]]:
+        REGISTERED.setdefault(occasion, []).append(Source(families, read, applies))
+        return read
+
+    return register

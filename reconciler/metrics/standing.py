@@ -1,0 +1,90 @@
+"""Which Workloads are not admitted, and which are finished: counted with each change, so that a scrape need not.
+
+Source: Kueue v0.19, pkg/metrics/metrics.go and its callers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from scheduling.cycle.cycle import OVERLAPPING
+from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
+from scheduling.objects.workload import ADMITTED, QUOTA_RESERVED, Workload
+from scheduling.world.decisions import Decision, Wait
+from scheduling.world.world import World
+
+
+class Unadmitted(NamedTuple):
+    """Why a workload is not admitted, and what is behind that."""
+
+    reason: str
+    cause: str
+
+
+class Place(NamedTuple):
+    """The queues of a workload that is not admitted, and why; without a reason it is finished."""
+
+    queue: str
+    local: tuple[str, str]
+    why: Unadmitted | None
+
+
+def unadmitted(workload: Workload) -> Unadmitted:
+    """By its conditions, which may not be there yet."""
+    admitted, reserved = workload.conditions.get(ADMITTED), workload.conditions.get(QUOTA_RESERVED)
+    reason = admitted.reason if admitted is not None else "NoReservation"
+    if workload.reserved:
+        return Unadmitted(reason, "")
+    return Unadmitted(reason, reserved.reason if reserved is not None else PENDING_EVALUATION)
+
+
+class Standing:
+    """Kept by the thread of the loop; other threads read it at a scrape, and copy what they read."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._places: dict[str, Place] = {}
+        self._counts: dict[Place, int] = {}
+        self._skipped: Mapping[str, int] = {}
+
+    def put(self, key: str, workload: Workload | None) -> None:
+        """The workload as it is stored now; None: it is gone."""
+        before = self._places.pop(key, None)
+        if before is not None:
+            self._counts[before] -= 1
+            if not self._counts[before]:
+                del self._counts[before]
+        if workload is not None and (workload.finished or not workload.admitted):
+            why = None if workload.finished else unadmitted(workload)
+            place = Place(self._queue_of(workload), (workload.queue, workload.namespace), why)
+            self._places[key] = place
+            self._counts[place] = self._counts.get(place, 0) + 1
+
+    def decided(self, decisions: Sequence[Decision]) -> None:
+        """A cycle is over: remember whose victims others took."""
+        overlapping = (each for each in decisions if isinstance(each, Wait) and each.message == OVERLAPPING)
+        self._skipped = Counter(each.queue for each in overlapping)
+
+    def counts(self) -> Sequence[tuple[Place, int]]:
+        """How many workloads stand at each place."""
+        return [*self._counts.items()]
+
+    def by_queue(self) -> Mapping[tuple[str, Unadmitted | None], int]:
+        """How many stand at each ClusterQueue, by why."""
+        found: Counter[tuple[str, Unadmitted | None]] = Counter()
+        for place, count in self.counts():
+            found[place.queue, place.why] += count
+        return found
+
+    @property
+    def skipped(self) -> Mapping[str, int]:
+        """By ClusterQueue, workloads of the last cycle whose victims others took."""
+        return self._skipped
+
+    def _queue_of(self, workload: Workload) -> str:
+        if workload.admission is not None:
+            return workload.admission.cluster_queue
+        local = self._world.queues.local_queues.get(f"{workload.namespace}/{workload.queue}")
+        return local.cluster_queue if local is not None else ""

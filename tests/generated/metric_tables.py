@@ -1,0 +1,45 @@
+"""The tables in docs/metrics.md, from the metrics that webhook and reconciler declare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cluster.metrics import Family
+from reconciler.metrics.catalogue import families
+from webhook.metrics import FAMILIES as OF_THE_WEBHOOK
+
+PAGE = "docs/metrics.md"
+_BLOCKS = {
+    "metrics-process": "quotree_reconciler_",
+    "metrics-observe": "quotree_observe_",
+    "metrics-kueue": "kueue_",
+    "metrics-workers": "quotree_multikueue_",
+}
+"""The reconciler's, by what their names begin with."""
+_HEAD = "| name | type | labels | stability | says |\n|---|---|---|---|---|"
+
+
+def generate() -> dict[str, dict[str, str]]:
+    return {PAGE: {**of_the_reconciler(families()), "metrics-webhook": table(OF_THE_WEBHOOK)}}
+
+
+def of_the_reconciler(declared: Iterable[Family]) -> dict[str, str]:
+    """Raises ValueError for a metric that belongs to no table."""
+    found: dict[str, list[Family]] = {block: [] for block in _BLOCKS}
+    for family in declared:
+        block = next((block for block, prefix in _BLOCKS.items() if family.name.startswith(prefix)), None)
+        if block is None:
+            raise ValueError(f"{family.name}: no table of {PAGE} has such names; they begin with {[*_BLOCKS.values()]}")
+        found[block].append(family)
+    return {block: table(those) for block, those in found.items()}
+
+
+def table(declared: Iterable[Family]) -> str:
+    return "\n".join((_HEAD, *(_row(family) for family in sorted(declared, key=lambda family: family.name))))
+
+
+def _row(family: Family) -> str:
+    labels = ", ".join(f"`{label}`" for label in family.labels)
+    values = ", ".join(f"`{value}`" for values in family.initial for value in values)
+    says = f"{family.help} One of {values}." if values else family.help
+    return f"| `{family.name}` | {family.type} | {labels} | {family.stability} | {says} |"

@@ -1,0 +1,179 @@
+"""Kueue's Configuration as values."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from policies.amounts.requests import Transformation
+from policies.configuration.kueue.defaults import default_selector
+from policies.configuration.kueue.durations import duration
+from policies.configuration.kueue.reading import read
+from policies.configuration.kueue.values import (
+    CLUSTER_QUEUE_RESOURCES,
+    AdmissionFairSharing,
+    FairSharing,
+    Integrations,
+    JobSelection,
+    LeaderElection,
+    MultiKueue,
+    PodsReady,
+    Resources,
+    RetentionPolicies,
+)
+from policies.model.errors import BadConfiguration
+from policies.model.quantity import Quantity
+
+SECOND = 10**9
+INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+
+
+def test_an_empty_configuration_means_kueues_defaults() -> None:
+    found = read({}, namespace="ours")
+
+    assert (found.pods_ready, found.resources, found.retention) == (PodsReady(), Resources(), RetentionPolicies())
+    assert (found.fair_sharing, found.admission_fair_sharing, found.metrics_off) == (FairSharing(), None, frozenset())
+    assert (found.leader_election, found.multikueue) == (LeaderElection(), MultiKueue())
+    assert (found.integrations, found.jobs) == (Integrations(), JobSelection(default_selector("ours")))
+    assert (found.gates.enabled("PartialAdmission"), found.gates.enabled("PriorityBoost")) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "section", ["waitForPodsReady", "fairSharing", "admissionFairSharing", "resources", "multiKueue", "leaderElection"]
+)
+def test_a_section_that_is_null_is_absent(section: str) -> None:
+    found, empty = read({section: None}), read({})
+
+    assert (found.pods_ready, found.fair_sharing, found.admission_fair_sharing) == (PodsReady(), FairSharing(), None)
+    assert (found.resources, found.multikueue) == (empty.resources, empty.multikueue)
+
+
+def test_gates_of_the_file_go_over_others() -> None:
+    found = read({"featureGates": {"PartialAdmission": False}}, {"PartialAdmission": True, "PriorityBoost": True})
+
+    assert (found.gates.enabled("PartialAdmission"), found.gates.enabled("PriorityBoost")) == (False, True)
+    assert (found.gates.enabled("ReclaimablePods"), found.gates.enabled("ReclaimablePods", default=False)) == (
+        True,
+        False,
+    )
+
+
+def test_transformations_and_excluded_prefixes_count() -> None:
+    entry = {"input": "gpu", "strategy": "Replace", "multiplyBy": "n", "outputs": {"credit": "2"}}
+    section = {"transformations": [entry], "excludeResourcePrefixes": ["net/"]}
+
+    assert read({"resources": section}).resources == Resources(
+        ("net/",), {"gpu": Transformation({"credit": Quantity.parse("2")}, "n", replace=True)}
+    )
+    assert read({"resources": {"quotaCheckStrategy": "IgnoreUndeclared"}}).resources.ignore_undeclared
+
+
+def test_waiting_is_read_in_full() -> None:
+    requeuing = {"timestamp": "Creation", "backoffBaseSeconds": 10, "backoffMaxSeconds": 20, "backoffLimitCount": 3}
+    section = {"timeout": "5m0s", "recoveryTimeout": "90s", "requeuingStrategy": requeuing, "blockAdmission": True}
+
+    assert read({"waitForPodsReady": section}).pods_ready == PodsReady(
+        *(True, 300 * SECOND, 90 * SECOND), 10, 20, 3, by_eviction=False, block_admission=True
+    )
+
+
+def test_pods_are_waited_for_as_kueue_does_by_default_where_the_section_is_empty() -> None:
+    assert read({"waitForPodsReady": {}}).pods_ready == PodsReady(True, 1800 * SECOND, 1800 * SECOND)
+    assert read({"waitForPodsReady": {"timeout": "0s"}}).pods_ready.timeout == 1800 * SECOND
+
+
+def test_recovery_takes_as_long_as_the_start_where_it_is_not_set() -> None:
+    assert read({"waitForPodsReady": {"timeout": "5m"}}).pods_ready.recovery_timeout == 300 * SECOND
+
+
+def test_waiting_can_be_off_with_whatever_else_is_set() -> None:
+    section = {"enable": False, "timeout": "soon", "requeuingStrategy": {"timestamp": "Creation"}}
+
+    assert read({"waitForPodsReady": section}).pods_ready == PodsReady(by_eviction=False)
+
+
+def test_fair_sharing_has_kueues_strategies_and_can_be_off() -> None:
+    one = ["LessThanInitialShare"]
+
+    assert read({"fairSharing": {}}).fair_sharing == FairSharing(enabled=True)
+    assert read({"fairSharing": {"preemptionStrategies": one}}).fair_sharing == FairSharing(True, tuple(one))
+    assert not read({"fairSharing": {"enable": False}}).fair_sharing.enabled
+
+
+def test_admission_fair_sharing_has_exact_weights() -> None:
+    section = {"usageHalfLifeTime": "1h", "resourceWeights": {"cpu": 0.1}}
+
+    assert read({"admissionFairSharing": section}).admission_fair_sharing == AdmissionFairSharing(
+        3600 * SECOND, 300 * SECOND, {"cpu": Fraction(1, 10)}
+    )
+
+
+def test_kinds_of_jobs_are_named_once() -> None:
+    integrations = {"frameworks": ["pod", "batch/job"], "externalFrameworks": ["A.v1.b.c"], "labelKeysToCopy": ["team"]}
+    found = read({"integrations": integrations, "manageJobsWithoutQueueName": True})
+
+    assert found.integrations == Integrations(("pod", "batch/job"), ("A.v1.b.c",))
+    assert (found.jobs.without_queue_name, found.jobs.copied_labels) == (True, ("team",))
+
+
+def test_multikueue_is_read_with_its_providers_under_either_name() -> None:
+    command = {"command": "get-token", "apiVersion": "v1", "interactiveMode": "Never"}
+    section = {
+        "gcInterval": "0s",
+        "origin": "here",
+        "workerLostTimeout": "2m",
+        "dispatcherName": INCREMENTAL,
+        "incrementalDispatcherConfig": {"stepSize": 2},
+        "clusterProfile": {"credentialsProviders": [{"name": "p", "execConfig": command}]},
+    }
+
+    assert read({"multiKueue": section}).multikueue == MultiKueue(
+        "here", 120 * SECOND, 0, INCREMENTAL, 2, {"p": command}
+    )
+
+
+def test_the_rest_is_read() -> None:
+    found = read(
+        {
+            "objectRetentionPolicies": {"workloads": {"afterFinished": "1h"}},
+            "leaderElection": {"leaseDuration": "60s"},
+            "metrics": {"enableClusterQueueResources": False, "localQueueMetrics": {"enable": True}},
+        }
+    )
+
+    assert found.retention == RetentionPolicies(3600 * SECOND)
+    assert found.leader_election == LeaderElection(60 * SECOND)
+    assert found.metrics_off == {CLUSTER_QUEUE_RESOURCES}
+    assert found.sections == {"objectRetentionPolicies", "leaderElection", "metrics"}
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"), [("1h30m", 5400), ("5m0s", 300), ("1.5s", 1.5), ("250ms", 0.25), ("0", 0), ("0s", 0)]
+)
+def test_durations_are_those_of_go(written: str, seconds: float) -> None:
+    assert duration(written, "x") == int(seconds * SECOND)
+
+
+@pytest.mark.parametrize("written", ["", "5", "-5s", "5 m", "m", "1d", None, 5, "1h" * 1000, "٣s"])
+def test_what_is_no_duration_is_refused(written: object) -> None:
+    with pytest.raises(BadConfiguration, match="is no duration"):
+        duration(written, "waitForPodsReady.timeout")
+
+
+@pytest.mark.parametrize(
+    ("configuration", "place"),
+    [
+        ({"resources": {"transformations": [{}]}}, r"resources\.transformations\[0\]\.input"),
+        (
+            {"resources": {"transformations": [{"input": "a", "outputs": {"b": "x"}}]}},
+            r"resources\.transformations\[0\]\.outputs\.b",
+        ),
+        ({"leaderElection": {"retryPeriod": 2}}, r"leaderElection\.retryPeriod"),
+        ({"featureGates": {"PartialAdmission": "no"}}, r"featureGates\.PartialAdmission"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_place(configuration: dict[str, Any], place: str) -> None:
+    with pytest.raises(BadConfiguration, match=place):
+        read(configuration)

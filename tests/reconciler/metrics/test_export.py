@@ -1,0 +1,158 @@
+"""What /metrics of the reconciler exports: all that is declared, and nothing else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from cluster.client import Cluster
+from cluster.metrics import Family, Type
+from reconciler.feed import Seen
+from reconciler.loop import Loop
+from reconciler.metrics.catalogue import families
+from reconciler.metrics.collector import Scraped
+from reconciler.metrics.export import asking, export
+from reconciler.metrics.observer import KueueObserver, MetricsObserver
+from reconciler.metrics.occasions import CycleDecided, Workers, WorkloadChange
+from reconciler.metrics.source import REGISTERED, Source
+from reconciler.process import Reconciler, Settings
+from scheduling.cycle.cycle import OVERLAPPING
+from scheduling.queues.pending import Requeue
+from scheduling.quota.state import Options
+from scheduling.world.decisions import Wait
+from scheduling.world.world import World
+from tests.reconciler.test_queue_status import running, world
+
+
+@contextmanager
+def reconciler(registry: CollectorRegistry, *, kueue: bool) -> Iterator[Reconciler]:
+    """One whose loop runs and that follows nothing."""
+    made = Reconciler(
+        cast("Cluster", None),
+        Settings(Options(fair_sharing=True)),
+        witness=lambda made: MetricsObserver(made, lambda: True, registry, kueue=kueue),
+    )
+    export(registry, made, lambda: True, kueue=kueue)
+    ended = threading.Event()
+
+    def run() -> None:
+        while not ended.is_set():
+            made.loop.round(0.05)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield made
+    finally:
+        ended.set()
+        thread.join(5)
+        made._writer.close()
+
+
+def loop() -> Loop:
+    """One that writes nothing."""
+    return Loop(world(), lambda key, action: None, lambda key, path: None, lambda: False)
+
+
+def types(registry: CollectorRegistry) -> dict[str, str]:
+    """By the name of each metric its type."""
+    found = {
+        f"{metric.name}_total" if metric.type == "counter" else metric.name: metric.type
+        for metric in registry.collect()
+    }
+    return {name: type_ for name, type_ in found.items() if not name.startswith(("process", "python"))}
+
+
+def test_what_is_declared_is_exported_and_nothing_else() -> None:
+    registry, observing = CollectorRegistry(), CollectorRegistry()
+    MetricsObserver(loop(), lambda: False, observing, kueue=False)
+    observing.register(Scraped(Workers, lambda read: read(Workers([]))))
+    with reconciler(registry, kueue=True):
+        found = types(observing) | types(registry)
+
+    assert found == {family.name: family.type for family in families()}
+
+
+def test_samples_have_the_labels_that_are_declared() -> None:
+    made, registry = world(Options(fair_sharing=True)), CollectorRegistry()
+    made.put_workload(running(), 0)
+    registry.register(Scraped(World, lambda read: read(made)))
+    observer = KueueObserver(made, lambda: True, registry)
+    observer.changing(None, Seen(("Workload", "ns/w"), "", running(admitted=False)), 0)
+    observer.decided([Wait(running(), "q", Requeue.GENERIC, "Pending", OVERLAPPING)], 0)
+    declared = {family.name: family for family in families()}
+    samples = [sample for metric in registry.collect() for sample in metric.samples if sample.name in declared]
+
+    assert len({sample.name for sample in samples}) > 20
+    assert [sample for sample in samples if sample.labels.keys() != set(declared[sample.name].labels)] == []
+
+
+@pytest.mark.parametrize("family", families(), ids=lambda family: family.name)
+def test_every_metric_says_in_sentences_what_it_is(family: Family) -> None:
+    assert family.help.endswith(".")
+    assert family.help[0].isupper() or family.help[0].isdigit()
+    assert len(set(family.labels)) == len(family.labels)
+
+
+def test_gauges_are_read_at_a_scrape_and_what_happens_is_counted() -> None:
+    counted = [each for occasion in (WorkloadChange, CycleDecided) for each in REGISTERED[occasion]]
+
+    assert {family.type for each in counted for family in each.families} == {Type.COUNTER, Type.HISTOGRAM}
+    assert {family.type for each in REGISTERED[World] for family in each.families} == {Type.GAUGE}
+
+
+def test_a_counter_ends_in_total_and_nothing_else_does() -> None:
+    with pytest.raises(ValueError, match="ends in _total"):
+        Family("a", Type.COUNTER, "A.")
+    with pytest.raises(ValueError, match="ends in _total"):
+        Family("a_total", Type.GAUGE, "A.")
+
+
+def test_two_metrics_of_one_name_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = families()[0]
+    monkeypatch.setitem(REGISTERED, int, [Source((first,), lambda _: (), lambda _: True)])
+
+    with pytest.raises(ValueError, match=f"declared by two sources: {first.name}"):
+        families()
+
+
+def test_beside_kueue_nothing_is_exported_under_its_name() -> None:
+    registry = CollectorRegistry()
+    with reconciler(registry, kueue=False):
+        text = generate_latest(registry).decode()
+    assert "kueue_" not in text
+    assert "quotree_reconciler_writes 1.0" in text
+
+
+def test_comparisons_are_exported_from_the_start() -> None:
+    registry = CollectorRegistry()
+    MetricsObserver(loop(), lambda: True, registry, kueue=False)
+
+    assert registry.get_sample_value("quotree_observe_decisions_total", {"result": "unsure"}) == 0
+    assert registry.get_sample_value("quotree_observe_differences_total", {"kind": "other-victim"}) == 0
+
+
+def test_a_loop_without_time_costs_a_scrape_the_world_alone(caplog: pytest.LogCaptureFixture) -> None:
+    made = Reconciler(cast("Cluster", None))
+    assert list(Scraped(World, asking(made, patience=0.01)).collect()) == []
+    assert "no time for a scrape" in caplog.text
+
+
+def test_rounds_are_timed() -> None:
+    registry = CollectorRegistry()
+    MetricsObserver(loop(), lambda: True, registry, kueue=False).passed(0, 0.3)
+    assert registry.get_sample_value("quotree_reconciler_round_seconds_bucket", {"le": "0.5"}) == 1
+    assert registry.get_sample_value("quotree_reconciler_round_seconds_bucket", {"le": "0.25"}) == 0
+
+
+def test_the_observer_counts_what_happens_to_workloads() -> None:
+    registry = CollectorRegistry()
+    observer = MetricsObserver(loop(), lambda: True, registry, kueue=True)
+    observer.changing(None, Seen(("Workload", "ns/w"), "", running(admitted=False)), 0)
+    labels = {"cluster_queue": "q", "reason": "NoReservation", "underlying_cause": "", "replica_role": "leader"}
+    assert registry.get_sample_value("kueue_unadmitted_workloads", labels) == 1

@@ -14,11 +14,11 @@ from policies.dialects.job_shape import JobShape
 from policies.dialects.reading import Manifest
 from policies.model.errors import BadConfiguration
 from policies.model.objects import GroupKind
+from reconciler.controllers.retention import Retention
 from reconciler.jobs.kinds import chosen
 from reconciler.managed_jobs import managed_jobs_of
 from reconciler.multikueue.configured import multikueue_of
 from reconciler.process import Settings
-from reconciler.retention import Retention
 from scheduling.objects.times import SECOND
 from scheduling.world.kueue_configuration import counting_of, decay_of, options_of, ordering_of, waiting_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from policies.configuration.kueue.values import JobSelection
-from reconciler.jobs.step import JobSurroundings
+from reconciler.jobs.step import JobInputs
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.selectors import LabelSelector, read_label_selector
 from scheduling.world.world import World
@@ -37,9 +37,9 @@ class Selection:
         self._world = world
         self._answered: dict[str, bool] = {}
 
-    def around(self, classes: PriorityClasses, *, pods_ready: bool) -> JobSurroundings:
-        """The surroundings of jobs as they are now; `pods_ready`: the condition PodsReady is kept."""
-        return JobSurroundings(
+    def inputs(self, classes: PriorityClasses, *, pods_ready: bool) -> JobInputs:
+        """What the steps of jobs depend on, by now; `pods_ready`: the condition PodsReady is kept."""
+        return JobInputs(
             classes,
             self._world.state.flavors,
             self.selects,
@@ -53,7 +53,7 @@ class Selection:
         return self._answered[namespace]
 
     def outdated(self, namespace: str) -> bool:
-        """Whether the last answer about it holds no more; true once for each answer."""
+        """Whether what was answered about it holds no more; True once for each change."""
         answered = self._answered.pop(namespace, None)
         return answered is not None and answered != self._holds(namespace)
 

@@ -1,4 +1,4 @@
-"""The reconciler as one running thing: reflectors, writers, the Lease, and the loop in a thread of its own."""
+"""The reconciler as a process runs it: reflectors, writers, the Lease, and the loop in a thread of its own."""
 
 from __future__ import annotations
 
@@ -13,22 +13,29 @@ from cluster.client import Cluster
 from cluster.reflector import Reflector
 from cluster.resource import PODS
 from policies.dialects.core import POD
-from reconciler.call import asked
-from reconciler.feed import Seen
-from reconciler.follow import follow
-from reconciler.job_side import JobSide, jobs_of
+from reconciler.controllers.clusters import ClustersController
+from reconciler.controllers.jobs import JobsController, watched_jobs
+from reconciler.controllers.placement import PlacementController
+from reconciler.controllers.pods import WATCHED_PODS, PodsController
+from reconciler.controllers.retention import Retention, RetentionController
+from reconciler.controllers.status import StatusController
+from reconciler.controllers.usage import UsageController
+from reconciler.core.controller import Controller
+from reconciler.core.core import Core
+from reconciler.core.state import ClusterState
+from reconciler.core.watched import WatchedKind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kind import JobKind
-from reconciler.loop import Loop, Message
 from reconciler.managed_jobs import ManagedJobs
 from reconciler.multikueue.assembly import MultiKueue, MultiKueueSettings
-from reconciler.permit import Permit
-from reconciler.pod_side import FOLLOWED_PODS, PodSide
-from reconciler.retention import Retention, RetentionSide
-from reconciler.side import MakeSide
-from reconciler.usage_side import UsageSide
-from reconciler.witness import Nobody, Witness
-from reconciler.writer import Writer
+from reconciler.multikueue.pods import REMOTE_PODS
+from reconciler.objects.observed import Observed
+from reconciler.observer.observer import NullObserver, Observer
+from reconciler.shell.call import asked
+from reconciler.shell.loop import Loop, Message
+from reconciler.shell.permit import Alone, Permit
+from reconciler.shell.reflectors import follow
+from reconciler.shell.writer import Writer
 from scheduling.objects.order import Ordering
 from scheduling.objects.requests import DEFAULT, Counting
 from scheduling.queues.consumption import Consumption, UsageDecay
@@ -43,7 +50,7 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How it decides; `waiting` None: pods may take for ever to be ready. `kinds` are the jobs that it queues, `jobs`
-    which of them; `pods`: Pods that name a queue, too. `fading`: LocalQueues are told apart by what they used of late.
+    which of them; `pods`: Pods that name a queue, too. `fading`: LocalQueues take turns by what they used lately.
     """
 
     options: Options = field(default_factory=Options)
@@ -58,24 +65,53 @@ class Settings:
     multikueue: MultiKueueSettings | None = None
 
 
-def _sides(settings: Settings, world: World) -> Iterator[MakeSide]:
-    """What looks after all that."""
-    yield jobs_of(settings.kinds, (POD,) if settings.pods else (), every=settings.jobs.without_queue)
+def _controllers(settings: Settings, state: ClusterState) -> Iterator[Controller]:
+    """What looks after all that, on this cluster."""
+    stored, every = state.records.workload, settings.jobs.without_queue
+    yield JobsController(stored, settings.kinds, (POD,) if settings.pods else (), every=every)
     if settings.pods:
-        yield PodSide
+        yield PodsController(stored)
     if settings.fading is not None:
-        yield lambda _: UsageSide(world)
+        yield UsageController(state.world)
     if settings.retention != Retention():
         places = {kind.shape.kind: (kind.name, kind.resource) for kind in settings.kinds}
         if settings.pods:
-            places[POD] = (FOLLOWED_PODS.kind, PODS)
-        yield lambda look: RetentionSide(look, settings.retention, places)
+            places[POD] = (WATCHED_PODS.kind, PODS)
+        yield RetentionController(stored, settings.retention, places)
+    yield StatusController(state.world, state.records)
+
+
+def _jobs_of_workers(settings: Settings) -> tuple[WatchedKind, ...]:
+    return watched_jobs(settings.kinds, every=settings.jobs.without_queue)
+
+
+def _multikueue(
+    settings: Settings, cluster: Cluster, post: Callable[[Message], None], may_write: Callable[[], bool]
+) -> MultiKueue | None:
+    """What reaches other clusters, where that is configured."""
+    if settings.multikueue is None:
+        return None
+    watched = (*_jobs_of_workers(settings), *((REMOTE_PODS,) if settings.pods else ()))
+    return MultiKueue(cluster, settings.multikueue, post, may_write, watched)
+
+
+def _of_workers(settings: Settings, state: ClusterState, multikueue: MultiKueue | None) -> Iterator[Controller]:
+    """What looks after the work on other clusters."""
+    if settings.multikueue is not None and multikueue is not None:
+        yield ClustersController(multikueue.connections.workers)
+        jobs = zip(settings.kinds, _jobs_of_workers(settings), strict=True)
+        yield PlacementController(state.records.workload, jobs, settings.multikueue.placing, pods=settings.pods)
+
+
+def _nobody(_: ClusterState) -> Observer:
+    return NullObserver()
 
 
 class Reconciler:
-    """Follows `cluster` from `start` to `stop`, and writes while `lease` is held; None: from the beginning.
+    """Watches `cluster` from `start` to `stop`, and writes while `lease` is held; None: from the beginning.
 
-    `writes` are connections for writing alone, see `Writer`; else those of `cluster`.
+    `writes` are connections for writing alone, see `Writer`; else those of `cluster`. `observer` makes one for what
+    the core knows.
     """
 
     def __init__(
@@ -83,55 +119,33 @@ class Reconciler:
         cluster: Cluster,
         settings: Settings | None = None,
         lease: Permit | None = None,
-        witness: Callable[[Loop], Witness] = lambda _: Nobody(),
+        observer: Callable[[ClusterState], Observer] = _nobody,
         writes: Cluster | None = None,
     ) -> None:
         settings = settings or Settings()
         self._cluster = cluster
-        self._lease = lease
+        self._permit = lease or Alone()
         self._ended = threading.Event()
-        may_write: Callable[[], bool] = lease.held if lease is not None else lambda: not self._ended.is_set()
-        consumption = Consumption(settings.fading) if settings.fading is not None else None
-        world = World(settings.options, settings.ordering, settings.counting, consumption)
+        self._reflectors: list[Reflector[Observed]] = []
         inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
-        self.away = self._multikueue(settings, inbox.put, may_write)
-        self._writer = Writer(cluster, inbox.put, may_write, writes, lambda key: self.loop.known.get(key))
-        write, read, relist = self._writer.write, self._writer.read, self._writer.relist
-        self.loop = Loop(
-            world,
-            write,
-            read,
-            may_write,
-            relist,
-            sides=(*_sides(settings, world), *(self.away.sides if self.away is not None else ())),
-            waiting=settings.waiting,
-            managed=settings.jobs,
-            inbox=inbox,
-            inherits=lease.inherits if lease is not None else lambda: False,
-        )
-        self._reflectors: list[Reflector[Seen]] = []
-        self.loop.witness = witness(self.loop)
+        consumption = Consumption(settings.fading) if settings.fading is not None else None
+        state = ClusterState(World(settings.options, settings.ordering, settings.counting, consumption))
+        self.multikueue = _multikueue(settings, cluster, inbox.put, self._permit.held)
+        controllers = [*_controllers(settings, state), *_of_workers(settings, state, self.multikueue)]
+        watching = observer(state)
+        self.core = Core(state, controllers, watching, settings.waiting, settings.jobs)
+        self._writer = Writer(cluster, inbox.put, self._permit.held, writes, state.records.get)
+        self.loop = Loop(self.core, self._writer, self._permit, self.multikueue, watching, inbox)
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
-
-    def _multikueue(
-        self, settings: Settings, post: Callable[[Message], None], may_write: Callable[[], bool]
-    ) -> MultiKueue | None:
-        """What sends work to other clusters, where that is asked for."""
-        if settings.multikueue is None:
-            return None
-        jobs = JobSide(lambda _: None, settings.kinds, every=settings.jobs.without_queue).followed
-        kinds = zip(settings.kinds, jobs, strict=True)
-        return MultiKueue(self._cluster, settings.multikueue, post, may_write, kinds, pods=settings.pods)
 
     def start(self) -> None:
         """Begin to follow; returns at once."""
-        if self.away is not None:
-            self.away.start()
+        if self.multikueue is not None:
+            self.multikueue.start()
         self._reflectors = follow(
-            self._cluster, self.loop.inbox.put, self.loop.followed.values(), known=self.loop.known.get
+            self._cluster, self.loop.inbox.put, self.core.informer.watched.values(), known=self.core.state.records.get
         )
-        if self._lease is not None:
-            self._lease.start()
+        self._permit.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -140,18 +154,17 @@ class Reconciler:
         for reflector in self._reflectors:
             reflector.stop(timeout=0)
         self._thread.join(timeout=10)
-        if self.away is not None:
-            self.away.stop()
+        if self.multikueue is not None:
+            self.multikueue.stop()
         self._writer.close()
-        if self._lease is not None:
-            self._lease.stop()
+        self._permit.stop()
         for reflector in self._reflectors:
             reflector.stop()
 
     @property
     def ready(self) -> bool:
         """Whether it knows everything there is."""
-        return self.loop.complete
+        return self.core.state.complete
 
     @property
     def alive(self) -> bool:
@@ -160,24 +173,24 @@ class Reconciler:
 
     def unknown(self) -> list[str]:
         """The kinds that were not listed yet."""
-        return sorted(self.loop.followed.keys() - self.loop.known.listed)
+        return sorted(self.core.state.records.unlisted)
 
     def obstacles(self) -> list[str]:
         """Of each of these kinds what keeps it from being listed, as far as that is known."""
         errors = {each.resource: each.last_error for each in self._reflectors}
-        told = {kind: errors.get(self.loop.followed[kind].resource) for kind in self.unknown()}
-        return [f"{kind}: not listed yet{f'; {error}' if error else ''}" for kind, error in told.items()]
+        found = {kind: errors.get(self.core.informer.watched[kind].resource) for kind in self.unknown()}
+        return [f"{kind}: not listed yet{f'; {error}' if error else ''}" for kind, error in found.items()]
 
     def absent(self) -> list[str]:
         """The resources that are not installed, and are looked for from time to time."""
         return sorted(str(each.resource) for each in self._reflectors if each.state == "absent")
 
-    def ask(self, question: Callable[[Loop], T], timeout: float = 5.0) -> T:
-        """What `question` reads of the loop, in its thread between two steps; it must be short.
+    def ask(self, question: Callable[[Core], T], timeout: float = 5.0) -> T:
+        """What `question` reads of the core, in the loop's thread between two events; it must be short.
 
         Raises TimeoutError where the loop has no time for it within so many seconds, and what the question raises.
         """
-        call, answer = asked(lambda: question(self.loop))
+        call, answer = asked(lambda: question(self.core))
         self.loop.inbox.put(call)
         try:
             return answer.result(timeout)
@@ -192,4 +205,6 @@ class Reconciler:
         except Exception:
             # What was taken from the inbox is lost, and half a round may be in the world: going on from there could
             # give the same quota twice. A new process reads all anew.
-            log.exception("a round failed by a fault of ours; the reconciler ends, for a new one to start afresh")
+            log.exception(
+                "a round failed with an internal error; the reconciler ends, for a new process to start afresh"
+            )

@@ -53,7 +53,7 @@ def _read(against: Against, kubeconfig: str | None) -> dict[str, Any]:
     """Raises OutOfReach."""
     from cluster.client import Cluster  # here, since these take long to load
     from cluster.errors import ClusterError
-    from reconciler.multikueue.stored import stored_clusters
+    from reconciler.multikueue.stored_clusters import stored_clusters
 
     try:
         with Cluster.connect(against.name or None, kubeconfig) as cluster:

@@ -15,7 +15,7 @@ from cli.input.options import EngineOptions, kubeconfig, output
 from cli.input.options import engine as engine_options
 from cli.input.snapshot import Names
 from cli.output import emit, plain
-from reconciler.visible.pending import Row, homeless, item, local_rows, rows
+from reconciler.api.pending import Row, homeless, item, local_rows, rows
 from scheduling.world.world import World
 
 _EMPTY = "no pending workloads"

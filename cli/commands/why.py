@@ -65,8 +65,8 @@ def _from_cluster(name: str, against: Against, kubeconfig: str | None, output: s
     world, names = found.world, found.names
     key, now = snapshot.key_of(world, name), time.time_ns()
     if output == "json":
-        from reconciler.visible.elsewhere import placement_json  # here, since files do not need them
-        from reconciler.visible.explained import explanation_json
+        from reconciler.api.explanation import explanation_json
+        from reconciler.api.placement import placement_json  # here, since files do not need them
 
         answer = {**explanation_json(world, key, now), **placement_json(world, key)}
         emit(json.dumps(answer, indent=2, ensure_ascii=False))

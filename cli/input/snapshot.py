@@ -50,8 +50,8 @@ def read(against: Against, kubeconfig: str | None, settings: Settings | None = N
     """Raises OutOfReach."""
     from cluster.client import Cluster  # here, since these take long to load and files need none of them
     from cluster.errors import ClusterError
+    from reconciler.api.snapshot import snapshot
     from reconciler.process import Settings as ReconcilerSettings
-    from reconciler.visible.snapshot import snapshot
 
     chosen = settings or Settings()
     decisions = ReconcilerSettings(chosen.options, chosen.ordering, chosen.counting, chosen.waiting)

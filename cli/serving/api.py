@@ -12,10 +12,10 @@ from cli.exits import Misused, OutOfReach
 from cli.serving.certificates import Certificates
 from cluster.client import Cluster
 from cluster.wire import Timeouts
+from reconciler.api.access import Reviews
+from reconciler.api.routes import Api
+from reconciler.api.server import ApiServer, is_loopback
 from reconciler.process import Reconciler
-from reconciler.visible.access import Reviews
-from reconciler.visible.routes import Api
-from reconciler.visible.server import ApiServer, is_loopback
 
 _TIMEOUTS = Timeouts(connect=3.0, read=5.0)
 """A caller waits while the API server authorizes the request."""

@@ -25,12 +25,12 @@ from cluster.lease import Lease, LeaseTimes
 from cluster.reflector import Pacing
 from cluster.wire import Timeouts
 from reconciler.configured import Configured
-from reconciler.health import HealthServer
 from reconciler.metrics.export import export
 from reconciler.metrics.observer import MetricsObserver
 from reconciler.metrics.registry import ChosenRegistry
-from reconciler.permit import Manage, Never, Rival
 from reconciler.process import Reconciler
+from reconciler.shell.health import HealthServer
+from reconciler.shell.permit import Manage, Never, Rival
 from webhook.logs import log_as_json
 
 log = logging.getLogger(__name__)

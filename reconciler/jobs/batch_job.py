@@ -13,7 +13,7 @@ from reconciler.jobs.described import Described
 from reconciler.jobs.job_patches import as_admitted, as_submitted, batch_patch, spec_change, without_start_time
 from reconciler.jobs.kind import MARKED, UNMARKED, Writing
 from reconciler.jobs.pod_changes import MANAGED_LABELS
-from reconciler.jobs.step import JobSurroundings
+from reconciler.jobs.step import JobInputs
 from scheduling.objects.submission import reclaimable_of_job
 from scheduling.objects.workload import Workload
 
@@ -27,8 +27,8 @@ class BatchJob(Described):
     def reclaimable(self, job: Manifest) -> dict[str, int]:
         return reclaimable_of_job(job)
 
-    def starting(self, job: Manifest, read: Workload, around: JobSurroundings) -> Writing | None:
-        wanted = as_admitted(job, read, around)
+    def starting(self, job: Manifest, read: Workload, inputs: JobInputs) -> Writing | None:
+        wanted = as_admitted(job, read, inputs)
         if wanted is None:
             return None
         change = spec_change(job, wanted)

@@ -12,7 +12,7 @@ from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from reconciler.jobs.kind import JobKind, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart, changes, started, without_labels
-from reconciler.jobs.step import JobSurroundings
+from reconciler.jobs.step import JobInputs
 from scheduling.objects.submission import kind_of, workload_name, workload_of_job
 from scheduling.objects.template import template
 from scheduling.objects.workload import Workload
@@ -29,13 +29,13 @@ def workload_key(kind: JobKind, job: Manifest) -> str:
     return f"{_namespace(job)}/{prebuilt(kind, job) or workload_name(kind_of(job), name, uid)}"
 
 
-def composed(kind: JobKind, job: Manifest, around: JobSurroundings) -> dict[str, Any] | None:
+def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] | None:
     """The Workload to be made; None where the job is not to be queued. Raises UnknownPriorityClass."""
-    made = workload_of_job(job, around.classes, kind.shape, queueless=around.without_queue)
+    made = workload_of_job(job, inputs.classes, kind.shape, queueless=inputs.without_queue)
     if made is None:
         return None
     meta = {key: value for key, value in made["metadata"].items() if key != "creationTimestamp"}
-    copied = {key: value for key, value in labels(job).items() if key in around.copied_labels}
+    copied = {key: value for key, value in labels(job).items() if key in inputs.copied_labels}
     own, made_sets = kind.own_labels, made["spec"]["podSets"]
     pod_sets = [{**each, "template": without_labels(each["template"], own)} for each in made_sets]
     return {
@@ -50,9 +50,7 @@ def spec_update(made: Manifest) -> dict[str, Any]:
     return {"spec": {key: mapping(made.get("spec")).get(key) for key in _DESIRED}}
 
 
-def fits(
-    kind: JobKind, job: Manifest, made: Manifest, workload: Manifest, read: Workload, around: JobSurroundings
-) -> bool:
+def fits(kind: JobKind, job: Manifest, made: Manifest, workload: Manifest, read: Workload, inputs: JobInputs) -> bool:
     """Whether the Workload still stands for the job, of which `made` is the Workload as it would be made now.
 
     While quota is reserved a job may look as it was submitted, if it has not started yet, or as it runs; where its
@@ -66,7 +64,7 @@ def fits(
         return _shapes(now, _PLACEMENT) == _shapes(then, _PLACEMENT)
     kept: Sequence[str] = () if read.admitted else ("tolerations",)
     shapes = _shapes(now, kept)
-    running = _running(then, read, around)
+    running = _running(then, read, inputs)
     if running is None:
         return shapes == _shapes(then, kept)
     return shapes == _shapes(running, kept) or (kind.suspended(job) and shapes == _shapes(then, kept))
@@ -78,17 +76,17 @@ def original(workload: Manifest | None) -> Mapping[str, Any]:
     return mapping(pod_sets[0]) if len(pod_sets) == 1 else {}
 
 
-def _running(pod_sets: list[Any], read: Workload, around: JobSurroundings) -> list[Any] | None:
-    """The pod sets as the job has them while it runs; None where that cannot be told."""
+def _running(pod_sets: list[Any], read: Workload, inputs: JobInputs) -> list[Any] | None:
+    """The pod sets as the job has them while it runs; None where that is unknown."""
     try:
-        given = {each.name: each for each in changes(read, around.flavors) or ()}
-        return [_as_started(mapping(pod_set), given) for pod_set in pod_sets]
+        assigned = {each.name: each for each in changes(read, inputs.flavors) or ()}
+        return [_as_started(mapping(pod_set), assigned) for pod_set in pod_sets]
     except (CannotStart, KeyError):
         return None
 
 
-def _as_started(pod_set: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    found = given[pod_set.get("name", "main")]
+def _as_started(pod_set: Mapping[str, Any], assigned: Mapping[str, Any]) -> dict[str, Any]:
+    found = assigned[pod_set.get("name", "main")]
     fewer = found.count is not None and pod_set.get("minCount") is not None
     made = started(mapping(pod_set.get("template")), found)
     return {**pod_set, "template": made, **({"count": found.count} if fewer else {})}

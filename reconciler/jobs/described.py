@@ -15,8 +15,8 @@ from policies.dialects.job_shape import JobShape, PodsAt, Sign, Step, at, condit
 from policies.dialects.reading import Manifest, listing, mapping, text
 from reconciler.jobs.kind import MARKED, STOPPING, UNMARKED, Ending, Writing, job_patch, notes
 from reconciler.jobs.pod_changes import CannotStart, PodChanges, changes, placed, restored, started
-from reconciler.jobs.step import JobSurroundings
-from reconciler.patches import differences
+from reconciler.jobs.step import JobInputs
+from reconciler.objects.patches import differences
 from scheduling.objects.workload import Workload
 
 _NO_MARK: Mapping[str, Any] = {}
@@ -82,8 +82,8 @@ class Described:
 
     # --- what is written of it
 
-    def starting(self, job: Manifest, read: Workload, around: JobSurroundings) -> Writing | None:
-        given = changes(read, around.flavors)
+    def starting(self, job: Manifest, read: Workload, inputs: JobInputs) -> Writing | None:
+        given = changes(read, inputs.flavors)
         if given is None:
             return None
         by_name = {each.name: each for each in given}
@@ -115,9 +115,9 @@ class Described:
     def unmarked(self, job: Manifest) -> Patch | None:
         return self._patch(job, job, UNMARKED) if self.halfway(job) else None
 
-    def runs_as_admitted(self, job: Manifest, read: Workload, around: JobSurroundings) -> bool:
+    def runs_as_admitted(self, job: Manifest, read: Workload, inputs: JobInputs) -> bool:
         try:
-            given = changes(read, around.flavors)
+            given = changes(read, inputs.flavors)
         except CannotStart:
             return False
         return given is None or all(_placed(self._templates(job), each) for each in given)

@@ -12,8 +12,8 @@ from reconciler.jobs import job_state
 from reconciler.jobs.composed import original
 from reconciler.jobs.kind import job_patch
 from reconciler.jobs.pod_changes import MANAGED_LABELS, CannotStart, changes, restored, started
-from reconciler.jobs.step import JobSurroundings
-from reconciler.patches import differences
+from reconciler.jobs.step import JobInputs
+from reconciler.objects.patches import differences
 from scheduling.objects.workload import Workload
 
 
@@ -32,20 +32,20 @@ def spec_change(job: Manifest, wanted: Mapping[str, Any]) -> dict[str, Any]:
     return differences({key: spec[key] for key in wanted if key in spec}, wanted)
 
 
-def as_admitted(job: Manifest, read: Workload, around: JobSurroundings) -> dict[str, Any] | None:
+def as_admitted(job: Manifest, read: Workload, inputs: JobInputs) -> dict[str, Any] | None:
     """The fields of its spec as it is to run; None while a flavor is not known. Raises CannotStart."""
-    given = changes(read, around.flavors)
-    if given is None:
+    assigned = changes(read, inputs.flavors)
+    if assigned is None:
         return None
-    if len(given) != 1:
-        raise CannotStart(f"quota is assigned to {len(given)} pod sets, a Job has one")
-    count = given[0].count
+    if len(assigned) != 1:
+        raise CannotStart(f"quota is assigned to {len(assigned)} pod sets, a Job has one")
+    count = assigned[0].count
     size = job_state.sized(job, count) if job_state.partial(job) and count is not None else {}
-    return {"template": started(job_state.template(job), given[0]), **size}
+    return {"template": started(job_state.template(job), assigned[0]), **size}
 
 
 def as_submitted(job: Manifest, workload: Manifest) -> dict[str, Any]:
-    """The same fields as its Workload has kept them; empty where it does not tell."""
+    """The same fields as its Workload has kept them; empty where it has none."""
     own = original(workload)
     if not own:
         return {}

@@ -11,8 +11,8 @@ from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_jobs import PREBUILT
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, metadata, texts
-from reconciler.jobs.step import JobSurroundings
-from reconciler.patches import JOB_MANAGER
+from reconciler.jobs.step import JobInputs
+from reconciler.objects.patches import JOB_MANAGER
 from scheduling.objects.workload import Workload
 
 STOPPING = f"{PREFIX}stopping"
@@ -70,7 +70,7 @@ class JobKind(Protocol):
     def reclaimable(self, job: Manifest) -> dict[str, int]:
         """Of each pod set the pods that are done and need no other in their place."""
 
-    def starting(self, job: Manifest, read: Workload, around: JobSurroundings) -> Writing | None:
+    def starting(self, job: Manifest, read: Workload, inputs: JobInputs) -> Writing | None:
         """What sets it going where its quota is; None while a flavor is not known. Raises CannotStart."""
 
     def stopping(self, job: Manifest, workload: Manifest | None, reserved: bool) -> Writing | None:
@@ -80,7 +80,7 @@ class JobKind(Protocol):
     def unmarked(self, job: Manifest) -> Patch | None:
         """What ends a stop that cannot be completed, since the Workload is gone."""
 
-    def runs_as_admitted(self, job: Manifest, read: Workload, around: JobSurroundings) -> bool:
+    def runs_as_admitted(self, job: Manifest, read: Workload, inputs: JobInputs) -> bool:
         """Whether it was started with what it was assigned, not by a user who was faster."""
 
 

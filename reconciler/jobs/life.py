@@ -1,7 +1,7 @@
 """The next steps of a job under quota, of whatever kind: its Workload, its start, its stop and its end.
 
 Each call starts from the objects as they are; what it asks for is at most one write for the job and its Workload
-together, bound to the versions that were read. Ask again when a write is seen. Source: Kueue v0.19,
+together, bound to the versions that were read. Ask again when a write is observed. Source: Kueue v0.19,
 pkg/controller/jobframework/reconciler.go.
 """
 
@@ -20,9 +20,9 @@ from reconciler.jobs.composed import composed, fits, spec_update
 from reconciler.jobs.kind import JobKind, Writing, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.reported import reported
-from reconciler.jobs.step import JobSurroundings, Step
+from reconciler.jobs.step import JobInputs, Step
 from reconciler.jobs.superseded import controller
-from reconciler.patches import ADMISSION_MANAGER, JOB_MANAGER, WORKLOADS, condition_manager, patch, status_patch
+from reconciler.objects.patches import ADMISSION_MANAGER, JOB_MANAGER, WORKLOADS, condition_manager, patch, status_patch
 from scheduling.objects.priority import UnknownPriorityClass
 from scheduling.objects.submission import queue_of
 from scheduling.objects.workload import EVICTED, FINISHED, Workload
@@ -39,7 +39,7 @@ def steps(
     job: Manifest,
     workload: Manifest | None,
     read: Workload | None,
-    around: JobSurroundings,
+    inputs: JobInputs,
     now: int,
 ) -> list[Step]:
     """What is to be written next; nothing while it is others' turn.
@@ -48,27 +48,27 @@ def steps(
     there is none. `now` is in nanoseconds. The job must be as new as the last write to it, or it may be taken for
     stopped while it runs.
     """
-    if not managed(kind, job, around):
+    if not managed(kind, job, inputs):
         return []
     if metadata(job).get("deletionTimestamp"):
         return orphaned(workload, read)
     if workload is None or read is None:
-        return _missing(kind, job, around)
+        return _missing(kind, job, inputs)
     owner = controller(workload)
     if owner and owner != metadata(job).get("uid"):
         return _taken(kind, job, read)
-    return _Life(kind, job, workload, read, around, now).steps()
+    return _Life(kind, job, workload, read, inputs, now).steps()
 
 
-def managed(kind: JobKind, job: Manifest, around: JobSurroundings) -> bool:
+def managed(kind: JobKind, job: Manifest, inputs: JobInputs) -> bool:
     """Whether it is queued by itself: it names a queue, and no other job of a known kind is queued for it."""
-    if not queue_of(job) and not around.without_queue:
+    if not queue_of(job) and not inputs.without_queue:
         return False
-    if not around.selected(text(metadata(job).get("namespace")) or ""):
+    if not inputs.selected(text(metadata(job).get("namespace")) or ""):
         return False
     if kind.shape.unless and at(job, kind.shape.unless):
         return False
-    return not (around.parent_queued and managed_owner(metadata(job), around.described))
+    return not (inputs.parent_queued and managed_owner(metadata(job), inputs.described))
 
 
 def orphaned(workload: Manifest | None, read: Workload | None) -> list[Step]:
@@ -82,7 +82,7 @@ def orphaned(workload: Manifest | None, read: Workload | None) -> list[Step]:
     return [Step(patch(read, {"metadata": {"finalizers": kept}}, JOB_MANAGER))]
 
 
-def _missing(kind: JobKind, job: Manifest, around: JobSurroundings) -> list[Step]:
+def _missing(kind: JobKind, job: Manifest, inputs: JobInputs) -> list[Step]:
     """It has no Workload: it must not run; one is made when no pods are left."""
     if kind.ending(job):
         return []
@@ -95,7 +95,7 @@ def _missing(kind: JobKind, job: Manifest, around: JobSurroundings) -> list[Step
     if beforehand or not kind.quiet(job):
         return []
     try:
-        made = composed(kind, job, around)
+        made = composed(kind, job, inputs)
     except UnknownPriorityClass as error:
         return [Step(None, "WorkloadPriorityClassNotFound", str(error), warning=True)]
     if made is None:
@@ -127,7 +127,7 @@ class _Life:
     job: Manifest
     workload: Manifest
     read: Workload
-    around: JobSurroundings
+    inputs: JobInputs
     now: int
 
     def steps(self) -> list[Step]:
@@ -147,13 +147,13 @@ class _Life:
             found = step()
             if found is not None:
                 return found
-        return reported(self.kind, self.job, self.read, self.around, self.now)
+        return reported(self.kind, self.job, self.read, self.inputs, self.now)
 
     @cached_property
     def made(self) -> dict[str, Any] | None:
         """The Workload as it would be made now; None where it cannot be."""
         try:
-            return composed(self.kind, self.job, self.around)
+            return composed(self.kind, self.job, self.inputs)
         except UnknownPriorityClass:
             return None
 
@@ -207,14 +207,14 @@ class _Life:
             return stop
         if not self.read.reserved:
             return None
-        after = release(self.read, self.now, detailed=self.around.detailed)
+        after = release(self.read, self.now, detailed=self.inputs.detailed)
         return self._status(after, ADMISSION_MANAGER)
 
     def _unlike(self) -> list[Step] | None:
         """The Workload no longer is what the job asks for."""
         if self.made is None or not (self.kind.suspended(self.job) or self.startable):
             return None
-        if fits(self.kind, self.job, self.made, self.workload, self.read, self.around):
+        if fits(self.kind, self.job, self.made, self.workload, self.read, self.inputs):
             return None
         if prebuilt(self.kind, self.job):
             return self._finish(OUT_OF_SYNC, "The prebuilt workload is out of sync with its user job")
@@ -233,9 +233,9 @@ class _Life:
             return None
         if reference is not None and reference.kind != WORKLOAD_PRIORITY_CLASS.kind:
             return None
-        told = {key: self.made["spec"][key] for key in ("priorityClassRef", "priority")}
+        body = {key: self.made["spec"][key] for key in ("priorityClassRef", "priority")}
         message = f"Updated workload priority class: {self.read.key}"
-        return [Step(patch(self.read, {"spec": told}, JOB_MANAGER), "UpdatedWorkload", message)]
+        return [Step(patch(self.read, {"spec": body}, JOB_MANAGER), "UpdatedWorkload", message)]
 
     def _waiting(self) -> list[Step] | None:
         if not self.kind.suspended(self.job):
@@ -247,8 +247,8 @@ class _Life:
             return None
         if self.read.reserved:  # what holds quota may not change its queue
             message = f"The job moved from LocalQueue {self.read.queue} to {queue}"
-            reason = "PendingEvaluation" if self.around.detailed else "Pending"
-            free = unreserve(self.read, reason, message, self.now, detailed=self.around.detailed)
+            reason = "PendingEvaluation" if self.inputs.detailed else "Pending"
+            free = unreserve(self.read, reason, message, self.now, detailed=self.inputs.detailed)
             return self._status(free, ADMISSION_MANAGER)
         return [Step(patch(self.read, {"spec": {"queueName": queue or None}}, JOB_MANAGER))]
 
@@ -257,14 +257,14 @@ class _Life:
             return None
         if not self.startable:
             return self._stop("Not admitted by cluster queue")
-        as_admitted = self.kind.runs_as_admitted(self.job, self.read, self.around)
+        as_admitted = self.kind.runs_as_admitted(self.job, self.read, self.inputs)
         return None if as_admitted else self._stop("Not started as it was admitted")
 
     def _start(self) -> list[Step]:
         if not self.kind.quiet(self.job):
             return []
         try:
-            start = self.kind.starting(self.job, self.read, self.around)
+            start = self.kind.starting(self.job, self.read, self.inputs)
         except CannotStart as error:
             return self._finish(FAILED_TO_START, str(error))
         queue = self.read.admission.cluster_queue if self.read.admission else ""
@@ -279,8 +279,8 @@ class _Life:
 
     def _finish(self, reason: str, message: str) -> list[Step]:
         after = finish(self.read, reason, message, self.now)
-        told = f"Workload '{self.read.key}' is declared finished"
-        return self._status(after, condition_manager(FINISHED), "FinishedWorkload", told)
+        news = f"Workload '{self.read.key}' is declared finished"
+        return self._status(after, condition_manager(FINISHED), "FinishedWorkload", news)
 
     def _status(self, after: Workload, manager: str, reason: str = "", message: str = "") -> list[Step]:
         action = status_patch(self.read, after, manager)

@@ -32,7 +32,7 @@ class CannotStart(PolicyError):
 
 @dataclass(frozen=True, slots=True)
 class PodChanges:
-    """What one pod set gets. `count` is the number of its pods, None where the admission does not tell it."""
+    """What one pod set gets. `count` is the number of its pods, None where the admission does not say."""
 
     name: str
     count: int | None
@@ -80,13 +80,13 @@ def _updates(workload: Workload, pod_set: str) -> Iterator[Mapping[str, Any]]:
         yield from (update for update in [next(found, None)] if update is not None)
 
 
-def started(template: Manifest, given: PodChanges) -> dict[str, Any]:
+def started(template: Manifest, assigned: PodChanges) -> dict[str, Any]:
     """The pod template with what its pods get. Raises CannotStart."""
     meta, spec = metadata(template), mapping(template.get("spec"))
-    labels = joined(_others(meta.get("labels")), given.labels, "label")
-    annotations = joined(_others(meta.get("annotations")), given.annotations, "annotation")
-    selector = joined(texts(spec.get("nodeSelector")), given.node_selector, "node selector")
-    tolerations = _all(listing(spec.get("tolerations")), given.tolerations)
+    labels = joined(_others(meta.get("labels")), assigned.labels, "label")
+    annotations = joined(_others(meta.get("annotations")), assigned.annotations, "annotation")
+    selector = joined(texts(spec.get("nodeSelector")), assigned.node_selector, "node selector")
+    tolerations = _all(listing(spec.get("tolerations")), assigned.tolerations)
     return {
         **template,
         "metadata": _with(meta, labels=labels, annotations=annotations),
@@ -94,14 +94,14 @@ def started(template: Manifest, given: PodChanges) -> dict[str, Any]:
     }
 
 
-def placed(template: Manifest, given: PodChanges) -> bool:
+def placed(template: Manifest, assigned: PodChanges) -> bool:
     """Whether pods of a template that runs go where their quota is.
 
     A start leaves its mark; where an older Kueue started it, it has the node selectors at least. Their values are not
     compared: a flavor that is edited stops nobody.
     """
     selector = texts(mapping(template.get("spec")).get("nodeSelector"))
-    return POD_SET in texts(metadata(template).get("labels")) or given.node_selector.keys() <= selector.keys()
+    return POD_SET in texts(metadata(template).get("labels")) or assigned.node_selector.keys() <= selector.keys()
 
 
 def restored(template: Manifest, original: Manifest, own_labels: Container[str] = ()) -> dict[str, Any]:

@@ -22,11 +22,10 @@ from reconciler.jobs.pod_queueing import WORKLOAD, not_composed, queueing
 from reconciler.jobs.pod_roles import Selection, by_merit, done, selected
 from reconciler.jobs.pod_unit import CannotCompose, Unit, composed
 from reconciler.jobs.pod_writes import about, excess, released, start, stop
-from reconciler.jobs.reported import told
-from reconciler.jobs.step import JobSurroundings
-from reconciler.patches import ADMISSION_MANAGER, JOB_MANAGER, condition_manager, patch, status_patch
-from reconciler.side import Turn
-from reconciler.telling import about as about_workload
+from reconciler.jobs.reported import report_patch
+from reconciler.jobs.step import JobInputs
+from reconciler.objects.patches import ADMISSION_MANAGER, JOB_MANAGER, condition_manager, patch, status_patch
+from reconciler.objects.wanted import WantedWrite, reference
 from scheduling.objects.priority import UnknownPriorityClass
 from scheduling.objects.submission import OF_GROUP, IncompleteGroup
 from scheduling.objects.workload import EVICTED, FINISHED, WAITING_FOR_REPLACEMENT, Workload
@@ -37,8 +36,8 @@ from scheduling.status.reservation import unreserve
 
 
 def steps(
-    unit: Unit, read: Workload | None, whole: Callable[[], Manifest], around: JobSurroundings, now: int
-) -> list[Turn]:
+    unit: Unit, read: Workload | None, whole: Callable[[], Manifest], inputs: JobInputs, now: int
+) -> list[WantedWrite]:
     """What is to be written next, at most once for each object; nothing while it is others' turn.
 
     `read` is the Workload of the unit's key, None where there is none; `whole` gives all of it. `now` is in
@@ -46,10 +45,10 @@ def steps(
     run.
     """
     if read is None:
-        return queueing(unit, around, now)
+        return queueing(unit, inputs, now)
     if not _belongs(unit, read):
         return _taken(unit, read, now)
-    return _Life(unit, read, whole, around, now).turns()
+    return _Life(unit, read, whole, inputs, now).writes()
 
 
 def _belongs(unit: Unit, read: Workload) -> bool:
@@ -59,13 +58,13 @@ def _belongs(unit: Unit, read: Workload) -> bool:
     return any(member.uid in owners for member in unit.members) or (unit.first.prebuilt and not owners)
 
 
-def _taken(unit: Unit, read: Workload, now: int) -> list[Turn]:
+def _taken(unit: Unit, read: Workload, now: int) -> list[WantedWrite]:
     """The Workload of its name belongs to another: without one of its own it must not run."""
     message = f"Workload {read.key} belongs to another object; delete it or give the Pods another name"
     ended = released(member for member in unit.members if member.deleting or member.terminated)
     stopped = [stop(member, "NoMatchingWorkload", message, now) for member in unit.running]
     waiting = not (ended or stopped) and not unit.first.deleting
-    conflict = Turn((WORKLOAD, unit.key), None, about(unit.first), "WorkloadNameConflict", message, warning=True)
+    conflict = WantedWrite((WORKLOAD, unit.key), None, about(unit.first), "WorkloadNameConflict", message, warning=True)
     return [*ended, *stopped, *([conflict] if waiting else [])]
 
 
@@ -76,10 +75,10 @@ class _Life:
     unit: Unit
     read: Workload
     whole: Callable[[], Manifest]
-    around: JobSurroundings
+    inputs: JobInputs
     now: int
 
-    def turns(self) -> list[Turn]:
+    def writes(self) -> list[WantedWrite]:
         """Of the first that has something to say; one that returns [] says that it waits."""
         for step in (
             self._finished,
@@ -123,7 +122,7 @@ class _Life:
         fit = read.admitted and read.active and read.checks_ready and not read.evicted
         return fit and read.admission is not None and not read.cluster
 
-    def _finished(self) -> list[Turn] | None:
+    def _finished(self) -> list[WantedWrite] | None:
         if not self.read.finished:
             return None
         known = self.known
@@ -137,7 +136,7 @@ class _Life:
         new = by_merit([each for each in self.unit.counting if each.gated and each.uid not in self.owners])
         return new[max(0, self._total - sum(member.counts for member in known)) :]
 
-    def _deleted(self) -> list[Turn] | None:
+    def _deleted(self) -> list[WantedWrite] | None:
         """A Workload that is taken away takes its Pods with it; it goes when none of them takes room any more."""
         if not self.read.deleting:
             return None
@@ -147,7 +146,7 @@ class _Life:
         over = released(self.known)
         return over if any(member.occupies for member in self.known) else [*over, *self._orphaned()]
 
-    def _given_up(self) -> list[Turn] | None:
+    def _given_up(self) -> list[WantedWrite] | None:
         """Somebody deleted all there is. Pods that we deleted wait to be replaced, if they are of a group."""
         members = self.unit.members
         if not all(member.deleting for member in members):
@@ -156,7 +155,7 @@ class _Life:
             return None if all(member.targeted for member in members) else released(members)
         return [*released(members), *([] if self.unit.occupied else self._orphaned())]
 
-    def _ended(self) -> list[Turn] | None:
+    def _ended(self) -> list[WantedWrite] | None:
         first = self.unit.first
         if not self.unit.is_group:
             return self._finish(first.phase, first.message) if first.terminated else None
@@ -170,7 +169,7 @@ class _Life:
             return None
         return self._finish("Succeeded", f"Pods succeeded: {succeeded}/{total}.")
 
-    def _unlike(self) -> list[Turn] | None:
+    def _unlike(self) -> list[WantedWrite] | None:
         """Until quota is reserved it may become what the Pods ask for now."""
         read, roles = self.read, self.unit.roles
         if read.reserved or roles is None:
@@ -181,7 +180,7 @@ class _Life:
         message = f"Updated not matching Workload for suspended job: {read.key}"
         return self._composed(lambda made: self._write(spec_update(made), "UpdatedWorkload", message))
 
-    def _adopted(self) -> list[Turn] | None:
+    def _adopted(self) -> list[WantedWrite] | None:
         """It goes when the last of its Pods has gone, so all of them own it."""
         kept = self.unit.members if self.unit.first.prebuilt else self.selection.kept
         new = [member for member in kept if member.uid not in self.owners]
@@ -192,16 +191,16 @@ class _Life:
         references = [*listing(metadata(self.whole()).get("ownerReferences")), *added]
         action = patch(self.read, {"metadata": {"ownerReferences": references}}, JOB_MANAGER)
         message = f"Added {len(new)} owner reference(s)"
-        return [Turn((WORKLOAD, self.read.key), action, about_workload(self.read), "OwnerReferencesAdded", message)]
+        return [WantedWrite((WORKLOAD, self.read.key), action, reference(self.read), "OwnerReferencesAdded", message)]
 
-    def _sorted_out(self) -> list[Turn] | None:
+    def _sorted_out(self) -> list[WantedWrite] | None:
         found = [
             *map(excess, (each for each in self.selection.excess if not each.deleting)),
             *released(self.selection.replaced),
         ]
         return found or None
 
-    def _evicted(self) -> list[Turn] | None:
+    def _evicted(self) -> list[WantedWrite] | None:
         """It gives its quota back when none of its Pods takes room any more."""
         evicted = self.read.holding(EVICTED)
         if evicted is None:
@@ -212,10 +211,10 @@ class _Life:
             return None
         if self.unit.occupied or self.unit.away:
             return self._waiting_for_others() or []
-        free = release(self.read, self.now, detailed=self.around.detailed)
+        free = release(self.read, self.now, detailed=self.inputs.detailed)
         return self._status(self._waiting(free), ADMISSION_MANAGER)
 
-    def _reprioritized(self) -> list[Turn] | None:
+    def _reprioritized(self) -> list[WantedWrite] | None:
         """They name another WorkloadPriorityClass. A class may not come or go while quota is reserved."""
         named, reference = self.unit.speaker.priority_class, self.read.priority_class
         if not named or (reference is not None and reference.name == named):
@@ -224,13 +223,13 @@ class _Life:
             return None
         message = f"Updated workload priority class: {self.read.key}"
 
-        def write(made: Manifest) -> list[Turn]:
+        def write(made: Manifest) -> list[WantedWrite]:
             body = {"spec": {key: made["spec"].get(key) for key in ("priorityClassRef", "priority")}}
             return self._write(body, "UpdatedWorkload", message)
 
         return self._composed(write)
 
-    def _moved(self) -> list[Turn] | None:
+    def _moved(self) -> list[WantedWrite] | None:
         """They name another LocalQueue. What holds quota may not change its queue, so that is given back first."""
         queues = {member.queue for member in self.unit.counting}
         queue = self.unit.speaker.queue
@@ -239,11 +238,11 @@ class _Life:
         if not self.read.reserved:
             return self._write({"spec": {"queueName": queue or None}})
         message = f"The job moved from LocalQueue {self.read.queue} to {queue}"
-        reason = "PendingEvaluation" if self.around.detailed else "Pending"
-        free = unreserve(self.read, reason, message, self.now, detailed=self.around.detailed)
+        reason = "PendingEvaluation" if self.inputs.detailed else "Pending"
+        free = unreserve(self.read, reason, message, self.now, detailed=self.inputs.detailed)
         return self._status(free, ADMISSION_MANAGER)
 
-    def _waiting_for_others(self) -> list[Turn] | None:
+    def _waiting_for_others(self) -> list[WantedWrite] | None:
         return self._status(self._waiting(self.read), condition_manager(WAITING_FOR_REPLACEMENT)) or None
 
     def _waiting(self, read: Workload) -> Workload:
@@ -260,13 +259,13 @@ class _Life:
         cause = (evicted.reason, evicted.message) if evicted else ("PodsFailed", "Some Failed pods need replacement")
         return with_condition(read, WAITING_FOR_REPLACEMENT, "True", *cause, self.now)
 
-    def _start(self) -> list[Turn]:
+    def _start(self) -> list[WantedWrite]:
         message = f"Admitted by clusterQueue {self.read.admission.cluster_queue if self.read.admission else ''}"
         try:
-            given = changes(self.read, self.around.flavors)
-            if given is None:
+            assigned = changes(self.read, self.inputs.flavors)
+            if assigned is None:
                 return []
-            by_name = {each.name: each for each in given}
+            by_name = {each.name: each for each in assigned}
             assignments = self.read.admission.assignments if self.read.admission else ()
             placed = {each.name for each in assignments if each.topology is not None}
             return [
@@ -277,51 +276,51 @@ class _Life:
         except CannotStart as error:
             if not self.unit.occupied:
                 return self._finish(FAILED_TO_START, str(error))
-            told = about(self.unit.first)
-            return [Turn((WORKLOAD, self.unit.key), None, told, FAILED_TO_START, str(error), warning=True)]
+            first = about(self.unit.first)
+            return [WantedWrite((WORKLOAD, self.unit.key), None, first, FAILED_TO_START, str(error), warning=True)]
 
-    def _stopped(self) -> list[Turn]:
+    def _stopped(self) -> list[WantedWrite]:
         return [stop(each, "NotAdmitted", "Not admitted by cluster queue", self.now) for each in self.unit.running]
 
-    def _reported(self) -> list[Turn]:
+    def _reported(self) -> list[WantedWrite]:
         kept, first = self.selection.kept, self.unit.first
         well = sum(member.ready or member.succeeded for member in kept)
         ready = not self.selection.absent and well == len(kept)
         reclaimable = {} if first.serving or not self.unit.is_group else done(self.unit.members, self.read)
-        action = told(self.read, reclaimable, ready, self.around, self.now)
-        return [Turn((WORKLOAD, self.read.key), action)] if action is not None else []
+        action = report_patch(self.read, reclaimable, ready, self.inputs, self.now)
+        return [WantedWrite((WORKLOAD, self.read.key), action)] if action is not None else []
 
-    def _strangers(self) -> list[Turn]:
+    def _strangers(self) -> list[WantedWrite]:
         names = ", ".join(pod_set.name for pod_set in self.read.pod_sets)
         message = f"Workload {self.read.key} has no role like this Pod's; its roles are {names}. Delete the Pod"
         waiting = [member for member in self.selection.strangers if member.gated and member.counts]
         return [
-            Turn((WORKLOAD, self.read.key), None, about(each), "ErrWorkloadCompose", message, warning=True)
+            WantedWrite((WORKLOAD, self.read.key), None, about(each), "ErrWorkloadCompose", message, warning=True)
             for each in waiting
         ]
 
-    def _orphaned(self) -> list[Turn]:
-        return [Turn((WORKLOAD, self.read.key), step.action) for step in orphaned(self.whole(), self.read)]
+    def _orphaned(self) -> list[WantedWrite]:
+        return [WantedWrite((WORKLOAD, self.read.key), step.action) for step in orphaned(self.whole(), self.read)]
 
-    def _finish(self, reason: str, message: str) -> list[Turn]:
+    def _finish(self, reason: str, message: str) -> list[WantedWrite]:
         after = finish(self.read, reason, message, self.now)
         news = f"Workload '{self.read.key}' is declared finished"
         return self._status(after, condition_manager(FINISHED), "FinishedWorkload", news)
 
-    def _composed(self, then: Callable[[Manifest], list[Turn]]) -> list[Turn]:
+    def _composed(self, then: Callable[[Manifest], list[WantedWrite]]) -> list[WantedWrite]:
         try:
-            return then(composed(self.unit.counting, self.around))
+            return then(composed(self.unit.counting, self.inputs))
         except (IncompleteGroup, CannotCompose, UnknownPriorityClass) as error:
             return [not_composed(self.unit, error)]
 
-    def _write(self, body: Manifest, reason: str = "", message: str = "") -> list[Turn]:
+    def _write(self, body: Manifest, reason: str = "", message: str = "") -> list[WantedWrite]:
         action = patch(self.read, body, JOB_MANAGER)
-        return [Turn((WORKLOAD, self.read.key), action, about(self.unit.first), reason, message)]
+        return [WantedWrite((WORKLOAD, self.read.key), action, about(self.unit.first), reason, message)]
 
-    def _status(self, after: Workload, manager: str, reason: str = "", message: str = "") -> list[Turn]:
+    def _status(self, after: Workload, manager: str, reason: str = "", message: str = "") -> list[WantedWrite]:
         action = status_patch(self.read, after, manager)
         return (
-            [Turn((WORKLOAD, self.read.key), action, about(self.unit.first), reason, message)]
+            [WantedWrite((WORKLOAD, self.read.key), action, about(self.unit.first), reason, message)]
             if action is not None
             else []
         )

@@ -24,7 +24,7 @@ from policies.dialects.kueue_jobs import (
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import listing, mapping, metadata, text, texts
 from policies.mutation.kueue_pod_defaults import GATE
-from reconciler.packed import Packed
+from reconciler.objects.packed import Packed
 from scheduling.objects.submission import FAST_ADMISSION, ROLE, group_of, maximum_seconds, queue_of, workload_name
 from scheduling.objects.template import template
 
@@ -40,7 +40,7 @@ _UNKNOWN_END = "9999"
 class Member:
     """One Pod of a group, or one by itself: then `group` is empty. `workload` is `namespace/name` of its Workload.
 
-    `size` is that of the group, None where it is not told. `bound`: it has a node; `scheduled`: it says so.
+    `size` is that of the group, None where it is unknown. `bound`: it has a node; `scheduled`: it says so.
     `targeted`: we wrote that it is to end. `ended`: when it was last known to run, as written. `message`: what it says
     of its end.
     Members that differ in nothing but `version` and `packed` are equal.
@@ -98,7 +98,7 @@ class Member:
 
     @property
     def away(self) -> bool:
-        """Whether it tells of one that takes room on another cluster: with its gate it has no node here."""
+        """Whether it shows one that takes room on another cluster: with its gate it has no node here."""
         return self.gated and not self.terminated and (self.scheduled or self.phase == "Running")
 
 

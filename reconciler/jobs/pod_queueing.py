@@ -9,16 +9,16 @@ from reconciler.jobs.pod_member import Member
 from reconciler.jobs.pod_roles import by_merit
 from reconciler.jobs.pod_unit import CannotCompose, Unit, composed
 from reconciler.jobs.pod_writes import about, excess, released, stop
-from reconciler.jobs.step import JobSurroundings
-from reconciler.patches import JOB_MANAGER, WORKLOADS
-from reconciler.side import Turn
+from reconciler.jobs.step import JobInputs
+from reconciler.objects.patches import JOB_MANAGER, WORKLOADS
+from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.priority import UnknownPriorityClass
 from scheduling.objects.submission import IncompleteGroup
 
 WORKLOAD = "Workload"
 
 
-def queueing(unit: Unit, around: JobSurroundings, now: int) -> list[Turn]:
+def queueing(unit: Unit, inputs: JobInputs, now: int) -> list[WantedWrite]:
     """What is to be written next; a Workload when nothing is left of what ran before."""
     ended = released(member for member in unit.members if not member.counts)
     stopped = [stop(member, "NoMatchingWorkload", "missing workload", now) for member in unit.running]
@@ -29,22 +29,24 @@ def queueing(unit: Unit, around: JobSurroundings, now: int) -> list[Turn]:
     counting = unit.counting
     if not any(member.gated and not member.terminated for member in counting):
         return released(unit.members)
-    return [] if unit.first.prebuilt else _created(unit, counting, around)
+    return [] if unit.first.prebuilt else _created(unit, counting, inputs)
 
 
-def _created(unit: Unit, counting: Sequence[Member], around: JobSurroundings) -> list[Turn]:
+def _created(unit: Unit, counting: Sequence[Member], inputs: JobInputs) -> list[WantedWrite]:
     if unit.size is not None and len(counting) > unit.size:
         return [excess(member) for member in by_merit(counting)[unit.size :]]
     try:
-        made = composed(counting, around)
+        made = composed(counting, inputs)
     except (IncompleteGroup, CannotCompose, UnknownPriorityClass) as error:
         return [not_composed(unit, error)]
     create = Create(WORKLOADS, made, JOB_MANAGER)
-    return [Turn((WORKLOAD, unit.key), create, about(unit.first), "CreatedWorkload", f"Created Workload: {unit.key}")]
+    return [
+        WantedWrite((WORKLOAD, unit.key), create, about(unit.first), "CreatedWorkload", f"Created Workload: {unit.key}")
+    ]
 
 
-def not_composed(unit: Unit, error: IncompleteGroup | CannotCompose | UnknownPriorityClass) -> Turn:
+def not_composed(unit: Unit, error: IncompleteGroup | CannotCompose | UnknownPriorityClass) -> WantedWrite:
     """What a person reads on the oldest Pod."""
     of_class = isinstance(error, UnknownPriorityClass)
     reason = "WorkloadPriorityClassNotFound" if of_class else "ErrWorkloadCompose"
-    return Turn((WORKLOAD, unit.key), None, about(unit.first), reason, str(error), warning=True)
+    return WantedWrite((WORKLOAD, unit.key), None, about(unit.first), reason, str(error), warning=True)

@@ -53,19 +53,19 @@ def by_merit(members: Sequence[Member]) -> list[Member]:
 
 
 def done(members: Sequence[Member], read: Workload) -> dict[str, int]:
-    """How many Pods of each role are done well. What was told once stays so, though the Pod may be gone by now."""
+    """How many Pods of each role are done well. What was reported once stays so, though the Pod may be gone by now."""
     found = dict(read.reclaimable)
     for name in (pod_set.name for pod_set in read.pod_sets):
-        seen = sum(member.succeeded for member in members if member.role == name)
-        if seen or name in found:
-            found[name] = max(found.get(name, 0), seen)
+        observed = sum(member.succeeded for member in members if member.role == name)
+        if observed or name in found:
+            found[name] = max(found.get(name, 0), observed)
     return found
 
 
 def _needed(members: Sequence[Member], read: Workload, role: str, count: int) -> int:
     """How many Pods there are to be; those that were done well and are gone by now need nobody in their place."""
-    seen = sum(member.succeeded for member in members if member.role == role)
-    return count - max(0, read.reclaimable.get(role, 0) - seen)
+    observed = sum(member.succeeded for member in members if member.role == role)
+    return count - max(0, read.reclaimable.get(role, 0) - observed)
 
 
 class _Role:

@@ -14,7 +14,7 @@ from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.reading import Manifest, metadata, texts
 from policies.model.errors import PolicyError
 from reconciler.jobs.pod_member import Member
-from reconciler.jobs.step import JobSurroundings
+from reconciler.jobs.step import JobInputs
 from scheduling.objects.submission import IncompleteGroup, workload_of_group, workload_of_pod
 
 MOST_ROLES = 18
@@ -51,7 +51,7 @@ class Unit:
 
     @property
     def size(self) -> int | None:
-        """How many Pods there are to be; None where the group does not tell."""
+        """How many Pods there are to be; None where the group does not say."""
         return self.speaker.size if self.is_group else 1
 
     @property
@@ -80,18 +80,18 @@ class Unit:
         return dict(found) if found.total() == self.size else None
 
 
-def composed(members: Sequence[Member], around: JobSurroundings) -> dict[str, Any]:
+def composed(members: Sequence[Member], inputs: JobInputs) -> dict[str, Any]:
     """Their Workload to be made. Raises IncompleteGroup, CannotCompose, UnknownPriorityClass."""
     _agreed(members)
     pods = [member.packed.manifest() for member in members]
-    made = workload_of_group(pods, around.classes) if members[0].group else workload_of_pod(pods[0], around.classes)
+    made = workload_of_group(pods, inputs.classes) if members[0].group else workload_of_pod(pods[0], inputs.classes)
     if made is None:
         raise CannotCompose("a managed Pod names no queue; add the label kueue.x-k8s.io/queue-name")
     pod_sets = made["spec"]["podSets"]
     if len(pod_sets) > MOST_ROLES:
         raise CannotCompose(f"Pod group {members[0].group} has {len(pod_sets)} roles; {MOST_ROLES} are possible")
     meta = {key: value for key, value in made["metadata"].items() if key != "creationTimestamp"}
-    labels = {**_copied(pods, around), **meta["labels"]}
+    labels = {**_copied(pods, inputs), **meta["labels"]}
     specs = [{**each, "template": {"spec": each["template"]["spec"]}} for each in pod_sets]
     return {
         **made,
@@ -114,11 +114,11 @@ def _agreed(members: Sequence[Member]) -> None:
             raise CannotCompose(f"Pods of group {first.group} name different total counts: {sizes}")
 
 
-def _copied(pods: Sequence[Manifest], around: JobSurroundings) -> dict[str, str]:
+def _copied(pods: Sequence[Manifest], inputs: JobInputs) -> dict[str, str]:
     """Labels that the Workload takes over. Raises CannotCompose where Pods give one key two values."""
     found: dict[str, str] = {}
     for pod in pods:
         for key, value in texts(metadata(pod).get("labels")).items():
-            if key in around.copied_labels and found.setdefault(key, value) != value:
+            if key in inputs.copied_labels and found.setdefault(key, value) != value:
                 raise CannotCompose(f"Pods of one group have different labels {key}: {found[key]} and {value}")
     return found

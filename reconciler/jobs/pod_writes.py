@@ -10,38 +10,37 @@ from cluster.resource import PODS
 from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from policies.mutation.kueue_pod_defaults import GATE, TOPOLOGY_GATE
-from reconciler.events import About
 from reconciler.jobs.pod_changes import PodChanges, started
 from reconciler.jobs.pod_member import TERMINATION_TARGET, Member
-from reconciler.patches import differences
-from reconciler.side import Turn
+from reconciler.objects.patches import differences
+from reconciler.objects.wanted import ObjectReference, WantedWrite
 from scheduling.objects.times import written
 
 KIND = "Pod"
 POD_MANAGER = "kueue-pod-controller"
 
 
-def about(member: Member) -> About:
-    return About("v1", KIND, member.namespace, member.name, member.uid)
+def about(member: Member) -> ObjectReference:
+    return ObjectReference("v1", KIND, member.namespace, member.name, member.uid)
 
 
-def start(member: Member, given: PodChanges, message: str, *, placed: bool) -> Turn:
+def start(member: Member, assigned: PodChanges, message: str, *, placed: bool) -> WantedWrite:
     """Without the gate, and with what its pod set was given; `placed`: someone else finds its place in the topology.
 
     Raises CannotStart.
     """
     pod = member.packed.manifest()
-    wanted, gates = started(pod, given), (GATE,) if placed else (GATE, TOPOLOGY_GATE)
+    wanted, gates = started(pod, assigned), (GATE,) if placed else (GATE, TOPOLOGY_GATE)
     body = differences(_startable(pod), _startable(wanted, gates))
-    return Turn((KIND, member.key), _patch(member, body), about(member), "Started", message)
+    return WantedWrite((KIND, member.key), _patch(member, body), about(member), "Started", message)
 
 
-def stop(member: Member, reason: str, message: str, now: int) -> Turn:
-    """It is told why it ends, and deleted then: a Pod cannot be suspended."""
+def stop(member: Member, reason: str, message: str, now: int) -> WantedWrite:
+    """A condition says why it ends, then it is deleted: a Pod cannot be suspended."""
     if member.targeted:
-        return Turn((KIND, member.key), _delete(member), about(member), "Stopped", message)
+        return WantedWrite((KIND, member.key), _delete(member), about(member), "Stopped", message)
     conditions = mapping(member.packed.manifest().get("status")).get("conditions")
-    told = {
+    condition = {
         "type": TERMINATION_TARGET,
         "status": "True",
         "reason": reason,
@@ -49,23 +48,23 @@ def stop(member: Member, reason: str, message: str, now: int) -> Turn:
         "lastTransitionTime": written(now),
     }
     others = [entry for entry in listing(conditions) if mapping(entry).get("type") != TERMINATION_TARGET]
-    body = {"status": {"conditions": [*others, told]}}
-    return Turn((KIND, member.key), _patch(member, body, "status"))
+    body = {"status": {"conditions": [*others, condition]}}
+    return WantedWrite((KIND, member.key), _patch(member, body, "status"))
 
 
-def excess(member: Member) -> Turn:
-    return Turn((KIND, member.key), _delete(member), about(member), "ExcessPodDeleted", "Excess pod deleted")
+def excess(member: Member) -> WantedWrite:
+    return WantedWrite((KIND, member.key), _delete(member), about(member), "ExcessPodDeleted", "Excess pod deleted")
 
 
-def released(members: Iterable[Member]) -> list[Turn]:
+def released(members: Iterable[Member]) -> list[WantedWrite]:
     """Nobody waits for them any more: they may go when they are deleted."""
     return [_released(member) for member in members if member.finalized]
 
 
-def _released(member: Member) -> Turn:
+def _released(member: Member) -> WantedWrite:
     finalizers = listing(metadata(member.packed.manifest()).get("finalizers"))
     kept = [name for name in finalizers if name != MANAGED]
-    return Turn((KIND, member.key), _patch(member, {"metadata": {"finalizers": kept or None}}))
+    return WantedWrite((KIND, member.key), _patch(member, {"metadata": {"finalizers": kept or None}}))
 
 
 def _startable(pod: Manifest, gates: Container[object] = ()) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def everywhere(_: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class JobSurroundings:
+class JobInputs:
     """What around a job its steps depend on.
 
     `selected`: in which namespaces jobs are managed; `without_queue`: there even those that name no queue.

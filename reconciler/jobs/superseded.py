@@ -1,4 +1,4 @@
-"""A Workload that its job does not go by any more: it must not be given quota beside the one that stands for the job.
+"""A Workload that its job does not go by any more: it must not get quota beside the one that stands for the job.
 
 Source: Kueue v0.19, ensureOneWorkload in pkg/controller/jobframework/reconciler.go.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from reconciler.jobs.kind import JobKind
-from reconciler.jobs.step import JobSurroundings
+from reconciler.jobs.step import JobInputs
 from scheduling.objects.workload import Workload
 
 
@@ -24,17 +24,17 @@ def idle(kind: JobKind, job: Manifest) -> bool:
     return kind.suspended(job) and not kind.halfway(job) and kind.quiet(job)
 
 
-def in_use(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | None, around: JobSurroundings) -> bool:
+def in_use(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | None, inputs: JobInputs) -> bool:
     """Whether pods of `job`, which goes by `chosen`, may still run on the quota of `other`."""
     if not other.reserved or idle(kind, job):
         return False
     if chosen is None or not chosen.admitted or kind.suspended(job):
         return True
-    return not kind.runs_as_admitted(job, chosen, around)
+    return not kind.runs_as_admitted(job, chosen, inputs)
 
 
-def may_go(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | None, around: JobSurroundings) -> bool:
+def may_go(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | None, inputs: JobInputs) -> bool:
     """Whether `other` is to be taken away from `job`, which goes by `chosen`: not while pods run on its quota."""
     if other.finished or other.deleting or other.elastic:
         return False
-    return not in_use(other, kind, job, chosen, around)
+    return not in_use(other, kind, job, chosen, inputs)

@@ -8,12 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 
 from prometheus_client import CollectorRegistry
 
+from reconciler.api.clusters import clusters
 from reconciler.metrics.collector import Ask, Scraped
 from reconciler.metrics.kueue import FOLLOWER, LEADER
 from reconciler.metrics.occasions import Build, Process, Workers
-from reconciler.multikueue.told import clusters_json
+from reconciler.multikueue.cluster_list import clusters_json
 from reconciler.process import Reconciler
-from reconciler.visible.clusters import clusters
 from scheduling.world.world import World
 
 PATIENCE = 2.0
@@ -23,7 +23,7 @@ PATIENCE = 2.0
 def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Callable[[], bool], *, kueue: bool) -> None:
     """`may_write`: whether this process may. `kueue`: nobody else exports metrics of that name for this cluster."""
     registry.register(Scraped(Process, lambda read: read(Process(reconciler, may_write()))))
-    if reconciler.away is not None:
+    if reconciler.multikueue is not None:
         registry.register(Scraped(Workers, lambda read: read(_workers(reconciler))))
     if kueue:
         build = Build(_version(), platform.python_version(), platform.python_implementation(), platform.machine())
@@ -33,7 +33,7 @@ def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Calla
 
 def asking(reconciler: Reconciler, patience: float = PATIENCE) -> Ask[World]:
     """Has the world read between two steps of the loop, which it belongs to."""
-    return lambda read: reconciler.ask(lambda loop: read(loop.world), timeout=patience)
+    return lambda read: reconciler.ask(lambda core: read(core.state.world), timeout=patience)
 
 
 def _workers(reconciler: Reconciler) -> Workers:

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 
 from prometheus_client import CollectorRegistry
 
-from reconciler.feed import Seen
-from reconciler.loop import Loop
+from reconciler.core.state import ClusterState
 from reconciler.metrics.collector import Scraped
 from reconciler.metrics.instruments import Instruments
 from reconciler.metrics.kueue import FOLLOWER, LEADER
 from reconciler.metrics.occasions import Compared, CycleDecided, RoundPassed, WorkloadChange
 from reconciler.metrics.standing import Standing
-from reconciler.observed import PATIENCE, Difference, Observer, Result
-from reconciler.witness import Witness
+from reconciler.objects.observed import Observed
+from reconciler.observer.comparison import PATIENCE, Comparison, Difference, Result
+from reconciler.observer.observer import Observer
 from scheduling.world.decisions import Decision
 from scheduling.world.world import World
 
@@ -30,8 +30,10 @@ class MetricsObserver:
     controller decides. `leads`: whether this process writes.
     """
 
-    def __init__(self, loop: Loop, leads: Callable[[], bool], registry: CollectorRegistry, *, kueue: bool) -> None:
-        inner: Witness = KueueObserver(loop.world, leads, registry) if kueue else comparing(registry, loop)
+    def __init__(
+        self, state: ClusterState, leads: Callable[[], bool], registry: CollectorRegistry, *, kueue: bool
+    ) -> None:
+        inner: Observer = KueueObserver(state.world, leads, registry) if kueue else comparing(registry, state)
         self._rounds = Instruments(registry, RoundPassed)
         self._inner = inner
         self.changing, self.changed, self.decided = inner.changing, inner.changed, inner.decided
@@ -51,7 +53,7 @@ class KueueObserver:
         self._instruments = Instruments(registry, WorkloadChange, CycleDecided)
         registry.register(Scraped(Standing, lambda read: read(self._standing), role=self._role))
 
-    def changing(self, before: Seen | None, after: Seen, now: int) -> None:
+    def changing(self, before: Observed | None, after: Observed, now: int) -> None:
         kind, name = after.key
         if kind == "Workload":
             self._standing.put(name, after.value)
@@ -78,7 +80,7 @@ class KueueObserver:
         return [each.name for each in node.path()[1:]] if node is not None else []
 
 
-def comparing(registry: CollectorRegistry, loop: Loop, patience: int = PATIENCE) -> Observer:
+def comparing(registry: CollectorRegistry, state: ClusterState, patience: int = PATIENCE) -> Comparison:
     """Compares what another controller decides with what ours would; each difference is logged and counted."""
     instruments = Instruments(registry, Compared)
 
@@ -87,4 +89,4 @@ def comparing(registry: CollectorRegistry, loop: Loop, patience: int = PATIENCE)
         if difference is not None:
             log.warning("decided otherwise: %s", difference.kind, extra={"fields": difference._asdict()})
 
-    return Observer(loop.world, report, lambda: loop.complete, patience)
+    return Comparison(state.world, report, lambda: state.complete, patience)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from reconciler.observed import Difference, Result
+from reconciler.observer.comparison import Difference, Result
 from reconciler.process import Reconciler
 from scheduling.objects.workload import Condition, Workload
 from scheduling.world.decisions import Decision

@@ -1,22 +1,20 @@
-"""MultiKueue as one running thing: where kubeconfigs come from, the connections to workers, and what goes by both."""
+"""MultiKueue as a process runs it: where kubeconfigs come from, and the connections to workers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from cluster.actions import Action
 from cluster.client import Cluster
-from reconciler.call import Call
-from reconciler.feed import Followed
-from reconciler.jobs.kind import JobKind
-from reconciler.multikueue.clusters_side import ClustersSide
+from reconciler.core.watched import WatchedKind
 from reconciler.multikueue.connections import Connections
-from reconciler.multikueue.line import Pulse
-from reconciler.multikueue.pods import REMOTE_PODS
-from reconciler.multikueue.remote import remote_followed
-from reconciler.multikueue.side import PlacementSide
+from reconciler.multikueue.remote import remote_kinds
 from reconciler.multikueue.sources import Kept, Sources
-from reconciler.side import Look, MakeSide
+from reconciler.multikueue.worker_session import Pulse
+from reconciler.objects.observed import Key
+from reconciler.objects.workers import Activity, FromWorker, Source
+from reconciler.shell.call import Call
 from scheduling.placement.settings import PlacementSettings
 
 
@@ -30,41 +28,43 @@ class MultiKueueSettings:
 
 
 class MultiKueue:
-    """`jobs` are the kinds that can run on workers, with what the loop follows of them; `pods`: Pods as well.
+    """Carries out what the core asks of workers. `post` puts into the inbox of the loop that owns the core.
 
-    `sides` are for the loop that empties the inbox of `post`.
+    `watched` are the kinds of jobs, and Pods, that can run on workers.
     """
 
     def __init__(
         self,
         cluster: Cluster,
         settings: MultiKueueSettings,
-        post: Callable[[Call], None],
+        post: Callable[[Call | FromWorker], None],
         may_write: Callable[[], bool],
-        jobs: Iterable[tuple[JobKind, Followed]],
-        *,
-        pods: bool = False,
+        watched: Iterable[WatchedKind],
     ) -> None:
-        self._jobs, self._placing, self._pods = tuple(jobs), settings.placing, pods
-        kinds = [followed for _, followed in self._jobs]
-        followed = remote_followed(settings.placing.origin, [*kinds, *([REMOTE_PODS] if pods else [])])
-        self.connections = Connections(post, followed, may_write, settings.pulse)
-        self.sources = Sources(cluster, settings.kept, post, self.connections.offer, self.connections.tick)
-        self.sides: tuple[MakeSide, ...] = (self._clusters, self._placement)
+        kinds = remote_kinds(settings.placing.origin, watched)
+        self.connections = Connections(post, post, kinds, may_write, settings.pulse)
+        self._sources = Sources(cluster, settings.kept, post, self.connections.offer, self.connections.tick)
 
     def start(self) -> None:
         """Begin to look at files and at what is to be tried again."""
-        self.sources.start()
+        self._sources.start()
 
     def stop(self) -> None:
-        """End with the loop; what is under way on a worker is abandoned."""
-        self.sources.stop()
+        """End with the loop; what is in flight to a worker is abandoned."""
+        self._sources.stop()
         self.connections.close()
 
-    def _clusters(self, _: Look) -> ClustersSide:
-        return ClustersSide(self.connections, self.sources)
+    # --- what the loop asks for, in its thread
 
-    def _placement(self, look: Look) -> PlacementSide:
-        side = PlacementSide(look, self.connections, self._jobs, self._placing, pods=self._pods)
-        self.connections.news = side
-        return side
+    def write(self, cluster: str, key: Key, action: Action) -> None:
+        self.connections.write(cluster, key, action)
+
+    def follow(self, cluster: str, source: Source | None) -> None:
+        self._sources.follow(cluster, source)
+
+    def stored(self, cluster: str, active: Activity) -> None:
+        self.connections.stored(cluster, active)
+
+    def drop(self, cluster: str) -> None:
+        self._sources.drop(cluster)
+        self.connections.drop(cluster)

@@ -13,10 +13,10 @@ from cluster.expiry import Expiry
 from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP, MULTIKUEUE_CONFIG
 from policies.dialects.reading import listing, mapping
-from reconciler.feed import VERSION
+from reconciler.core.watched import VERSION
 from reconciler.multikueue.objects import ACTIVE, MULTIKUEUE_CLUSTERS, MultiKueueConfig
-from reconciler.multikueue.remote import Connection
-from reconciler.stored import Stored, with_condition
+from reconciler.objects.stored import Stored, with_condition
+from reconciler.objects.workers import Connection
 from scheduling.objects import times
 from scheduling.objects.queue_settings import CheckParameters
 from scheduling.objects.times import SECOND
@@ -76,8 +76,8 @@ def check_condition(
     inactive = [name for name in clusters if name in active and not active[name]]
     if not missing and not inactive:
         return Condition(True, "Active", "The admission check is active")
-    told = (("Missing clusters", missing), ("Inactive clusters", inactive))
-    message = ", ".join(f"{what}: [{' '.join(names)}]" for what, names in told if names)
+    parts = (("Missing clusters", missing), ("Inactive clusters", inactive))
+    message = ", ".join(f"{what}: [{' '.join(names)}]" for what, names in parts if names)
     some = len(missing) + len(inactive) < len(clusters)
     return Condition(some, "SomeActiveClusters" if some else "NoUsableClusters", message)
 
@@ -85,8 +85,8 @@ def check_condition(
 def same(stored: Stored, wanted: Condition) -> bool:
     """Whether the condition says so already."""
     found = _stored(stored)
-    told = tuple(found.get(key) for key in ("status", "reason", "message"))
-    return told == ("True" if wanted.holds else "False", wanted.reason, wanted.message)
+    stored_as = tuple(found.get(key) for key in ("status", "reason", "message"))
+    return stored_as == ("True" if wanted.holds else "False", wanted.reason, wanted.message)
 
 
 def news(stored: Stored, wanted: Condition) -> bool:

@@ -6,8 +6,8 @@ from policies.configuration.kueue.values import KueueConfiguration
 from policies.configuration.multikueue import ConfigRules, MultiKueueOptions
 from reconciler.multikueue.assembly import MultiKueueSettings
 from reconciler.multikueue.kubeconfigs import Allowed
-from reconciler.multikueue.line import Pulse
 from reconciler.multikueue.sources import Kept
+from reconciler.multikueue.worker_session import Pulse
 from scheduling.objects.selectors import LabelSelector, read_label_selector
 from scheduling.placement.settings import PlacementRules, PlacementSettings
 

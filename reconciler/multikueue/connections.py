@@ -1,7 +1,7 @@
 """The connections to all workers: opened, kept, made anew after a wait, and closed.
 
-All of it happens in the loop's thread, but for what each `Line` does in its own threads and tells by a `Call`. Nothing
-is remembered that a restart must not lose: since when a worker is lost is in its MultiKueueCluster's status.
+All of it happens in the loop's thread; each `WorkerSession` has threads of its own and reports by a `Call`. Nothing is
+kept in memory that a restart must not lose: since when a worker is lost is in its MultiKueueCluster's status.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Protocol
 
 from cluster.actions import Action
 from cluster.errors import Unreachable
-from reconciler.call import Call
-from reconciler.feed import Key, Listed, Seen
 from reconciler.multikueue.kubeconfigs import Login, Refused
-from reconciler.multikueue.line import Broke, Line, Made, Pulse, Told
 from reconciler.multikueue.link import Link, patience_after
-from reconciler.multikueue.objects import Activity
-from reconciler.multikueue.remote import Connection, ConnectionState, News, RemoteFollowed
-from reconciler.writer import Failed, Outcome, Read, Written
+from reconciler.multikueue.remote import RemoteKinds
+from reconciler.multikueue.worker_session import Pulse, SessionBroken, SessionEvent, SessionReady, WorkerSession
+from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.workers import Activity, Connection, ConnectionState, FromWorker
+from reconciler.shell.call import Call
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
 
@@ -32,7 +32,7 @@ FAILED = "ClientConnectionFailed"
 JITTER = 0.1
 
 
-class Opened(Protocol):
+class Session(Protocol):
     """What the connections need of a Line."""
 
     heard_at: float
@@ -41,15 +41,6 @@ class Opened(Protocol):
     def write(self, key: Key, action: Action) -> None: ...
     def worry(self) -> None: ...
     def close(self) -> None: ...
-
-
-class Silence:
-    """News to nobody, until somebody is named who goes by it."""
-
-    def remote_seen(self, cluster: str, seen: Seen) -> None: ...
-    def remote_listed(self, cluster: str, listed: Listed) -> None: ...
-    def remote_outcome(self, cluster: str, outcome: Outcome) -> None: ...
-    def connection(self, cluster: str, connection: Connection | None) -> None: ...
 
 
 @dataclass
@@ -62,14 +53,14 @@ class Worker:
     name: str
     link: Link
     login: Login | Refused | None = None
-    line: Opened | None = None
+    session: Session | None = None
     state: ConnectionState = "connecting"
     reason: str = ""
     message: str = ""
     stored: Activity = field(default_factory=Activity)
     pending: dict[Key, Action] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
-    told: Connection | None = None
+    reported: Connection | None = None
     heard_at: float = 0.0
     losses: int = 0
 
@@ -83,31 +74,30 @@ class Worker:
     @property
     def last_heard(self) -> float:
         """In seconds since 1970; 0 where it never answered."""
-        return self.line.heard_at if self.line is not None and self.line.heard_at else self.heard_at
+        return self.session.heard_at if self.session is not None and self.session.heard_at else self.heard_at
 
 
 class Connections:
-    """`post` puts a call into the loop's inbox, `may_write` is asked before each write, `changed` is told of workers
-    whose connection changed. `news` is set before the loop starts. Implements Remotes."""
+    """`post` puts a call into the loop's inbox, `emit` an event. `may_write` is asked before each write."""
 
     def __init__(
         self,
         post: Callable[[Call], None],
-        followed: RemoteFollowed,
+        emit: Callable[[FromWorker], None],
+        watched: RemoteKinds,
         may_write: Callable[[], bool],
         pulse: Pulse | None = None,
         clock: Callable[[], int] = time.time_ns,
-        open_line: Callable[..., Opened] = Line,
+        open_session: Callable[..., Session] = WorkerSession,
     ) -> None:
-        self.news: News = Silence()
-        self.changed: Callable[[str], None] = lambda _: None
         self.workers: dict[str, Worker] = {}
         self._post = post
-        self._followed = followed
+        self._emit = emit
+        self._watched = watched
         self._may_write = may_write
         self._pulse = pulse or Pulse()
         self._clock = clock
-        self._open_line = open_line
+        self._open_session = open_session
 
     # --- what is wanted
 
@@ -119,7 +109,7 @@ class Connections:
             self._refuse(worker, login)
             return
         another = login.content != worker.link.content
-        if worker.link.step(login.content, self._clock()) == "connect" and (another or worker.line is None):
+        if worker.link.step(login.content, self._clock()) == "connect" and (another or worker.session is None):
             if another:
                 self._set(worker, "connecting", "", "")
             self._connect(worker, login)
@@ -129,7 +119,7 @@ class Connections:
         worker = self.workers.pop(name, None)
         if worker is not None:
             self._close(worker)
-            self.news.connection(name, None)
+            self._emit(FromWorker(name, None))
 
     def stored(self, name: str, active: Activity) -> None:
         """So the condition is stored, which is the clock of a loss."""
@@ -142,13 +132,17 @@ class Connections:
         now = self._clock()
         for worker in self.workers.values():
             login = worker.login
-            if isinstance(login, Login) and worker.line is None and worker.link.step(login.content, now) == "connect":
+            if (
+                isinstance(login, Login)
+                and worker.session is None
+                and worker.link.step(login.content, now) == "connect"
+            ):
                 self._connect(worker, login)
 
     def close(self) -> None:
         for worker in self.workers.values():
-            if worker.line is not None:
-                worker.line.close()
+            if worker.session is not None:
+                worker.session.close()
 
     def _worker(self, name: str) -> Worker:
         known = self.workers.get(name)
@@ -157,55 +151,47 @@ class Connections:
             known = self.workers[name] = Worker(name, Link(jitter=JITTER, longest=longest))
         return known
 
-    # --- Remotes
+    # --- writes
 
     def write(self, cluster: str, key: Key, action: Action) -> None:
         worker = self.workers.get(cluster)
-        if worker is None or worker.line is None or worker.state != "connected":
-            self._fail_later(cluster, {key: action}, sent=False)
+        if worker is None or worker.session is None or worker.state != "connected":
+            self._fail(cluster, {key: action}, sent=False)
         else:
             worker.pending[key] = action
-            worker.line.write(key, action)
+            worker.session.write(key, action)
 
-    def _fail_later(self, cluster: str, pending: Mapping[Key, Action], *, sent: bool) -> None:
-        """Outcomes are never told within the call that asked. `sent`: it may have been carried out."""
+    def _fail(self, cluster: str, pending: Mapping[Key, Action], *, sent: bool) -> None:
+        """`sent`: the writes may have been carried out."""
         error = Unreachable(cluster, "it is not connected", "it is tried again once it is", sent=sent)
-        failures = [Failed(key, action, error) for key, action in pending.items()]
+        for key, action in pending.items():
+            self._emit(FromWorker(cluster, Failed(key, action, error)))
 
-        def tell() -> None:
-            for failed in failures:
-                self.news.remote_outcome(cluster, failed)
+    # --- what sessions report
 
-        if failures:
-            self._post(Call(tell))
-
-    # --- what lines tell
-
-    def _hear(self, name: str, line: Opened, told: Told) -> None:
+    def _hear(self, name: str, session: Session, event: SessionEvent) -> None:
         worker = self.workers.get(name)
-        if worker is None or worker.line is not line:
+        if worker is None or worker.session is not session:
             return  # it was closed, so what it says is overtaken
-        match told:
-            case Seen():
-                self.news.remote_seen(name, told)
-            case Listed():
-                self.news.remote_listed(name, told)
-            case Made():
+        match event:
+            case Observed() | Listed():
+                self._emit(FromWorker(name, event))
+            case SessionReady():
                 worker.link.made()
-                worker.unread = told.unread
+                worker.unread = event.unread
                 self._set(worker, "connected", "Active", CONNECTED)
-            case Broke():
-                self._broke(worker, told)
-            case Written() | Failed() | Read():
-                self._outcome(worker, told)
+            case SessionBroken():
+                self._broke(worker, event)
+            case Written() | Failed() | ObjectRead():
+                self._outcome(worker, event)
 
     def _outcome(self, worker: Worker, outcome: Outcome) -> None:
         worker.pending.pop(outcome.key, None)
-        if isinstance(outcome, Failed) and isinstance(outcome.error, Unreachable) and worker.line is not None:
-            worker.line.worry()
-        self.news.remote_outcome(worker.name, outcome)
+        if isinstance(outcome, Failed) and isinstance(outcome.error, Unreachable) and worker.session is not None:
+            worker.session.worry()
+        self._emit(FromWorker(worker.name, outcome))
 
-    def _broke(self, worker: Worker, broke: Broke) -> None:
+    def _broke(self, worker: Worker, broke: SessionBroken) -> None:
         self._close(worker)
         if worker.link.connected:
             worker.losses += 1
@@ -225,11 +211,11 @@ class Connections:
         patience = patience_after(worker.link.failures) / SECOND
         name = worker.name
 
-        def tell(line: Opened, told: Told) -> None:
-            self._post(Call(lambda: self._hear(name, line, told)))
+        def report(session: Session, event: SessionEvent) -> None:
+            self._post(Call(lambda: self._hear(name, session, event)))
 
-        worker.line = self._open_line(name, login, self._followed, tell, self._may_write, patience, self._pulse)
-        worker.line.start()
+        worker.session = self._open_session(name, login, self._watched, report, self._may_write, patience, self._pulse)
+        worker.session.start()
 
     def _refuse(self, worker: Worker, refused: Refused) -> None:
         self._close(worker)
@@ -238,12 +224,12 @@ class Connections:
 
     def _close(self, worker: Worker) -> None:
         """What is under way there may still be carried out; who asked for it learns that nobody knows."""
-        line, pending = worker.line, worker.pending
-        worker.line, worker.pending = None, {}
-        if line is not None:
-            worker.heard_at = max(worker.heard_at, line.heard_at)
-            line.close()
-        self._fail_later(worker.name, pending, sent=True)
+        session, pending = worker.session, worker.pending
+        worker.session, worker.pending = None, {}
+        if session is not None:
+            worker.heard_at = max(worker.heard_at, session.heard_at)
+            session.close()
+        self._fail(worker.name, pending, sent=True)
 
     def _set(self, worker: Worker, state: ConnectionState, reason: str, message: str) -> None:
         worker.state, worker.reason, worker.message = state, reason, message
@@ -251,10 +237,9 @@ class Connections:
 
     def _tell(self, worker: Worker) -> None:
         """Placement and conditions go by it, where it changed."""
-        if worker.connection != worker.told:
-            worker.told = worker.connection
-            self.news.connection(worker.name, worker.told)
-            self.changed(worker.name)
+        if worker.connection != worker.reported:
+            worker.reported = worker.connection
+            self._emit(FromWorker(worker.name, worker.reported))
 
 
 def refusal(refused: Refused) -> str:

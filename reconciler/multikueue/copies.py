@@ -14,7 +14,7 @@ from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import PREBUILT
 from policies.dialects.kueue_kinds import GROUP, PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from reconciler.feed import VERSION
+from reconciler.core.watched import VERSION
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.pod_changes import without_labels
 from reconciler.multikueue.remote import ORIGIN
@@ -28,7 +28,7 @@ _NOT_COPIED = (
     "batch.kubernetes.io/job-tracking",
 )
 _ONLY_HERE = ("selector", "manualSelector", "ttlSecondsAfterFinished")
-"""Of a batch Job's spec: what its own cluster fills in, and what would take a job away before its end was told here."""
+"""Of a batch Job's spec: what its own cluster fills in, and what would delete the job before its end is reported."""
 _GATES = "preemptionGates"
 OWNER_NAME = f"{PREFIX}job-owner-name"
 
@@ -54,9 +54,9 @@ def clone_change(workload: Manifest, clone: Manifest) -> dict[str, Any]:
     return {key: here.get(key) for key in keys if key not in (_GATES, "active") and here.get(key) != there.get(key)}
 
 
-def copied(thing: Manifest, labels: Mapping[str, str]) -> dict[str, Any]:
+def copied(manifest: Manifest, labels: Mapping[str, str]) -> dict[str, Any]:
     """Name, labels and annotations, and where they come from."""
-    meta = metadata(thing)
+    meta = metadata(manifest)
     uid = text(meta.get("uid")) or ""
     own = {key: value for key, value in texts(meta.get("labels")).items() if key != JOB_UID}
     notes = {key: value for key, value in texts(meta.get("annotations")).items() if key not in _NOT_COPIED}
@@ -106,15 +106,15 @@ def kind_text(kind: JobKind) -> str:
 def remote_job(kind: JobKind, job: Manifest | None, remote: Manifest) -> RemoteJob:
     """The job on a worker, compared with the one here."""
     running = bool(total(remote, kind.shape.active.counts))
-    told = status_for(kind, job, remote) if job is not None else None
-    news = told is not None and job is not None and told != mapping(job.get("status"))
+    reported = status_for(kind, job, remote) if job is not None else None
+    news = reported is not None and job is not None and reported != mapping(job.get("status"))
     return RemoteJob(news, running, bool(metadata(remote).get("deletionTimestamp")))
 
 
 def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, Any] | None:
     """What the job here is to say; None while it is not to say anything.
 
-    The end is always told. Before it, a job that somebody here runs says nothing of elsewhere, and one that is
+    The end is always reported. Before it, a job that somebody here runs says nothing of elsewhere, and one that is
     suspended here only that it does not run: with a start time its pod template could not be changed any more.
     """
     status = mapping(remote.get("status"))
@@ -129,7 +129,7 @@ def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, A
 
 
 def settled(kind: JobKind, job: Manifest) -> dict[str, Any]:
-    """Its status where it has stopped and nobody else will tell: no pods, not started."""
+    """Its status where it has stopped and nobody else will report that: no pods, not started."""
     status = {key: value for key, value in mapping(job.get("status")).items() if key not in _OF_PODS}
     for path in kind.shape.active.counts:
         _take(status, path.removeprefix("status."))
@@ -144,18 +144,18 @@ def settled(kind: JobKind, job: Manifest) -> dict[str, Any]:
 _OF_PODS = ("active", "ready", "terminating", "startTime", "uncountedTerminatedPods")
 
 
-def _put(thing: dict[str, Any], path: str, value: object) -> None:
+def _put(holder: dict[str, Any], path: str, value: object) -> None:
     *steps, last = path.split(".")
     for step in steps:
-        thing = thing.setdefault(step, {})
-    thing[last] = value
+        holder = holder.setdefault(step, {})
+    holder[last] = value
 
 
-def _take(thing: dict[str, Any], path: str) -> None:
+def _take(holder: dict[str, Any], path: str) -> None:
     *steps, last = path.split(".")
     for step in steps:
-        found = thing.get(step)
+        found = holder.get(step)
         if not isinstance(found, dict):
             return
-        thing = found
-    thing.pop(last, None)
+        holder = found
+    holder.pop(last, None)

@@ -32,7 +32,7 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A kubeconfig that may be used; `content` tells whether another one came."""
+    """A kubeconfig that may be used; another `content` is another kubeconfig."""
 
     content: str = field(repr=False)
     config: Mapping[str, Any] = field(repr=False, compare=False, hash=False)

@@ -7,56 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from reconciler.feed import VERSION, Followed, ignore
-from reconciler.stored import read_stored
+from reconciler.core.watched import VERSION, WatchedKind, ignore
+from reconciler.objects.stored import read_stored
+from reconciler.objects.workers import Activity, PathSource, ProfileSource, SecretSource, Source
 from scheduling.objects import times
 
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 """The controller of AdmissionChecks that place workloads on other clusters."""
 ACTIVE = "Active"
-
-
-@dataclass(frozen=True, slots=True)
-class SecretSource:
-    """A Secret in the manager's own namespace."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class PathSource:
-    """A file of the manager's container."""
-
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileSource:
-    """A ClusterProfile in the manager's own namespace."""
-
-    name: str
-
-
-Source: TypeAlias = SecretSource | PathSource | ProfileSource
-
-
-@dataclass(frozen=True, slots=True)
-class Activity:
-    """The condition Active as it is stored; `since` (nanoseconds) is its last transition, 0 where there is none."""
-
-    status: str = "Unknown"
-    reason: str = ""
-    message: str = ""
-    since: int = 0
-
-    @property
-    def holds(self) -> bool:
-        return self.status == "True"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +28,7 @@ class MultiKueueCluster:
     name: str
     source: Source | None
     labels: Mapping[str, str] = field(default_factory=dict)
-    active: Activity = Activity()
+    active: Activity = field(default_factory=Activity)
     deleting: bool = False
 
 
@@ -102,8 +64,8 @@ def read_activity(manifest: Manifest) -> Activity:
     return Activity()
 
 
-def _source(given: Mapping[str, object]) -> Source | None:
-    profile, config = mapping(given.get("clusterProfileRef")), mapping(given.get("kubeConfig"))
+def _source(spec: Mapping[str, object]) -> Source | None:
+    profile, config = mapping(spec.get("clusterProfileRef")), mapping(spec.get("kubeConfig"))
     if profile:
         return ProfileSource(text(profile.get("name")) or "")
     if not config:
@@ -114,8 +76,8 @@ def _source(given: Mapping[str, object]) -> Source | None:
 
 MULTIKUEUE_CLUSTERS = Resource(GROUP, VERSION, "multikueueclusters", namespaced=False)
 MULTIKUEUE_CONFIGS = Resource(GROUP, VERSION, "multikueueconfigs", namespaced=False)
-CLUSTERS = Followed(
-    "MultiKueueCluster", MULTIKUEUE_CLUSTERS, read_multikueue_cluster, ignore, ignore, aside=read_stored
+CLUSTERS = WatchedKind(
+    "MultiKueueCluster", MULTIKUEUE_CLUSTERS, read_multikueue_cluster, ignore, ignore, detail=read_stored
 )
-CONFIGS = Followed("MultiKueueConfig", MULTIKUEUE_CONFIGS, read_multikueue_config, ignore, ignore)
-"""What sides follow of the manager's own cluster."""
+CONFIGS = WatchedKind("MultiKueueConfig", MULTIKUEUE_CONFIGS, read_multikueue_config, ignore, ignore)
+"""What controllers watch of the manager's own cluster."""

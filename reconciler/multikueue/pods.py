@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cluster.actions import Action, Create, Delete, Patch
@@ -18,16 +18,16 @@ from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import MANAGED, PREBUILT
 from policies.dialects.reading import listing, mapping, metadata, text, texts
 from policies.mutation.kueue_pod_defaults import GATE
-from reconciler.feed import Key, Seen
+from reconciler.core.watched import WatchedKind, ignore
 from reconciler.jobs.pod_member import TERMINATION_TARGET, Member
 from reconciler.jobs.pod_writes import KIND, POD_MANAGER, about
 from reconciler.multikueue.copies import copied
 from reconciler.multikueue.remote import ORIGIN
-from reconciler.multikueue.view import View
-from reconciler.packed import Packed
-from reconciler.patches import differences
-from reconciler.pod_side import FOLLOWED_PODS
-from reconciler.side import Turn
+from reconciler.multikueue.worker_cache import WorkerCache
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.packed import Packed
+from reconciler.objects.patches import differences
+from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.submission import ROLE
 from scheduling.objects.workload import Workload
 from scheduling.placement.decisions import CopyStatus, CreateJob, DeleteJob, Remote, ReportStopped, TrimJob
@@ -35,7 +35,7 @@ from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
 
 UNIT = "Pods"
 """All Pods here that share a Workload, as one job; by the name of that Workload."""
-_TOLD = (
+_REPORTED = (
     "phase",
     "conditions",
     "message",
@@ -45,7 +45,7 @@ _TOLD = (
     "containerStatuses",
     "ephemeralContainerStatuses",
 )
-"""What a Pod here tells of the one elsewhere. Not its addresses: a Service here would send requests to them."""
+"""What a Pod here shows of the one elsewhere. Not its addresses: a Service here would send requests to them."""
 _ONLY_HERE = ("nodeName", "priority", "preemptionPolicy", "ephemeralContainers")
 """What a cluster fills in by itself, or takes of no new Pod."""
 _NOTHING = "{}"
@@ -59,9 +59,9 @@ _WAITING = {
 
 @dataclass(frozen=True, slots=True)
 class RemotePod:
-    """A Pod on a worker. `made_of`: the uid of the one here. `targeted`: it was told that it is to end.
+    """A Pod on a worker. `made_of`: the uid of the one here. `targeted`: a condition says that it is to end.
 
-    `status` is what is told of it, as JSON.
+    `status` is what people here are shown of it, as JSON.
     """
 
     uid: str
@@ -83,8 +83,8 @@ class RemotePod:
         return self.deleting and (self.gated or self.over or not self.bound)
 
     @property
-    def tells(self) -> bool:
-        """Whether people here are to see its status: not that it waits, nor that it is sent away."""
+    def shows(self) -> bool:
+        """Whether people here are shown its status: not that it waits, nor that it is sent away."""
         return not (self.gated or self.deleting or self.targeted) and self.status != _NOTHING
 
     def stands_for(self, member: Member) -> bool:
@@ -102,12 +102,12 @@ def read_remote_pod(pod: Manifest) -> RemotePod:
         targeted=any(each.get("type") == TERMINATION_TARGET and each.get("status") == "True" for each in conditions),
         over=status.get("phase") in ("Succeeded", "Failed"),
         bound=bool(spec.get("nodeName")),
-        status=_told(status),
+        status=_reported(status),
         packed=Packed.of(pod),
     )
 
 
-REMOTE_PODS = replace(FOLLOWED_PODS, read=read_remote_pod)
+REMOTE_PODS = WatchedKind(KIND, PODS, read_remote_pod, ignore, ignore)
 
 
 class _Here(NamedTuple):
@@ -122,16 +122,16 @@ class PodUnits:
         self._units: dict[str, dict[str, _Here]] = {}
         self._unit_of: dict[str, str] = {}
 
-    def see(self, seen: Seen) -> set[str]:
+    def observe(self, observed: Observed) -> set[str]:
         """Take one in; the Workloads that this is news of."""
-        name, member = seen.key[1], seen.value
+        name, member = observed.key[1], observed.value
         before = self._unit_of.pop(name, None)
         if before is not None:
             del self._units[before][name]
             if not self._units[before]:
                 del self._units[before]
         if member is not None:
-            status = _told(mapping(member.packed.manifest().get("status")))
+            status = _reported(mapping(member.packed.manifest().get("status")))
             self._units.setdefault(member.workload, {})[name] = _Here(member, status)
             self._unit_of[name] = member.workload
         return {each for each in (before, self._unit_of.get(name)) if each is not None}
@@ -154,9 +154,9 @@ class PodUnits:
 
     # --- compared with those on a worker
 
-    def remote(self, name: str, local: Workload | None, view: View) -> RemoteJob | None:
+    def remote(self, name: str, local: Workload | None, cache: WorkerCache) -> RemoteJob | None:
         """None where nothing is there that takes room, or may."""
-        there = _pods(view, name)
+        there = _pods(cache, name)
         if all(pod.left for pod in there.values()):
             return None
         wanted = self._wanted(name, local)
@@ -191,16 +191,18 @@ class PodUnits:
     def _news(self, name: str, there: Mapping[str, RemotePod]) -> Iterator[tuple[Member, RemotePod]]:
         for key, here in self._units.get(name, {}).items():
             pod = there.get(key)
-            if pod is None or not pod.tells or not pod.stands_for(here.member):
+            if pod is None or not pod.shows or not pod.stands_for(here.member):
                 continue
             if here.member.gated and not here.member.terminated and pod.status != here.status:
                 yield here.member, pod
 
     # --- what is written
 
-    def writes(self, decision: Remote, local: Workload | None, name: str, view: View, origin: str) -> dict[Key, Action]:
+    def writes(
+        self, decision: Remote, local: Workload | None, name: str, cache: WorkerCache, origin: str
+    ) -> dict[Key, Action]:
         """On the worker."""
-        there = _pods(view, name)
+        there = _pods(cache, name)
         match decision:
             case CreateJob():
                 made = {key: each for key, each in self._wanted(name, local).items() if key not in there}
@@ -211,10 +213,12 @@ class PodUnits:
                 return {(KIND, key): _deleted(key, pod) for key, pod in there.items() if not pod.deleting}
         return {}
 
-    def told(self, step: CopyStatus | ReportStopped, name: str, view: View | None) -> Iterator[Turn]:
+    def status_writes(
+        self, step: CopyStatus | ReportStopped, name: str, cache: WorkerCache | None
+    ) -> Iterator[WantedWrite]:
         """Here."""
-        if isinstance(step, CopyStatus) and view is not None:
-            for member, pod in self._news(name, _pods(view, name)):
+        if isinstance(step, CopyStatus) and cache is not None:
+            for member, pod in self._news(name, _pods(cache, name)):
                 yield _status(member, json.loads(pod.status))
         if isinstance(step, ReportStopped):
             for here in self._units.get(name, {}).values():
@@ -236,9 +240,9 @@ def pod_copy(member: Member, origin: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
 
 
-def _pods(view: View, workload: str) -> dict[str, RemotePod]:
-    found = (view.get(key) for key in view.jobs.get(workload, {}) if key[0] == KIND)
-    return {seen.key[1]: seen.value for seen in found if seen is not None}
+def _pods(cache: WorkerCache, workload: str) -> dict[str, RemotePod]:
+    found = (cache.get(key) for key in cache.jobs.get(workload, {}) if key[0] == KIND)
+    return {observed.key[1]: observed.value for observed in found if observed is not None}
 
 
 def _has(there: Mapping[str, RemotePod], key: str, member: Member) -> bool:
@@ -255,8 +259,8 @@ def _deleted(key: str, pod: RemotePod) -> Delete:
     return Delete(PODS, namespace, name, uid=pod.uid)
 
 
-def _told(status: Mapping[str, Any]) -> str:
-    found = {key: status[key] for key in _TOLD if key in status}
+def _reported(status: Mapping[str, Any]) -> str:
+    found = {key: status[key] for key in _REPORTED if key in status}
     conditions = [
         {key: value for key, value in mapping(each).items() if key != "observedGeneration"}
         for each in listing(status.get("conditions"))
@@ -264,8 +268,8 @@ def _told(status: Mapping[str, Any]) -> str:
     return json.dumps({**found, **({"conditions": conditions} if conditions else {})}, sort_keys=True)
 
 
-def _status(member: Member, told: Mapping[str, Any]) -> Turn:
+def _status(member: Member, status: Mapping[str, Any]) -> WantedWrite:
     before = mapping(member.packed.manifest().get("status"))
-    body = differences({key: value for key, value in before.items() if key in _TOLD}, told)
+    body = differences({key: value for key, value in before.items() if key in _REPORTED}, status)
     action = Patch(PODS, member.namespace, member.name, {"status": body}, member.version, POD_MANAGER, "status")
-    return Turn((KIND, member.key), action, about(member))
+    return WantedWrite((KIND, member.key), action, about(member))

@@ -1,7 +1,7 @@
-"""ClusterProfiles (multicluster.x-k8s.io): a worker that an inventory of clusters tells how to reach.
+"""ClusterProfiles (multicluster.x-k8s.io): a worker that an inventory of clusters describes.
 
 A profile names providers of credentials; the administrator says in Kueue's Configuration which program stands for each.
-What a profile says never names a program itself. The programs must be in the manager's image, which has none of itself.
+What a profile says never names a program itself. The programs must be in the manager's image, which comes without any.
 Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue; the Cluster Inventory API, KEP-5339.
 """
 

@@ -8,11 +8,11 @@ from cluster.actions import Action, Create, Delete, Patch
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.reading import Manifest, listing, metadata
-from reconciler.feed import Key, Seen
 from reconciler.jobs.kind import JobKind
 from reconciler.multikueue.copies import clone_change, clone_of, job_copy
-from reconciler.multikueue.view import WORKLOAD, RemoteJobSeen, View
-from reconciler.patches import WORKLOADS, patch, status_patch
+from reconciler.multikueue.worker_cache import WORKLOAD, RemoteJobRef, WorkerCache
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.patches import WORKLOADS, patch, status_patch
 from scheduling.objects.workload import Workload
 from scheduling.placement.decisions import (
     CreateClone,
@@ -40,11 +40,11 @@ class Case:
     """
 
     name: str
-    local: Seen | None
+    local: Observed | None
     kind: JobKind | None
     job_key: Key | None
     job: Manifest | None
-    view: View
+    cache: WorkerCache
     placing: PlacementSettings
     now: int
 
@@ -53,36 +53,36 @@ def remote_action(decision: Remote, case: Case, kinds: dict[str, JobKind]) -> tu
     """The object and what is written of it; None where what it needs is gone meanwhile."""
     match decision:
         case CreateClone() if case.local is not None:
-            made = clone_of(case.local.aside.manifest(), case.placing.origin, gated=case.placing.gated)
+            made = clone_of(case.local.detail.manifest(), case.placing.origin, gated=case.placing.gated)
             return (WORKLOAD, case.name), Create(WORKLOADS, made, MANAGER)
         case CreateJob() if case.job is not None and case.kind is not None and case.job_key is not None:
             made = job_copy(case.kind, case.job, case.name.rpartition("/")[2], case.placing.origin)
             return case.job_key, Create(case.kind.resource, made, MANAGER)
         case DeleteJob():
-            found = case.view.job(case.name)
+            found = case.cache.job(case.name)
             kind = kinds.get(found.key[0]) if found is not None else None
             return _deleted_job(found, kind, decision.running) if found is not None and kind is not None else None
         case DeleteClone() | UpdateClone() | EvictRemote() | OpenGate():
-            seen = case.view.get((WORKLOAD, case.name))
-            action = _on_clone(decision, case, seen) if seen is not None else None
+            observed = case.cache.get((WORKLOAD, case.name))
+            action = _on_clone(decision, case, observed) if observed is not None else None
             return ((WORKLOAD, case.name), action) if action is not None else None
     return None
 
 
-def _deleted_job(found: RemoteJobSeen, kind: JobKind, running: bool) -> tuple[Key, Action]:
-    """A job that may have pods stays to be seen until they are gone."""
+def _deleted_job(found: RemoteJobRef, kind: JobKind, running: bool) -> tuple[Key, Action]:
+    """A job that may have pods stays visible until they are gone."""
     namespace, _, name = found.key[1].rpartition("/")
     action = Delete(kind.resource, namespace, name, uid=found.uid, background=not running, foreground=running)
     return found.key, action
 
 
-def _on_clone(decision: Remote, case: Case, seen: Seen) -> Action | None:
-    remote: Workload = seen.value
+def _on_clone(decision: Remote, case: Case, observed: Observed) -> Action | None:
+    remote: Workload = observed.value
     match decision:
         case DeleteClone():
-            return _deleted_clone(remote, seen.aside.manifest())
+            return _deleted_clone(remote, observed.detail.manifest())
         case UpdateClone() if case.local is not None:
-            body = clone_change(case.local.aside.manifest(), seen.aside.manifest())
+            body = clone_change(case.local.detail.manifest(), observed.detail.manifest())
             return patch(remote, {"spec": body}, MANAGER) if body else None
         case EvictRemote():
             left = target_for_deactivation(remote, "EvictedOnManagerCluster", decision.message, case.now)

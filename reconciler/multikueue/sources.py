@@ -1,4 +1,4 @@
-"""Follows each worker's kubeconfig where it is kept, and tells what it is whenever it changes.
+"""Follows each worker's kubeconfig where it is kept, and offers it whenever it changes.
 
 Of Secrets only those that a MultiKueueCluster names are followed, each by itself: the manager's role need not let it
 read any other. Files are looked at now and then, since a volume changes them by moving links.
@@ -17,10 +17,10 @@ from cluster.reflector import Pacing, Reflector, whole
 from cluster.resource import SECRETS, Resource
 from cluster.stream import Manifest
 from policies.dialects.kubeconfig import BAD
-from reconciler.call import Call
 from reconciler.multikueue.kubeconfigs import Allowed, Login, Refused, read_file, read_secret
-from reconciler.multikueue.objects import PathSource, ProfileSource, SecretSource, Source
 from reconciler.multikueue.profiles import CLUSTER_PROFILES, disabled, read_profile
+from reconciler.objects.workers import PathSource, ProfileSource, SecretSource, Source
+from reconciler.shell.call import Call
 
 _PERIOD = 0.5
 """Seconds between two looks at files."""

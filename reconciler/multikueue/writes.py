@@ -1,4 +1,4 @@
-"""What is under way to the workers: one write for each object, a rest after each failure, and no job made twice."""
+"""What is in flight to the workers: one write for each object, a rest after each failure, and no job made twice."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from cluster.actions import Action, Create
 from cluster.errors import Conflict, Unreachable
 from cluster.retry import Backoff
-from reconciler.feed import Key
-from reconciler.multikueue.remote import Remotes
-from reconciler.multikueue.view import WORKLOAD
-from reconciler.retries import refused
-from reconciler.writer import Failed, Outcome, Read, Written
+from reconciler.core.retries import refused
+from reconciler.multikueue.worker_cache import WORKLOAD
+from reconciler.objects.observed import Key
+from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.workers import WorkerWrite
 from scheduling.objects.times import SECOND
 
 log = logging.getLogger(__name__)
 _FIRST, _LONGEST = 0.5, 60.0
 _TAKEN_AFTER = 10 * SECOND
-"""So long our own watch may take to tell of an object that exists."""
+"""So long our own watch may take to report an object that exists."""
 _TAKEN_FOR = 5 * 60 * SECOND
 """Then it is tried again whether the name is free."""
 
@@ -29,7 +29,7 @@ _TAKEN_FOR = 5 * 60 * SECOND
 class _Object:
     """`until`: it rests until that moment. `unsure`: it was to be made, and nobody knows whether it was.
 
-    `exists`: since when its name is known to be taken, though nothing of ours is seen there; `refused` the last time.
+    `exists`: since when its name is known to be taken, though nothing of ours is there; `refused` the last time.
     """
 
     until: int = 0
@@ -41,27 +41,26 @@ class _Object:
 
 
 class Writes:
-    """`clock` gives the moment in nanoseconds."""
+    """`now`: the moment of the event at hand (nanoseconds)."""
 
-    def __init__(self, remotes: Remotes, clock: Callable[[], int]) -> None:
-        self._remotes = remotes
-        self._clock = clock
+    def __init__(self) -> None:
+        self.now = 0
         self._flying: set[tuple[str, Key]] = set()
         self._objects: dict[tuple[str, Key], _Object] = {}
         self._rests: list[tuple[int, str, Key]] = []
 
-    def send(self, cluster: str, key: Key, action: Action) -> None:
-        """Unless a write of the object is under way, or it rests."""
+    def send(self, cluster: str, key: Key, action: Action) -> Iterator[WorkerWrite]:
+        """The write, unless one of the object is in flight, or it rests."""
         if self.busy(cluster, key):
             return
         self._flying.add((cluster, key))
         if key[0] != WORKLOAD and isinstance(action, Create):
             self._objects.setdefault((cluster, key), _Object()).unsure = action
-        self._remotes.write(cluster, key, action)
+        yield WorkerWrite(cluster, key, action)
 
     def busy(self, cluster: str, key: Key) -> bool:
         found = self._objects.get((cluster, key))
-        return (cluster, key) in self._flying or (found is not None and self._clock() < found.until)
+        return (cluster, key) in self._flying or (found is not None and self.now < found.until)
 
     def unsure(self, cluster: str, key: Key) -> bool:
         """Whether nobody knows if the job was made."""
@@ -70,7 +69,7 @@ class Writes:
 
     def taken(self, cluster: str, key: Key) -> bool:
         """Whether something has its name that is not ours."""
-        found, now = self._objects.get((cluster, key)), self._clock()
+        found, now = self._objects.get((cluster, key)), self.now
         if found is None or not found.exists:
             return False
         return found.exists + _TAKEN_AFTER <= now < found.refused + _TAKEN_FOR
@@ -80,7 +79,7 @@ class Writes:
         found = self._objects.get((cluster, key))
         return found.error if found is not None else ""
 
-    def seen(self, cluster: str, key: Key) -> None:
+    def observed(self, cluster: str, key: Key) -> None:
         """It is known now whether it is there."""
         found = self._objects.get((cluster, key))
         if found is not None:
@@ -100,13 +99,13 @@ class Writes:
     def over(self, cluster: str, outcome: Outcome) -> None:
         self._flying.discard((cluster, outcome.key))
         match outcome:
-            case Written() | Read():
+            case Written() | ObjectRead():
                 self._objects.pop((cluster, outcome.key), None)
             case Failed():
                 self._failed(cluster, outcome)
 
     def _failed(self, cluster: str, outcome: Failed) -> None:
-        error, now = outcome.error, self._clock()
+        error, now = outcome.error, self.now
         found = self._objects.setdefault((cluster, outcome.key), _Object())
         if isinstance(error, Conflict) and isinstance(outcome.action, Create):
             found.unsure, found.exists, found.refused = None, found.exists or now, now
@@ -118,15 +117,16 @@ class Writes:
         found.until = now + int(found.backoff.next() * SECOND)
         heapq.heappush(self._rests, (found.until, cluster, outcome.key))
 
-    def rested(self, connected: Callable[[str], bool]) -> Iterator[tuple[str, Key]]:
-        """Objects whose rest is over.
+    def rested(self, connected: Callable[[str], bool]) -> Iterator[tuple[Key, WorkerWrite | None]]:
+        """Objects whose rest is over, and what is written of them at once.
 
-        A job of which nobody knows whether it was made is asked for once more: it is made once, and the answer tells.
+        A job of which nobody knows whether it was made is asked for once more: it is made once, and the answer says so.
         """
-        while self._rests and self._rests[0][0] <= self._clock():
+        while self._rests and self._rests[0][0] <= self.now:
             _, cluster, key = heapq.heappop(self._rests)
             found = self._objects.get((cluster, key))
             if found is not None and found.unsure is not None and connected(cluster) and not self.busy(cluster, key):
                 self._flying.add((cluster, key))
-                self._remotes.write(cluster, key, found.unsure)
-            yield cluster, key
+                yield key, WorkerWrite(cluster, key, found.unsure)
+            else:
+                yield key, None

@@ -15,7 +15,7 @@ from cluster.actions import Action, Create
 from cluster.apply import perform
 from cluster.client import Cluster
 from cluster.stream import Manifest
-from reconciler.events import EVENTS
+from reconciler.recorder.correlator import EVENTS
 
 
 def _dying(at: int) -> None:
@@ -28,7 +28,7 @@ def _dying(at: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return done
 
-    patch("reconciler.writer.perform", then_die).start()
+    patch("reconciler.shell.writer.perform", then_die).start()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from cluster.errors import ClusterError
 from cluster.resource import JOBS, Resource
 from cluster.wire import Timeouts
 from reconciler.multikueue.objects import MULTIKUEUE_CLUSTERS
-from reconciler.patches import WORKLOADS
+from reconciler.objects.patches import WORKLOADS
 from tests.apiserver.harness import ControlPlane
 
 _PATIENCE = Timeouts(connect=2.0, read=5.0, watch_grace=600.0)

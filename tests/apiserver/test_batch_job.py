@@ -16,7 +16,7 @@ from cluster.resource import JOBS
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import workload_key
 from reconciler.jobs.life import steps
-from reconciler.patches import ADMISSION_MANAGER, WORKLOADS, status_patch
+from reconciler.objects.patches import ADMISSION_MANAGER, WORKLOADS, status_patch
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload

@@ -23,10 +23,10 @@ from policies.dialects.job_shape import at
 from policies.model.objects import GroupKind
 from reconciler import process
 from reconciler.configured import read_configured
-from reconciler.follow import follow
 from reconciler.jobs.described import Described
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.process import Reconciler, Settings
+from reconciler.shell.reflectors import follow
 from tests.apiserver.build import Programs
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.job_kinds import KINDS, NAMESPACE, TRAIN, Kind, definition, template

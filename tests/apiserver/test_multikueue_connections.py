@@ -16,8 +16,8 @@ from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
 from reconciler.multikueue.assembly import MultiKueueSettings
 from reconciler.multikueue.kubeconfigs import Allowed
-from reconciler.multikueue.line import Pulse
 from reconciler.multikueue.sources import Kept
+from reconciler.multikueue.worker_session import Pulse
 from reconciler.process import Reconciler, Settings
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import install

@@ -88,7 +88,7 @@ def test_workloads_are_admitted_preempted_and_told_why_they_wait(
         lambda: {"QuotaReserved", "Admitted", "Preempted", "EvictedDueToPreempted"} <= told(server, namespace, "first")
     )
     eventually(lambda: "PreemptedWorkload" in told(server, namespace, "urgent"))
-    assert reconciler.loop.stats.failed == 0
+    assert reconciler.core.stats.failed == 0
 
 
 def test_queues_and_cohorts_show_what_they_hold_and_that_a_cycle_stops_them(
@@ -125,4 +125,4 @@ def test_queues_and_cohorts_show_what_they_hold_and_that_a_cycle_stops_them(
 
     server.kubectl("patch", "cohort", "org", "--type=merge", "-p", '{"spec":{"parentName":null}}')
     eventually(lambda: condition("clusterqueues", "team") == ("True", "Ready"))
-    assert reconciler.loop.stats.failed == 0
+    assert reconciler.core.stats.failed == 0

@@ -125,7 +125,7 @@ def test_the_local_queue_that_used_less_of_late_goes_first_also_after_a_restart(
 
     with following(server, admissionFairSharing={**sharing, "usageSamplingInterval": "1h"}) as running:
         eventually(lambda: conditions(server, "default", "newer").get("QuotaReserved"))
-        record = running.ask(lambda loop: loop.world.consumption.record("default/busy"))
+        record = running.ask(lambda core: core.state.world.consumption.record("default/busy"))
         assert record is not None
         assert record.consumed["cpu"] > 0
         assert consumed("busy") == stored

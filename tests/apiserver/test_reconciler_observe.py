@@ -11,10 +11,10 @@ import pytest
 
 from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
-from reconciler.loop import Loop
-from reconciler.observed import Difference, Kind, Observer, Result
-from reconciler.permit import Never
+from reconciler.core.state import ClusterState
+from reconciler.observer.comparison import Comparison, Difference, Kind, Result
 from reconciler.process import Reconciler
+from reconciler.shell.permit import Never
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
 from scheduling.status.writing import written_status
@@ -44,16 +44,16 @@ class Compared:
 def observing(cluster: Cluster) -> Iterator[Compared]:
     found = Compared()
 
-    def witness(loop: Loop) -> Observer:
-        return Observer(loop.world, found.tell, lambda: loop.complete, PATIENCE)
+    def observer(state: ClusterState) -> Comparison:
+        return Comparison(state.world, found.tell, lambda: state.complete, PATIENCE)
 
-    looks_on = Reconciler(cluster, lease=Never(), witness=witness)
+    looks_on = Reconciler(cluster, lease=Never(), observer=observer)
     looks_on.start()
     try:
         eventually(lambda: looks_on.ready)
         yield found
         assert looks_on.alive
-        assert looks_on.loop.stats.written == 0
+        assert looks_on.core.stats.written == 0
     finally:
         looks_on.stop()
 

@@ -12,6 +12,8 @@ import yaml
 from cluster.client import MERGE_PATCH, Cluster
 from cluster.endpoint import from_kubeconfig
 from cluster.errors import NotFound
+from reconciler.controllers.status import StatusController
+from reconciler.core.core import Core
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
 from scheduling.status.deadlines import release
@@ -211,15 +213,19 @@ def test_with_kueues_own_definition_of_cohorts_events_tell_what_its_status_canno
         company.cohort("a")
         company.cohort("b", "a")
         company.queue("q", "b", "2")
-        eventually(lambda: not reconciler.ask(lambda loop: loop.statuses.cohorts_whole))
+        eventually(lambda: reconciler.ask(_prunes_cohorts))
         company.put_under("a", "b")
         eventually(lambda: company.condition("clusterqueues/q", "Active") == CYCLE)
         eventually(lambda: CYCLE[1] in company.told("Cohort", "a") & company.told("Cohort", "b"))
         assert company.condition("cohorts/a", "CohortActive") == ()
         time.sleep(2)
-        written = reconciler.loop.stats.written
+        written = reconciler.core.stats.written
         time.sleep(3)
-        assert reconciler.loop.stats.written == written, "what is pruned is not written again and again"
+        assert reconciler.core.stats.written == written, "what is pruned is not written again and again"
+
+
+def _prunes_cohorts(core: Core) -> bool:
+    return any(isinstance(each, StatusController) and each.prunes_cohorts for each in core.controllers)
 
 
 def _why(company: Company, name: str) -> str:

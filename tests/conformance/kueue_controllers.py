@@ -11,10 +11,10 @@ from typing import Any
 from policies.configuration.kueue.durations import duration
 from policies.dialects.reading import Manifest
 from policies.model.quantity import Quantity
-from reconciler.finalizers import IN_USE, RESOURCE_FLAVOR, finalizers
-from reconciler.local_usage import remember, sample
-from reconciler.queue_status import ACTIVE, status_of_cluster_queue, status_of_local_queue
-from reconciler.stored import Stored, read_stored
+from reconciler.controllers.finalizers import IN_USE, RESOURCE_FLAVOR, finalizers
+from reconciler.controllers.local_usage import remember, sample
+from reconciler.controllers.queue_status import ACTIVE, status_of_cluster_queue, status_of_local_queue
+from reconciler.objects.stored import Stored, read_stored
 from scheduling.objects import times
 from scheduling.objects.queue_settings import (
     QueueSettings,

@@ -10,18 +10,10 @@ from reconciler.multikueue.conditions import check_condition, cluster_condition,
 from reconciler.multikueue.connections import FAILED, refusal
 from reconciler.multikueue.kubeconfigs import Allowed, Login, Refused, read_file, read_secret
 from reconciler.multikueue.link import Link, patience_after
-from reconciler.multikueue.objects import (
-    MULTIKUEUE,
-    PathSource,
-    ProfileSource,
-    SecretSource,
-    read_activity,
-    read_multikueue_cluster,
-    read_multikueue_config,
-)
+from reconciler.multikueue.objects import MULTIKUEUE, read_activity, read_multikueue_cluster, read_multikueue_config
 from reconciler.multikueue.profiles import disabled, read_profile
-from reconciler.multikueue.remote import Connection
-from reconciler.stored import read_stored
+from reconciler.objects.stored import read_stored
+from reconciler.objects.workers import Connection, PathSource, ProfileSource, SecretSource
 from scheduling.objects import times
 from scheduling.objects.queue_settings import read_check_settings
 from scheduling.objects.times import SECOND

@@ -8,10 +8,10 @@ from typing import Any
 import yaml
 
 from cluster.resource import PODS
+from reconciler.controllers.clusters import CHECKS
 from reconciler.jobs.kinds import SHIPPED
-from reconciler.multikueue.clusters_side import CHECKS
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
-from reconciler.multikueue.remote import remote_followed
+from reconciler.multikueue.remote import remote_kinds
 from tests.manifests.component import OBJECTS, allowed, only
 
 NAME = "quotree-reconciler-multikueue"
@@ -40,7 +40,7 @@ def test_it_reads_secrets_of_its_own_namespace_alone_and_writes_none() -> None:
 
 def test_on_a_worker_it_may_follow_what_it_follows_there_and_nothing_else() -> None:
     (role,) = [thing for thing in WORKER if thing["kind"] == "ClusterRole"]
-    kinds = {(each.resource.group, each.resource.plural) for each in remote_followed("o", ()).kinds}
+    kinds = {(each.resource.group, each.resource.plural) for each in remote_kinds("o", ()).kinds}
 
     jobs = {(each.group, each.plural) for each in (*JOBS, PODS)}
     made = {("kueue.x-k8s.io", "workloads"), *jobs}

@@ -9,14 +9,14 @@ from prometheus_client import CollectorRegistry
 
 from cli.commands.serve import reconciler as command
 from policies.dialects.kueue_kinds import GROUP
+from reconciler.api.routes import VISIBILITY
 from reconciler.configured import read_configured
-from reconciler.feed import FOLLOWED
-from reconciler.health import HealthServer
-from reconciler.job_side import JobSide
+from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.pods import PodsController
+from reconciler.core.watched import WATCHED_KINDS
 from reconciler.jobs.kinds import SHIPPED
-from reconciler.permit import KUEUE_LEASE
-from reconciler.pod_side import PodSide
-from reconciler.visible.routes import VISIBILITY
+from reconciler.shell.health import HealthServer
+from reconciler.shell.permit import KUEUE_LEASE
 from tests.manifests.component import COMPONENT, MANIFESTS, NAME, OBJECTS, allowed, only
 
 
@@ -39,8 +39,10 @@ def test_the_webhook_alone_stays_the_default() -> None:
 
 
 def test_it_may_follow_exactly_what_it_follows() -> None:
-    jobs = JobSide(lambda _: None, SHIPPED.values()).followed
-    followed = {(each.resource.group, each.resource.plural) for each in (*FOLLOWED, *jobs, *PodSide.followed)}
+    jobs = JobsController(lambda _: None, SHIPPED.values()).watched
+    followed = {
+        (each.resource.group, each.resource.plural) for each in (*WATCHED_KINDS, *jobs, *PodsController.watched)
+    }
     role = only("ClusterRole")
 
     assert allowed(role, "list") == followed

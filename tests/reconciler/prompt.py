@@ -8,13 +8,11 @@ from typing import Any
 
 from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import ApiError, Conflict, NotFound
-from reconciler.feed import Key, Listed, Seen
-from reconciler.loop import Loop
-from reconciler.side import MakeSide
-from reconciler.writer import Failed, Outcome, Read, Written
-from scheduling.world.world import World
+from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
 from tests.merging import merged
-from tests.reconciler.test_loop_faults import START, cluster_queue
+from tests.reconciler.checked import Asks, MakeController, loop, statuses
+from tests.reconciler.core.test_faults import START, cluster_queue
 
 Manifest = dict[str, Any]
 
@@ -30,7 +28,10 @@ class Prompt:
     """
 
     def __init__(
-        self, sides: Sequence[MakeSide], stored: Callable[[Key, Manifest], Manifest] = as_it_is, quota: int = 3
+        self,
+        controllers: Sequence[MakeController],
+        stored: Callable[[Key, Manifest], Manifest] = as_it_is,
+        quota: int = 3,
     ) -> None:
         self.now = START
         self.version = 0
@@ -39,13 +40,15 @@ class Prompt:
         self.objects: dict[Key, Manifest] = {}
         self.writes: list[tuple[Key, Action]] = []
         self.events: list[tuple[str, str, str, str]] = []
-        self.loop = Loop(World(), self._write, self._read, lambda: True, sides=sides, clock=lambda: self.now)
+        asks = Asks(self._write, self._read)
+        self.loop = loop(asks, (*controllers, statuses), clock=lambda: self.now)
+        self.watched = self.loop.core.informer.watched
         self.put(("Namespace", "ns"), {"metadata": {"name": "ns"}})
         self.put(("ResourceFlavor", "plain"), {"metadata": {"name": "plain"}, "spec": {}})
         self.put(("ClusterQueue", "q0"), cluster_queue("q0", "", quota))
         meta = {"name": "q0", "namespace": "ns"}
         self.put(("LocalQueue", "ns/q0"), {"metadata": meta, "spec": {"clusterQueue": "q0"}})
-        for kind in self.loop.followed:
+        for kind in self.watched:
             objects = tuple(self._seen(key) for key in self.objects if key[0] == kind)
             self.loop.inbox.put(Listed(kind, objects, str(self.version)))
 
@@ -73,15 +76,15 @@ class Prompt:
 
     def delete(self, key: Key) -> None:
         self.delete_unheard(key)
-        self.loop.inbox.put(Seen(key, str(self.version), None))
+        self.loop.inbox.put(Observed(key, str(self.version), None))
 
     def delete_unheard(self, key: Key) -> None:
         """The watch hangs."""
         del self.objects[key]
         self.version += 1
 
-    def _seen(self, key: Key) -> Seen:
-        return self.loop.followed[key[0]].seen(copy.deepcopy(self.objects[key]))
+    def _seen(self, key: Key) -> Observed:
+        return self.watched[key[0]].observed(copy.deepcopy(self.objects[key]))
 
     def _write(self, key: Key, action: Action) -> None:
         if key[0] == "Event":
@@ -118,7 +121,7 @@ class Prompt:
 
     def _read(self, key: Key, path: str) -> None:
         if key in self.objects:
-            self.loop.inbox.put(Read(key, copy.deepcopy(self.objects[key])))
+            self.loop.inbox.put(ObjectRead(key, copy.deepcopy(self.objects[key])))
         else:
             self.loop.inbox.put(Failed(key, None, NotFound(404, "NotFound", "it is not there")))
 

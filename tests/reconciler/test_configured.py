@@ -11,8 +11,8 @@ from cluster.lease import LeaseTimes
 from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES, LOCAL_QUEUE_METRICS
 from policies.model.errors import BadConfiguration
 from reconciler.configured import Configured, read_configured
+from reconciler.controllers.retention import Retention
 from reconciler.process import Settings
-from reconciler.retention import Retention
 from scheduling.objects.times import SECOND
 from scheduling.queues.consumption import UsageDecay
 

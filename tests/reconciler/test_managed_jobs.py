@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from policies.configuration.kueue.reading import read
-from reconciler.feed import QUEUE_NAME
-from reconciler.job_side import jobs_of
+from reconciler.controllers.jobs import watched_jobs
+from reconciler.core.watched import QUEUE_NAME
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.life import managed
 from reconciler.managed_jobs import ManagedJobs, Selection, managed_jobs_of
@@ -73,13 +73,13 @@ def test_a_job_is_managed_where_its_namespace_is_selected_and_it_names_a_queue_o
     submitted["metadata"]["labels"] = {QUEUE_NAME: queue} if queue else {}
     world.put_namespace(submitted["metadata"]["namespace"], labels)
 
-    assert managed(BATCH, submitted, selected.around(PriorityClasses(), pods_ready=False)) == is_managed
+    assert managed(BATCH, submitted, selected.inputs(PriorityClasses(), pods_ready=False)) == is_managed
 
 
 def test_jobs_without_a_queue_are_followed_only_where_they_count() -> None:
-    (some,), (every,) = (jobs_of([BATCH], every=every)(lambda _: None).followed for every in (False, True))
+    (some,), (every,) = (watched_jobs([BATCH], every=every) for every in (False, True))
 
-    assert (some.labelled, every.labelled) == (QUEUE_NAME, None)
+    assert (some.label_selector, every.label_selector) == (QUEUE_NAME, None)
 
 
 def test_kueues_selector_is_the_default() -> None:
@@ -91,4 +91,4 @@ def test_kueues_selector_is_the_default() -> None:
 def test_every_job_knows_the_labels_that_workloads_copy() -> None:
     jobs = managed_jobs_of(read({"integrations": {"labelKeysToCopy": ["team", "cost"]}}).jobs)
 
-    assert selection(jobs)[0].around(PriorityClasses(), pods_ready=True).copied_labels == ("team", "cost")
+    assert selection(jobs)[0].inputs(PriorityClasses(), pods_ready=True).copied_labels == ("team", "cost")

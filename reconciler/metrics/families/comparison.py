@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cluster.metrics import Family, Sample, Type
 from reconciler.metrics.occasions import Compared
 from reconciler.metrics.source import source
-from reconciler.observed import Kind, Result
+from reconciler.observer.comparison import Kind, Result
 
 DECISIONS = Family(
     "quotree_observe_decisions_total",

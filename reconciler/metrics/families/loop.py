@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 from cluster.metrics import Family, Sample, Type
@@ -35,15 +36,15 @@ ROUND_SECONDS = Family(
 
 @source(Process, WRITES, SYNCED, PAUSED, INBOX, UNDER_WAY, WRITTEN, FAILED, CYCLES)
 def vitals(process: Process) -> Iterator[Sample]:
-    loop = process.reconciler.loop
+    core = process.reconciler.core
     yield WRITES.sample(process.writes)
     yield SYNCED.sample(process.reconciler.ready)
-    yield PAUSED.sample(loop.retries.paused)
-    yield INBOX.sample(loop.inbox.qsize())
-    yield UNDER_WAY.sample(loop.under_way.count)
-    yield WRITTEN.sample(loop.stats.written)
-    yield FAILED.sample(loop.stats.failed)
-    yield CYCLES.sample(loop.stats.cycles)
+    yield PAUSED.sample(core.paused(time.time_ns()))
+    yield INBOX.sample(process.reconciler.loop.inbox.qsize())
+    yield UNDER_WAY.sample(core.in_flight)
+    yield WRITTEN.sample(core.stats.written)
+    yield FAILED.sample(core.stats.failed)
+    yield CYCLES.sample(core.stats.cycles)
 
 
 @source(RoundPassed, ROUND_SECONDS)

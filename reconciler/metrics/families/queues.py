@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster.metrics import Sample
+from reconciler.controllers.queue_status import readiness_of
 from reconciler.metrics.kueue import CLUSTER_QUEUE, gauge, local_gauge
 from reconciler.metrics.source import source
-from reconciler.queue_status import readiness_of
 from scheduling.quota.state import Queue
 from scheduling.world.world import World
 

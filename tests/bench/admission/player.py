@@ -16,7 +16,7 @@ from typing import Any, Self
 from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
 from cluster.stream import Watch
-from reconciler.patches import WORKLOADS
+from reconciler.objects.patches import WORKLOADS
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND, written
 from scheduling.status.deadlines import release

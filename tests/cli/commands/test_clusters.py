@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from certs import files
-from reconciler.patches import WORKLOADS
+from reconciler.objects.patches import WORKLOADS
 from tests.cli.runs import kubeconfig, run
 from tests.cluster.fake import FakeApi
 from tests.cluster.quota_api import QuotaApi

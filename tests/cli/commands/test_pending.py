@@ -15,7 +15,7 @@ from scheduling.visibility.workloads import waits
 from tests.builders import FLAVOR, queued_job
 from tests.cli.organisations import local, org_queue
 from tests.cli.runs import run, write
-from tests.reconciler.visible.known import NOW, loop, organisation, waiting
+from tests.reconciler.api.organisation import NOW, core, organisation, waiting
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def owned(name: str, owner: str, kind: str = "Job") -> dict[str, object]:
 
 
 def test_a_job_is_found_by_its_own_name_and_by_that_of_its_workload() -> None:
-    world = loop(*organisation(owned("job-one-1a", "one"), owned("x", "two"), owned("y", "two", "JobSet"))).world
+    world = core(*organisation(owned("job-one-1a", "one"), owned("x", "two"), owned("y", "two", "JobSet"))).state.world
 
     assert key_of(world, "a/one") == key_of(world, "a/job-one-1a") == "a/job-one-1a"
     with pytest.raises(Misused, match="2 jobs are named a/two; name a Workload instead: a/x, a/y"):
@@ -112,7 +112,7 @@ def test_what_waits_until_a_moment_says_so() -> None:
     later = {"count": 1, "requeueAt": "2030-01-01T00:00:00Z"}
     evicted = {"type": "Evicted", "status": "True", "reason": "PodsReadyTimeout", "message": "too slow"}
     status = {"requeueState": later, "conditions": [evicted | {"lastTransitionTime": "2026-01-01T00:00:00Z"}]}
-    world = loop(*organisation(waiting("slow", 1, status=status)), leads=False).world
+    world = core(*organisation(waiting("slow", 1, status=status)), leads=False).state.world
     found = waits(world, "a/slow", NOW, consider=True)
     assert found is not None
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.loop import Loop
+from reconciler.shell.loop import Loop
 from tests.cli.runs import kubeconfig, run, write
 from tests.cluster.fake import FakeApi
 

@@ -10,16 +10,18 @@ from cluster.actions import Action, Create, Delete, Patch
 from policies.configuration.settings import KueueSettings
 from policies.mutation.kueue_pod_defaults import held_pod
 from policies.mutation.patching import patched
-from reconciler.feed import Seen, by_kind
-from reconciler.jobs.step import JobSurroundings
-from reconciler.patches import ADMISSION_MANAGER, status_patch
-from reconciler.pod_side import FOLLOWED_PODS, PodSide
-from reconciler.side import Turn
+from reconciler.controllers.pods import WATCHED_PODS, PodsController
+from reconciler.core.watched import by_kind
+from reconciler.jobs.step import JobInputs
+from reconciler.objects.observed import Observed
+from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
+from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
 from tests.merging import merged
+from tests.reconciler.driver import Driver
 from tests.reconciler.jobs.world import AROUND, NOW, K
 
 Manifest = dict[str, Any]
@@ -48,37 +50,38 @@ def pod(
 class PodWorld:
     """`events` are the reasons that turns told, each with the name of what it is about."""
 
-    def __init__(self, *pods: Manifest, around: JobSurroundings = AROUND) -> None:
+    def __init__(self, *pods: Manifest, inputs: JobInputs = AROUND) -> None:
         self.objects: dict[tuple[str, str], Manifest] = {}
         self.version = 100
         self.uids = 0
         self.events: list[tuple[str, str]] = []
         self.messages: list[str] = []
         self.writes: list[Action] = []
-        self.around = around
-        self.side = self.restarted()
+        self.inputs = inputs
+        self.controller = self.restarted()
         for each in pods:
             self.create(each)
 
-    def restarted(self) -> PodSide:
+    def restarted(self) -> PodsController:
         """A new process that has read all there is."""
-        self.side = PodSide(self._stored)
-        self.side.renew(self.around)
+        self.controller = PodsController(self._stored)
+        self.driver = Driver(self.controller)
+        self.controller.inputs_changed(self.inputs)
         for key in self.objects:
             self._tell(key)
-        return self.side
+        return self.controller
 
-    def _stored(self, name: str) -> Seen | None:
+    def _stored(self, name: str) -> Observed | None:
         found = self.objects.get(("Workload", name))
-        return _WORKLOADS.seen(deepcopy(found)) if found is not None else None
+        return _WORKLOADS.observed(deepcopy(found)) if found is not None else None
 
     def _tell(self, key: tuple[str, str]) -> None:
         if key[0] == "Workload":
-            self.side.touch(key[1])
+            self.controller.workload_changed(key[1])
         elif key in self.objects:
-            self.side.see(FOLLOWED_PODS.seen(deepcopy(self.objects[key])))
+            self.controller.observe(WATCHED_PODS.observed(deepcopy(self.objects[key])))
         else:
-            self.side.see(Seen(key, str(self.version), None))
+            self.controller.observe(Observed(key, str(self.version), None))
 
     # --- what there is
 
@@ -177,29 +180,29 @@ class PodWorld:
 
     # --- steps
 
-    def turns(self, busy: Callable[[str, str], bool] = lambda *_: False) -> list[Turn]:
-        return list(self.side.due(busy, NOW))
+    def wanted(self, busy: Callable[[str, str], bool] = lambda *_: False) -> list[WantedWrite]:
+        return self.driver.due(NOW, busy)
 
     def step(self, most: int = 1000) -> int:
         """At most so many of the writes that are asked for now; how many there were."""
-        found = self.turns()
-        for turn in found:
-            if turn.reason:
-                self.events.append((turn.reason, turn.about.name if turn.about else ""))
-                self.messages.append(turn.message)
-        actions = [turn.action for turn in found if turn.action is not None][:most]
+        found = self.wanted()
+        for write in found:
+            if write.reason:
+                self.events.append((write.reason, write.about.name if write.about else ""))
+                self.messages.append(write.message)
+        actions = [write.action for write in found if write.action is not None][:most]
         for action in actions:
             self.write(action)
         return len(actions)
 
     def settle(self, nodes: bool = True) -> list[str]:
         """Take steps until there are none, nodes and the garbage collector doing their part; the reasons told."""
-        seen = len(self.events)
+        observed = len(self.events)
         for _ in range(40):
             acted = self.step()
             others = nodes and (self.kubelet() or self.collect())
             if not acted and not others:
-                return [reason for reason, _ in self.events[seen:]]
+                return [reason for reason, _ in self.events[observed:]]
         raise AssertionError(f"no end of steps: {self.writes[-4:]}")
 
     # --- the API server

@@ -12,8 +12,8 @@ from cluster.resource import JOBS
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import workload_key
 from reconciler.jobs.life import managed, orphaned, steps
-from reconciler.jobs.step import JobSurroundings, Step
-from reconciler.patches import JOB_MANAGER, WORKLOADS
+from reconciler.jobs.step import JobInputs, Step
+from reconciler.objects.patches import JOB_MANAGER, WORKLOADS
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import ADMITTED, FINISHED, PODS_READY, Admission, CheckState
@@ -32,8 +32,8 @@ OWNER = {
 }
 
 
-def first(manifest: dict[str, Any], around: JobSurroundings = AROUND) -> list[Step]:
-    return steps(BATCH, manifest, None, None, around, NOW)
+def first(manifest: dict[str, Any], inputs: JobInputs = AROUND) -> list[Step]:
+    return steps(BATCH, manifest, None, None, inputs, NOW)
 
 
 def queued(**parts: Any) -> World:
@@ -415,7 +415,7 @@ def test_a_class_comes_to_a_workload_without_one_only_while_it_holds_no_quota() 
 
 def test_a_job_that_runs_goes_on_where_its_class_is_deleted() -> None:
     world = running(labels={**QUEUE, f"{K}priority-class": "low"})
-    world.around = replace(AROUND, classes=PriorityClasses())
+    world.inputs = replace(AROUND, classes=PriorityClasses())
 
     assert world.settle() == []
 
@@ -447,7 +447,7 @@ def test_pods_that_are_ready_are_told_once_and_lost_ones_too() -> None:
 
 def test_readiness_is_not_told_where_it_is_not_waited_for() -> None:
     world = running()
-    world.around = replace(AROUND, pods_ready=False)
+    world.inputs = replace(AROUND, pods_ready=False)
     world.edit("jobs", {"status": {"ready": 1}})
 
     assert world.settle() == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cluster.actions import Create, Patch
-from reconciler.jobs.step import JobSurroundings
+from reconciler.jobs.step import JobInputs
 from scheduling.objects.workload import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED, WAITING_FOR_REPLACEMENT
 from tests.reconciler.jobs.pod_world import Manifest, PodWorld, admitted, condition, group, pod, running
 from tests.reconciler.jobs.world import K
@@ -57,12 +57,12 @@ def test_pods_of_a_group_that_contradict_each_other_are_told(other: Manifest, me
 
 
 def test_labels_to_copy_must_agree() -> None:
-    around = JobSurroundings(copied_labels=(f"{K}team",))
-    world = PodWorld(*(pod(name, "g", 2, team="x") for name in "ab"), around=around)
+    inputs = JobInputs(copied_labels=(f"{K}team",))
+    world = PodWorld(*(pod(name, "g", 2, team="x") for name in "ab"), inputs=inputs)
     world.settle()
     assert world.stored["metadata"]["labels"] == {f"{K}team": "x"}
 
-    other = PodWorld(pod("a", "g", 2, team="x"), pod("b", "g", 2, team="y"), around=around)
+    other = PodWorld(pod("a", "g", 2, team="x"), pod("b", "g", 2, team="y"), inputs=inputs)
     assert other.settle() == ["ErrWorkloadCompose"]
 
 

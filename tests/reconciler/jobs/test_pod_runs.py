@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from cluster.actions import Action
-from reconciler.feed import Key
+from reconciler.objects.observed import Key
 from tests.reconciler.jobs.pod_world import Manifest, PodWorld, pod
 from tests.reconciler.jobs.world import K
 
@@ -35,10 +35,10 @@ class PodRuns(RuleBasedStateMachine):
 
     @rule()
     def our_writes_are_sent(self) -> None:
-        for turn in self.world.turns(lambda *key: key in self.flying):
-            if turn.action is not None:
-                assert turn.key not in self.flying
-                self.flying[turn.key] = turn.action
+        for write in self.world.wanted(lambda *key: key in self.flying):
+            if write.action is not None:
+                assert write.key not in self.flying
+                self.flying[write.key] = write.action
 
     @precondition(lambda self: bool(self.flying))
     @rule(which=st.integers(0, 9), most=st.integers(1, 4))

@@ -10,8 +10,8 @@ from cluster.actions import Action, Create, Delete, Patch
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import workload_key
 from reconciler.jobs.life import orphaned, steps
-from reconciler.jobs.step import JobSurroundings, Step
-from reconciler.patches import ADMISSION_MANAGER, status_patch
+from reconciler.jobs.step import JobInputs, Step
+from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.reading import read_workload
 from scheduling.objects.resource_flavor import read_flavor
@@ -29,7 +29,7 @@ SPOT = {
         "tolerations": [{"key": "spot", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}],
     },
 }
-AROUND = JobSurroundings(PriorityClasses({"low": 1, "high": 9}), {"spot": read_flavor(SPOT)})
+AROUND = JobInputs(PriorityClasses({"low": 1, "high": 9}), {"spot": read_flavor(SPOT)})
 
 
 def template(**spec: Any) -> dict[str, Any]:
@@ -58,9 +58,9 @@ def job(
 class World:
     """One Job and what there is of its Workload. `events` are the reasons that its steps told."""
 
-    def __init__(self, submitted: dict[str, Any], around: JobSurroundings = AROUND) -> None:
+    def __init__(self, submitted: dict[str, Any], inputs: JobInputs = AROUND) -> None:
         self.objects: dict[tuple[str, str], dict[str, Any]] = {("jobs", "ns/j"): deepcopy(submitted)}
-        self.around = around
+        self.inputs = inputs
         self.version = 100
         self.events: list[str] = []
         self.writes: list[Action] = []
@@ -84,11 +84,11 @@ class World:
 
     def steps(self) -> list[Step]:
         stored = self.stored
-        return steps(BATCH, self.job, stored, read_workload(stored) if stored else None, self.around, NOW)
+        return steps(BATCH, self.job, stored, read_workload(stored) if stored else None, self.inputs, NOW)
 
     def settle(self, controller: bool = True) -> list[str]:
         """Take steps until there are none, the Job controller doing its part; the reasons told on the way."""
-        seen = len(self.events)
+        observed = len(self.events)
         for _ in range(20):
             acted = self.control() if controller else False
             found = self.steps()
@@ -99,7 +99,7 @@ class World:
                     self.write(step.action)
                     acted = True
             if not acted:
-                return self.events[seen:]
+                return self.events[observed:]
         raise AssertionError(f"no end of steps: {self.writes[-4:]}")
 
     def decide(self, decision: Callable[[Workload], Workload]) -> None:

@@ -12,21 +12,21 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from cluster.client import Cluster
 from cluster.metrics import Family, Type
-from reconciler.feed import Seen
-from reconciler.loop import Loop
+from reconciler.core.state import ClusterState
 from reconciler.metrics.catalogue import families
 from reconciler.metrics.collector import Scraped
 from reconciler.metrics.export import asking, export
 from reconciler.metrics.observer import KueueObserver, MetricsObserver
 from reconciler.metrics.occasions import CycleDecided, Workers, WorkloadChange
 from reconciler.metrics.source import REGISTERED, Source
+from reconciler.objects.observed import Observed
 from reconciler.process import Reconciler, Settings
 from scheduling.cycle.cycle import OVERLAPPING
 from scheduling.queues.pending import Requeue
 from scheduling.quota.state import Options
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
-from tests.reconciler.test_queue_status import running, world
+from tests.reconciler.controllers.test_queue_status import running, world
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def reconciler(registry: CollectorRegistry, *, kueue: bool) -> Iterator[Reconcil
     made = Reconciler(
         cast("Cluster", None),
         Settings(Options(fair_sharing=True)),
-        witness=lambda made: MetricsObserver(made, lambda: True, registry, kueue=kueue),
+        observer=lambda made: MetricsObserver(made, lambda: True, registry, kueue=kueue),
     )
     export(registry, made, lambda: True, kueue=kueue)
     ended = threading.Event()
@@ -54,11 +54,6 @@ def reconciler(registry: CollectorRegistry, *, kueue: bool) -> Iterator[Reconcil
         made._writer.close()
 
 
-def loop() -> Loop:
-    """One that writes nothing."""
-    return Loop(world(), lambda key, action: None, lambda key, path: None, lambda: False)
-
-
 def types(registry: CollectorRegistry) -> dict[str, str]:
     """By the name of each metric its type."""
     found = {
@@ -70,7 +65,7 @@ def types(registry: CollectorRegistry) -> dict[str, str]:
 
 def test_what_is_declared_is_exported_and_nothing_else() -> None:
     registry, observing = CollectorRegistry(), CollectorRegistry()
-    MetricsObserver(loop(), lambda: False, observing, kueue=False)
+    MetricsObserver(ClusterState(world()), lambda: False, observing, kueue=False)
     observing.register(Scraped(Workers, lambda read: read(Workers([]))))
     with reconciler(registry, kueue=True):
         found = types(observing) | types(registry)
@@ -83,7 +78,7 @@ def test_samples_have_the_labels_that_are_declared() -> None:
     made.put_workload(running(), 0)
     registry.register(Scraped(World, lambda read: read(made)))
     observer = KueueObserver(made, lambda: True, registry)
-    observer.changing(None, Seen(("Workload", "ns/w"), "", running(admitted=False)), 0)
+    observer.changing(None, Observed(("Workload", "ns/w"), "", running(admitted=False)), 0)
     observer.decided([Wait(running(), "q", Requeue.GENERIC, "Pending", OVERLAPPING)], 0)
     declared = {family.name: family for family in families()}
     samples = [sample for metric in registry.collect() for sample in metric.samples if sample.name in declared]
@@ -131,7 +126,7 @@ def test_beside_kueue_nothing_is_exported_under_its_name() -> None:
 
 def test_comparisons_are_exported_from_the_start() -> None:
     registry = CollectorRegistry()
-    MetricsObserver(loop(), lambda: True, registry, kueue=False)
+    MetricsObserver(ClusterState(world()), lambda: True, registry, kueue=False)
 
     assert registry.get_sample_value("quotree_observe_decisions_total", {"result": "unsure"}) == 0
     assert registry.get_sample_value("quotree_observe_differences_total", {"kind": "other-victim"}) == 0
@@ -145,14 +140,14 @@ def test_a_loop_without_time_costs_a_scrape_the_world_alone(caplog: pytest.LogCa
 
 def test_rounds_are_timed() -> None:
     registry = CollectorRegistry()
-    MetricsObserver(loop(), lambda: True, registry, kueue=False).passed(0, 0.3)
+    MetricsObserver(ClusterState(world()), lambda: True, registry, kueue=False).passed(0, 0.3)
     assert registry.get_sample_value("quotree_reconciler_round_seconds_bucket", {"le": "0.5"}) == 1
     assert registry.get_sample_value("quotree_reconciler_round_seconds_bucket", {"le": "0.25"}) == 0
 
 
 def test_the_observer_counts_what_happens_to_workloads() -> None:
     registry = CollectorRegistry()
-    observer = MetricsObserver(loop(), lambda: True, registry, kueue=True)
-    observer.changing(None, Seen(("Workload", "ns/w"), "", running(admitted=False)), 0)
+    observer = MetricsObserver(ClusterState(world()), lambda: True, registry, kueue=True)
+    observer.changing(None, Observed(("Workload", "ns/w"), "", running(admitted=False)), 0)
     labels = {"cluster_queue": "q", "reason": "NoReservation", "underlying_cause": "", "replica_role": "leader"}
     assert registry.get_sample_value("kueue_unadmitted_workloads", labels) == 1

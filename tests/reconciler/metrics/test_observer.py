@@ -8,9 +8,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from policies.dialects.kueue_workload import PriorityClass
-from reconciler.feed import Seen
 from reconciler.metrics.observer import KueueObserver
 from reconciler.metrics.standing import unadmitted
+from reconciler.objects.observed import Observed
 from scheduling.cycle.cycle import OVERLAPPING
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import PODS_READY, Admission, CheckState, Workload
@@ -21,7 +21,7 @@ from scheduling.status.eviction import evict, preempt
 from scheduling.status.progress import finish
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
 from scheduling.world.decisions import Wait
-from tests.reconciler.test_queue_status import NOW, world
+from tests.reconciler.controllers.test_queue_status import NOW, world
 from tests.scheduling.manifests import workload
 
 NEW = replace(
@@ -40,11 +40,11 @@ class Counted:
         self.leads = leads
         self.registry = CollectorRegistry()
         self.observer = KueueObserver(world(), lambda: self.leads, self.registry)
-        self._last: Seen | None = None
+        self._last: Observed | None = None
 
     def see(self, *states: Workload | None, kind: str = "Workload", name: str = "ns/w") -> None:
         for state in states:
-            seen = Seen((kind, name), "", state)
+            seen = Observed((kind, name), "", state)
             self.observer.changing(self._last, seen, NOW + 100 * SECOND)
             self._last = seen if state is not None else None
 
@@ -151,7 +151,7 @@ def test_why_it_is_not_admitted_while_it_has_quota_is_one_reason() -> None:
 def test_what_was_counted_of_an_object_goes_with_it(kind: str, name: str) -> None:
     counted = Counted()
     counted.see(NEW, HELD, ADMITTED)
-    counted.observer.changing(None, Seen((kind, name), "", None), NOW)
+    counted.observer.changing(None, Observed((kind, name), "", None), NOW)
     of = {"priority_class": "high"}
     by_queue, by_local = counted.both("admitted_workloads_total", **of)
     by_cohort = counted.value("cohort_subtree_admitted_workloads_total", cohort="top", **of)

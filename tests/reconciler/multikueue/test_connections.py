@@ -9,15 +9,15 @@ import pytest
 
 from cluster.actions import Action, Delete
 from cluster.errors import Unreachable
-from reconciler.call import Call
-from reconciler.feed import Key, Listed, Seen
 from reconciler.multikueue.connections import Connections
 from reconciler.multikueue.kubeconfigs import Login, Refused
-from reconciler.multikueue.line import Broke, Made
-from reconciler.multikueue.objects import Activity
-from reconciler.multikueue.remote import Connection, remote_followed
-from reconciler.patches import WORKLOADS
-from reconciler.writer import Failed, Outcome, Written
+from reconciler.multikueue.remote import remote_kinds
+from reconciler.multikueue.worker_session import SessionBroken, SessionReady
+from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.objects.outcomes import Failed, Written
+from reconciler.objects.patches import WORKLOADS
+from reconciler.objects.workers import Activity, Connection, FromWorker
+from reconciler.shell.call import Call
 from scheduling.objects.times import SECOND
 
 KEY: Key = ("Workload", "ns/a")
@@ -46,49 +46,44 @@ class FakeLine:
 
 
 class World:
-    """The loop's part: an inbox that is emptied by `run`, a clock, and what news came. Is its own News."""
+    """The loop's part: an inbox that is emptied by `run`, a clock, and the events that came."""
 
     def __init__(self) -> None:
         self.now = 1000 * SECOND
-        self.calls: list[Call] = []
+        self.inbox: list[Call | FromWorker] = []
         self.lines: list[FakeLine] = []
-        self.told: list[tuple[Any, ...]] = []
-        self.connections = Connections(
-            self.calls.append, remote_followed("here", ()), lambda: True, clock=lambda: self.now, open_line=self._open
-        )
-        self.connections.news = self
+        self.told: list[FromWorker] = []
+        post, kinds = self.inbox.append, remote_kinds("here", ())
+        self.connections = Connections(post, post, kinds, lambda: True, clock=lambda: self.now, open_session=self._open)
 
     def _open(self, *given: Any) -> FakeLine:
         self.lines.append(FakeLine(*given))
         return self.lines[-1]
 
     def run(self) -> None:
-        while self.calls:
-            self.calls.pop(0).run()
+        while self.inbox:
+            message = self.inbox.pop(0)
+            if isinstance(message, Call):
+                message.run()
+            else:
+                self.told.append(message)
 
-    def tell(self, told: Any, line: int = -1) -> None:
-        self.lines[line].tell(self.lines[line], told)
+    def tell(self, told: Any, session: int = -1) -> None:
+        self.lines[session].tell(self.lines[session], told)
         self.run()
 
     def pass_time(self, seconds: float) -> None:
         self.now += int(seconds * SECOND)
         self.connections.tick()
 
-    def remote_seen(self, cluster: str, seen: Seen) -> None:
-        self.told.append(("seen", cluster, seen))
-
-    def remote_listed(self, cluster: str, listed: Listed) -> None:
-        self.told.append(("listed", cluster, listed))
-
-    def remote_outcome(self, cluster: str, outcome: Outcome) -> None:
-        self.told.append(("outcome", cluster, outcome))
-
-    def connection(self, cluster: str, connection: Connection | None) -> None:
-        self.told.append(("connection", cluster, connection and connection.state))
+    def news(self, *kinds: type) -> list[Any]:
+        """What was reported of these kinds."""
+        self.run()
+        return [each.news for each in self.told if isinstance(each.news, kinds)]
 
     @property
-    def states(self) -> list[Any]:
-        return [each[2] for each in self.told if each[0] == "connection"]
+    def states(self) -> list[str]:
+        return [connection.state for connection in self.news(Connection)]
 
 
 @pytest.fixture
@@ -102,23 +97,23 @@ def login(content: str = "one") -> Login:
 
 def connect(world: World) -> None:
     world.connections.offer("w", login())
-    world.tell(Made())
+    world.tell(SessionReady())
 
 
 def test_a_worker_is_connected_once_its_line_is_made(world: World) -> None:
     world.connections.offer("w", login())
     assert world.states == ["connecting"]
     world.tell(Listed("Workload", ()))
-    world.tell(Made())
+    world.tell(SessionReady())
     assert world.lines[0].started
-    assert [each[0] for each in world.told] == ["connection", "listed", "connection"]
+    assert [type(each.news) for each in world.told] == [Connection, Listed, Connection]
     assert world.states == ["connecting", "connected"]
 
 
 def test_the_same_kubeconfig_again_changes_nothing(world: World) -> None:
     world.connections.offer("w", login())
     world.connections.offer("w", login())
-    world.tell(Made())
+    world.tell(SessionReady())
     world.connections.offer("w", login())
     world.pass_time(1000)
     assert (len(world.lines), world.lines[0].closed) == (1, False)
@@ -127,8 +122,8 @@ def test_the_same_kubeconfig_again_changes_nothing(world: World) -> None:
 def test_another_kubeconfig_replaces_the_line_and_what_the_old_one_says_counts_no_more(world: World) -> None:
     connect(world)
     world.connections.offer("w", login("two"))
-    world.tell(Broke("closed"), line=0)
-    world.tell(Made())
+    world.tell(SessionBroken("closed"), session=0)
+    world.tell(SessionReady())
     assert world.lines[0].closed
     assert world.states == ["connecting", "connected", "connecting", "connected"]
 
@@ -136,27 +131,27 @@ def test_another_kubeconfig_replaces_the_line_and_what_the_old_one_says_counts_n
 def test_attempts_that_fail_wait_longer_each_time_and_may_take_longer(world: World) -> None:
     world.connections.offer("w", login())
     for wait in (5, 10, 20):
-        world.tell(Broke("refused"))
+        world.tell(SessionBroken("refused"))
         world.pass_time(wait - 0.1)
         count = len(world.lines)
         world.pass_time(0.1 + wait / 10)
         assert len(world.lines) == count + 1
-    assert [line.patience for line in world.lines] == [60, 120, 240, 480]
+    assert [session.patience for session in world.lines] == [60, 120, 240, 480]
 
 
 def test_a_connection_that_breaks_is_made_anew_at_once(world: World) -> None:
     connect(world)
-    world.tell(Broke("gone"))
+    world.tell(SessionBroken("gone"))
     assert world.states == ["connecting", "connected", "lost"]
     world.pass_time(0)
-    world.tell(Made())
+    world.tell(SessionReady())
     assert world.states[-1] == "connected"
     assert world.connections.workers["w"].losses == 1
 
 
 def test_refused_credentials_are_a_matter_of_the_configuration(world: World) -> None:
     connect(world)
-    world.tell(Broke("401", refused=True))
+    world.tell(SessionBroken("401", refused=True))
     assert world.states[-1] == "misconfigured"
 
 
@@ -170,7 +165,7 @@ def test_a_kubeconfig_that_must_not_be_used_closes_the_line_until_a_better_one_c
     world.pass_time(1000)
     assert len(world.lines) == 1
     world.connections.offer("w", login())
-    world.tell(Made())
+    world.tell(SessionReady())
     assert worker.state == "connected"
 
 
@@ -181,9 +176,9 @@ def test_every_write_has_one_outcome_also_where_the_line_breaks_under_it(world: 
     world.connections.write("w", other, DELETE)
     assert world.lines[0].written == [(KEY, DELETE), (other, DELETE)]
     world.tell(Written(KEY, DELETE, {}))
-    world.tell(Broke("gone"))
-    world.tell(Written(other, DELETE, {}), line=0)
-    outcomes = [each[2] for each in world.told if each[0] == "outcome"]
+    world.tell(SessionBroken("gone"))
+    world.tell(Written(other, DELETE, {}), session=0)
+    outcomes = world.news(Written, Failed)
     assert [(type(each), each.key) for each in outcomes] == [(Written, KEY), (Failed, other)]
     (lost,) = (each.error for each in outcomes if isinstance(each, Failed))
     assert isinstance(lost, Unreachable)
@@ -195,10 +190,9 @@ def test_every_write_has_one_outcome_also_where_the_line_breaks_under_it(world: 
 def test_a_write_to_who_is_not_connected_fails_later(world: World, prepare: Callable[[World], None]) -> None:
     prepare(world)
     world.connections.write("w", KEY, DELETE)
-    assert [each for each in world.told if each[0] == "outcome"] == []
-    world.run()
-    (told,) = (each for each in world.told if each[0] == "outcome")
-    assert isinstance(told[2].error, Unreachable)
+    assert [each for each in world.told if isinstance(each.news, Failed)] == []
+    (failed,) = world.news(Failed)
+    assert isinstance(failed.error, Unreachable)
 
 
 def test_a_write_without_an_answer_makes_the_line_look_whether_the_worker_is_there(world: World) -> None:
@@ -213,7 +207,7 @@ def test_the_clock_of_a_loss_is_the_stored_condition(world: World) -> None:
     worker = world.connections.workers["w"]
     world.connections.stored("w", Activity("True", "Active", "Connected", since=7))
     assert worker.connection.since == 7
-    world.tell(Broke("gone"))
+    world.tell(SessionBroken("gone"))
     assert worker.connection.since == 0
     world.connections.stored("w", Activity("False", "ClientConnectionFailed", "gone", since=9))
     assert worker.connection.since == 9
@@ -223,13 +217,13 @@ def test_a_restart_takes_the_clock_up_where_it_stood(world: World) -> None:
     world.connections.stored("w", Activity("False", "ClientConnectionFailed", "gone", since=9))
     world.connections.offer("w", login())
     assert Connection("connecting", since=9) == world.connections.workers["w"].connection
-    world.tell(Broke("gone"))
+    world.tell(SessionBroken("gone"))
     assert world.connections.workers["w"].connection.since == 9
 
 
 def test_a_worker_that_is_none_any_more_is_closed_and_forgotten(world: World) -> None:
     connect(world)
     world.connections.drop("w")
-    world.tell(Seen(KEY, "1", None), line=0)
+    world.tell(Observed(KEY, "1", None), session=0)
     assert world.lines[0].closed
-    assert world.told[-1] == ("connection", "w", None)
+    assert world.told[-1] == FromWorker("w", None)

@@ -12,21 +12,23 @@ from typing import Any
 from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import Conflict, NotFound, Unreachable
 from policies.dialects.core import POD
-from reconciler.feed import Followed, Key, Listed, Seen
-from reconciler.job_side import JobSide
+from reconciler.controllers.jobs import JobsController, watched_jobs
+from reconciler.controllers.placement import PlacementController
+from reconciler.core.core import Core
+from reconciler.core.state import ClusterState
+from reconciler.core.watched import WatchedKind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kind import JobKind
-from reconciler.loop import Loop
 from reconciler.multikueue.pods import REMOTE_PODS
-from reconciler.multikueue.remote import Connection, remote_followed
-from reconciler.multikueue.side import PlacementSide
-from reconciler.pod_side import PodSide
-from reconciler.side import Look
-from reconciler.writer import Failed, Outcome, Written
+from reconciler.multikueue.remote import remote_kinds
+from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.workers import Activity, Connection, FromWorker, Source
+from reconciler.shell.loop import Loop
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import PlacementSettings
-from scheduling.world.world import World
 from tests.merging import merged
+from tests.reconciler.checked import Asks, MakeController, loop, pods, statuses
 
 Manifest = dict[str, Any]
 START = 1_800_000_000 * SECOND
@@ -111,34 +113,38 @@ class Server:
 
 
 class Cluster:
-    """A loop on a server. `sides` beside the one of jobs."""
+    """A loop on a server. `controllers` beside the one of jobs."""
 
     def __init__(self, server: Server, clock: Callable[[], int], kinds: tuple[JobKind, ...] = (BATCH,)) -> None:
         self.server = server
-        self.loop = self._loop(clock, (lambda look: JobSide(look, kinds, (POD,)), PodSide))
+        self.loop = self._loop(clock, (jobs_of(kinds), pods))
 
-    def _loop(self, clock: Callable[[], int], sides: tuple[Callable[[Look], Any], ...]) -> Loop:
-        loop = Loop(World(), self._write, self._read, lambda: True, sides=sides, clock=clock)
-        self._listen(loop)
-        return loop
+    @property
+    def core(self) -> Core:
+        return self.loop.core
 
-    def _listen(self, loop: Loop) -> None:
+    def _loop(self, clock: Callable[[], int], controllers: tuple[MakeController, ...]) -> Loop:
+        made = loop(Asks(self._write, self._read), (*controllers, statuses), clock=clock)
+        self._listen(made)
+        return made
+
+    def _listen(self, made: Loop) -> None:
         self.server.listeners = [each for each in self.server.listeners if getattr(each, "foreign", False)]
-        self.server.listeners.append(lambda key: self._hear(loop, key))
-        for followed in loop.followed.values():
-            seen = tuple(self._seen(followed, key) for key in self.server.objects if key[0] == followed.kind)
-            loop.inbox.put(Listed(followed.kind, seen, str(self.server.version)))
+        self.server.listeners.append(lambda key: self._hear(made, key))
+        for watched in made.core.informer.watched.values():
+            observed = tuple(self._observed(watched, key) for key in self.server.objects if key[0] == watched.kind)
+            made.inbox.put(Listed(watched.kind, observed, str(self.server.version)))
 
-    def _hear(self, loop: Loop, key: Key) -> None:
-        followed = loop.followed.get(key[0])
-        if followed is not None:
-            loop.inbox.put(self._seen(followed, key))
+    def _hear(self, made: Loop, key: Key) -> None:
+        watched = made.core.informer.watched.get(key[0])
+        if watched is not None:
+            made.inbox.put(self._observed(watched, key))
 
-    def _seen(self, followed: Followed, key: Key) -> Seen:
+    def _observed(self, watched: WatchedKind, key: Key) -> Observed:
         found = self.server.objects.get(key)
         if found is None:
-            return Seen(key, str(self.server.version), None)
-        return followed.seen(copy.deepcopy(found))
+            return Observed(key, str(self.server.version), None)
+        return watched.observed(copy.deepcopy(found))
 
     def _write(self, key: Key, action: Action) -> None:
         self.loop.inbox.put(self.server.perform(key, action))
@@ -146,9 +152,7 @@ class Cluster:
     def _read(self, key: Key, path: str) -> None:
         found = self.server.objects.get(key)
         error = NotFound(404, "NotFound", "no such object")
-        self.loop.inbox.put(
-            Failed(key, None, error) if found is None else self.loop.followed[key[0]].seen(copy.deepcopy(found))
-        )
+        self.loop.inbox.put(Failed(key, None, error) if found is None else ObjectRead(key, copy.deepcopy(found)))
 
     def get(self, kind: str, name: str) -> Manifest | None:
         return self.server.objects.get((kind, name))
@@ -165,34 +169,34 @@ class Links:
         self.clock = clock
         self.cut: set[str] = set()
         self.silent: set[tuple[str, str]] = set()
-        jobs = JobSide(lambda _: None, kinds).followed
-        self.followed = {each.kind: each for each in remote_followed(origin, (*jobs, REMOTE_PODS)).kinds}
-        self.news: PlacementSide | None = None
+        jobs = watched_jobs(kinds)
+        self.watched = {each.kind: each for each in remote_kinds(origin, (*jobs, REMOTE_PODS)).kinds}
+        self.manager: Loop | None = None
         self.told: list[Callable[[], None]] = []
         for name, worker in workers.items():
             self._listen(name, worker.server)
 
     def _listen(self, name: str, server: Server) -> None:
         def hear(key: Key) -> None:
-            if name not in self.cut and self.news is not None:
+            if name not in self.cut and self.manager is not None:
                 self.told.append(lambda: self._pass(name, key))
 
         hear.foreign = True  # type: ignore[attr-defined]
         server.listeners.append(hear)
 
     def _pass(self, name: str, key: Key) -> None:
-        if name not in self.cut and self.news is not None and key[0] in self.followed:
+        if name not in self.cut and self.manager is not None and key[0] in self.watched:
             found = self.workers[name].server.objects.get(key)
             if found is not None and not self._shown(key[0], found):
                 return
-            seen = Seen(key, str(self.workers[name].server.version), None)
-            self.news.remote_seen(name, self.followed[key[0]].seen(copy.deepcopy(found)) if found else seen)
+            observed = Observed(key, str(self.workers[name].server.version), None)
+            self._report(name, self.watched[key[0]].observed(copy.deepcopy(found)) if found else observed)
 
     def _shown(self, kind: str, manifest: Manifest) -> bool:
-        labelled = self.followed[kind].labelled
-        if labelled is None:
+        label_selector = self.watched[kind].label_selector
+        if label_selector is None:
             return True
-        key, _, value = labelled.partition("=")
+        key, _, value = label_selector.partition("=")
         return (manifest["metadata"].get("labels") or {}).get(key) == value
 
     def write(self, cluster: str, key: Key, action: Action) -> None:
@@ -203,17 +207,30 @@ class Links:
             outcome = self.workers[cluster].server.perform(key, action)
             if (cluster, key[0]) in self.silent:
                 outcome = Failed(key, action, lost)
-        self.told.append(lambda: self.news.remote_outcome(cluster, outcome) if self.news is not None else None)
+        self.told.append(lambda: self._report(cluster, outcome))
 
     def connect(self, name: str) -> None:
         self.cut.discard(name)
-        assert self.news is not None
+        assert self.manager is not None
         server = self.workers[name].server
-        for kind, followed in self.followed.items():
+        for kind, watched in self.watched.items():
             objects = (each for each in server.objects.items() if each[0][0] == kind)
-            seen = tuple(followed.seen(copy.deepcopy(found)) for _, found in objects if self._shown(kind, found))
-            self.news.remote_listed(name, Listed(kind, seen, str(server.version)))
-        self.news.connection(name, Connection("connected", "Active", "Connected", self.clock()))
+            observed = tuple(watched.observed(copy.deepcopy(found)) for _, found in objects if self._shown(kind, found))
+            self._report(name, Listed(kind, observed, str(server.version)))
+        self._report(name, Connection("connected", "Active", "Connected", self.clock()))
+
+    def _report(self, name: str, news: Observed | Listed | Outcome | Connection) -> None:
+        if self.manager is not None:
+            self.manager.inbox.put(FromWorker(name, news))
+
+    def follow(self, cluster: str, source: Source | None) -> None:
+        """The test says who is connected."""
+
+    def stored(self, cluster: str, active: Activity) -> None:
+        """The test says since when."""
+
+    def drop(self, cluster: str) -> None:
+        """None is."""
 
     def lose(self, name: str) -> None:
         self.cut.add(name)
@@ -221,8 +238,8 @@ class Links:
 
     def tell_lost(self, name: str, since: int) -> None:
         """As the condition of its MultiKueueCluster has it."""
-        assert self.news is not None
-        self.news.connection(name, Connection("lost", "ClientConnectionFailed", "no answer", since))
+        assert self.manager is not None
+        self._report(name, Connection("lost", "ClientConnectionFailed", "no answer", since))
 
     def flow(self) -> bool:
         told, self.told = self.told, []
@@ -248,17 +265,21 @@ class Manager(Cluster):
 
     def start(self, clock: Callable[[], int]) -> None:
         """A new process: it knows what is stored, and connects to whom it reaches."""
-        self.loop = self._loop(clock, (lambda look: JobSide(look, self.kinds, (POD,)), PodSide, self._placement))
-        self.links.news = self.side
+        self.loop = self._loop(clock, (jobs_of(self.kinds), pods, self._placement))
+        self.loop.workers = self.links
+        self.links.manager = self.loop
         self.links.told.clear()
         for name in self.links.workers:
             if name not in self.links.cut:
                 self.links.connect(name)
 
-    def _placement(self, look: Look) -> PlacementSide:
-        pairs = zip(self.kinds, JobSide(lambda _: None, self.kinds).followed, strict=True)
-        self.side = PlacementSide(look, self.links, pairs, self.placing, self.links.clock, pods=True)
-        return self.side
+    def _placement(self, state: ClusterState) -> PlacementController:
+        pairs = zip(self.kinds, watched_jobs(self.kinds), strict=True)
+        return PlacementController(state.records.workload, pairs, self.placing, pods=True)
+
+
+def jobs_of(kinds: tuple[JobKind, ...]) -> MakeController:
+    return lambda state: JobsController(state.records.workload, kinds, (POD,))
 
 
 class World3:

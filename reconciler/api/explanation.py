@@ -1,0 +1,49 @@
+"""Why one workload waits, or what it holds, as JSON has it: the fields of `quotree why -o json`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from reconciler.api.pending import stopped
+from scheduling.objects.inadmissible_reasons import SUSPENDED
+from scheduling.objects.times import written
+from scheduling.visibility.as_json import AccessScope, job_of, running_json, waiting_json
+from scheduling.visibility.workloads import Waiting, holding, waits
+from scheduling.world.world import World
+
+API_VERSION = "quotree.dev/v1alpha1"
+
+
+def explanation_json(world: World, key: str, now: int, sight: AccessScope | None = None) -> dict[str, Any]:
+    """Of the workload `namespace/name` at a moment in nanoseconds. Raises KeyError where there is none."""
+    workload, sight = world.workloads[key], sight or AccessScope()
+    head = {"apiVersion": API_VERSION, "kind": "Explanation"}
+
+    def named(name: str) -> dict[str, str]:
+        known = world.workloads.get(name)
+        return job_of(known) if known is not None else _unknown(name)
+
+    found = waits(world, key, now, consider=True)
+    if found is not None:
+        found = found if sight.queues else _discreet(world, found)
+        return {**head, "state": "waiting", **waiting_json(found, named, written, sight)}
+    if workload.finished:
+        return {**head, "state": "finished", "job": job_of(workload)}
+    if workload.counts:
+        return {**head, "state": "running", **running_json(holding(workload), named)}
+    return {**head, "state": "beingAdmitted", "job": job_of(workload)}
+
+
+def _unknown(key: str) -> dict[str, str]:
+    namespace, _, name = key.partition("/")
+    return {"kind": "Workload", "namespace": namespace, "name": name, "workload": name}
+
+
+def _discreet(world: World, found: Waiting) -> Waiting:
+    """Without the name of the Cohort or ClusterQueue elsewhere in the tree that is marked as broken."""
+    why = found.explanation
+    if why is None or why.reason != SUSPENDED or not why.queue:
+        return found
+    text = stopped(world, why.queue)
+    return replace(found, message=text, explanation=replace(why, message=text)) if text else found

@@ -1,0 +1,138 @@
+"""Who waits at a queue, in order and with the reason; in the form of Kueue's visibility API, and what that lacks.
+
+Source: Kueue v0.19, apis/visibility/v1beta2 (PendingWorkloadsSummary).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from scheduling.cycle.cycle import try_alone
+from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION, SUSPENDED
+from scheduling.objects.times import written
+from scheduling.objects.workload import QUOTA_RESERVED, Workload
+from scheduling.queues.pending import Entry
+from scheduling.world.world import World
+
+_MOST_TRIED = 20
+"""Shapes of workloads in one piece of a list that are looked at anew where nothing is known of why they wait."""
+WAITS_ITS_TURN = "It waits for its turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One that waits. Places count from 0; None of one that waits at no ClusterQueue."""
+
+    workload: Workload
+    reason: str
+    message: str
+    place: int | None = None
+    place_in_local: int | None = None
+    set_aside: bool = False
+
+
+def rows(world: World, queue: str, offset: int, limit: int) -> list[Row]:
+    """Those of a ClusterQueue, from the place `offset` on. Raises KeyError where there is no such ClusterQueue."""
+    names = world.queues.pending[queue].positions().names(offset, limit)
+    return list(_rows(world, queue, names, range(offset, offset + len(names))))
+
+
+def local_rows(world: World, local: str, offset: int, limit: int) -> list[Row]:
+    """Those of a LocalQueue (`namespace/name`). Raises KeyError where there is no such LocalQueue."""
+    queue = world.queues.local_queues[local].cluster_queue
+    waiting = list(world.queues.waiting_at(local))
+    if waiting and world.queues.queue_of(waiting[0]) is None:
+        return _homeless(world, sorted(waiting, key=lambda each: each.key)[offset : offset + limit])
+    if queue not in world.queues.pending:
+        return []
+    places = world.queues.pending[queue].positions()
+    names = places.names(offset, limit, local)
+    return list(_rows(world, queue, names, (places.position(name) - 1 for name in names)))
+
+
+def homeless(world: World) -> list[Row]:
+    """Those that wait at no ClusterQueue, by name: one look at every workload."""
+    idle = (each for each in world.workloads.values() if each.queueable and each.key not in world.assumed)
+    nowhere = [each for each in idle if world.queues.queue_of(each) is None]
+    return _homeless(world, sorted(nowhere, key=lambda each: each.key))
+
+
+def _homeless(world: World, waiting: Iterable[Workload]) -> list[Row]:
+    blockers = ((workload, world.queues.blocker(workload)) for workload in waiting)
+    return [Row(workload, each.reason if each else "", each.message if each else "") for workload, each in blockers]
+
+
+def _rows(world: World, queue: str, names: Iterable[str], places: Iterable[int]) -> Iterator[Row]:
+    pending, tried = world.queues.pending[queue], _Tried(world, queue)
+    standing = pending.positions()
+    for name, place in zip(names, places, strict=True):
+        entry = pending.get(name)
+        if entry is not None:
+            workload = world.workloads[name]
+            local = standing.position_in(f"{workload.namespace}/{workload.queue}", name) - 1
+            yield Row(workload, *tried.why(entry), place, local, not pending.is_active(name))
+
+
+class _Tried:
+    """Why those of one ClusterQueue wait, at one moment."""
+
+    def __init__(self, world: World, queue: str) -> None:
+        self._world, self._queue = world, queue
+        self._stopped = stopped(world, queue)
+        self._alike: dict[Hashable, tuple[str, str]] = {}
+
+    def why(self, entry: Entry) -> tuple[str, str]:
+        """By the last cycle, else by the condition that one left behind, else as if it were its turn."""
+        if self._stopped:
+            return SUSPENDED, self._stopped
+        wait = self._world.last_attempt(entry.key)
+        if wait is not None:
+            return wait.reason, wait.message
+        condition = entry.workload.conditions.get(QUOTA_RESERVED)
+        if condition is not None and condition.status == "False" and condition.message:
+            return condition.reason, condition.message
+        if entry.scheduling_hash not in self._alike and len(self._alike) < _MOST_TRIED:
+            found = try_alone(self._world, self._queue, entry)
+            self._alike[entry.scheduling_hash] = (
+                (found.reason, found.message) if found else (PENDING_EVALUATION, WAITS_ITS_TURN)
+            )
+        return self._alike.get(entry.scheduling_hash, (PENDING_EVALUATION, WAITS_ITS_TURN))
+
+
+def stopped(world: World, queue: str) -> str:
+    """Why the ClusterQueue tries nobody, empty where it does. What of its tree is broken is for who may see that."""
+    found = world.state.queues[queue]
+    if world.stop(found):
+        return f"ClusterQueue {queue} admits nothing: something in its tree is marked as broken"
+    return f"ClusterQueue {queue} is inactive: {found.inactive}" if found.inactive else ""
+
+
+def summary(found: Iterable[Row]) -> dict[str, Any]:
+    """As Kueue's visibility API answers, with `reason`, `message` and `setAside` beside it."""
+    return {
+        "apiVersion": "visibility.kueue.x-k8s.io/v1beta2",
+        "kind": "PendingWorkloadsSummary",
+        "metadata": {},
+        "items": list(map(item, found)),
+    }
+
+
+def item(row: Row) -> dict[str, Any]:
+    workload = row.workload
+    owners = [
+        {"apiVersion": each.api_version, "kind": each.kind, "name": each.name, "uid": each.uid}
+        for each in workload.owners
+    ]
+    meta = {"name": workload.name, "namespace": workload.namespace, "creationTimestamp": written(workload.created)}
+    return {
+        "metadata": {**meta, **({"ownerReferences": owners} if owners else {})},
+        "priority": workload.priority,
+        "localQueueName": workload.queue,
+        **({} if row.place is None else {"positionInClusterQueue": row.place}),
+        **({} if row.place_in_local is None else {"positionInLocalQueue": row.place_in_local}),
+        "reason": row.reason,
+        "message": row.message,
+        "setAside": row.set_aside,
+    }

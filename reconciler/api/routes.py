@@ -1,0 +1,196 @@
+"""What /v1 answers, to whom: one route for each path, checked before anything is looked at.
+
+Kueue's pending lists are asked for with the rights that Kueue's visibility API asks for; an explanation with the right
+to read the Workload; trees with the right to list ClusterQueues and Cohorts. A caller without a right learns nothing,
+not even whether there is such an object. A new route is a method of `Api` and an entry of `ROUTES`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, TypeVar
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from cluster.errors import ClusterError
+from cluster.reviews import Access, Caller
+from policies.dialects.kueue_kinds import GROUP
+from reconciler.api.access import Remembered, Reviews
+from reconciler.api.clusters import clusters
+from reconciler.api.pending import local_rows, rows, summary
+from reconciler.api.placement import explained
+from reconciler.api.refusal import Refusal
+from reconciler.api.tree import tree_json
+from reconciler.core.core import Core
+from reconciler.multikueue.cluster_list import clusters_json
+from scheduling.visibility.as_json import AccessScope
+from scheduling.world.nodes import node_names, nodes
+from scheduling.world.world import World
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+VISIBILITY = "visibility.kueue.x-k8s.io"
+DEFAULT_LIMIT, MOST = 1000, 100_000
+_MOST_FIELDS = 20
+"""Parts of a query."""
+_PIECE = 1000
+"""Entries of a list, or nodes, that are read at once; between two pieces the world may move on."""
+_PATIENCE = 5.0
+"""Seconds that one waits until others have read."""
+_TREE_KEPT = 2.0
+"""Seconds for which one drawing of the trees serves all who ask."""
+_TREES = (Access("list", GROUP, "clusterqueues"), Access("list", GROUP, "cohorts"))
+"""Who may list these may know who has, uses and borrows what."""
+
+
+class Asked(Protocol):
+    """See `Reconciler.ask`."""
+
+    def __call__(self, question: Callable[[Core], T], timeout: float = ...) -> T: ...
+
+
+class Api:
+    """Answers GET requests. `ask` reads the world in the thread of the loop; may be called by many threads."""
+
+    def __init__(self, ask: Asked, reviews: Reviews) -> None:
+        self._ask = ask
+        self._reviews = reviews
+        self._trees: Remembered[dict[str, Any]] = Remembered(_TREE_KEPT, 1)
+        self._turn = threading.Lock()
+
+    def answer(self, target: str, authorization: str | None) -> dict[str, Any]:
+        """The JSON for a path with its query. Raises Refusal."""
+        try:
+            parts = urlsplit(target)
+        except ValueError as error:
+            raise Refusal(400, f"this is no path: {error}") from error
+        for pattern, view in ROUTES:
+            if found := re.fullmatch(pattern, parts.path):
+                return self._seen(view, authorization, [unquote(name) for name in found.groups()], parts.query)
+        raise Refusal(404, f"there is nothing at {parts.path}")
+
+    def _seen(self, view: View, authorization: str | None, names: list[str], query: str) -> dict[str, Any]:
+        try:
+            return view(self, self._caller(authorization), *names, query)
+        except ClusterError as error:
+            log.warning("a caller could not be checked: %s", error)
+            raise Refusal(503, "the API server could not be asked who you are and what you may do") from error
+        except TimeoutError as error:
+            raise Refusal(503, "the reconciler is too busy to answer; try again") from error
+
+    def _caller(self, authorization: str | None) -> Caller:
+        scheme, _, token = (authorization or "").partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise Refusal(401, "send a token of the cluster: Authorization: Bearer TOKEN")
+        caller = self._reviews.who(token.strip())
+        if caller is None:
+            raise Refusal(401, "the cluster does not know this token, or it has expired")
+        return caller
+
+    def _demand(self, caller: Caller, *wanted: Access) -> None:
+        for access in wanted:
+            if not self._reviews.may(caller, access):
+                raise Refusal(403, f"{caller.name} may not {access}")
+
+    def _read(self, question: Callable[[World], T], missing: str = "") -> T:
+        """What the world says. `missing` is the sentence for a KeyError."""
+        return self._read_loop(lambda core: question(core.state.world), missing)
+
+    def _read_loop(self, question: Callable[[Core], T], missing: str = "") -> T:
+        def complete(core: Core) -> T:
+            if not core.state.complete:
+                raise Refusal(503, "the reconciler does not know all objects yet; try again")
+            return question(core)
+
+        # One at a time: the loop goes back to its own work between any two.
+        if not self._turn.acquire(timeout=_PATIENCE):
+            raise TimeoutError
+        try:
+            return self._ask(complete)
+        except KeyError as error:
+            raise Refusal(404, missing) from error
+        finally:
+            self._turn.release()
+
+    # --- views
+
+    def explanation(self, caller: Caller, namespace: str, name: str, _query: str) -> dict[str, Any]:
+        self._demand(caller, Access("get", GROUP, "workloads", namespace=namespace, name=name))
+        everywhere = self._reviews.may(caller, Access("get", GROUP, "workloads"))
+        sight = AccessScope("" if everywhere else namespace, all(self._reviews.may(caller, each) for each in _TREES))
+        key = f"{namespace}/{name}"
+        return self._read_loop(lambda core: explained(core, key, time.time_ns(), sight), f"there is no Workload {key}")
+
+    def pending_of_queue(self, caller: Caller, name: str, query: str) -> dict[str, Any]:
+        self._demand(caller, Access("get", VISIBILITY, "clusterqueues", "pendingworkloads", name=name))
+        return self._pending(
+            query,
+            lambda world, offset, limit: rows(world, name, offset, limit),
+            f"there is no ClusterQueue {name}",
+        )
+
+    def pending_of_local_queue(self, caller: Caller, namespace: str, name: str, query: str) -> dict[str, Any]:
+        self._demand(caller, Access("get", VISIBILITY, "localqueues", "pendingworkloads", namespace, name))
+        return self._pending(
+            query,
+            lambda world, offset, limit: local_rows(world, f"{namespace}/{name}", offset, limit),
+            f"there is no LocalQueue {namespace}/{name}",
+        )
+
+    def _pending(self, query: str, read: Callable[[World, int, int], list[Any]], missing: str) -> dict[str, Any]:
+        offset, limit = _number(query, "offset", 0, None), _number(query, "limit", DEFAULT_LIMIT, MOST)
+        found: dict[str, Any] = {}
+        at, end = offset, offset + limit
+        while True:
+            size = min(_PIECE, end - at)
+            piece = self._read(lambda world, at=at, size=size: read(world, at, size), missing)  # type: ignore[misc]
+            found.update((row.workload.key, row) for row in piece)
+            at += size
+            if len(piece) < size or at >= end:
+                return summary(found.values())
+
+    def clusters(self, caller: Caller, _query: str) -> dict[str, Any]:
+        """Names of Workloads there are for those who may list Workloads everywhere; others get their number."""
+        self._demand(caller, Access("list", GROUP, "multikueueclusters"))
+        named = self._reviews.may(caller, Access("list", GROUP, "workloads"))
+        return clusters_json(self._read_loop(clusters), named=named)
+
+    def tree(self, caller: Caller, _query: str) -> dict[str, Any]:
+        self._demand(caller, *_TREES)
+        return self._trees.get("tree", self._drawn)
+
+    def _drawn(self) -> dict[str, Any]:
+        names, found = self._read(node_names), []
+        for at in range(0, len(names), _PIECE):
+            piece = names[at : at + _PIECE]
+            found += self._read(lambda world, piece=piece: nodes(world, piece))  # type: ignore[misc]
+        return tree_json(found)
+
+
+View: TypeAlias = Callable[..., dict[str, Any]]
+"""A method of `Api`: its arguments are the caller, the names in the path, the query."""
+_NAME = r"([^/]+)"
+ROUTES: tuple[tuple[str, View], ...] = (
+    (rf"/v1/workloads/{_NAME}/{_NAME}/explanation", Api.explanation),
+    (rf"/v1/clusterqueues/{_NAME}/pendingworkloads", Api.pending_of_queue),
+    (rf"/v1/namespaces/{_NAME}/localqueues/{_NAME}/pendingworkloads", Api.pending_of_local_queue),
+    (r"/v1/tree", Api.tree),
+    (r"/v1/clusters", Api.clusters),
+)
+
+
+def _number(query: str, name: str, default: int, most: int | None) -> int:
+    try:
+        values = parse_qs(query, keep_blank_values=True, max_num_fields=_MOST_FIELDS).get(name)
+    except ValueError as error:
+        raise Refusal(400, "the query has too many parts; offset and limit are all there is") from error
+    if values is None:
+        return default
+    text = values[-1]
+    if not (text.isascii() and text.isdigit() and len(text) < 12) or (most is not None and int(text) > most):
+        raise Refusal(400, f"{name} is {text!r}; it may be 0{f' to {most}' if most else ' or more'}")
+    return int(text)

@@ -1,0 +1,123 @@
+"""/v1 over HTTPS, in threads of its own; over plain HTTP for this machine alone, since tokens come along.
+
+A handshake is done in the connection's own thread, so that one who is silent holds up nobody else.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from reconciler.api.refusal import Refusal
+from reconciler.api.routes import Api
+
+log = logging.getLogger(__name__)
+_STALL = 10.0
+"""Seconds that a client may be silent in a handshake or a request."""
+_ROOM = 64
+"""Connections at a time; who comes then is turned away, and may come again."""
+_PATIENCE = 1.0
+"""Seconds that one more waits for room."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody on another machine can call at this address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class ApiServer(ThreadingHTTPServer):
+    """Serves from `start` to `close`. `tls` gives the context for the next connection; None: plain HTTP.
+
+    Raises OSError where the address cannot be had, ValueError for plain HTTP at one that others can reach.
+    """
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, host: str, port: int, api: Api, tls: Callable[[], ssl.SSLContext] | None = None) -> None:
+        if tls is None and not is_loopback(host):
+            raise ValueError(f"{host}: tokens must not cross a network in the clear; serve /v1 with certificates")
+        if ":" in host:
+            self.address_family = socket.AF_INET6
+        super().__init__((host, port), _Handler)
+        self.api, self.tls = api, tls
+        self._room = threading.BoundedSemaphore(_ROOM)
+        self._thread = threading.Thread(target=self.serve_forever, name="v1", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self.shutdown()
+        self.server_close()
+        self._thread.join()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._room.acquire(timeout=_PATIENCE):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        request.settimeout(_STALL)
+        if self.tls is None:
+            super().finish_request(request, client_address)
+            return
+        with self.tls().wrap_socket(request, server_side=True) as secured:
+            super().finish_request(secured, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002, the name is given
+        """Clients that speak no TLS, distrust the certificate or go away are no news."""
+        log.debug("a connection for /v1 ended early", exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ApiServer
+    timeout = _STALL
+    server_version, sys_version = "quotree", ""
+
+    def do_GET(self) -> None:
+        try:
+            self._send(200, self.server.api.answer(self.path, self.headers.get("Authorization")))
+        except Refusal as refusal:
+            self._send(refusal.code, refusal.body())
+        except Exception:
+            log.exception("internal error in answering %s", self.path)
+            self._send(500, Refusal(500, "internal error; the log of the reconciler has it").body())
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+        """What http.server refuses by itself: other methods than GET, requests that are none."""
+        known = 405 if code == 501 else code
+        self._send(known, Refusal(known, "here is nothing but GET" if known == 405 else message or "").body())
+
+    def _send(self, code: int, body: dict[str, Any]) -> None:
+        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        self.send_response(code)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Cache-Control", "no-store")
+        if code == 401:
+            self.send_header("WWW-Authenticate", "Bearer")
+        if code == 503:
+            self.send_header("Retry-After", "1")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Paths have names of people's work; the API server's audit log has who asked."""

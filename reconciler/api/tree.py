@@ -1,0 +1,105 @@
+"""The quota trees as JSON: each node with its quota, what is in use and borrowed there, and who waits.
+
+The fields are those of `quotree tree -o json`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
+from policies.model.pools import Terms, plus
+from scheduling.flavors.messages import written
+from scheduling.objects.amounts import FlavorResource
+from scheduling.world.nodes import Below, Counts, InUse, NodeState, below
+
+API_VERSION = "quotree.dev/v1alpha1"
+_NOTHING = InUse(0, 0)
+
+
+def tree_json(states: list[NodeState]) -> dict[str, Any]:
+    """All trees; the nodes in the order of their names, Cohorts first."""
+    found, children, nominal = below(states), _children(states), _nominal_below(states)
+    shown = []
+    for state in states:
+        key = (state.is_queue, state.name)
+        in_use = (found.queues if state.is_queue else found.cohorts).get(state.name, {})
+        shown.append(
+            {
+                "dialect": "Kueue",
+                "kind": _kind(state),
+                "name": state.name,
+                "exists": state.exists,
+                "parent": state.parent,
+                "children": children.get(state.name, []) if not state.is_queue else [],
+                "quota": _quota(state, {} if key[0] else nominal.get(state.name, {}), in_use),
+                "workloads": workloads_json(_counts(found, state)),
+            }
+        )
+    cycle = [state.name for state in states if state.on_cycle and not state.is_queue]
+    return {"apiVersion": API_VERSION, "kind": "Tree", "nodes": shown, "onCycles": cycle}
+
+
+def workloads_json(counts: Counts) -> dict[str, int]:
+    return {"pending": counts.pending, "reserving": counts.reserving, "admitted": counts.admitted}
+
+
+def _counts(found: Below, state: NodeState) -> Counts:
+    counts = found.queue_counts if state.is_queue else found.cohort_counts
+    return counts.get(state.name, Counts())
+
+
+def _kind(state: NodeState) -> str:
+    return (CLUSTER_QUEUE if state.is_queue else COHORT).kind
+
+
+def _children(states: Iterable[NodeState]) -> dict[str, list[str]]:
+    """By Cohort, by name."""
+    found: dict[str, list[str]] = {}
+    for state in states:
+        if state.parent is not None:
+            found.setdefault(state.parent, []).append(state.name)
+    return {name: sorted(children) for name, children in found.items()}
+
+
+def _nominal_below(states: Iterable[NodeState]) -> dict[str, dict[FlavorResource, int]]:
+    """By Cohort, the nominal quota of all below it."""
+    states = list(states)
+    ups = {state.name: state.up for state in states if not state.is_queue}
+    found: dict[str, dict[FlavorResource, int]] = {}
+    for state in states:
+        up = state.up
+        while up in ups:
+            total = found.setdefault(up, {})
+            for pair, terms in state.terms.items():
+                total[pair] = plus(total.get(pair, 0), terms.nominal)
+            up = ups[up]
+    return found
+
+
+def _quota(
+    state: NodeState, nominal: Mapping[FlavorResource, int], in_use: Mapping[FlavorResource, InUse]
+) -> list[dict[str, Any]]:
+    pairs = [*state.terms, *sorted({*nominal, *in_use} - state.terms.keys())]
+    return [
+        {
+            "flavor": pair.flavor,
+            "resource": pair.resource,
+            "own": {**_own(pair, state.terms.get(pair)), **in_use_json(pair, in_use.get(pair, _NOTHING))},
+            "children": {"nominalQuota": written(pair.resource, nominal[pair])} if pair in nominal else {},
+        }
+        for pair in pairs
+    ]
+
+
+def _own(pair: FlavorResource, terms: Terms | None) -> dict[str, str]:
+    if terms is None:
+        return {}
+    amounts = {"nominalQuota": terms.nominal, "borrowingLimit": terms.borrowing, "lendingLimit": terms.lending}
+    return {word: written(pair.resource, amount) for word, amount in amounts.items() if amount is not None}
+
+
+def in_use_json(pair: FlavorResource, use: InUse) -> dict[str, str]:
+    shown = {"used": written(pair.resource, use.used)}
+    return {**shown, "borrowed": written(pair.resource, use.borrowed)} if use.borrowed else shown

@@ -1,0 +1,151 @@
+"""MultiKueueClusters, and the AdmissionChecks that place workloads on them: where workers' kubeconfigs come from, and
+the condition Active of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+from cluster.expiry import Expiry
+from policies.dialects.kueue_kinds import GROUP
+from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
+from reconciler.core.watched import VERSION, by_kind
+from reconciler.multikueue.conditions import (
+    Condition,
+    check_condition,
+    check_patch,
+    cluster_condition,
+    cluster_patch,
+    news,
+    same,
+)
+from reconciler.multikueue.connections import Worker
+from reconciler.multikueue.kubeconfigs import Login
+from reconciler.multikueue.objects import CLUSTERS, CONFIGS, MULTIKUEUE, MultiKueueCluster, MultiKueueConfig
+from reconciler.objects.moments import whole_second
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.stored import Stored
+from reconciler.objects.wanted import ObjectReference, WantedWrite
+from reconciler.objects.workers import Connection, DropWorker, FollowWorker, FromWorker, WorkerCommand, WorkerCondition
+from scheduling.objects.queue_settings import CheckSettings
+from scheduling.objects.times import SECOND
+
+T = TypeVar("T")
+CHECKS = by_kind()["AdmissionCheck"]
+_API_VERSION = f"{GROUP}/{VERSION}"
+
+
+class ClustersController(Controller):
+    watched = (CLUSTERS, CONFIGS, CHECKS)
+
+    """`workers`: as they are connected, by name; for reading."""
+
+    def __init__(self, workers: Mapping[str, Worker]) -> None:
+        self.workers = workers
+        self.clusters: dict[str, MultiKueueCluster] = {}
+        self.configs: dict[str, MultiKueueConfig] = {}
+        self.checks: dict[str, CheckSettings] = {}
+        self._commands: list[WorkerCommand] = []
+        self._stored: dict[tuple[str, str], Stored] = {}
+        self._dirty: dict[tuple[str, str], None] = {}
+        self._warned: dict[str, Expiry] = {}
+
+    # --- what is observed
+
+    def observe(self, observed: Observed) -> None:
+        kind, name = observed.key
+        if kind == CLUSTERS.kind:
+            self._see_cluster(name, observed.value)
+        elif kind == CONFIGS.kind:
+            _keep(self.configs, name, observed.value)
+        elif observed.value is None or observed.value.controller != MULTIKUEUE:
+            self.checks.pop(name, None)
+        else:
+            self.checks[name] = observed.value
+        if observed.value is None:
+            self._stored.pop(observed.key, None)
+        else:
+            if isinstance(observed.detail, Stored):
+                self._stored[observed.key] = observed.detail
+            self._dirty[observed.key] = None
+        if kind != CHECKS.kind:
+            self._dirty.update(dict.fromkeys((CHECKS.kind, check) for check in self.checks))
+
+    def _see_cluster(self, name: str, cluster: MultiKueueCluster | None) -> None:
+        before = self.clusters.get(name)
+        wanted = cluster if cluster is not None and not cluster.deleting else None
+        _keep(self.clusters, name, wanted)
+        if wanted is None:
+            self._commands.append(DropWorker(name))
+            self._warned.pop(name, None)
+            return
+        self._commands.append(WorkerCondition(name, wanted.active))
+        if before is None or before.source != wanted.source:
+            self._commands.append(FollowWorker(name, wanted.source))
+
+    def from_worker(self, event: FromWorker, now: int) -> None:
+        del now
+        if isinstance(event.news, Connection):
+            self._dirty[CLUSTERS.kind, event.cluster] = None
+
+    def commands(self) -> list[WorkerCommand]:
+        found, self._commands = self._commands, []
+        return found
+
+    # --- what is to be written
+
+    def wake(self, item: Key) -> None:
+        self._dirty[item] = None
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        now = whole_second(now)
+        self._watch_expiries(now)
+        dirty, self._dirty = self._dirty, {}
+        for item in dirty:
+            if busy(*item):
+                yield WaitFor(item, item)
+                continue
+            for write in self._condition(*item, now):
+                yield write
+                yield WaitFor(item, item)
+
+    def _condition(self, kind: str, name: str, now: int) -> Iterator[WantedWrite]:
+        stored, wanted = self._stored.get((kind, name)), self._wanted(kind, name, now)
+        if stored is None or wanted is None or same(stored, wanted):
+            return
+        patch = (cluster_patch if kind == CLUSTERS.kind else check_patch)(name, stored, wanted, now)
+        about = ObjectReference(_API_VERSION, kind, "", name)
+        event = (wanted.reason, wanted.message) if news(stored, wanted) else ("", "")
+        yield WantedWrite((kind, name), patch, about, *event, warning=not wanted.holds)
+
+    def _wanted(self, kind: str, name: str, now: int) -> Condition | None:
+        if kind == CHECKS.kind:
+            active = {each.name: each.active.holds for each in self.clusters.values()}
+            check = self.checks.get(name)
+            return check_condition(check.parameters, self.configs, active) if check is not None else None
+        worker = self.workers.get(name)
+        if worker is None or name not in self.clusters:
+            return None
+        return cluster_condition(worker.connection, self.expiry(name), now)
+
+    # --- credentials that end
+
+    def expiry(self, name: str) -> Expiry | None:
+        """When the worker's credentials end, where they say."""
+        worker = self.workers.get(name)
+        return worker.login.expiry if worker is not None and isinstance(worker.login, Login) else None
+
+    def _watch_expiries(self, now: int) -> None:
+        """Once for each set of credentials, in time."""
+        for name in self.workers:
+            expiry = self.expiry(name)
+            if expiry is not None and now >= expiry.warn_at * SECOND and self._warned.get(name) != expiry:
+                self._warned[name] = expiry
+                self._dirty[CLUSTERS.kind, name] = None
+
+
+def _keep(known: dict[str, T], name: str, value: T | None) -> None:
+    if value is None:
+        known.pop(name, None)
+    else:
+        known[name] = value

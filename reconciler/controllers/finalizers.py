@@ -1,0 +1,62 @@
+"""The finalizer that keeps a ClusterQueue, a ResourceFlavor or an AdmissionCheck while something needs it.
+
+It is put on whatever is not on its way out, and falls off when deletion was asked for and nothing needs the object any
+more: a ClusterQueue is needed by the workloads that hold quota in it, the others by the ClusterQueues that name them.
+Source: Kueue v0.19, pkg/controller/core.
+"""
+
+from __future__ import annotations
+
+from cluster.actions import Patch
+from cluster.resource import Resource
+from policies.dialects.kueue_kinds import GROUP
+from reconciler.objects.stored import Stored
+from scheduling.quota.touched import CLUSTER_QUEUE, Touch
+from scheduling.world.world import World
+
+IN_USE = "kueue.x-k8s.io/resource-in-use"
+RESOURCE_FLAVOR = "ResourceFlavor"
+ADMISSION_CHECK = "AdmissionCheck"
+_RESOURCES = {
+    CLUSTER_QUEUE: Resource(GROUP, "v1beta2", "clusterqueues", namespaced=False),
+    RESOURCE_FLAVOR: Resource(GROUP, "v1beta2", "resourceflavors", namespaced=False),
+    ADMISSION_CHECK: Resource(GROUP, "v1beta2", "admissionchecks", namespaced=False),
+}
+_MANAGERS = {
+    CLUSTER_QUEUE: "kueue-clusterqueue-controller",
+    RESOURCE_FLAVOR: "kueue-resourceflavor-controller",
+    ADMISSION_CHECK: "kueue-admissioncheck-controller",
+}
+
+
+def users(world: World, touch: Touch) -> list[str]:
+    """Who still needs the object, by name."""
+    kind, name = touch
+    if kind == RESOURCE_FLAVOR:
+        return world.queues_with_flavor(name)
+    if kind == ADMISSION_CHECK:
+        return world.queues_with_check(name)
+    queue = world.state.queues.get(name)
+    return [*queue.reservations] if queue is not None else []
+
+
+def finalizers(world: World, touch: Touch, stored: Stored) -> tuple[str, ...]:
+    """The finalizers that the object should have; those of others stay."""
+    there = IN_USE in stored.finalizers
+    if not stored.deleting:
+        return stored.finalizers if there else (*stored.finalizers, IN_USE)
+    if not there or users(world, touch):
+        return stored.finalizers
+    return tuple(each for each in stored.finalizers if each != IN_USE)
+
+
+def finalizer_patch(world: World, touch: Touch, stored: Stored) -> Patch | None:
+    """What puts the finalizer on or takes it off; None where it is as it should be, and for kinds without one."""
+    kind, name = touch
+    if kind not in _RESOURCES:
+        return None
+    wanted = finalizers(world, touch, stored)
+    if wanted == stored.finalizers:
+        return None
+    body = {"metadata": {"finalizers": [*wanted] or None}}
+    return Patch(_RESOURCES[kind], None, name, body, stored.version, _MANAGERS[kind])

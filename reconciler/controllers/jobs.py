@@ -1,0 +1,325 @@
+"""Jobs, of all kinds that are on: which of them are to be looked at, and what is written for them.
+
+A job and its Workload are kept packed, since only a step needs the whole of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
+
+from cluster.actions import Delete
+from cluster.decoding import deeper
+from cluster.stream import Manifest
+from policies.dialects.reading import listing, mapping, metadata, text
+from policies.model.objects import GroupKind
+from reconciler.controllers.internal_errors import InternalErrors
+from reconciler.controllers.ownership import Named, Owned, Strays
+from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
+from reconciler.core.watched import QUEUE_NAME, WatchedKind, ignore
+from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.composed import workload_key
+from reconciler.jobs.kind import JobKind
+from reconciler.jobs.life import managed, orphaned, steps
+from reconciler.jobs.step import JobInputs, Step
+from reconciler.jobs.superseded import controller, idle, in_use, may_go
+from reconciler.objects.moments import whole_second
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.packed import Packed
+from reconciler.objects.patches import WORKLOADS
+from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
+from scheduling.objects.submission import kind_of
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Workload
+
+log = logging.getLogger(__name__)
+
+_WORKLOAD = "Workload"
+_DEEPEST = 100
+_PATIENCE = 60 * SECOND
+"""A kind that is not served for a moment is looked for again sooner than that."""
+
+_AT_ONCE = 250
+"""Jobs in one round that something around them changed for: about a fifth of a second."""
+
+
+class _Held(NamedTuple):
+    """`workload` is `namespace/name` of the one that the job goes by."""
+
+    packed: Packed
+    workload: str
+    uid: str
+
+
+class JobsController(Controller):
+    """`kinds` are those of its jobs. `others`: kinds whose Workloads another controller looks after, also when their
+    owner is gone. `every`: jobs that name no queue are managed, too.
+    """
+
+    def __init__(
+        self,
+        stored: Lookup,
+        kinds: Iterable[JobKind] = (BATCH,),
+        others: Iterable[GroupKind] = (),
+        *,
+        every: bool = False,
+    ) -> None:
+        self._kinds = {kind.name: kind for kind in kinds}
+        self._others = frozenset(others)
+        self._described = frozenset(kind.shape.kind for kind in self._kinds.values())
+        self.watched = watched_jobs(self._kinds.values(), every=every)
+        self.inputs = JobInputs(described=self._described)
+        self._stored = stored
+        self._jobs: dict[Key, _Held] = {}
+        self._by_uid: dict[str, Key] = {}
+        self._named = Named()
+        self._owned = Owned(self._described)
+        self._dirty: dict[Key, None] = {}
+        self._renewed: dict[Key, None] = {}
+        self._loose: dict[str, None] = {}
+        self._using: dict[Key, dict[str, None]] = {}
+        self._strays = Strays(_PATIENCE)
+        self._errors = InternalErrors()
+
+    def observe(self, observed: Observed) -> None:
+        key = observed.key
+        before = self._jobs.pop(key, None)
+        held = self._held(key, observed.value) if observed.value is not None else None
+        if before is not None and (held is None or before[1:] != held[1:]):
+            self._part(key, before)
+        if held is None:
+            self._dirty.pop(key, None)
+            self._renewed.pop(key, None)
+            self._errors.forget(key)
+            return
+        self._jobs[key] = held
+        self._by_uid[held.uid] = key
+        self._named.add(held.workload, key)
+        self._dirty[key] = None
+        for workload in self._owned.of(held.uid):
+            self._strays.remove(workload)
+
+    def _held(self, key: Key, packed: Packed) -> _Held | None:
+        try:
+            job = packed.manifest()
+            return _Held(packed, workload_key(self._kinds[key[0]], job), text(metadata(job).get("uid")) or "")
+        except Exception:
+            log.exception("%s %s cannot be read, and is left out", *key)
+            return None
+
+    def _part(self, key: Key, held: _Held) -> None:
+        """The job is gone, or goes by another Workload."""
+        self._named.remove(held.workload, key)
+        if self._by_uid.get(held.uid) == key:
+            del self._by_uid[held.uid]
+        self._loose.update(self._using.pop(key, {}))
+        for workload in self._owned.of(held.uid):
+            self._strays.add(workload, idle=self._idle(key, held))
+        if self._stored(held.workload) is not None:
+            self._loose[held.workload] = None
+
+    def _idle(self, key: Key, held: _Held) -> bool:
+        try:
+            return idle(self._kinds[key[0]], held.packed.manifest())
+        except Exception:
+            log.exception("%s %s cannot be judged: it may have pods", *key)
+            return False
+
+    def workload_changed(self, workload: str) -> None:
+        found = self._stored(workload)
+        self._owned.put(workload, found.value if found is not None else None)
+        for job in self._named.jobs(workload):
+            self._dirty[job] = None
+        if found is None:
+            self._loose.pop(workload, None)
+            self._strays.remove(workload)
+            self._errors.forget((_WORKLOAD, workload))
+            return
+        for uid in self._owned.owners(workload):
+            owner = self._by_uid.get(uid)
+            if owner is not None:
+                self._dirty[owner] = None
+            else:
+                self._strays.add(workload)
+        if found.value.deleting and workload not in self._named:
+            self._loose[workload] = None
+
+    def inputs_changed(self, inputs: JobInputs) -> None:
+        self.inputs = replace(inputs, described=self._described)
+        self._renewed.update(dict.fromkeys(self._jobs))
+
+    def wake(self, item: Key) -> None:
+        if item[0] == _WORKLOAD:
+            self._loose[item[1]] = None
+        else:
+            self._dirty[item] = None
+
+    # --- what is to be written
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        """The next step of each job that may have one; none while its Workload is being written."""
+        self._renew_some()
+        keys, self._dirty = self._dirty, {}
+        for key in keys:
+            self._loose.update(self._using.pop(key, {}))
+            held = self._jobs.get(key)
+            if held is not None:
+                look = partial(self._steps, key, held, busy, now)
+                about = _about(self._kinds[key[0]], key)
+                yield from self._guarded(key, (key, (_WORKLOAD, held.workload)), look, about, busy, now)
+        names, self._loose = {**self._loose, **dict.fromkeys(self._strays.due(now))}, {}
+        for name in names:
+            item = (_WORKLOAD, name)
+            yield from self._guarded(item, (item,), partial(self._let_go, name), None, busy, now)
+
+    def _renew_some(self) -> None:
+        """Where all jobs are to be looked at again, each turn looks at some of them, so that others need not wait."""
+        for key in [*islice(self._renewed, _AT_ONCE)]:
+            del self._renewed[key]
+            self._dirty[key] = None
+
+    def _guarded(
+        self,
+        item: Key,
+        keys: tuple[Key, ...],
+        look: Callable[[], Iterable[WantedWrite]],
+        about: ObjectReference | None,
+        busy: Busy,
+        now: int,
+    ) -> Iterator[Wanted]:
+        """What `look` gives, unless one of `keys` is busy. What came of it is looked at, also where it failed."""
+        blocked = next((key for key in keys if busy(*key)), None)
+        if blocked is not None:
+            yield WaitFor(item, blocked)
+            return
+        if self._errors.rest(item, now) is None:
+            for write in self._errors.guarded(item, look, about, now):
+                yield write
+                if write.action is not None:
+                    yield WaitFor(item, write.key)
+        if until := self._errors.rest(item, now):
+            yield WakeAt(item, until)
+
+    def _steps(self, key: Key, held: _Held, busy: Busy, now: int) -> Iterator[WantedWrite]:
+        kind, job = self._kinds[key[0]], held.packed.manifest()
+        whole, read = self._whole(held.workload)
+        for step in steps(kind, job, whole, read, self.inputs, whole_second(now)):
+            yield _wanted(kind, key, held.workload, step)
+        if not managed(kind, job, self.inputs):
+            for name in self._owned.of(held.uid):
+                self._strays.add(name)
+        elif not metadata(job).get("deletionTimestamp"):
+            yield from self._superseded(key, held, job, busy)
+
+    def _superseded(self, key: Key, held: _Held, job: Manifest, busy: Busy) -> Iterator[WantedWrite]:
+        """Workloads of the job beside the one that it goes by: they must not get quota as well."""
+        kind, chosen = self._kinds[key[0]], self._read(held.workload)
+        for name in self._owned.of(held.uid):
+            other = self._read(name)
+            if name == held.workload or other is None or busy(_WORKLOAD, name):
+                continue
+            whole, _ = self._whole(name)
+            if controller(whole or {}) == held.uid and may_go(other, kind, job, chosen, self.inputs):
+                message = f"Deleted not matching Workload: {name}"
+                yield WantedWrite((_WORKLOAD, name), _deletion(other), _about(kind, key), "DeletedWorkload", message)
+
+    def _let_go(self, name: str) -> Iterator[WantedWrite]:
+        """A Workload whose job is not queued any more, or that is being deleted while no job goes by it."""
+        if self._strays.overdue(name):
+            yield from self._left_behind(name)
+        found = self._stored(name)
+        if found is None or not found.value.deleting or name in self._named:
+            return  # most are not, and need not be unpacked
+        whole, read = self._whole(name)
+        if whole is None or read is None or self._anothers(whole):
+            return
+        user = self._user(whole, read)
+        if user is not None:
+            self._using.setdefault(user, {})[name] = None
+            return
+        yield from (WantedWrite((_WORKLOAD, name), step.action) for step in orphaned(whole, read))
+
+    def _user(self, whole: Manifest, read: Workload) -> Key | None:
+        """Its job, where that goes by another Workload and still has pods on the quota of this one."""
+        key = self._by_uid.get(controller(whole))
+        if key is None:
+            return None
+        held, kind = self._jobs[key], self._kinds[key[0]]
+        used = in_use(read, kind, held.packed.manifest(), self._read(held.workload), self.inputs)
+        return key if used else None
+
+    def _left_behind(self, name: str) -> Iterator[WantedWrite]:
+        """A Workload whose job is not queued any more: nobody would use its quota."""
+        read = self._read(name)
+        if read is None or read.finished or read.deleting or not self._unused(name, read):
+            self._strays.remove(name)
+            return
+        message = "Deleted Workload: its job is gone, or is not queued any more"
+        yield WantedWrite((_WORKLOAD, name), _deletion(read), reference(read), "Deleted", message)
+
+    def _unused(self, name: str, read: Workload) -> bool:
+        whole, _ = self._whole(name)
+        uid = controller(whole or {})
+        if uid not in self._owned.owners(name):
+            return False
+        key = self._by_uid.get(uid)
+        if key is None:
+            return not read.reserved or self._strays.idle(name)
+        kind, job = self._kinds[key[0]], self._jobs[key].packed.manifest()
+        return not managed(kind, job, self.inputs) and (not read.reserved or idle(kind, job))
+
+    def _anothers(self, workload: Manifest) -> bool:
+        owners = map(mapping, listing(metadata(workload).get("ownerReferences")))
+        return any(kind_of(owner) in self._others for owner in owners)
+
+    def _read(self, name: str) -> Workload | None:
+        found = self._stored(name)
+        return found.value if found is not None else None
+
+    def _whole(self, name: str) -> tuple[Manifest | None, Workload | None]:
+        found = self._stored(name)
+        if found is None or found.detail is None:
+            return None, None
+        return found.detail.manifest(), found.value
+
+
+def packed(job: Manifest) -> Packed | None:
+    """None for a job that is nested deeper than any that can be copied and compared: it is left out."""
+    if deeper(job, _DEEPEST):
+        meta = metadata(job)
+        what = (text(job.get("kind")), text(meta.get("namespace")), text(meta.get("name")))
+        log.warning("%s %s/%s is nested deeper than %d levels, and is left out", *what, _DEEPEST)
+        return None
+    return Packed.of(job)
+
+
+def watched_jobs(kinds: Iterable[JobKind], *, every: bool = False) -> tuple[WatchedKind, ...]:
+    """A new leader lists them again: what the leader before it started must not be taken for stopped.
+
+    `every`: also jobs that name no queue.
+    """
+    label = None if every else QUEUE_NAME
+    return tuple(
+        WatchedKind(kind.name, kind.resource, packed, ignore, ignore, label_selector=label, relist=True)
+        for kind in kinds
+    )
+
+
+def _wanted(kind: JobKind, job: Key, workload: str, step: Step) -> WantedWrite:
+    """What is written is the job or its Workload; the Event is about the job."""
+    of_job = step.action is not None and step.action.resource == kind.resource
+    key = job if of_job else (_WORKLOAD, workload)
+    return WantedWrite(key, step.action, _about(kind, job), step.reason, step.message, step.warning)
+
+
+def _about(kind: JobKind, job: Key) -> ObjectReference:
+    namespace, _, name = job[1].partition("/")
+    return ObjectReference(f"{kind.shape.kind.group}/{kind.shape.version}", kind.shape.kind.kind, namespace, name)
+
+
+def _deletion(workload: Workload) -> Delete:
+    return Delete(WORKLOADS, workload.namespace, workload.name, workload.resource_version)

@@ -1,0 +1,367 @@
+"""Workloads that run on other clusters: which are to be looked at, and what is written here and there.
+
+It starts from what is stored; beside that it remembers writes to workers that are in flight, and their failures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from cluster.actions import Delete
+from policies.dialects.core import POD
+from policies.dialects.kueue_checks import MULTIKUEUE
+from policies.dialects.reading import mapping, metadata
+from policies.model.objects import GroupKind
+from reconciler.controllers.clusters import CHECKS
+from reconciler.controllers.pods import WATCHED_PODS
+from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
+from reconciler.core.watched import WatchedKind, by_kind
+from reconciler.jobs.kind import JobKind, job_patch
+from reconciler.multikueue.copies import settled, status_for
+from reconciler.multikueue.objects import CLUSTERS, CONFIGS
+from reconciler.multikueue.pods import REMOTE_PODS, UNIT
+from reconciler.multikueue.remote_actions import MANAGER, Case, remote_action
+from reconciler.multikueue.snapshot import PlacementSnapshot
+from reconciler.multikueue.worker_cache import WORKLOAD, WorkerCache
+from reconciler.multikueue.writes import Writes
+from reconciler.objects.moments import whole_second
+from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from reconciler.objects.patches import differences, status_patch
+from reconciler.objects.wanted import WantedWrite, reference
+from reconciler.objects.workers import Connection, FromWorker, WorkerWrite
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Owner, Workload
+from scheduling.placement.decisions import (
+    Again,
+    ClearClusterName,
+    CopyStatus,
+    Decision,
+    Finish,
+    Local,
+    Nominate,
+    Remote,
+    ReportStopped,
+    SetCheck,
+    SetClusterName,
+    applied,
+)
+from scheduling.placement.group import Group, placed_on
+from scheduling.placement.place import place
+from scheduling.placement.refusals import Refusal
+from scheduling.placement.settings import PlacementSettings
+from scheduling.status.reservation import sync_admitted
+
+_WORKLOAD = by_kind()["Workload"]
+_WAITING_EVERY = 2 * SECOND
+"""At most so often all that wait are looked at again because a queue on a worker changed."""
+
+
+class PlacementController(Controller):
+    """`jobs` are the kinds of jobs that can run on workers, with what is watched of them; `pods`: so can Pods."""
+
+    def __init__(
+        self,
+        stored: Lookup,
+        jobs: Iterable[tuple[JobKind, WatchedKind]],
+        placing: PlacementSettings | None = None,
+        *,
+        pods: bool = False,
+    ) -> None:
+        pairs = list(jobs)
+        self.placing = placing or PlacementSettings()
+        self.kinds = {kind.name: kind for kind, _ in pairs}
+        theirs = [watched for _, watched in pairs]
+        here, there = ([WATCHED_PODS], [REMOTE_PODS]) if pods else ([], [])
+        self.watched: tuple[WatchedKind, ...] = (CLUSTERS, CONFIGS, CHECKS, *theirs, *here)
+        self._remote = by_kind((_WORKLOAD, *theirs, *there))
+        self._pods = pods
+        self._stored = stored
+        self._writes = Writes()
+        self.snapshot = PlacementSnapshot(self.placing, self.kinds, self._writes)
+        self._by_group = {kind.shape.kind: kind for kind, _ in pairs}
+        self._of_job: dict[Key, str] = {}
+        self._here: dict[str, Key | None] = {}
+        self._all: dict[str, None] = {}
+        self._left: set[str] = set()
+        self._waiting: dict[str, None] = {}
+        self._dirty: dict[str, None] = {}
+        self._all_waiting_at = 0
+        self._collect_at = 0
+
+    @property
+    def caches(self) -> Mapping[str, WorkerCache]:
+        """What is known of each worker."""
+        return self.snapshot.caches
+
+    def refused(self, name: str, now: int) -> list[tuple[str, Refusal]]:
+        """Why each worker that was asked does not admit the workload `namespace/name`; in the loop's thread."""
+        observed = self._stored(name)
+        return self.snapshot.refused(name, observed, self._here.get(name), now) if observed is not None else []
+
+    # --- what is observed here
+
+    def observe(self, observed: Observed) -> None:
+        kind, name = observed.key
+        if kind in self.kinds:
+            _keep(self.snapshot.jobs, observed.key, observed if observed.value is not None else None)
+            if observed.key in self._of_job:
+                self._dirty[self._of_job[observed.key]] = None
+            return
+        if kind == WATCHED_PODS.kind:
+            for workload in self.snapshot.pods.observe(observed) & self._here.keys():
+                self._dirty[workload] = None
+            return
+        if kind == CONFIGS.kind:
+            _keep(self.snapshot.configs, name, observed.value)
+        elif kind == CLUSTERS.kind:
+            before = self.snapshot.clusters.get(name)
+            _keep(self.snapshot.clusters, name, observed.value)
+            if before is not None and observed.value is not None and before.labels == observed.value.labels:
+                return  # the connection reports conditions
+        elif kind == CHECKS.kind:
+            mine = observed.value if observed.value is not None and observed.value.controller == MULTIKUEUE else None
+            if self.snapshot.checks.get(name) == mine:
+                return
+            _keep(self.snapshot.checks, name, mine)
+            for workload in [*self._all]:
+                self.workload_changed(workload)  # it may be ours by this check
+        self._dirty.update(dict.fromkeys(self._here))
+
+    def workload_changed(self, workload: str) -> None:
+        observed = self._stored(workload)
+        if observed is None:
+            self._forget(workload)
+            return
+        local: Workload = observed.value
+        self._all[workload] = None
+        ours = self.snapshot.state(local) is not None
+        if ours and local.reserved and not local.cluster and not local.finished:
+            self._waiting[workload] = None
+        else:
+            self._waiting.pop(workload, None)
+        if ours:
+            self._here[workload] = owner = self._owner(local)
+            if owner is not None:
+                self._of_job[owner] = workload
+        elif workload not in self._here and not self.snapshot.anywhere(workload):
+            return
+        self._dirty[workload] = None
+
+    def _forget(self, workload: str) -> None:
+        """It is gone here, so that nothing of it may stay elsewhere."""
+        self._all.pop(workload, None)
+        self._waiting.pop(workload, None)
+        if workload in self._here or self.snapshot.anywhere(workload):
+            self._left.add(workload)
+            self._dirty[workload] = None
+        owner = self._here.pop(workload, None)
+        if owner is not None and self._of_job.get(owner) == workload:
+            del self._of_job[owner]
+
+    def _owner(self, local: Workload) -> Key | None:
+        """The job that it stands for, if that is of a kind that can be taken elsewhere."""
+        for owner in local.owners:
+            if self._pods and _group_kind(owner) == POD:
+                return UNIT, local.key
+            kind = self._by_group.get(_group_kind(owner))
+            if kind is not None:
+                return kind.name, f"{local.namespace}/{owner.name}"
+        return None
+
+    # --- what workers report
+
+    def from_worker(self, event: FromWorker, now: int) -> None:
+        self._writes.now = now
+        cluster = event.cluster
+        match event.news:
+            case Observed() as observed:
+                self._news(cluster, observed.key, self.snapshot.cache(cluster).take(observed))
+            case Listed() as listed:
+                self._listed(cluster, listed)
+            case Written() | Failed() | ObjectRead() as outcome:
+                self._outcome(cluster, outcome)
+            case Connection() | None as connection:
+                self._connection(cluster, connection)
+
+    def _listed(self, cluster: str, listed: Listed) -> None:
+        self._writes.listed(cluster, listed.kind)
+        for name in self.snapshot.cache(cluster).replaced(listed):
+            self._look_again(name)
+
+    def _outcome(self, cluster: str, outcome: Outcome) -> None:
+        cache = self.snapshot.cache(cluster)
+        self._writes.over(cluster, outcome)
+        if isinstance(outcome, Written):
+            observed = self._answer(outcome)
+            if observed is not None:
+                self._news(cluster, observed.key, cache.answered(observed))
+        self._look_again(self._workload_of(outcome.key))
+
+    def _connection(self, cluster: str, connection: Connection | None) -> None:
+        if connection is None:
+            self.snapshot.caches.pop(cluster, None)
+            self._writes.drop(cluster)
+        else:
+            self.snapshot.cache(cluster).connection = connection
+        self._dirty.update(dict.fromkeys(name for name in self._here if self._concerns(cluster, name)))
+        if connection is not None and connection.connected:
+            self._dirty.update(dict.fromkeys(self.snapshot.cache(cluster).names()))
+
+    def _concerns(self, cluster: str, name: str) -> bool:
+        """Whether it matters to the workload how that worker can be reached."""
+        observed = self._stored(name)
+        return name in self._waiting or (
+            observed is not None and cluster in (observed.value.cluster, placed_on(observed.value))
+        )
+
+    def _news(self, cluster: str, key: Key, name: str | None) -> None:
+        if name is None:
+            return
+        if name:
+            self._writes.observed(cluster, key)
+        self._look_again(name)
+
+    def _look_again(self, name: str) -> None:
+        """Empty: at all that wait, some time later, since queues change often."""
+        if name:
+            self._dirty[name] = None
+        elif not self._all_waiting_at:
+            self._all_waiting_at = self._writes.now + _WAITING_EVERY
+
+    def _answer(self, outcome: Written) -> Observed | None:
+        """The object as it is now on the worker; what is deleted and waits for nothing is gone."""
+        key, meta = outcome.key, metadata(outcome.manifest)
+        if isinstance(outcome.action, Delete) and key[0] == REMOTE_PODS.kind:
+            return None  # its node takes its time; the watch reports when it is gone
+        if isinstance(outcome.action, Delete) and not (meta.get("deletionTimestamp") and meta.get("finalizers")):
+            return Observed(key, "", None)
+        watched = self._remote.get(key[0])
+        return watched.observed(outcome.manifest) if watched is not None and meta else None
+
+    def _workload_of(self, key: Key) -> str:
+        return key[1] if key[0] == WORKLOAD else self.snapshot.pods.workload_of(key) or self._of_job.get(key, key[1])
+
+    # --- what is to be written
+
+    def wake(self, item: Key) -> None:
+        self._dirty[item[1]] = None
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        self._writes.now = now
+        yield from self._due(now)
+        names, self._dirty = self._dirty, {}
+        for name in names:
+            owner = self._here.get(name)
+            keys = ((WORKLOAD, name), *self.snapshot.keys(owner))
+            blocked = next((key for key in keys if busy(*key)), None)
+            if blocked is not None:
+                yield WaitFor((WORKLOAD, name), blocked)
+                continue
+            for wanted in self._look_at(name, owner, whole_second(now)):
+                yield wanted
+                if isinstance(wanted, WantedWrite):
+                    yield WaitFor((WORKLOAD, name), wanted.key)
+
+    def _due(self, now: int) -> Iterator[WorkerWrite]:
+        """Whom it is time to look at again."""
+        for key, write in self._writes.rested(self._connected):
+            self._dirty[self._workload_of(key)] = None
+            yield from () if write is None else (write,)
+        if self._all_waiting_at and now >= self._all_waiting_at:
+            self._all_waiting_at = 0
+            self._dirty.update(self._waiting)
+        if self.placing.collect_every and now >= self._collect_at:
+            self._collect_at = now + self.placing.collect_every
+            for cache in self.snapshot.caches.values():
+                self._dirty.update(dict.fromkeys(name for name in cache.names() if name not in self._here))
+
+    def _connected(self, cluster: str) -> bool:
+        return cluster in self.snapshot.caches and self.snapshot.caches[cluster].connection.connected
+
+    def _look_at(self, name: str, owner: Key | None, now: int) -> Iterator[Wanted]:
+        observed = self._stored(name)
+        if observed is None and not self.placing.collect_every and name not in self._left:
+            return
+        if not self.snapshot.anywhere(name) and (
+            observed is None or observed.value.finished or self.snapshot.state(observed.value) is None
+        ):
+            self._left.discard(name)
+            return  # nothing here, and nothing there
+        group, job = self.snapshot.group(name, observed, owner, now)
+        yield from self._carry_out(name, observed, owner, job, group, place(group))
+
+    def _carry_out(
+        self, name: str, observed: Observed | None, owner: Key | None, job: Any, group: Group, steps: list[Decision]
+    ) -> Iterator[Wanted]:
+        mine: list[Local] = []
+        for step in steps:
+            match step:
+                case Again():
+                    yield WakeAt((WORKLOAD, name), step.at)
+                case Nominate() | SetClusterName() | ClearClusterName() | SetCheck() | Finish():
+                    mine.append(step)
+                case CopyStatus() | ReportStopped():
+                    yield from self._told(step, name, owner, job)
+                case _:
+                    yield from self._write_there(step, name, observed, owner, job, group.now)
+        if mine and observed is not None and group.check is not None:
+            yield from self._local(name, observed.value, group.check.name, mine, group.now)
+
+    def _write_there(
+        self, step: Remote, name: str, observed: Observed | None, owner: Key | None, job: Any, now: int
+    ) -> Iterator[WorkerWrite]:
+        cache, local = self.snapshot.cache(step.cluster), observed.value if observed is not None else None
+        pods = self.snapshot.pods.writes(step, local, name, cache, self.placing.origin)
+        for key, action in pods.items():
+            yield from self._writes.send(step.cluster, key, action)
+        kind = self.kinds.get(owner[0]) if owner is not None else None
+        case_ = Case(name, observed, kind, owner, job, cache, self.placing, now)
+        found = remote_action(step, case_, self.kinds) if not pods else None
+        if found is not None:
+            yield from self._writes.send(step.cluster, *found)
+
+    def _local(self, name: str, local: Workload, check: str, steps: list[Local], now: int) -> Iterator[WantedWrite]:
+        """All that is written of the workload here, in one go."""
+        after = local
+        for step in steps:
+            after = applied(after, check, step, now)
+        if after.checks_ready and not local.checks_ready:
+            after = sync_admitted(after, now)  # which the loop would write by itself soon after
+        patch = status_patch(local, after, MANAGER)
+        if patch is None:
+            return
+        news = next((step for step in steps if isinstance(step, SetCheck) and step.event), None)
+        if news is None:
+            yield WantedWrite((WORKLOAD, name), patch)
+        else:
+            yield WantedWrite((WORKLOAD, name), patch, reference(local), "MultiKueue", news.message, news.warning)
+
+    def _told(self, step: CopyStatus | ReportStopped, name: str, owner: Key | None, job: Any) -> Iterator[WantedWrite]:
+        """What the job here shows of the one elsewhere."""
+        if owner is not None and owner[0] == UNIT:
+            cache = self.snapshot.cache(step.cluster) if isinstance(step, CopyStatus) else None
+            yield from self.snapshot.pods.status_writes(step, name, cache)
+            return
+        if owner is None or job is None:
+            return
+        kind = self.kinds[owner[0]]
+        before = mapping(job.get("status"))
+        after: Mapping[str, Any] | None = settled(kind, job)
+        if isinstance(step, CopyStatus):
+            remote = self.snapshot.remote_manifest(step.cluster, name)
+            after = status_for(kind, job, remote) if remote is not None else None
+        if after is not None and after != before:
+            yield WantedWrite(owner, job_patch(kind.resource, job, {"status": differences(before, after)}, "status"))
+
+
+def _group_kind(owner: Owner) -> GroupKind:
+    return GroupKind(owner.api_version.rpartition("/")[0], owner.kind)
+
+
+def _keep(known: dict[Any, Any], key: Any, value: Any) -> None:
+    if value is None:
+        known.pop(key, None)
+    else:
+        known[key] = value

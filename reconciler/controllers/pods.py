@@ -1,0 +1,168 @@
+"""Managed Pods, by the Workload that they share: which are to be looked at, and what is written for them.
+
+Of each Pod the little that decisions go by is kept beside the packed whole, so that a group of thousands costs nothing
+while nothing about it changes, and little when one of its Pods does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from cluster.actions import Delete
+from cluster.resource import PODS
+from cluster.stream import Manifest
+from policies.dialects.core import POD
+from policies.dialects.kueue_jobs import MANAGED
+from reconciler.controllers.internal_errors import InternalErrors
+from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
+from reconciler.core.watched import WatchedKind, ignore
+from reconciler.jobs.life import orphaned
+from reconciler.jobs.pod_group import steps
+from reconciler.jobs.pod_member import Member, read_member
+from reconciler.jobs.pod_unit import Unit
+from reconciler.jobs.pod_writes import about
+from reconciler.jobs.step import JobInputs
+from reconciler.objects.moments import whole_second
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.patches import WORKLOADS
+from reconciler.objects.wanted import WantedWrite
+from scheduling.objects.workload import Workload
+
+_KIND, _WORKLOAD = "Pod", "Workload"
+WATCHED_PODS = WatchedKind(_KIND, PODS, read_member, ignore, ignore, label_selector=f"{MANAGED}=true", relist=True)
+
+
+class PodsController(Controller):
+    """A unit is what shares a Workload, by `namespace/name` of that. While any write for a unit is in flight it gets no
+    step, so that each step sees what came of the one before.
+    """
+
+    watched = (WATCHED_PODS,)
+
+    def __init__(self, stored: Lookup) -> None:
+        self._stored = stored
+        self._inputs = JobInputs()
+        self._units: dict[str, dict[str, Member]] = {}
+        self._unit_of: dict[str, str] = {}
+        self._awaited: dict[str, list[Key]] = {}
+        self._dirty: dict[str, None] = {}
+        self._loose: dict[str, None] = {}
+        self._errors = InternalErrors()
+
+    def observe(self, observed: Observed) -> None:
+        name: str = observed.key[1]
+        member: Member | None = observed.value
+        before = self._unit_of.get(name)
+        if before is not None and (member is None or member.workload != before):
+            self._forget(name, before)
+        if member is None:
+            return
+        unit = self._units.setdefault(member.workload, {})
+        if unit.get(name) != member:
+            self._dirty[member.workload] = None
+        unit[name] = member
+        self._unit_of[name] = member.workload
+
+    def _forget(self, name: str, unit: str) -> None:
+        del self._unit_of[name]
+        members = self._units[unit]
+        del members[name]
+        if members:
+            self._dirty[unit] = None
+            return
+        del self._units[unit]
+        self._awaited.pop(unit, None)
+        self._dirty.pop(unit, None)
+        self._errors.forget((_WORKLOAD, unit))
+        if self._read(unit) is not None:
+            self._loose[unit] = None
+
+    def workload_changed(self, workload: str) -> None:
+        read = self._read(workload)
+        if workload in self._units:
+            self._dirty[workload] = None
+        elif read is None:
+            self._loose.pop(workload, None)
+            self._errors.forget((_WORKLOAD, workload))
+        elif read.deleting or read.evicted:
+            self._loose[workload] = None
+
+    def inputs_changed(self, inputs: JobInputs) -> None:
+        """Flavors and priority classes matter to those that still wait."""
+        self._inputs = inputs
+        waiting = (key for key, unit in self._units.items() if any(member.gated for member in unit.values()))
+        self._dirty.update(dict.fromkeys(waiting))
+
+    def wake(self, item: Key) -> None:
+        (self._dirty if item[1] in self._units else self._loose)[item[1]] = None
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        names, self._dirty = {**self._dirty, **self._loose}, {}
+        self._loose = {}
+        for name in names:
+            item = (_WORKLOAD, name)
+            blocked, until = self._blocked(name, busy), self._errors.rest(item, now)
+            if blocked is not None:
+                yield WaitFor(item, blocked)
+            elif until is not None:
+                yield WakeAt(item, until)
+            else:
+                yield from self._look_at(name, item, now)
+
+    def _blocked(self, name: str, busy: Busy) -> Key | None:
+        """An object of the unit that is still being written, or rests."""
+        awaited = self._awaited.get(name, [])
+        while awaited and not busy(*awaited[-1]):
+            awaited.pop()
+        if awaited:
+            return awaited[-1]
+        self._awaited.pop(name, None)
+        return (_WORKLOAD, name) if busy(_WORKLOAD, name) else None
+
+    def _look_at(self, name: str, item: Key, now: int) -> Iterator[Wanted]:
+        members = self._units.get(name)
+        look: Callable[[], Iterable[WantedWrite]] = partial(self._let_go, name)
+        about_first = None
+        if members is not None:
+            unit = Unit.of(name, tuple(members.values()))
+            look, about_first = partial(self._steps, name, unit, now), about(unit.first)
+        awaited: list[Key] = []
+        for write in self._errors.guarded(item, look, about_first, now):
+            yield write
+            if write.action is not None:
+                awaited.append(write.key)
+        if awaited:  # what came of them is looked at, even where it is nothing
+            self._awaited[name] = awaited
+            yield WaitFor(item, awaited[-1])
+        elif until := self._errors.rest(item, now):
+            yield WakeAt(item, until)
+
+    def _steps(self, name: str, unit: Unit, now: int) -> list[WantedWrite]:
+        return steps(unit, self._read(name), lambda: self._whole(name), self._inputs, whole_second(now))
+
+    def _let_go(self, name: str) -> Iterator[WantedWrite]:
+        """A Workload whose Pods are all gone. The garbage collector takes it, but may take its time: what was evicted
+        is taken away here, since others wait for its quota.
+        """
+        read = self._read(name)
+        if read is not None and name not in self._units and _of_pods(read):
+            if read.deleting:
+                yield from (WantedWrite((_WORKLOAD, name), step.action) for step in orphaned(self._whole(name), read))
+            elif read.evicted and read.reserved:
+                yield WantedWrite(
+                    (_WORKLOAD, name), Delete(WORKLOADS, read.namespace, read.name, read.resource_version)
+                )
+
+    def _read(self, name: str) -> Workload | None:
+        found = self._stored(name)
+        return found.value if found is not None else None
+
+    def _whole(self, name: str) -> Manifest:
+        found = self._stored(name)
+        whole: Manifest = found.detail.manifest() if found is not None and found.detail is not None else {}
+        return whole
+
+
+def _of_pods(read: Workload) -> bool:
+    return bool(read.owners) and all((owner.api_version, owner.kind) == ("v1", POD.kind) for owner in read.owners)

@@ -1,0 +1,44 @@
+"""Events about ClusterQueues and Cohorts that stop admitting, or go on. Source: Kueue v0.19; KEP-79 for cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reconciler.controllers.queue_status import Ready, cohort_readiness, readiness_of
+from reconciler.objects.wanted import KUEUE_VERSION, ObjectReference, WantedWrite
+from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, Touch
+from scheduling.world.world import World
+
+
+class QueueEvents:
+    """Remembers why each queue stopped, since not every Cohort's status can hold it."""
+
+    def __init__(self) -> None:
+        self._stopped: dict[Touch, str] = {}
+
+    def of(self, world: World, touched: Iterable[Touch]) -> Iterator[WantedWrite]:
+        for touch in touched:
+            ready = _readiness(world, touch)
+            if ready is None:
+                self._stopped.pop(touch, None)
+            elif ready.active and self._stopped.pop(touch, None) is not None:
+                yield _event(touch, ready)
+            elif not ready.active and self._stopped.get(touch) != ready.message:
+                self._stopped[touch] = ready.message
+                yield _event(touch, ready)
+
+
+def _readiness(world: World, touch: Touch) -> Ready | None:
+    """None of what is gone, or never stops by itself."""
+    kind, name = touch
+    if kind == CLUSTER_QUEUE and name in world.state.queues:
+        return readiness_of(world, name)
+    if kind == COHORT and name in world.state.tree.cohorts:
+        return cohort_readiness(world, world.state.tree.cohorts[name])
+    return None
+
+
+def _event(touch: Touch, ready: Ready) -> WantedWrite:
+    kind, name = touch
+    about = ObjectReference(KUEUE_VERSION, kind, "", name)
+    return WantedWrite(touch, None, about, ready.reason, ready.message, warning=not ready.active)

@@ -1,0 +1,217 @@
+"""The status of ClusterQueues, LocalQueues and Cohorts, and what of it is to be written.
+
+Each status is worked out from the world as it is; only what differs from what is stored is written, bound to the
+version that was read. Field by field as Kueue writes it; what others put there stays. A Cohort's conditions and usage
+are fields of our own CustomResourceDefinition, which Kueue's would prune.
+Source: Kueue v0.19, pkg/controller/core; KEP-79 for the condition CohortActive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from cluster.actions import Patch
+from cluster.resource import Resource
+from policies.dialects.kueue_kinds import GROUP
+from reconciler.controllers.local_usage import admission_share
+from reconciler.objects.patches import differences
+from reconciler.objects.stored import Stored, with_condition
+from scheduling.objects.amounts import FlavorResource, plus, quantity_of
+from scheduling.objects.queue_settings import LocalQueueSettings
+from scheduling.quota.node import QuotaNode, stored_below
+from scheduling.quota.shares import Shares
+from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, Touch
+from scheduling.world.readiness import Readiness
+from scheduling.world.usage_report import QueueUsage, ResourceUsage, local_queue_usage, queue_usage
+from scheduling.world.world import World
+
+ACTIVE = "Active"
+COHORT_ACTIVE = "CohortActive"
+CYCLE = "CohortCycleDetected"
+BROKEN = "CohortTreeBroken"
+"""Nothing is admitted in the whole tree, since something in it is marked as broken."""
+MANAGERS = {
+    CLUSTER_QUEUE: "kueue-clusterqueue-controller",
+    LOCAL_QUEUE: "kueue-localqueue-controller",
+    COHORT: "kueue-cohort-controller",
+}
+"""The field managers, one for each kind as Kueue has them."""
+RESOURCES = {
+    CLUSTER_QUEUE: Resource(GROUP, "v1beta2", "clusterqueues", namespaced=False),
+    LOCAL_QUEUE: Resource(GROUP, "v1beta2", "localqueues", namespaced=True),
+    COHORT: Resource(GROUP, "v1beta2", "cohorts", namespaced=False),
+}
+_FLAVORS, _OF_COHORT, _RESOURCES = 64, 256, 64
+"""How many flavors a status may list, and resources of each."""
+_BARE = Stored()
+_NOTHING = QueueUsage((), (), 0, 0)
+
+
+class Ready(NamedTuple):
+    """A condition that is to be: whether it holds, with the reason and the message."""
+
+    active: bool
+    reason: str
+    message: str
+
+
+# -- of one object -----------------------------------------------------------------------------------------------------
+
+
+def status_of_cluster_queue(
+    world: World, name: str, before: Stored = _BARE, now: int = 0, shares: Shares | None = None
+) -> dict[str, Any]:
+    """Raises KeyError where the world has no such ClusterQueue. `now` in nanoseconds."""
+    queue = world.state.queues[name]
+    usage, ready = queue_usage(queue), readiness_of(world, name)
+    status = {
+        **before.status,
+        "conditions": with_condition(before, ACTIVE, *ready, now),
+        "flavorsReservation": _flavors(usage.reserved, borrowed=True),
+        "flavorsUsage": _flavors(usage.used, borrowed=True),
+        "pendingWorkloads": len(world.queues.pending[name]),
+        "reservingWorkloads": usage.reserving,
+        "admittedWorkloads": usage.admitted,
+        "fairSharing": _share(world, queue.node, shares),
+    }
+    return _present(status)
+
+
+def status_of_local_queue(world: World, key: str, before: Stored = _BARE, now: int = 0) -> dict[str, Any]:
+    """Of `namespace/name`. Raises KeyError where the world has no such LocalQueue."""
+    local = world.queues.local_queues[key]
+    queue = world.state.queues.get(local.cluster_queue)
+    usage = local_queue_usage(queue, local.namespace, local.name) if queue is not None else _NOTHING
+    status = {
+        **before.status,
+        "conditions": with_condition(before, ACTIVE, *_local_readiness(world, local), now),
+        "pendingWorkloads": sum(1 for _ in world.queues.waiting_at(key)),
+        "reservingWorkloads": usage.reserving,
+        "admittedWorkloads": usage.admitted,
+        "flavorsReservation": _flavors(usage.reserved),
+        "flavorsUsage": _flavors(usage.used),
+        "fairSharing": admission_share(world, key),
+    }
+    return _present(status)
+
+
+def status_of_cohort(
+    world: World, name: str, before: Stored = _BARE, now: int = 0, shares: Shares | None = None, whole: bool = True
+) -> dict[str, Any]:
+    """Raises KeyError where the world has no such Cohort. `whole`: our own definition is installed, not Kueue's."""
+    node = world.state.tree.cohorts[name]
+    status = {**before.status, "fairSharing": _share(world, node, shares)}
+    if whole:
+        status["conditions"] = with_condition(before, COHORT_ACTIVE, *cohort_readiness(world, node), now)
+        status["flavorsReservation"] = _flavors(_subtree_usage(world, node), True, _OF_COHORT)
+    return _present(status)
+
+
+def readiness_of(world: World, queue: str) -> Ready:
+    """Whether a ClusterQueue admits: by itself, and by its tree."""
+    found: Readiness = world.can_admit(queue)
+    stopped = world.stop(world.state.queues[queue]) if found.active else ""
+    if stopped:
+        return Ready(False, BROKEN, f"Can't admit new workloads: {stopped}.")
+    return Ready(found.active, found.reason, found.message)
+
+
+def _local_readiness(world: World, local: LocalQueueSettings) -> Ready:
+    if local.stop_policy != "None":
+        return Ready(False, "Stopped", "LocalQueue is stopped")
+    if local.cluster_queue not in world.state.queues:
+        return Ready(False, "ClusterQueueDoesNotExist", "Can't submit new workloads to clusterQueue")
+    if not world.can_admit(local.cluster_queue).active:
+        return Ready(False, "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue")
+    return Ready(True, "Ready", "Can submit new workloads to localQueue")
+
+
+def cohort_readiness(world: World, node: QuotaNode) -> Ready:
+    """Whether anything new is admitted in the tree of a Cohort."""
+    if cycle := world.state.tree.broken(node):
+        way = " -> ".join(cohort.name for cohort in (*cycle, cycle[0]))
+        return Ready(False, CYCLE, f"Nothing new is admitted in the whole tree: its cohorts form a cycle: {way}")
+    for name, reason in sorted(world.marked.items()):
+        marked = world.state.tree.cohorts.get(name) or world.state.tree.queues.get(name)
+        if marked is not None and marked.root is node.root:
+            return Ready(False, BROKEN, f"Nothing new is admitted in the whole tree: {marked} is broken: {reason}")
+    return Ready(True, "Ready", "Workloads can be admitted in this cohort")
+
+
+def _subtree_usage(world: World, node: QuotaNode) -> tuple[ResourceUsage, ...]:
+    """What all ClusterQueues below hold together, and how much of it is borrowed from outside; by name."""
+    total: dict[FlavorResource, int] = {}
+    for each in stored_below(node):
+        if each.is_queue:
+            for pair, amount in world.state.queues[each.name].held.reserved.items():
+                total[pair] = plus(total.get(pair, 0), amount)
+    pairs = sorted({pair for pair in node.subtree if node.quota(pair)} | total.keys())
+    outside = node.up is not None and not world.state.tree.broken(node)
+    return tuple(
+        ResourceUsage(pair, total.get(pair, 0), max(0, node.used(pair) - node.quota(pair)) if outside else 0)
+        for pair in pairs
+    )
+
+
+def _flavors(usage: Iterable[ResourceUsage], borrowed: bool = False, most: int = _FLAVORS) -> list[dict[str, Any]]:
+    """In the order of the flavors, no more than the schema takes; the resources of each by name."""
+    found: dict[str, list[dict[str, Any]]] = {each.pair.flavor: [] for each in usage}
+    for entry in sorted(usage, key=lambda each: each.pair.resource):
+        resource = entry.pair.resource
+        shown = {"name": resource, "total": str(quantity_of(resource, entry.total))}
+        if borrowed:
+            shown["borrowed"] = str(quantity_of(resource, entry.borrowed))
+        found[entry.pair.flavor].append(shown)
+    return [{"name": flavor, "resources": found[flavor][:_RESOURCES]} for flavor in [*found][:most]]
+
+
+def _share(world: World, node: QuotaNode, shares: Shares | None) -> dict[str, Any] | None:
+    if not world.state.options.fair_sharing:
+        return None
+    broken = world.state.tree.broken(node)  # sums under a cycle mean nothing
+    return {"weightedShare": 0 if broken else (shares or Shares()).of(node).published}
+
+
+def _present(status: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what is empty; counts stay, also of nothing."""
+    return {key: value for key, value in status.items() if value is not None and value != [] and value != {}}
+
+
+# -- of all that was touched -------------------------------------------------------------------------------------------
+
+
+def changes(
+    world: World,
+    touched: Iterable[Touch],
+    stored: Callable[[Touch], Stored | None],
+    now: int,
+    cohorts_whole: bool = True,
+) -> Iterator[tuple[Touch, Patch]]:
+    """What is to be written of the objects that may show something else, one patch each.
+
+    `stored` returns what was read of an object, None where it is gone. `cohorts_whole` as for `status_of_cohort`.
+    """
+    shares = Shares()
+    for touch in touched:
+        before = stored(touch)
+        after = _status(world, touch, before, now, shares, cohorts_whole) if before is not None else None
+        body = differences(before.status, after) if before is not None and after is not None else {}
+        if before is not None and body:
+            kind, key = touch
+            namespace, _, name = key.rpartition("/")
+            version, manager = before.version, MANAGERS[kind]
+            yield touch, Patch(RESOURCES[kind], namespace or None, name, {"status": body}, version, manager, "status")
+
+
+def _status(
+    world: World, touch: Touch, before: Stored, now: int, shares: Shares, cohorts_whole: bool
+) -> dict[str, Any] | None:
+    kind, key = touch
+    if kind == CLUSTER_QUEUE:
+        return status_of_cluster_queue(world, key, before, now, shares) if key in world.state.queues else None
+    if kind == LOCAL_QUEUE:
+        return status_of_local_queue(world, key, before, now) if key in world.queues.local_queues else None
+    if kind == COHORT and key in world.state.tree.cohorts:
+        return status_of_cohort(world, key, before, now, shares, cohorts_whole)
+    return None

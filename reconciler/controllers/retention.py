@@ -1,0 +1,118 @@
+"""Workloads that finished or were deactivated are deleted some time later, where the configuration says so.
+
+When that time is over follows from the conditions of each, so a new process goes on where the one before ended.
+Source: Kueue v0.19, objectRetentionPolicies (workload controller, job framework); KEP-1618.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cluster.actions import Delete
+from cluster.resource import Resource
+from policies.dialects.reading import listing, mapping, metadata, text
+from policies.model.objects import GroupKind
+from reconciler.core.controller import Busy, Controller, Lookup, Wanted
+from reconciler.objects.observed import Observed
+from reconciler.objects.patches import WORKLOADS
+from reconciler.objects.wanted import ObjectReference, WantedWrite
+from scheduling.objects.submission import kind_of
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import DEACTIVATED, EVICTED, FINISHED, Workload
+
+_BY_US = f"{DEACTIVATED}DueTo"
+"""What the reason of an eviction begins with where the workload was deactivated for a cause, not by a person."""
+_AGAIN = 10 * SECOND
+"""So much later, in nanoseconds, it is looked whether what was to be deleted is gone."""
+_SPARE = 64
+_NO_KINDS: Mapping[GroupKind, tuple[str, Resource]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Times in nanoseconds; None: for ever."""
+
+    finished: int | None = None
+    deactivated: int | None = None
+
+
+class RetentionController(Controller):
+    """`kinds`: the jobs that are followed, each with the name of its kind in the core, and where it is."""
+
+    def __init__(
+        self, look: Lookup, retention: Retention, kinds: Mapping[GroupKind, tuple[str, Resource]] = _NO_KINDS
+    ) -> None:
+        self._look = look
+        self._retention = retention
+        self._kinds = kinds
+        self._moments: dict[str, int] = {}
+        self._order: list[tuple[int, str]] = []
+
+    def workload_changed(self, workload: str) -> None:
+        observed = self._look(workload)
+        moment = end_of(observed.value, self._retention) if observed is not None else None
+        if moment is None:
+            self._moments.pop(workload, None)
+        elif self._moments.get(workload) != moment:
+            self._set(workload, moment)
+
+    def _set(self, workload: str, moment: int) -> None:
+        """One moment for each; where most of the order is of such that are gone, it is made anew."""
+        self._moments[workload] = moment
+        heapq.heappush(self._order, (moment, workload))
+        if len(self._order) > 2 * len(self._moments) + _SPARE:
+            self._order = sorted((at, name) for name, at in self._moments.items())
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        """A deletion for each whose time is over; until it is gone, another one some time later."""
+        while self._order and self._order[0][0] <= now:
+            set_for, name = heapq.heappop(self._order)
+            if self._moments.get(name) != set_for:
+                continue  # it is gone, or has another moment by now
+            del self._moments[name]
+            observed = self._look(name)
+            moment = end_of(observed.value, self._retention) if observed is not None else None
+            if observed is None or moment is None or moment > now:
+                continue
+            self._set(name, now + _AGAIN)
+            yield from [write for write in self._deletions(observed) if not busy(*write.key)]
+
+    def _deletions(self, observed: Observed) -> Iterator[WantedWrite]:
+        """Of the Workload where it is finished, and of its job where it is deactivated, if the job is known."""
+        workload: Workload = observed.value
+        jobs = [] if workload.finished else [*self._jobs(workload, observed.detail.manifest())]
+        yield from jobs
+        if not jobs:
+            key, end = ("Workload", workload.key), "it finished" if workload.finished else "it was deactivated"
+            about = ObjectReference(
+                "kueue.x-k8s.io/v1beta2", "Workload", workload.namespace, workload.name, workload.uid
+            )
+            action = Delete(WORKLOADS, workload.namespace, workload.name, workload.resource_version)
+            yield WantedWrite(key, action, about, "Deleted", f"Deleted workload: {end}, and is kept no longer")
+
+    def _jobs(self, workload: Workload, manifest: Mapping[str, Any]) -> Iterator[WantedWrite]:
+        """The jobs that it is the Workload of, where they are of a kind that is known."""
+        for owner in map(mapping, listing(metadata(manifest).get("ownerReferences"))):
+            known, name = self._kinds.get(kind_of(owner)), text(owner.get("name"))
+            if known is None or not name:
+                continue
+            (kind, resource), uid = known, text(owner.get("uid")) or ""
+            action = Delete(resource, workload.namespace, name, uid=uid, background=True)
+            about = ObjectReference(str(owner["apiVersion"]), str(owner["kind"]), workload.namespace, name, uid)
+            message = f"Deleted job: its workload {workload.key} was deactivated, and is kept no longer"
+            yield WantedWrite((kind, f"{workload.namespace}/{name}"), action, about, "Deleted", message)
+
+
+def end_of(workload: Workload, retention: Retention) -> int | None:
+    """The moment from which on it is to be gone; None while it is to stay, and where it goes already."""
+    if workload.deleting:
+        return None
+    finished, evicted = workload.holding(FINISHED), workload.holding(EVICTED)
+    if finished is not None:
+        return finished.since + retention.finished if retention.finished is not None else None
+    if retention.deactivated is None or evicted is None or workload.active or not evicted.reason.startswith(_BY_US):
+        return None
+    return evicted.since + retention.deactivated

@@ -1,0 +1,54 @@
+"""Samples what LocalQueues used lately, and reads it back from their status after a restart.
+
+`StatusController` writes the sample to the status. Only the leader samples; a standby reads what the leader wrote.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+
+from reconciler.controllers.local_usage import remember, sample
+from reconciler.core.controller import Busy, Controller, Wanted
+from reconciler.core.watched import by_kind
+from reconciler.objects.moments import whole_second
+from reconciler.objects.observed import Observed
+from reconciler.objects.stored import Stored
+from scheduling.world.world import World
+
+LOCAL_QUEUE = by_kind()["LocalQueue"]
+
+
+class UsageController(Controller):
+    """`now` in nanoseconds, as everywhere."""
+
+    watched = (LOCAL_QUEUE,)
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._moments: list[tuple[int, str]] = []
+        self._sampled: set[str] = set()
+
+    def observe(self, observed: Observed) -> None:
+        key = observed.key[1]
+        if observed.value is None:
+            self._sampled.discard(key)
+            return
+        if isinstance(observed.detail, Stored):
+            remember(self._world, key, observed.detail.status)
+        if key not in self._sampled:
+            self._sampled.add(key)
+            heapq.heappush(self._moments, (0, key))
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        """Nothing is written here: the samples that are due are taken."""
+        del busy
+        now = whole_second(now)
+        while self._moments and self._moments[0][0] <= now:
+            _, key = heapq.heappop(self._moments)
+            left = sample(self._world, key, now) if key in self._sampled else None
+            if left is None:
+                self._sampled.discard(key)
+            else:
+                heapq.heappush(self._moments, (now + left, key))
+        yield from ()

@@ -1,0 +1,38 @@
+"""When to look at an object again."""
+
+from __future__ import annotations
+
+import heapq
+
+from reconciler.objects.observed import Key
+
+
+class Alarms:
+    """Moments in nanoseconds; the same alarm that is set again rings once."""
+
+    def __init__(self) -> None:
+        self._order: list[tuple[int, Key]] = []
+        self._set: set[tuple[int, Key]] = set()
+
+    def set(self, at: int, key: Key) -> None:
+        if (at, key) not in self._set:
+            self._set.add((at, key))
+            heapq.heappush(self._order, (at, key))
+
+    def __contains__(self, alarm: object) -> bool:
+        """Whether this (moment, key) is set."""
+        return alarm in self._set
+
+    @property
+    def next(self) -> int | None:
+        """When the first of them rings; None where none is set."""
+        return self._order[0][0] if self._order else None
+
+    def due(self, now: int) -> list[Key]:
+        """Whose time has come; they ring no more."""
+        found = []
+        while self._order and self._order[0][0] <= now:
+            alarm = heapq.heappop(self._order)
+            self._set.discard(alarm)
+            found.append(alarm[1])
+        return found

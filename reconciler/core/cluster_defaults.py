@@ -1,0 +1,65 @@
+"""Objects that complete what jobs ask for: LimitRanges, RuntimeClasses and priority classes."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from cluster.stream import Manifest
+from policies.amounts.limit_ranges import summarize
+from policies.amounts.requests import readable
+from policies.dialects.reading import mapping
+from policies.model.quantity import Amounts
+from reconciler.objects.observed import Key, Observed
+from scheduling.objects.priority import PriorityClasses, read_priority_classes
+from scheduling.world.world import World
+
+K = TypeVar("K")
+
+
+class ClusterDefaults:
+    """LimitRanges, RuntimeClasses and priority classes: they are few and kept whole."""
+
+    KINDS = ("LimitRange", "RuntimeClass", "WorkloadPriorityClass", "PriorityClass")
+
+    def __init__(self) -> None:
+        self._ranges: dict[str, dict[str, Manifest]] = {}
+        self._classes: dict[str, Manifest] = {}
+        self._priorities: dict[Key, Manifest] = {}
+
+    def put(self, world: World, observed: Observed, now: int) -> bool:
+        """Take one in, or away where its value is None, and let the world know.
+
+        Whether jobs are prioritized otherwise now.
+        """
+        kind, key = observed.key
+        if kind == "LimitRange":
+            namespace, _, name = key.partition("/")
+            _replace(self._ranges.setdefault(namespace, {}), name, observed.value)
+            world.put_limit_ranges(namespace, summarize(self._ranges[namespace].values()), now)
+        elif kind == "RuntimeClass":
+            _replace(self._classes, key, observed.value)
+            world.put_overheads(self._overheads(), now)
+        else:
+            before = self._priorities.get(observed.key)
+            _replace(self._priorities, observed.key, observed.value)
+            return _priorities(before) != _priorities(observed.value)
+        return False
+
+    def classes(self) -> PriorityClasses:
+        """By which Jobs are prioritized."""
+        return read_priority_classes(self._priorities.values())
+
+    def _overheads(self) -> dict[str, Amounts]:
+        found = self._classes.items()
+        return {name: readable(mapping(each.get("overhead")).get("podFixed")) for name, each in found}
+
+
+def _priorities(manifest: Manifest | None) -> PriorityClasses:
+    return read_priority_classes([manifest] if manifest is not None else [])
+
+
+def _replace(known: dict[K, Manifest], key: K, value: Manifest | None) -> None:
+    if value is None:
+        known.pop(key, None)
+    else:
+        known[key] = value

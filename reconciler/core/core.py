@@ -1,0 +1,182 @@
+"""The reconciler's core: a state machine. Events in, commands out; no thread, no queue, no clock.
+
+It starts from the state as it is and keeps nothing in memory that the API server does not hold, but for writes that are
+in flight. After a crash at any line the next process reads the same state and goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from reconciler.core.commands import Command, Relist
+from reconciler.core.controller import Controller, WaitFor, WakeAt
+from reconciler.core.decider import Decider
+from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
+from reconciler.core.informer import Informer
+from reconciler.core.leader_fencing import LeaderFencing
+from reconciler.core.state import ClusterState
+from reconciler.core.writes import Stats, Writes
+from reconciler.managed_jobs import ManagedJobs
+from reconciler.objects.moments import whole_second
+from reconciler.objects.observed import Listed, Observed
+from reconciler.objects.outcomes import Failed, ObjectRead, Written
+from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.workers import FromWorker
+from reconciler.observer.observer import NullObserver, Observer
+from reconciler.recorder.recorder import EventRecorder
+from scheduling.status.deadlines import WaitForPodsReady
+
+_NOBODY = NullObserver()
+_ALL = ManagedJobs()
+_BATCH = 8
+"""So many writes of controllers are handed over at a time: the first of a thousand need not wait for the last."""
+
+
+class Core:
+    """`state` is what the controllers read. `waiting`: how long pods are waited for, None for ever. `managed`: which
+    jobs. `exclusive`: nobody else ever writes, so nobody is fenced off.
+
+    `in_turn`: a turn goes on with the event Continue. Moments are in nanoseconds.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        controllers: Sequence[Controller] = (),
+        observer: Observer = _NOBODY,
+        waiting: WaitForPodsReady | None = None,
+        managed: ManagedJobs = _ALL,
+        *,
+        exclusive: bool = False,
+    ) -> None:
+        world, records = state.world, state.records
+        self.state = state
+        self.controllers = controllers
+        self.stats = Stats()
+        self.leads = False
+        self.in_turn = False
+        self._turn: Iterator[None] = iter(())
+        self._exclusive = exclusive
+        self._commanding = [each for each in controllers if type(each).commands is not Controller.commands]
+        self._commands: list[Command] = []
+        self._recorder = EventRecorder()
+        self.informer = Informer(world, records, controllers, observer, self._recorder, waiting, managed)
+        self.writes = Writes(self.informer, self._recorder, self._commands, self.stats)
+        self.fencing = LeaderFencing(world, records, self.writes)
+        self.decider = Decider(self.informer, self.writes, observer, self._recorder, waiting, self.stats)
+
+    def handle(self, events: Iterable[Event], now: int) -> list[Command]:
+        """Take the events in; what is to be done now. Decisions are made when time passes."""
+        for event in events:
+            self._take(event, now)
+        for controller in self._commanding:
+            self._commands += controller.commands()
+        commands = [*self._commands]
+        self._commands.clear()
+        return commands
+
+    def _take(self, event: Event, now: int) -> None:
+        if not isinstance(event, Continue):
+            self._end_turn()
+        match event:
+            case Continue():
+                next(self._turn, None)
+            case Observed():
+                self.informer.observe(event, now)
+            case Listed():
+                self.informer.replace(event, now)
+            case Written():
+                self.writes.written(event, now)
+            case ObjectRead():
+                watched = self.informer.watched[event.key[0]]
+                self.writes.answered(watched.observed(event.manifest, self.state.records.get), now)
+            case Failed():
+                self.writes.failed(event, now)
+            case FromWorker():
+                for controller in self.controllers:
+                    controller.from_worker(event, now)
+            case LeadershipGained():
+                self._lead(event)
+            case LeadershipLost():
+                self.leads = self.informer.records_events = False
+            case TimePassed():
+                self._pass_time(now)
+
+    def _lead(self, event: LeadershipGained) -> None:
+        """What the leader before wrote or started may not be known yet, so it is listed again."""
+        self.leads = self.informer.records_events = True
+        if self._exclusive:
+            return
+        self.fencing.begin(event.late_writes)
+        for watched in self.informer.watched.values():
+            if watched.relist:
+                self._commands.append(Relist(watched, self.state.records.progress.ask(watched.kind)))
+
+    def _pass_time(self, now: int) -> None:
+        self.informer.ring(now)
+        if self.may_act(now):
+            self.writes.send_again(now)
+            if self.fencing.done():
+                self._turn = self._act(now)
+                self.in_turn = True
+
+    def _end_turn(self) -> None:
+        for _ in self._turn:
+            pass
+
+    def _act(self, now: int) -> Iterator[None]:
+        """A turn. It yields where commands are to be carried out before it goes on."""
+        self.decider.steps(now)
+        self.informer.renew_inputs()
+        yield from self._reconcile(now, after_decisions=False)
+        yield from self.decider.cycles(now)
+        self.decider.explain(now)
+        yield from self._reconcile(now, after_decisions=True)
+        for event in self._recorder.due(whole_second(now)):
+            self.writes.emit(event)
+        self.in_turn = False
+
+    def _reconcile(self, now: int, *, after_decisions: bool) -> Iterator[None]:
+        def busy(kind: str, name: str) -> bool:
+            return self.state.records.busy((kind, name), now)
+
+        for controller in self.controllers:
+            if controller.after_decisions is not after_decisions:
+                continue
+            for wanted in controller.reconcile(busy, now):
+                match wanted:
+                    case WantedWrite(action=None):
+                        self._recorder.wanted(wanted, whole_second(now))
+                    case WantedWrite():
+                        self.writes.start(wanted, controller)
+                    case WaitFor() | WakeAt():
+                        self.informer.wait(controller, wanted, now)
+                    case _:
+                        self._commands.append(wanted)
+                if len(self._commands) >= _BATCH:
+                    yield
+
+    # --- what the shell goes by
+
+    @property
+    def in_flight(self) -> int:
+        """Objects about which a request is in flight."""
+        return len(self.state.records.in_flight)
+
+    def paused(self, now: int) -> bool:
+        """Whether the API server fails and is left alone."""
+        return self.writes.retries.paused(now)
+
+    def may_act(self, now: int) -> bool:
+        return self.state.complete and self.leads and not self.paused(now)
+
+    def due_at(self, now: int) -> int | None:
+        """When there is something to do even if no event comes; None where there is nothing."""
+        if self.paused(now):
+            return self.writes.retries.paused_until
+        if not self.may_act(now):
+            return None
+        if self.decider.unfinished:
+            return now
+        moments = (self.informer.alarms.next, self.informer.waits.next)
+        return min((moment for moment in moments if moment is not None), default=None)

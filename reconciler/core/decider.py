@@ -1,0 +1,104 @@
+"""Decides: the next step of each Workload by itself, then who gets quota and who gives way, cycle by cycle."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from reconciler.core.informer import Informer
+from reconciler.core.lifecycles import lifecycle_of
+from reconciler.core.records import WORKLOAD
+from reconciler.core.writes import Stats, Writes
+from reconciler.objects.moments import whole_second
+from reconciler.observer.observer import Observer
+from reconciler.recorder.recorder import EventRecorder
+from scheduling.cycle.engine import Engine
+from scheduling.cycle.outcome import reserved, waiting
+from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
+
+_BUSY = 16
+"""Writes in flight: with so many, each of the writer's threads has something to do, and something to come."""
+_CYCLES = 100
+"""In one turn; then what was reported meanwhile is taken in."""
+
+
+class Decider:
+    """`unfinished`: there are cycles left over for the next turn. `reasons`: why Workloads wait, to be written."""
+
+    def __init__(
+        self,
+        informer: Informer,
+        writes: Writes,
+        observer: Observer,
+        recorder: EventRecorder,
+        waiting: WaitForPodsReady | None,
+        stats: Stats,
+    ) -> None:
+        self.unfinished = False
+        self.reasons: dict[str, Wait] = {}
+        self._informer = informer
+        self._world = informer.world
+        self._records = informer.records
+        self._writes = writes
+        self._observer = observer
+        self._recorder = recorder
+        self._waiting = waiting
+        self._stats = stats
+        self._engine = Engine(self._world, block_admission=waiting is not None and waiting.block_admission)
+
+    def steps(self, now: int) -> None:
+        """The next step of each Workload about which something changed; of one that is busy when it is free."""
+        names, self._informer.dirty = self._informer.dirty, {}
+        moment = whole_second(now)
+        for name in names:
+            workload = self._world.workloads.get(name)
+            if workload is None or self._records.busy((WORKLOAD, name), now):
+                continue
+            after = lifecycle_of(self._world, workload, moment, self._waiting).next(workload)
+            if after != workload:
+                self._world.put_workload(after, moment)
+                self._writes.decide(after, now)
+
+    def cycles(self, now: int) -> Iterator[None]:
+        """One cycle after the other until nothing is left to decide, or there were many."""
+        moment = whole_second(now)
+        self.unfinished = True
+        for _ in range(_CYCLES):
+            began = time.perf_counter()
+            decisions = self._engine.step(moment)
+            if not decisions:
+                self.unfinished = False
+                return
+            self._stats.cycles += 1
+            self._observer.decided(decisions, time.perf_counter() - began)
+            for decision in decisions:
+                self._carry_out(decision, now)
+            yield
+
+    def _carry_out(self, decision: Decision, now: int) -> None:
+        world, moment = self._world, whole_second(now)
+        if isinstance(decision, Reserve):
+            self.reasons.pop(decision.workload.key, None)
+            queue = world.state.queues[decision.queue].settings
+            after = reserved(world.workloads[decision.workload.key], decision, queue, moment)
+            world.put_workload(after, moment)
+            self._writes.decide(after, now)
+        elif isinstance(decision, Preempt):
+            self._recorder.preempted(decision, moment)
+            self._writes.decide(world.workloads[decision.target.key], now)
+        else:
+            self.reasons[decision.workload.key] = decision
+
+    def explain(self, now: int) -> None:
+        """Write why Workloads wait while little else is written: quota goes first, and many that wait get it soon."""
+        moment = whole_second(now)
+        while self.reasons and len(self._records.in_flight) < _BUSY:
+            name = next(iter(self.reasons))
+            decision, before = self.reasons.pop(name), self._world.workloads.get(name)
+            if before is None or before.reserved or before.finished or not before.active:
+                continue
+            after = waiting(before, decision, moment, self._world.counting)
+            if after != before:
+                self._world.put_workload(after, moment)
+                self._writes.decide(after, now)

@@ -1,0 +1,35 @@
+"""What happens to the core; each event is a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from reconciler.objects.observed import Listed, Observed
+from reconciler.objects.outcomes import Outcome
+from reconciler.objects.workers import FromWorker
+
+
+@dataclass(frozen=True, slots=True)
+class LeadershipGained:
+    """This process may write from now on. `late_writes`: those of the leader before it may still arrive."""
+
+    late_writes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LeadershipLost:
+    """This process may write no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """Begin a turn: do what is due by now, and decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    """Go on with the turn, see `Core.in_turn`."""
+
+
+Event: TypeAlias = Observed | Listed | Outcome | FromWorker | LeadershipGained | LeadershipLost | TimePassed | Continue

@@ -1,0 +1,202 @@
+"""Takes in what is observed: into the records, the scheduler's world, and the controllers that watch the kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reconciler.core.alarms import Alarms
+from reconciler.core.cluster_defaults import ClusterDefaults
+from reconciler.core.controller import Controller, WaitFor, WakeAt
+from reconciler.core.lifecycles import concerned
+from reconciler.core.records import WORKLOAD, Records
+from reconciler.core.waits import Waits
+from reconciler.core.watched import WATCHED_KINDS, WatchedKind, by_kind
+from reconciler.managed_jobs import ManagedJobs, Selection
+from reconciler.objects.moments import whole_second
+from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.objects.progress import news
+from reconciler.observer.observer import Observer
+from reconciler.recorder.recorder import EventRecorder
+from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.status.lifecycle import next_moment
+from scheduling.world.world import World
+
+
+class Informer:
+    """`dirty`: the Workloads whose next step is to be looked at. `waiting`: how long pods are waited for.
+
+    `records_events`: changes of Workloads become Events, which the leader alone records. Moments are in nanoseconds.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        records: Records,
+        controllers: Sequence[Controller],
+        observer: Observer,
+        recorder: EventRecorder,
+        waiting: WaitForPodsReady | None,
+        managed: ManagedJobs,
+    ) -> None:
+        self.world = world
+        self.records = records
+        self.alarms = Alarms()
+        self.waits = Waits()
+        self.dirty: dict[str, None] = {}
+        self.records_events = False
+        self.watched = watched_by(controllers)
+        self._controllers = controllers
+        self._shown = {kind: [each for each in controllers if shows(each, kind)] for kind in self.watched}
+        self._observer = observer
+        self._recorder = recorder
+        self.waiting = waiting
+        self._selection = Selection(managed, world)
+        self._defaults = ClusterDefaults()
+        self._inputs_outdated = True
+        for kind in self.watched:
+            records.track(kind)
+
+    # --- what is observed
+
+    def observe(self, observed: Observed, now: int) -> None:
+        """What a watch reports."""
+        self.records.progress.advance(observed.key[0], observed.version)
+        self.accept(observed, now)
+
+    def replace(self, listed: Listed, now: int) -> None:
+        """What a list holds: there is nothing else of the kind."""
+        for observed in self.records.progress.replace(listed, self.records.keys()):
+            self.accept(observed, now)
+
+    def accept(self, observed: Observed, now: int) -> None:
+        """Take an object in, unless a newer one is known."""
+        if self.store(observed, now):
+            self._take_in(observed, whole_second(now), now)
+
+    def store(self, observed: Observed, now: int) -> bool:
+        """Keep it in its record; False where it is no news. The world does not know of it yet."""
+        key = observed.key
+        record = self.records.record(key)
+        before = record.stored
+        if not news(before, observed):
+            return False
+        record.stored = observed if observed.value is not None else None
+        if before is None or before.version != observed.version:
+            moment = whole_second(now)
+            self._observer.changing(before, observed, moment)
+            self.end_rest(key, now)
+            if key[0] == WORKLOAD and before is not None and observed.value is not None and self.records_events:
+                self._recorder.workload_changed(before.value, observed.value, moment)
+        return True
+
+    def _take_in(self, observed: Observed, moment: int, now: int) -> None:
+        kind, name = observed.key
+        if kind == WORKLOAD:
+            self.enter(name, now)
+        elif kind in ClusterDefaults.KINDS:
+            self._inputs_outdated |= self._defaults.put(self.world, observed, moment)
+        else:
+            self._change_world(self.watched[kind], observed, moment)
+        for controller in self._shown[kind]:
+            controller.observe(observed)
+        self._observer.changed(moment)
+        self.records.tidy(observed.key)
+
+    def _change_world(self, watched: WatchedKind, observed: Observed, moment: int) -> None:
+        kind, name = observed.key
+        flavor = self.world.state.flavors.get(name)
+        if observed.value is None:
+            watched.drop(self.world, name, moment)
+        else:
+            watched.put(self.world, observed.value, moment)
+        self._inputs_outdated |= self._selection.outdated(name) or flavor != self.world.state.flavors.get(name)
+        for workload in concerned(self.world, kind, name):
+            self.dirty[workload.key] = None
+
+    # --- Workloads
+
+    def enter(self, name: str, now: int) -> None:
+        """The world goes by the stored Workload, unless a decision about it is in flight."""
+        self.dirty[name] = None
+        for controller in self._controllers:
+            controller.workload_changed(name)
+        record = self.records.find((WORKLOAD, name))
+        if record is not None and record.in_flight is not None and record.in_flight.decided is not None:
+            return
+        if record is None or record.stored is None:
+            self.dirty.pop(name)
+            self.world.drop_workload(name)
+            if record is not None:
+                record.decided = None
+            return
+        self.restore(name, now)
+        if self.records.rests((WORKLOAD, name), now):
+            self.world.queues.drop(name)
+        if alarm := next_moment(record.stored.value, self.waiting):
+            self.alarms.set(alarm, (WORKLOAD, name))
+
+    def restore(self, name: str, now: int) -> None:
+        """What was decided and not written counts no more: the world goes by the stored Workload."""
+        record = self.records.record((WORKLOAD, name))
+        record.decided = None
+        if record.stored is not None:
+            self.world.put_workload(record.stored.value, whole_second(now))
+
+    # --- what may be written
+
+    def rest(self, key: Key, now: int) -> int:
+        """Nothing is written of the object for a while: the same would come to the same. The end of that moment."""
+        until = self.records.rest(key, now)
+        self.alarms.set(until, key)
+        return until
+
+    def end_rest(self, key: Key, now: int) -> None:
+        """There is news of the object: it may be written."""
+        if key in self.records.resting:
+            self.records.end_rest(key)
+            self.freed(key, now)
+
+    def wait(self, controller: Controller, wait: WaitFor | WakeAt, now: int) -> None:
+        """Wake the controller when what it waits for has come about, at once where it has."""
+        if isinstance(wait, WaitFor) and not self.records.busy(wait.key, now):
+            controller.wake(wait.item)
+        else:
+            self.waits.add(controller, wait)
+
+    def freed(self, key: Key, now: int) -> None:
+        """Wake whoever waits for the object, if it may be written."""
+        if not self.records.busy(key, now):
+            self.waits.free(key)
+
+    def ring(self, now: int) -> None:
+        """Look at all whose moment has come: for a step, or after a rest. Also while another process leads."""
+        for key in self.alarms.due(now):
+            record = self.records.find(key)
+            if key[0] == WORKLOAD and record is not None and record.stored is not None:
+                self.dirty[key[1]] = None
+                decided = record.in_flight is not None and record.in_flight.decided is not None
+                if not decided and not self.records.rests(key, now):
+                    self.restore(key[1], now)
+            self.freed(key, now)
+        self.waits.ring(now)
+
+    # --- what jobs depend on
+
+    def renew_inputs(self) -> None:
+        """Once for all changes since the last time."""
+        if not self._inputs_outdated:
+            return
+        self._inputs_outdated = False
+        inputs = self._selection.inputs(self._defaults.classes(), pods_ready=self.waiting is not None)
+        for controller in self._controllers:
+            controller.inputs_changed(inputs)
+
+
+def watched_by(controllers: Sequence[Controller]) -> dict[str, WatchedKind]:
+    """All kinds that are watched; of one that the core watches anyway, the core's reading holds."""
+    theirs = (watched for controller in controllers for watched in controller.watched)
+    return {**by_kind(theirs), **by_kind(WATCHED_KINDS)}
+
+
+def shows(controller: Controller, kind: str) -> bool:
+    return any(watched.kind == kind for watched in controller.watched)

@@ -1,0 +1,62 @@
+"""Fencing after a change of leader: what the leader before still has on its way must not give the same quota again.
+
+A process that was stopped, or whose connection hangs, may have sent a write that arrives long after its Lease has
+ended. Each write is bound to the version that was read, so it changes no object that was written since; but it could
+give a Workload quota that meanwhile went to another one. So before anything is decided, the Workloads are listed again,
+and each of them that there may be room for is written once: whatever the leader before sent meets a conflict after
+that. A Workload that there is no room for cannot have got any from it.
+"""
+
+from __future__ import annotations
+
+from reconciler.core.records import Records
+from reconciler.core.writes import Writes
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.patches import ADMISSION_MANAGER, patch
+from reconciler.objects.wanted import WantedWrite
+from scheduling.world.room import may_fit
+from scheduling.world.world import World
+
+MARK = "quotree.dev/taken-over-at"
+"""The annotation that is written: the version of the Workload when another process took over."""
+
+
+class LeaderFencing:
+    """From `begin` on nothing is decided until `done`."""
+
+    def __init__(self, world: World, records: Records, writes: Writes) -> None:
+        self._world = world
+        self._records = records
+        self._writes = writes
+        self._late_writes = False
+        self._open: dict[Key, Observed] | None = {}
+        self._sent: set[Key] = set()
+
+    def begin(self, late_writes: bool) -> None:
+        """This process leads. `late_writes`: those of the leader before may still arrive."""
+        self._late_writes = late_writes
+        self._open = None
+
+    def done(self) -> bool:
+        """Whether decisions may be made; asked when all objects are known."""
+        if self._open is None:
+            self._open, self._sent = self._endangered(), set()
+        for key, stored in [*self._open.items()]:
+            record = self._records.find(key)
+            if record is not None and record.in_flight is not None:
+                continue
+            if key in self._sent or record is None or record.stored is not stored:
+                del self._open[key]
+            else:
+                self._fence(key, stored)
+        return not self._open
+
+    def _endangered(self) -> dict[Key, Observed]:
+        """The Workloads that a late write could give quota."""
+        found = (self._records.workload(each.key) for each in may_fit(self._world)) if self._late_writes else ()
+        return {stored.key: stored for stored in found if stored is not None}
+
+    def _fence(self, key: Key, stored: Observed) -> None:
+        body = {"metadata": {"annotations": {MARK: stored.version}}}
+        self._writes.start(WantedWrite(key, patch(stored.value, body, ADMISSION_MANAGER)))
+        self._sent.add(key)

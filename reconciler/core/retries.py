@@ -1,0 +1,60 @@
+"""Requests that are sent again: after a pause of all where the API server fails, alone after an internal error."""
+
+from __future__ import annotations
+
+from cluster.errors import ApiError
+from cluster.retry import Backoff, asked_wait
+from reconciler.objects.observed import Key
+from scheduling.objects.times import SECOND
+
+_FIRST, _LONGEST = 0.2, 30.0
+"""Seconds between two attempts."""
+_WORTH_ANOTHER_TRY = (401, 408, 429)
+
+
+def refused(error: Exception) -> bool:
+    """Whether the API server looked at the request and refuses it: the same request would fare the same."""
+    return isinstance(error, ApiError) and 400 <= error.status < 500 and error.status not in _WORTH_ANOTHER_TRY
+
+
+class Retries:
+    """Moments are in nanoseconds."""
+
+    def __init__(self) -> None:
+        self.paused_until = 0
+        self._backoff = Backoff(_FIRST, _LONGEST)
+        self._held: dict[Key, int] = {}
+
+    def paused(self, now: int) -> bool:
+        return now < self.paused_until
+
+    def pause(self, key: Key, error: Exception, now: int) -> None:
+        """The API server fails: what is in flight for the object is sent again after the pause.
+
+        Failures within a pause do not make it longer.
+        """
+        self._held[key] = 0
+        if not self.paused(now):
+            asked = asked_wait(error) if isinstance(error, ApiError) else None
+            self.paused_until = now + int(self._backoff.next(asked) * SECOND)
+
+    def hold(self, key: Key, until: int) -> None:
+        """What is in flight for this one object is sent again at that moment."""
+        self._held[key] = until
+
+    def held(self) -> dict[Key, int]:
+        """The objects whose request is to be sent again, and from when on."""
+        return dict(self._held)
+
+    def due(self, now: int) -> list[Key]:
+        """Those whose request is to be sent again now; asked where there is no pause."""
+        if not self._held:
+            return []
+        found = [key for key, until in self._held.items() if until <= now]
+        for key in found:
+            del self._held[key]
+        return found
+
+    def answered(self) -> None:
+        """The API server works: the next pause is brief again."""
+        self._backoff.reset()

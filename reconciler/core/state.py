@@ -1,0 +1,21 @@
+"""What the core knows of its cluster, for controllers and observers to read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reconciler.core.records import Records
+from scheduling.world.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """`records` are the objects, `world` is what the scheduler makes of them."""
+
+    world: World = field(default_factory=World)
+    records: Records = field(default_factory=Records)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all objects are known: before that nothing may be concluded."""
+        return self.records.complete

@@ -1,0 +1,44 @@
+"""Who waits for what: an object that is being written or rests, or a moment. Nobody looks again before that."""
+
+from __future__ import annotations
+
+import heapq
+from itertools import count
+
+from reconciler.core.controller import Controller, WaitFor, WakeAt
+from reconciler.objects.observed import Key
+
+
+class Waits:
+    """Moments are in nanoseconds."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[Key, dict[tuple[Controller, Key], None]] = {}
+        self._by_moment: list[tuple[int, int, Controller, Key]] = []
+        self._numbers = count()
+
+    def add(self, controller: Controller, wait: WaitFor | WakeAt) -> None:
+        if isinstance(wait, WaitFor):
+            self._by_key.setdefault(wait.key, {})[controller, wait.item] = None
+        else:
+            heapq.heappush(self._by_moment, (wait.at, next(self._numbers), controller, wait.item))
+
+    def awaited(self) -> list[Key]:
+        """The objects that somebody waits for."""
+        return [*self._by_key]
+
+    @property
+    def next(self) -> int | None:
+        """The first moment that somebody waits for."""
+        return self._by_moment[0][0] if self._by_moment else None
+
+    def free(self, key: Key) -> None:
+        """The object may be written: wake all who wait for it."""
+        for controller, item in self._by_key.pop(key, ()):
+            controller.wake(item)
+
+    def ring(self, now: int) -> None:
+        """Wake all whose moment has come."""
+        while self._by_moment and self._by_moment[0][0] <= now:
+            _, _, controller, item = heapq.heappop(self._by_moment)
+            controller.wake(item)

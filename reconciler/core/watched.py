@@ -1,0 +1,144 @@
+"""The kinds that the reconciler watches, and how each object changes the scheduler's world.
+
+Objects are read in the thread of their reflector, and only what decisions go by is kept; the core alone changes the
+world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from cluster.resource import NAMESPACES, PRIORITY_CLASSES, Resource
+from cluster.stream import Manifest
+from policies.dialects.kueue_kinds import GROUP
+from policies.dialects.reading import metadata, text, texts
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.packed import Packed
+from reconciler.objects.patches import WORKLOADS
+from reconciler.objects.stored import read_stored
+from scheduling.objects.queue_settings import (
+    read_check_settings,
+    read_cohort_settings,
+    read_local_queue_settings,
+    read_queue_settings,
+)
+from scheduling.objects.reading import read_workload
+from scheduling.objects.resource_flavor import read_flavor
+from scheduling.world.world import World
+
+K = TypeVar("K")
+VERSION = "v1beta2"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedKind:
+    """A kind that is listed and watched.
+
+    `read` makes of a manifest what decisions go by; `detail` makes what writes need beside it. `put` and `drop` change
+    the world (moment in nanoseconds). `label_selector`: only objects with this label. `relist`: a new leader lists the
+    kind again before it decides, since its watch may lag behind what the leader before it wrote.
+    """
+
+    kind: str
+    resource: Resource
+    read: Callable[[Manifest], Any]
+    put: Callable[[World, Any, int], None]
+    drop: Callable[[World, str, int], None]
+    label_selector: str | None = None
+    detail: Callable[[Manifest], Any] | None = None
+    relist: bool = False
+
+    def observed(self, manifest: Manifest, known: Callable[[Key], Observed | None] = lambda _: None) -> Observed:
+        """The object as it was read; what is `known` at this version already is not read again."""
+        meta = metadata(manifest)
+        namespace, name = text(meta.get("namespace")), text(meta.get("name")) or ""
+        key = (self.kind, f"{namespace}/{name}" if self.resource.namespaced else name)
+        version = text(meta.get("resourceVersion")) or ""
+        before = known(key)
+        if before is not None and before.version == version != "":
+            return before
+        detail = self.detail(manifest) if self.detail is not None else None
+        return Observed(key, version, self.read(manifest), detail)
+
+
+def _kueue(plural: str, namespaced: bool = False) -> Resource:
+    return Resource(GROUP, VERSION, plural, namespaced)
+
+
+CLUSTER_QUEUES = _kueue("clusterqueues")
+LOCAL_QUEUES = _kueue("localqueues", namespaced=True)
+COHORTS = _kueue("cohorts")
+LIMIT_RANGES = Resource("", "v1", "limitranges", namespaced=True)
+RUNTIME_CLASSES = Resource("node.k8s.io", "v1", "runtimeclasses", namespaced=False)
+QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+
+
+def _put_queue(world: World, value: Any, now: int) -> None:
+    settings, terminating = value
+    world.put_queue(settings, now, terminating)
+
+
+def _queue(manifest: Manifest) -> Any:
+    return read_queue_settings(manifest), bool(metadata(manifest).get("deletionTimestamp"))
+
+
+def _namespace(manifest: Manifest) -> Any:
+    meta = metadata(manifest)
+    return text(meta.get("name")) or "", dict(texts(meta.get("labels")))
+
+
+def ignore(*_: object) -> None:
+    """For kinds that change nothing in the world: others keep them."""
+
+
+def _identity(manifest: Manifest) -> Manifest:
+    return manifest
+
+
+WATCHED_KINDS: tuple[WatchedKind, ...] = (
+    WatchedKind(
+        "ResourceFlavor",
+        _kueue("resourceflavors"),
+        read_flavor,
+        lambda world, flavor, _: world.put_flavor(flavor),
+        lambda world, name, _: world.drop_flavor(name),
+        detail=read_stored,
+    ),
+    WatchedKind(
+        "AdmissionCheck",
+        _kueue("admissionchecks"),
+        read_check_settings,
+        lambda world, check, _: world.put_check(check),
+        lambda world, name, _: world.drop_check(name),
+        detail=read_stored,
+    ),
+    WatchedKind("Cohort", COHORTS, read_cohort_settings, World.put_cohort, World.drop_cohort, detail=read_stored),
+    WatchedKind("ClusterQueue", CLUSTER_QUEUES, _queue, _put_queue, World.drop_queue, detail=read_stored),
+    WatchedKind(
+        "Namespace",
+        NAMESPACES,
+        _namespace,
+        lambda world, found, _: world.put_namespace(*found),
+        lambda world, name, _: world.drop_namespace(name),
+    ),
+    WatchedKind(
+        "LocalQueue",
+        LOCAL_QUEUES,
+        read_local_queue_settings,
+        World.put_local_queue,
+        lambda world, key, _: world.drop_local_queue(key),
+        detail=read_stored,
+    ),
+    WatchedKind("LimitRange", LIMIT_RANGES, _identity, ignore, ignore),
+    WatchedKind("RuntimeClass", RUNTIME_CLASSES, _identity, ignore, ignore),
+    WatchedKind("WorkloadPriorityClass", _kueue("workloadpriorityclasses"), _identity, ignore, ignore),
+    WatchedKind("PriorityClass", PRIORITY_CLASSES, _identity, ignore, ignore),
+    WatchedKind("Workload", WORKLOADS, read_workload, ignore, ignore, detail=Packed.of, relist=True),
+)
+"""In the order in which a world is best made: what others refer to comes first."""
+
+
+def by_kind(watched: Iterable[WatchedKind] = WATCHED_KINDS) -> Mapping[str, WatchedKind]:
+    return {each.kind: each for each in watched}

@@ -1,0 +1,249 @@
+"""Writes: what is in flight, what came of it, and what has to be sent again.
+
+Nothing is lost: what may have been carried out is sent again until the API server says what is. Meanwhile quota that
+was reserved stays reserved. Each write is bound to a version, so one that is sent twice is carried out once, and after
+a conflict no copy of it that is still on its way can come through.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from cluster.actions import Action, Create, Delete, Patch
+from cluster.errors import ClusterError, Conflict, NotFound
+from policies.dialects.reading import metadata
+from reconciler.core.commands import Command, ReadObject, Write
+from reconciler.core.controller import Controller
+from reconciler.core.informer import Informer
+from reconciler.core.records import WORKLOAD, InFlight, Record
+from reconciler.core.retries import Retries, refused
+from reconciler.objects.moments import whole_second
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.outcomes import Failed, Written
+from reconciler.objects.patches import ADMISSION_MANAGER, alike, patched, spec_patch, status_patch
+from reconciler.objects.versions import older
+from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
+from reconciler.recorder.recorder import EventRecorder
+from scheduling.objects.workload import Workload
+
+log = logging.getLogger(__name__)
+EVENT = "Event"
+
+
+@dataclass(slots=True)
+class Stats:
+    """Cycles of the engine, and outcomes of writes."""
+
+    cycles: int = 0
+    written: int = 0
+    failed: int = 0
+
+
+class Writes:
+    """`commands` is where it leaves what is to be carried out. Moments are in nanoseconds."""
+
+    def __init__(self, informer: Informer, recorder: EventRecorder, commands: list[Command], stats: Stats) -> None:
+        self.retries = Retries()
+        self._informer = informer
+        self._records = informer.records
+        self._recorder = recorder
+        self._commands = commands
+        self._stats = stats
+
+    # --- what is wanted
+
+    def start(self, wanted: WantedWrite, controller: Controller | None = None) -> None:
+        """Have it written, unless a request about the object is in flight: who wants it waits for that."""
+        if wanted.action is not None and self._in_flight(wanted.key) is None:
+            request = Write(wanted.key, wanted.action)
+            self._send(wanted.key, InFlight(request, wanted=wanted, controller=controller))
+
+    def decide(self, after: Workload, now: int) -> bool:
+        """This is what the Workload is to be: have it written, behind what a decision wrote before.
+
+        Whether there is anything to write. Where the Workload may not be written, the decision counts until it may.
+        """
+        key = (WORKLOAD, after.key)
+        record = self._records.record(key)
+        record.decided = after
+        if record.in_flight is not None and record.in_flight.decided is not None:
+            return True
+        if record.stored is None or self._records.busy(key, now):
+            return False  # what comes of that is decided on anew
+        before: Workload = record.stored.value
+        patch = spec_patch(before, after) or status_patch(before, after, ADMISSION_MANAGER)
+        if patch is not None:
+            self._send(key, InFlight(Write(key, patch), decided=after))
+        return patch is not None
+
+    def emit(self, event: Create) -> None:
+        """Have an Event written; one that is lost is no loss, since conditions say the same."""
+        self._commands.append(Write((EVENT, event.name), event))
+
+    def send_again(self, now: int) -> None:
+        """What was held, and is due by now."""
+        for key in self.retries.due(now):
+            record = self._records.find(key)
+            if record is not None and record.in_flight is not None and record.in_flight.held:
+                record.in_flight.held = False
+                self._commands.append(record.in_flight.request)
+
+    def _send(self, key: Key, flight: InFlight) -> None:
+        self._records.send(key, flight)
+        self._commands.append(flight.request)
+
+    # --- what came of it
+
+    def written(self, outcome: Written, now: int) -> None:
+        self._stats.written += 1
+        key = outcome.key
+        if key[0] == EVENT:
+            return
+        self.retries.answered()
+        if isinstance(outcome.action, Delete):
+            self._carried_out(key, now)
+            self._finish(key, now)  # the watch reports when it is gone
+            return
+        observed = self._informer.watched[key[0]].observed(outcome.manifest, self._records.get)
+        flight = self._in_flight(key)
+        if flight is not None and flight.controller is not None:
+            flight.controller.written(outcome.action, observed)
+        if _without_effect(outcome, observed):
+            self._rest_without_effect(key, outcome.action, now)
+        else:
+            self._carried_out(key, now)
+        if not self._followed_up(observed, now):
+            self.answered(observed, now)
+
+    def _followed_up(self, observed: Observed, now: int) -> bool:
+        """Whether a decision was made meanwhile that can be written at once, since the object is as it was decided."""
+        record = self._records.find(observed.key)
+        if record is None or record.in_flight is None or record.stored is None:
+            return False
+        expected, wanted = record.in_flight.decided, record.decided
+        if expected is None or wanted is None or wanted is expected or older(observed.version, record.stored.version):
+            return False
+        if not alike(observed.value, expected):
+            return False
+        self._informer.store(observed, now)
+        self._records.land(observed.key)
+        return self.decide(wanted, now)
+
+    def answered(self, observed: Observed, now: int) -> None:
+        """What a request brought, unless a watch is past it: that knows that the object is gone."""
+        if self._records.get(observed.key) is not None or not self._records.progress.passed(observed):
+            self._informer.accept(observed, now)
+        self._finish(observed.key, now)
+
+    def failed(self, outcome: Failed, now: int) -> None:
+        self._stats.failed += 1
+        key, action, error = outcome.key, outcome.action, outcome.error
+        if key[0] == EVENT:
+            return
+        if isinstance(error, Conflict):
+            self._read_again(key)
+        elif isinstance(error, NotFound):
+            self._not_found(key, action, now)
+        elif refused(error):
+            self._refused(key, action, error, now)
+        elif not isinstance(error, ClusterError):
+            self._internal_error(key, error, now)
+        else:
+            if action is not None:
+                log.warning("%s %s: %s", *key, error)
+            self._hold(key, self._request(key) if action is None else Write(key, action))
+            self.retries.pause(key, error, now)
+
+    def _read_again(self, key: Key) -> None:
+        self._replace_request(key, self._request(key))
+        self._commands.append(self._request(key))
+
+    def _request(self, key: Key) -> ReadObject:
+        namespace, _, bare = key[1].rpartition("/")
+        return ReadObject(key, self._informer.watched[key[0]].resource.item(bare, namespace or None))
+
+    def _hold(self, key: Key, request: Write | ReadObject) -> None:
+        self._replace_request(key, request).held = True
+
+    def _replace_request(self, key: Key, request: Write | ReadObject) -> InFlight:
+        """What is in flight of the object is this request from now on."""
+        flight = self._in_flight(key)
+        if flight is None:
+            flight = InFlight(request)
+            self._records.send(key, flight)
+        flight.request, flight.held = request, False
+        return flight
+
+    def _internal_error(self, key: Key, error: Exception, now: int) -> None:
+        """An internal error with this object holds up nobody else. What came of the write is read after a rest."""
+        log.warning("%s %s: %s: %s; it is looked at again later", *key, type(error).__name__, error)
+        self._hold(key, self._request(key))
+        self.retries.hold(key, self._informer.rest(key, now))
+
+    def _not_found(self, key: Key, action: Action | None, now: int) -> None:
+        """It is gone, unless it is known by now to have come back; a watch that hangs may not report that for long."""
+        stored = self._records.get(key)
+        newer = stored is not None and isinstance(action, Patch) and action.resource_version != stored.version
+        if isinstance(action, Patch) and not newer:
+            self._records.record(key).stored = None
+        if not newer:
+            self._informer.rest(key, now)
+        self._finish(key, now)
+
+    def _refused(self, key: Key, action: Action | None, error: Exception, now: int) -> None:
+        log.warning("%s %s: %s", *key, error)
+        about = self._about(key)
+        if about is not None and isinstance(action, Create | Patch | Delete):
+            self._recorder.write_refused(about, action, key[1], error, whole_second(now))
+        self._informer.rest(key, now)
+        self._finish(key, now)
+
+    def _rest_without_effect(self, key: Key, action: Action, now: int) -> None:
+        """Nothing of it was stored, since the definition of the kind lacks a field, say: nor will it be next time."""
+        assert isinstance(action, Patch)
+        fields = ", ".join(patched(action.body)) or "no field"
+        log.warning("%s %s: a change of %s was accepted and nothing of it stored", *key, fields)
+        about = self._about(key)
+        if about is not None:
+            which = f"{action.resource.plural} {key[1]}"
+            self._recorder.write_without_effect(about, which, fields, whole_second(now))
+        self._informer.rest(key, now)
+
+    def _carried_out(self, key: Key, now: int) -> None:
+        """The Event of a write is recorded once the write is carried out."""
+        self._informer.end_rest(key, now)
+        flight = self._in_flight(key)
+        if flight is not None and flight.wanted is not None:
+            self._recorder.wanted(flight.wanted, whole_second(now))
+
+    def _about(self, key: Key) -> ObjectReference | None:
+        """The object that an Event is about where something is wrong with a write."""
+        flight, stored = self._in_flight(key), self._records.get(key)
+        if flight is not None and flight.wanted is not None and flight.wanted.about is not None:
+            return flight.wanted.about
+        return reference(stored.value) if stored is not None and key[0] == WORKLOAD else None
+
+    def _in_flight(self, key: Key) -> InFlight | None:
+        record: Record | None = self._records.find(key)
+        return record.in_flight if record is not None else None
+
+    def _finish(self, key: Key, now: int) -> None:
+        """Nothing is in flight of the object any more; the world goes by what is stored, and who waited is woken."""
+        self._records.land(key)
+        if key[0] == WORKLOAD:
+            self._informer.enter(key[1], now)
+        self._informer.freed(key, now)
+        self._records.tidy(key)
+
+
+def _without_effect(outcome: Written, observed: Observed) -> bool:
+    """Whether the API server accepted a patch and stored nothing of it."""
+    action = outcome.action
+    return isinstance(action, Patch) and observed.version == action.resource_version and not _gone(outcome)
+
+
+def _gone(outcome: Written) -> bool:
+    """Whether the object waited for this write to go: then it is answered under the version that it had before."""
+    meta = metadata(outcome.manifest)
+    return bool(meta.get("deletionTimestamp")) and not meta.get("finalizers")

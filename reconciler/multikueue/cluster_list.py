@@ -1,0 +1,79 @@
+"""All workers as JSON: how they are connected, what is free there, what runs there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from reconciler.multikueue.connections import Worker
+from reconciler.multikueue.kubeconfigs import Login
+from reconciler.multikueue.worker_cache import WorkerCache
+from scheduling.flavors.messages import written
+from scheduling.objects import times
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Workload
+from scheduling.world.world import World
+
+API_VERSION = "quotree.dev/v1alpha1"
+_NAMED = 100
+"""Placed workloads of each worker that are named; all are counted."""
+
+
+class Read(NamedTuple):
+    """What the loop's thread was asked for; what is made of it is made elsewhere, since workloads are many."""
+
+    clusters: list[dict[str, Any]]
+    workloads: list[Workload]
+
+
+def read(workers: Mapping[str, Worker], caches: Mapping[str, WorkerCache], world: World) -> Read:
+    """In the loop's thread. Workers in the order of their names; moments are RFC 3339, amounts as in manifests."""
+    found = [_cluster(workers[name], caches.get(name)) for name in sorted(workers)]
+    return Read(found, [*world.workloads.values()] if found else [])
+
+
+def clusters_json(found: Read, *, named: bool) -> dict[str, Any]:
+    """`named`: the workloads that run on a worker are named, else only counted."""
+    placed: dict[str, list[str]] = {}
+    for workload in found.workloads:
+        if workload.cluster and not workload.finished:
+            placed.setdefault(workload.cluster, []).append(workload.key)
+    items = [{**each, **_placed(placed.get(each["name"], []), named)} for each in found.clusters]
+    return {"apiVersion": API_VERSION, "kind": "ClusterList", "items": items}
+
+
+def _placed(workloads: list[str], named: bool) -> dict[str, Any]:
+    return {"placed": len(workloads), "workloads": sorted(workloads)[:_NAMED] if named else []}
+
+
+def _cluster(worker: Worker, cache: WorkerCache | None) -> dict[str, Any]:
+    expiry = worker.login.expiry if isinstance(worker.login, Login) else None
+    return {
+        "name": worker.name,
+        "connection": worker.state,
+        "since": _moment(worker.connection.since),
+        "lastSeen": _moment(int(worker.last_heard) * SECOND),
+        "error": worker.message if worker.state != "connected" else "",
+        "attempts": worker.link.failures,
+        "nextAttempt": _moment(worker.link.retry_at if worker.state != "connected" else 0),
+        "losses": worker.losses,
+        "credentialsEnd": _moment(expiry.at * SECOND if expiry is not None else 0),
+        "unread": list(worker.unread),
+        "free": _free(cache) if cache is not None else [],
+    }
+
+
+def _free(cache: WorkerCache) -> list[dict[str, str]]:
+    return [
+        {
+            "clusterQueue": queue,
+            "flavor": pair.flavor,
+            "resource": pair.resource,
+            "free": written(pair.resource, amount),
+        }
+        for queue, pair, amount in cache.left()
+    ]
+
+
+def _moment(moment: int) -> str | None:
+    return times.written(moment) if moment else None

@@ -1,0 +1,157 @@
+"""What one placement is decided on, put together: the workload here, and what is known of it on each worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reconciler.jobs.kind import JobKind
+from reconciler.jobs.pod_writes import KIND as POD
+from reconciler.multikueue.copies import owner_job, remote_job
+from reconciler.multikueue.objects import MultiKueueCluster, MultiKueueConfig
+from reconciler.multikueue.pods import UNIT, PodUnits
+from reconciler.multikueue.worker_cache import WORKLOAD, WorkerCache
+from reconciler.multikueue.writes import Writes
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.packed import Packed
+from scheduling.objects.queue_settings import CheckSettings
+from scheduling.objects.workload import CheckState, Workload
+from scheduling.placement.group import Group, OwnerJob, RemoteJob, Worker
+from scheduling.placement.objects import config_of, multikueue_state
+from scheduling.placement.refusals import Refusal, refusals
+from scheduling.placement.settings import AS_LISTED, PlacementSettings
+
+
+class PlacementSnapshot:
+    """`kinds` are the kinds of jobs that can be taken elsewhere, `jobs` those that are here, by key.
+
+    `caches` are what is known of the workers. `pods` are those here that are queued by themselves; all that share a
+    Workload have one key, of the kind UNIT.
+    """
+
+    def __init__(self, placing: PlacementSettings, kinds: Mapping[str, JobKind], writes: Writes) -> None:
+        self.placing = placing
+        self.kinds = kinds
+        self.caches: dict[str, WorkerCache] = {}
+        self.configs: dict[str, MultiKueueConfig] = {}
+        self.clusters: dict[str, MultiKueueCluster] = {}
+        self.checks: dict[str, CheckSettings] = {}
+        self.jobs: dict[Key, Observed] = {}
+        self.pods = PodUnits()
+        self._writes = writes
+
+    def cache(self, cluster: str) -> WorkerCache:
+        return self.caches.setdefault(cluster, WorkerCache())
+
+    def keys(self, owner: Key | None) -> list[Key]:
+        """The objects that the job is made of, here as on a worker."""
+        if owner is None:
+            return []
+        return self.pods.keys(owner[1]) if owner[0] == UNIT else [owner]
+
+    def anywhere(self, workload: str) -> bool:
+        """Whether something of it is on a worker."""
+        return any(cache.holds(workload) for cache in self.caches.values())
+
+    def state(self, local: Workload) -> CheckState | None:
+        return multikueue_state(local.checks, self.checks)
+
+    def group(self, name: str, observed: Observed | None, owner: Key | None, now: int) -> tuple[Group, Any]:
+        local: Workload | None = observed.value if observed is not None else None
+        state = self.state(local) if local is not None else None
+        config = self.configs.get(config_of(self.checks.get(state.name))) if state is not None else None
+        stored = self.jobs.get(owner) if owner is not None else None
+        job = stored.value.manifest() if stored is not None else None
+        rules = self.placing.rules_of(config.name if config is not None else "")
+        group = Group(
+            local,
+            state,
+            self._owner_job(local, owner, job),
+            tuple(self._workers(name, local, owner, job, config)),
+            now,
+            self.placing,
+            rules,
+            owned=local is not None and bool(local.owners),
+            configured=config is not None,
+        )
+        return group, job
+
+    def _owner_job(self, local: Workload | None, owner: Key | None, job: Any) -> OwnerJob | None:
+        if owner is not None and owner[0] == UNIT:
+            return self.pods.owner(local) if local is not None else None
+        if owner is not None:
+            return owner_job(self.kinds[owner[0]], job) if job is not None else None
+        if local is None or not local.owners:
+            return None
+        group, _, version = local.owners[0].api_version.rpartition("/")
+        return OwnerJob(f"{group}/{version}, Kind={local.owners[0].kind}", adapted=False)
+
+    def _workers(
+        self, name: str, local: Workload | None, owner: Key | None, job: Any, config: MultiKueueConfig | None
+    ) -> Iterator[Worker]:
+        """Those of the config, then others that have something of it, or may have."""
+        named = config.clusters if config is not None else ()
+        for cluster in (*named, *(each for each in self.caches if each not in named)):
+            cache = self.caches.get(cluster)
+            if cache is None:
+                if cluster in self.clusters:
+                    yield Worker(cluster, reachable=False, connecting=True, eligible=self._eligible(cluster, config))
+                continue
+            yield self._worker(cluster, cache, name, local, owner, job, config)
+
+    def _worker(
+        self,
+        cluster: str,
+        cache: WorkerCache,
+        name: str,
+        local: Workload | None,
+        owner: Key | None,
+        job: Any,
+        config: Any,
+    ) -> Worker:
+        link, jobs = cache.connection, self.keys(owner)
+        rules = self.placing.rules_of(config.name if config is not None else "")
+        queues = cache.queues(local) if local is not None else ()
+        return Worker(
+            cluster,
+            reachable=link.connected,
+            configured=config is not None and cluster in config.clusters,
+            eligible=self._eligible(cluster, config),
+            lost_since=link.since if link.state in ("lost", "misconfigured") else 0,
+            connecting=link.state == "connecting",
+            credentials=link.message if link.state == "misconfigured" else "",
+            workload=cache.workload(name),
+            job=self._remote_job(cache, name, local, job),
+            uncertain=any(self._writes.unsure(cluster, key) for key in jobs),
+            taken=any(cache.get(key) is None and self._writes.taken(cluster, key) for key in [(WORKLOAD, name), *jobs]),
+            namespace=local is None or cache.has_namespace(local.namespace),
+            **({"local_queue": queues[0], "cluster_queue": queues[1]} if queues else {}),
+            free=cache.free(local) if local is not None and rules.score != AS_LISTED else None,
+        )
+
+    def _eligible(self, cluster: str, config: MultiKueueConfig | None) -> bool:
+        known = self.clusters.get(cluster)
+        rules = self.placing.rules_of(config.name if config is not None else "")
+        return known is not None and not known.deleting and rules.selector.matches(known.labels)
+
+    def _remote_job(self, cache: WorkerCache, name: str, local: Workload | None, job: Any) -> RemoteJob | None:
+        found = cache.job(name)
+        if found is not None and found.key[0] == POD:
+            return self.pods.remote(name, local, cache)
+        observed = cache.get(found.key) if found is not None else None
+        if found is None or observed is None:
+            return None
+        return remote_job(self.kinds[found.key[0]], job, observed.value.manifest())
+
+    def remote_manifest(self, cluster: str, name: str) -> Any:
+        cache = self.cache(cluster)
+        found = cache.job(name)
+        observed = cache.get(found.key) if found is not None else None
+        packed: Packed | None = observed.value if observed is not None else None
+        return packed.manifest() if packed is not None else None
+
+    def refused(self, name: str, observed: Observed, owner: Key | None, now: int) -> list[tuple[str, Refusal]]:
+        """Why each worker that was asked does not admit it, as far as that is known by now."""
+        group, _ = self.group(name, observed, owner, now)
+        local: Workload = observed.value
+        return refusals(group, local.nominated) if not local.cluster else []

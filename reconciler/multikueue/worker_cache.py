@@ -1,0 +1,205 @@
+"""What is known of one worker: its connection, our objects there, and the queues that they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from policies.dialects.kueue_jobs import PREBUILT
+from policies.dialects.reading import Manifest, metadata, text, texts
+from reconciler.multikueue.remote_objects import RemoteClusterQueue, RemoteLocalQueue
+from reconciler.objects.cache import ObjectCache
+from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.objects.workers import Connection
+from scheduling.objects.amounts import FlavorResource
+from scheduling.objects.workload import Workload
+from scheduling.placement.group import QueueState
+from scheduling.quota.tree import QuotaTree
+
+WORKLOAD = "Workload"
+_QUEUES = ("Namespace", "LocalQueue", "ClusterQueue", "Cohort")
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteJobRef:
+    """A job of ours on a worker, packed. `workload` is the name of what it was made for, as `namespace/name`."""
+
+    key: Key
+    version: str
+    uid: str
+    workload: str
+
+
+class WorkerCache:
+    """`jobs` by the workload that they were made for."""
+
+    def __init__(self) -> None:
+        self.connection = Connection("connecting")
+        self.jobs: dict[str, dict[Key, RemoteJobRef]] = {}
+        self._job_at: dict[Key, RemoteJobRef] = {}
+        self._kinds: dict[str, ObjectCache] = {}
+        self._tree: QuotaTree | None = None
+
+    # --- what is observed
+
+    def take(self, observed: Observed) -> str | None:
+        """The workload that this is news of; empty where it is of all that wait, None where it is no news."""
+        kind = observed.key[0]
+        known = self._of(kind)
+        known.progress.advance(kind, observed.version)
+        if not known.take(observed):
+            return None
+        if kind in _QUEUES:
+            self._tree = None
+            return ""
+        return observed.key[1] if kind == WORKLOAD else self._take_job(observed)
+
+    def replaced(self, listed: Listed) -> list[str]:
+        """The same of all objects of a kind.
+
+        A list after a loss counts whatever its version is: the worker may have been made anew.
+        """
+        before = self._of(listed.kind)
+        if not self.connection.connected:
+            self._kinds[listed.kind] = before = before.afresh()
+        return [name for observed in before.replaced(listed) if (name := self.take(observed)) is not None]
+
+    def answered(self, observed: Observed) -> str | None:
+        """The same of what a request of ours brought; a watch that is past it knows better."""
+        return self.take(observed) if self._of(observed.key[0]).is_news(observed) else None
+
+    def _take_job(self, observed: Observed) -> str:
+        before = self._job_at.pop(observed.key, None)
+        if before is not None:
+            self.jobs.get(before.workload, {}).pop(observed.key, None)
+            if not self.jobs.get(before.workload):
+                self.jobs.pop(before.workload, None)
+        if observed.value is None:
+            return before.workload if before is not None else observed.key[1]
+        found = _job_seen(observed, observed.value.manifest())
+        self._job_at[observed.key] = found
+        self.jobs.setdefault(found.workload, {})[observed.key] = found
+        return found.workload
+
+    def _of(self, kind: str) -> ObjectCache:
+        return self._kinds.setdefault(kind, ObjectCache())
+
+    # --- what is there
+
+    def get(self, key: Key) -> Observed | None:
+        known = self._kinds.get(key[0])
+        return known.get(key) if known is not None else None
+
+    def workload(self, name: str) -> Workload | None:
+        observed = self.get((WORKLOAD, name))
+        return observed.value if observed is not None else None
+
+    def job(self, workload: str) -> RemoteJobRef | None:
+        return next(iter(self.jobs.get(workload, {}).values()), None)
+
+    def holds(self, workload: str) -> bool:
+        return workload in self.jobs or self.get((WORKLOAD, workload)) is not None
+
+    def names(self) -> Iterator[str]:
+        """Of every workload that something is there of."""
+        yield from self.jobs
+        yield from (observed.key[1] for observed in self._all(WORKLOAD))
+
+    # --- whether it could be admitted
+
+    def has_namespace(self, namespace: str) -> bool:
+        return not self._listed("Namespace") or self.get(("Namespace", namespace)) is not None
+
+    def queues(self, workload: Workload) -> tuple[QueueState, QueueState]:
+        """Its LocalQueue and ClusterQueue; what may not be read there is taken for usable."""
+        name = f"{workload.namespace}/{workload.queue}"
+        if not self._listed("LocalQueue"):
+            return QueueState(name), QueueState()
+        local = self._local_queue(name)
+        if local is None:
+            return QueueState(name, exists=False), QueueState()
+        queue = local.settings.cluster_queue
+        own = QueueState(name, True, local.activity.active, local.activity.reason)
+        return own, self._queue_state(queue)
+
+    def _queue_state(self, name: str) -> QueueState:
+        if not self._listed("ClusterQueue"):
+            return QueueState(name)
+        found = self._cluster_queue(name)
+        if found is None:
+            return QueueState(name, exists=False)
+        return QueueState(name, True, found.activity.active, found.activity.reason)
+
+    def free(self, workload: Workload) -> Fraction | None:
+        """How much of the quota that it could use is free: the share of its scarcest resource, 0 where it does not fit.
+
+        None where nobody knows.
+        """
+        local = self._local_queue(f"{workload.namespace}/{workload.queue}")
+        queue = self._cluster_queue(local.settings.cluster_queue) if local is not None else None
+        if queue is None:
+            return None
+        shares = [self._share(queue, resource, amount) for resource, amount in _asked(workload).items()]
+        return min(shares, default=None)
+
+    def left(self) -> Iterator[tuple[str, FlavorResource, int]]:
+        """What each ClusterQueue could take more of, in base units and not below 0, by flavor and resource."""
+        tree = self._quota()
+        for observed in self._all("ClusterQueue"):
+            node = tree.queues[observed.value.settings.name]
+            for pair in sorted(observed.value.settings.terms):
+                yield node.name, pair, 0 if tree.broken(node) else max(0, node.available(pair))
+
+    def _share(self, queue: RemoteClusterQueue, resource: str, amount: int) -> Fraction:
+        tree = self._quota()
+        node = tree.queues[queue.settings.name]
+        if tree.broken(node):
+            return Fraction(0)
+        pairs = [pair for pair in queue.settings.terms if pair.resource == resource]
+        free = sum(max(0, node.available(pair)) for pair in pairs)
+        whole = sum(node.potential(pair) for pair in pairs)
+        return Fraction(free, whole) if whole and free >= amount else Fraction(0)
+
+    def _quota(self) -> QuotaTree:
+        """The worker's tree with what is reserved in it."""
+        if self._tree is None:
+            self._tree = tree = QuotaTree()
+            for observed in self._all("Cohort"):
+                tree.put_cohort(observed.value.name, observed.value.parent, observed.value.terms, observed.value.weight)
+            for observed in self._all("ClusterQueue"):
+                settings = observed.value.settings
+                tree.put_queue(settings.name, settings.cohort, settings.terms, settings.weight)
+                tree.add(tree.queues[settings.name], observed.value.reserved)
+        return self._tree
+
+    def _all(self, kind: str) -> list[Observed]:
+        known = self._kinds.get(kind)
+        return known.all() if known is not None else []
+
+    def _listed(self, kind: str) -> bool:
+        return kind in self._kinds and kind in self._kinds[kind].progress.listed
+
+    def _local_queue(self, name: str) -> RemoteLocalQueue | None:
+        observed = self.get(("LocalQueue", name))
+        return observed.value if observed is not None else None
+
+    def _cluster_queue(self, name: str) -> RemoteClusterQueue | None:
+        observed = self.get(("ClusterQueue", name))
+        return observed.value if observed is not None else None
+
+
+def _job_seen(observed: Observed, manifest: Manifest) -> RemoteJobRef:
+    meta = metadata(manifest)
+    namespace = text(meta.get("namespace")) or ""
+    made_for = texts(meta.get("labels")).get(PREBUILT) or observed.key[1].rpartition("/")[2]
+    return RemoteJobRef(observed.key, observed.version, text(meta.get("uid")) or "", f"{namespace}/{made_for}")
+
+
+def _asked(workload: Workload) -> Mapping[str, int]:
+    """What it asks for, over all pod sets and flavors; by the quota that it holds here."""
+    asked: dict[str, int] = {}
+    for entry in workload.admission.assignments if workload.admission is not None else ():
+        for resource, amount in entry.usage.items():
+            asked[resource] = asked.get(resource, 0) + amount
+    return asked

@@ -1,0 +1,222 @@
+"""One connection to one worker, as long as it holds: a client, a writer, a reflector for each kind, and a pulse.
+
+It passes everything to `report`, from several threads, until it is closed; nobody hears a closed session. It ends with
+`SessionBroken`, and whoever opened it decides when another one is opened.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from cluster.actions import Action
+from cluster.client import Cluster
+from cluster.endpoint import from_content
+from cluster.errors import ApiError, ClusterError, Forbidden, Unauthorized, Unreachable
+from cluster.reflector import Pacing, Reflector
+from cluster.wire import Timeouts
+from reconciler.multikueue.kubeconfigs import Login
+from reconciler.multikueue.rate_limit import Pace
+from reconciler.multikueue.remote import RemoteKinds
+from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.objects.outcomes import Failed, Outcome
+from reconciler.shell.reflectors import follow
+from reconciler.shell.writer import Writer
+
+log = logging.getLogger(__name__)
+
+_GLANCE = 0.1
+"""Seconds between two looks whether everything is listed."""
+_VERSION = "/version"
+"""What any API server answers to anybody whom it knows, at no cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """Seconds. `every`: between two looks whether the worker still answers. `answer`: how long it may take for that,
+    and for any request. `silence`: how long a kind may go unheard of while its watch fails. `longest_wait`: between two
+    attempts. `rate`: writes a second."""
+
+    every: float = 5.0
+    answer: float = 10.0
+    silence: float = 15.0
+    watch: int = 45
+    longest_wait: float = 320.0
+    rate: float = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReady:
+    """Everything that may be read is listed. `unread`: kinds that the credentials may not read, and why."""
+
+    unread: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBroken:
+    """There is no connection (any more). `refused`: the worker does not accept the credentials."""
+
+    message: str
+    refused: bool = False
+
+
+SessionEvent: TypeAlias = Observed | Listed | Outcome | SessionReady | SessionBroken
+
+
+class WorkerSession:
+    """`patience`: seconds until everything must be listed. `may_write` is asked before each write."""
+
+    def __init__(
+        self,
+        name: str,
+        login: Login,
+        watched: RemoteKinds,
+        report: Callable[[WorkerSession, SessionEvent], None],
+        may_write: Callable[[], bool],
+        patience: float,
+        pulse: Pulse,
+    ) -> None:
+        self.heard_at = 0.0
+        self._name = name
+        self._login = login
+        self._watched = watched
+        self._report = report
+        self._patience = patience
+        self._pulse = pulse
+        self._pace = Pace(pulse.rate)
+        self._permit = may_write
+        self._ended = threading.Event()
+        self._worried = threading.Event()
+        self._writer: Writer | None = None
+        self._reflectors: list[Reflector[Observed]] = []
+        self._thread = threading.Thread(target=self._run, name=f"worker {name}", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def write(self, key: Key, action: Action) -> None:
+        """Have it carried out; its outcome is reported."""
+        if self._writer is None:
+            self._report(self, Failed(key, action, Unreachable(self._name, "not connected yet", "try again")))
+        else:
+            self._writer.write(key, action)
+
+    def close(self) -> None:
+        """Returns at once; what is under way is abandoned."""
+        self._ended.set()
+        self._worried.set()
+
+    def _run(self) -> None:
+        try:
+            endpoint = from_content(self._login.config, f"the kubeconfig of {self._name}")
+        except ClusterError as error:
+            self._report(self, SessionBroken(str(error)))
+            return
+        answer = self._pulse.answer
+        timeouts = Timeouts(connect=min(5.0, answer), read=answer, watch_grace=answer)
+        with Cluster(endpoint, timeouts=timeouts, attempts=2) as worker:
+            self._guard(worker)
+            self._end()
+
+    def _guard(self, worker: Cluster) -> None:
+        """Until it is closed or broke, which is reported at once."""
+        try:
+            self._live(worker)
+        except ClusterError as error:
+            self._report(self, SessionBroken(str(error), refused=isinstance(error, Unauthorized)))
+        except Exception as error:
+            log.exception("worker %s: its connection failed with an internal error", self._name)
+            self._report(self, SessionBroken(f"{type(error).__name__}: {error}"))
+
+    def _live(self, worker: Cluster) -> None:
+        """Until it is closed. Raises ClusterError as soon as it is known to be broken."""
+        self._look(worker)
+        self._writer = Writer(worker, lambda event: self._report(self, event), self._may_write)
+        pacing = Pacing(longest=60.0, watch=self._pulse.watch)
+        self._reflectors = follow(worker, lambda event: self._report(self, event), self._watched.kinds, pacing)
+        self._report(self, SessionReady(self._await_lists()))
+        while not self._ended.is_set():
+            self._worried.wait(self._pulse.every)
+            self._worried.clear()
+            self._beat(worker)
+
+    def _end(self) -> None:
+        """Nothing goes on behind a session that is over."""
+        self._ended.set()
+        for reflector in self._reflectors:
+            reflector.stop(timeout=0)
+        if self._writer is not None:
+            self._writer.close()
+        for reflector in self._reflectors:
+            reflector.stop(timeout=2 * self._pulse.answer)
+
+    def _may_write(self) -> bool:
+        self._pace.wait()
+        return self._permit() and not self._ended.is_set()
+
+    def _await_lists(self) -> tuple[str, ...]:
+        """The kinds that may not be read, once all others are listed. Raises ClusterError where one cannot be."""
+        deadline = time.monotonic() + self._patience
+        while not self._ended.is_set():
+            waiting = [each for each in self._reflectors if not each.synced.is_set()]
+            unread = [each for each in waiting if isinstance(each.last_error, Forbidden)]
+            for reflector in waiting:
+                error = reflector.last_error
+                if isinstance(error, ClusterError) and not self._bearable(reflector, error):
+                    raise error
+            if len(unread) == len(waiting):
+                self._need_workloads()
+                return tuple(f"{each.resource}: {each.last_error}" for each in unread)
+            if time.monotonic() > deadline:
+                missing = ", ".join(str(each.resource) for each in waiting)
+                raise Unreachable(
+                    self._name, f"{missing} not listed within {self._patience:.0f} s", "it is tried again"
+                )
+            self._ended.wait(_GLANCE)
+        return ()
+
+    def _bearable(self, reflector: Reflector[Observed], error: ClusterError) -> bool:
+        """Kinds that the credentials may not read may be left out, but not Workloads."""
+        return isinstance(error, Forbidden) and reflector is not self._workloads
+
+    @property
+    def _workloads(self) -> Reflector[Observed]:
+        plural = self._watched.ours[0].resource
+        return next(each for each in self._reflectors if each.resource == plural)
+
+    def _need_workloads(self) -> None:
+        if isinstance(self._workloads.last_error, ApiError) and self._workloads.state == "absent":
+            raise Unreachable(self._name, f"it has no {self._workloads.resource}", "install Kueue's kinds there")
+
+    def _beat(self, worker: Cluster) -> None:
+        """Raises ClusterError where it does not answer twice in a row, or a kind goes unheard of."""
+        if self._ended.is_set():
+            return
+        try:
+            self._look(worker)
+        except Unauthorized:
+            raise
+        except ClusterError:
+            self._look(worker)
+        for each in self._reflectors:
+            failing = each.state in ("waiting", "listing") and each.synced.is_set()
+            if failing and isinstance(each.last_error, ClusterError) and (each.age or 0.0) > self._pulse.silence:
+                raise each.last_error
+        self._need_workloads()
+
+    def _look(self, worker: Cluster) -> None:
+        """An answer of any kind is a sign of life, but for refused credentials and server errors."""
+        try:
+            worker.get(_VERSION)
+        except ApiError as error:
+            if isinstance(error, Unauthorized) or error.status >= 500 or error.status == 429:
+                raise
+        self.heard_at = time.time()
+
+    def worry(self) -> None:
+        """A write had no answer: look at once whether the worker is there."""
+        self._worried.set()

@@ -1,0 +1,39 @@
+"""What came of a request to an API server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from cluster.actions import Action
+from cluster.stream import Manifest
+from reconciler.objects.observed import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An action was carried out; `manifest` is the object as it is stored now, or as it was when it was deleted."""
+
+    key: Key
+    action: Action
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An action was not carried out, or nobody knows. `action` None: the object was to be read."""
+
+    key: Key
+    action: Action | None
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRead:
+    """An object as it is stored now, read after a write that came too late."""
+
+    key: Key
+    manifest: Manifest
+
+
+Outcome: TypeAlias = Written | Failed | ObjectRead

@@ -1,0 +1,15 @@
+"""Resource versions of one kind, which grow as decimal numbers. Source: KEP-5504, Comparable Resource Version."""
+
+from __future__ import annotations
+
+
+def older(version: str, than: str) -> bool:
+    """Whether it comes before what is known; what cannot be compared is newer."""
+    if not (version.isdecimal() and than.isdecimal()):
+        return False
+    return (len(version), version) < (len(than), than)
+
+
+def reached(mark: str, version: str) -> bool:
+    """Whether a watch that is at `mark` has reported `version`."""
+    return mark.isdecimal() and version.isdecimal() and not older(mark, version)

@@ -1,0 +1,324 @@
+"""Beside another queue controller: whether it decides as our engine would.
+
+Our engine decides on the world as it is stored, after each change, and what it decides is expected of the other: quota
+for a Workload, a victim that must go. The other has `patience` to do the same. What it does without being expected is
+looked at once more on the world just before, with none of our expectations in it. Two that watch the same changes see
+them at different moments, so where something else moved in the same tree shortly before, or quotas did shortly after,
+nothing is concluded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+from reconciler.objects.observed import Observed
+from scheduling.cycle.engine import Engine
+from scheduling.cycle.outcome import admission_of
+from scheduling.objects.requests import total_requests, usage
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import EVICTED, PREEMPTED, Admission, Workload
+from scheduling.world.decisions import Preempt, Reserve
+from scheduling.world.world import World
+
+PATIENCE = 5 * SECOND
+_SURROUNDINGS = (
+    *("ResourceFlavor", "AdmissionCheck", "Cohort", "ClusterQueue", "Namespace", "LocalQueue"),
+    *("LimitRange", "RuntimeClass"),
+)
+"""What both decide by, and may see at different moments."""
+_CYCLES = 100
+"""After one change; what is left over is decided after the next."""
+
+
+class Kind(StrEnum):
+    """How the other differs."""
+
+    OVER_ADMITTED = "over-admitted"
+    OUT_OF_ORDER = "out-of-order"
+    OTHER_FLAVORS = "other-flavors"
+    NOT_ADMITTED = "not-admitted"
+    OTHER_VICTIM = "other-victim"
+    NOT_EVICTED = "not-evicted"
+
+
+class Result(StrEnum):
+    """What came of one comparison."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    UNSURE = "unsure"
+
+
+class Difference(NamedTuple):
+    """`workload` is namespace/name. `theirs` and `ours` say what was decided, `why` what ours goes by."""
+
+    kind: Kind
+    workload: str
+    theirs: str
+    ours: str
+    why: str
+
+
+Report = Callable[[Result, Difference | None], None]
+
+
+@dataclass(slots=True)
+class _Expected:
+    """What ours decided at `since`, for the tree of `root`."""
+
+    decision: Reserve | Preempt
+    root: str
+    since: int
+
+
+class _Suspected(NamedTuple):
+    """A difference that counts when no quota moves until `until`."""
+
+    until: int
+    difference: Difference
+
+
+class Comparison:
+    """An observer of the core. `known`: whether all objects were listed, before which nothing can be said.
+
+    `report` gets each comparison. `patience` in nanoseconds.
+    """
+
+    def __init__(self, world: World, report: Report, known: Callable[[], bool], patience: int = PATIENCE) -> None:
+        self._world = world
+        self._engine = Engine(world)
+        self._report = report
+        self._known = known
+        self._patience = patience
+        self._reserved: dict[str, _Expected] = {}
+        self._victims: dict[str, _Expected] = {}
+        self._before: dict[str, _Expected] = {}
+        self._older: dict[str, _Expected] = {}
+        self._swept = 0
+        self._reported: set[str] = set()
+        self._suspected: list[_Suspected] = []
+        self._moved: dict[str, dict[str, int]] = {}
+        self._inputs = 0
+        self._anew: set[str] = set()
+        self._change: tuple[Workload | None, Workload | None] | None = None
+
+    @property
+    def kept(self) -> int:
+        """How many workloads are kept in mind for having moved."""
+        return sum(map(len, self._moved.values()))
+
+    # --- what the core shows
+
+    def changing(self, before: Observed | None, after: Observed, now: int) -> None:
+        if after.key[0] != "Workload":
+            if after.key[0] in _SURROUNDINGS and (before is None or before.value != after.value):
+                self._inputs = now
+            return
+        old, new = before.value if before is not None else None, after.value
+        self._change = (old, new)
+        if not self._known() or old is None or new is None:
+            return
+        if new.reserved and not old.reserved and new.admission is not None:
+            self._given(new, new.admission, now)
+        elif new.holds(EVICTED) and not old.holds(EVICTED) and new.conditions[EVICTED].reason == PREEMPTED:
+            self._evicted(new, now)
+
+    def changed(self, now: int) -> None:
+        (old, new), self._change = self._change or (None, None), None
+        for workload in (old, new):
+            if workload is not None:
+                self._follow(workload, old, new, now)
+        for root in self._anew:
+            self._withdraw(root, now)
+        self._anew.clear()
+        self._decide(now)
+
+    def _follow(self, workload: Workload, old: Workload | None, new: Workload | None, now: int) -> None:
+        """Of the one before and the one after a change: what is expected no more, and in which tree something moved."""
+        if _moves(old, new):
+            self._moved.setdefault(self._root(workload), {})[workload.key] = now
+        if new is None or not new.queueable:
+            self._reserved.pop(workload.key, None)
+        if new is None or new.evicted or not new.counts:
+            self._victims.pop(workload.key, None)
+        if new is None or old is None or new.reserved != old.reserved:
+            self._reported.discard(workload.key)
+
+    def decided(self, decisions: Iterable[object], seconds: float) -> None:
+        """Nobody else decides here."""
+
+    def passed(self, now: int, _seconds: float = 0.0, /) -> None:
+        """Time went by: what is expected for too long, and what was suspected for long enough."""
+        self._miss(now)
+        due = [each for each in self._suspected if each.until <= now]
+        self._suspected = [each for each in self._suspected if each.until > now]
+        for each in due:
+            if self._inputs > each.until - self._patience:
+                self._report(Result.UNSURE, None)
+            else:
+                self._differs(each.difference)
+        if now - self._swept > self._patience:
+            self._swept, self._before, self._older = now, {}, self._before
+            for root in [*self._moved]:
+                self._lately_moved(root, now)
+
+    def _miss(self, now: int) -> None:
+        """What has not come about is reported once; ours then begins anew with the world as it is stored."""
+        roots = set()
+        for name, expected in [*self._reserved.items(), *self._victims.items()]:
+            if name not in self._reported and now - expected.since > self._patience < now - self._inputs:
+                self._reported.add(name)
+                self._differs(_missing(name, expected))
+                roots.add(expected.root)
+        for root in roots:
+            self._withdraw(root, now)
+        if roots:
+            self._decide(now)
+
+    # --- what ours decides
+
+    def _decide(self, now: int) -> None:
+        if not self._known():
+            return
+        for _ in range(_CYCLES):
+            decisions = self._engine.step(now)
+            if not decisions:
+                return
+            for decision in decisions:
+                if isinstance(decision, Reserve):
+                    self._expect(self._reserved, decision.workload, decision, now)
+                elif isinstance(decision, Preempt):
+                    self._expect(self._victims, decision.target.reservation.workload, decision, now)
+
+    def _expect(
+        self, expected: dict[str, _Expected], workload: Workload, decision: Reserve | Preempt, now: int
+    ) -> None:
+        earlier = expected.get(workload.key) or self._lately(workload.key)
+        since = earlier.since if earlier is not None else now
+        expected[workload.key] = _Expected(decision, self._root(workload), since)
+
+    def _withdraw(self, root: str, now: int) -> None:
+        """The world of this tree is as it is stored again."""
+        for name in [name for name, each in self._reserved.items() if each.root == root]:
+            self._before[name] = self._reserved.pop(name)
+            self._world.forget(name, now)
+        for name in [name for name, each in self._victims.items() if each.root == root]:
+            expected = self._before[name] = self._victims.pop(name)
+            stays = self._world.workloads.get(name)
+            if isinstance(expected.decision, Preempt) and stays is not None and stays.evicted:
+                self._world.put_workload(expected.decision.target.reservation.workload, now)
+
+    def _lately(self, name: str) -> _Expected | None:
+        """What was expected until a moment ago."""
+        return self._before.pop(name, None) or self._older.pop(name, None)
+
+    # --- what the other did
+
+    def _given(self, workload: Workload, admission: Admission, now: int) -> None:
+        name, root = workload.key, self._root(workload)
+        expected = self._reserved.pop(name, None)
+        if expected is None:
+            self._withdraw(root, now)
+            self._anew.add(root)
+            if self._lacking(workload):
+                self._suspect(Kind.OVER_ADMITTED, workload, self._lacking(workload), now)
+                return
+            self._decide(now)
+            expected = self._reserved.pop(name, None) or self._lately(name)
+        if expected is None or not isinstance(expected.decision, Reserve):
+            self._suspect(Kind.OUT_OF_ORDER, workload, self._first(name, root), now, still=True)
+            return
+        ours = admission_of(expected.decision.queue, expected.decision.assignment)
+        if _flavors(ours) == _flavors(admission):
+            self._report(Result.SAME, None)
+        else:
+            self._suspect(Kind.OTHER_FLAVORS, workload, f"ours chose {_flavors(ours)}", now, still=True)
+
+    def _evicted(self, workload: Workload, now: int) -> None:
+        name, root = workload.key, self._root(workload)
+        if name not in self._victims:
+            self._withdraw(root, now)
+            self._anew.add(root)
+            self._decide(now)
+        expected = self._victims.pop(name, None) or self._lately(name)
+        if expected is not None and isinstance(expected.decision, Preempt):
+            self._report(Result.SAME, None)
+        else:
+            victims = ", ".join(sorted(key for key, each in self._victims.items() if each.root == root))
+            self._suspect(Kind.OTHER_VICTIM, workload, f"ours sends away {victims or 'nobody'}", now, still=True)
+
+    def _suspect(self, kind: Kind, workload: Workload, ours: str, now: int, *, still: bool = False) -> None:
+        """`still`: it is no difference where something else moved in the tree of late."""
+        moved = self._lately_moved(self._root(workload), now)
+        if now - self._inputs <= self._patience or (still and moved.keys() - {workload.key}):
+            self._report(Result.UNSURE, None)
+            return
+        wait = self._world.last_attempt(workload.key) if workload.key in self._world.workloads else None
+        theirs = "evicted" if kind == Kind.OTHER_VICTIM else f"admitted with {_flavors(workload.admission)}"
+        difference = Difference(kind, workload.key, theirs, ours, wait.message if wait is not None else "")
+        self._suspected.append(_Suspected(now + self._patience, difference))
+
+    def _lately_moved(self, root: str, now: int) -> dict[str, int]:
+        """What moved in the tree of late; the rest is forgotten."""
+        moved = {key: at for key, at in self._moved.pop(root, {}).items() if now - at <= self._patience}
+        if moved:
+            self._moved[root] = moved
+        return moved
+
+    def _differs(self, difference: Difference) -> None:
+        self._report(Result.DIFFERENT, difference)
+
+    # --- the world
+
+    def _root(self, workload: Workload) -> str:
+        """The name of its tree; that of no ClusterQueue is empty."""
+        local = self._world.queues.local_queues.get(f"{workload.namespace}/{workload.queue}")
+        name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
+        node = self._world.state.tree.queues.get(name)
+        return str(node.root) if node is not None else ""
+
+    def _lacking(self, workload: Workload) -> str:
+        """What there is not enough of for its quota; empty where it fits."""
+        assert workload.admission is not None
+        node = self._world.state.tree.queues.get(workload.admission.cluster_queue)
+        if node is None:
+            return f"ClusterQueue {workload.admission.cluster_queue} is not known"
+        used = usage(total_requests(workload, self._world.counting))
+        lacking = [f"{pair.resource} of {pair.flavor}" for pair, amount in used.items() if amount > node.free(pair)]
+        return f"there is not enough {', '.join(lacking)}" if lacking else ""
+
+    def _first(self, name: str, root: str) -> str:
+        others = sorted(key for key, each in self._reserved.items() if each.root == root and key != name)
+        return f"ours admits {', '.join(others[:5]) or 'nobody'}"
+
+
+def _moves(old: Workload | None, new: Workload | None) -> bool:
+    """Whether others may be decided on otherwise after the change, but for quota that the other gave."""
+    if old is None or new is None:
+        return True
+    if new.counts:
+        return old.counts and new.leaves_more_room_than(old)
+    kept = [(each.queueable, each.queue, each.priority, each.requeue, each.generation) for each in (old, new)]
+    return old.counts or kept[0] != kept[1]
+
+
+def _flavors(admission: Admission | None) -> str:
+    """By pod set and resource, as it is compared and shown."""
+    sets = [
+        f"{each.name}({'all' if each.count is None else each.count}): "
+        + ", ".join(f"{resource}={flavor}" for resource, flavor in sorted(each.flavors.items()))
+        for each in (admission.assignments if admission is not None else ())
+    ]
+    return f"{admission.cluster_queue}: {'; '.join(sets)}" if admission is not None else "nothing"
+
+
+def _missing(name: str, expected: _Expected) -> Difference:
+    decision = expected.decision
+    if isinstance(decision, Reserve):
+        ours = f"ours admits it with {_flavors(admission_of(decision.queue, decision.assignment))}"
+        return Difference(Kind.NOT_ADMITTED, name, "it waits", ours, "there is room for it and it is its turn")
+    ours = f"ours sends it away for {decision.preemptor.key}"
+    return Difference(Kind.NOT_EVICTED, name, "it goes on", ours, decision.message)

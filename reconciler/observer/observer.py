@@ -1,0 +1,41 @@
+"""Who looks on while the core works: metrics count, and the comparison compares, what is shown here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from reconciler.objects.observed import Observed
+from scheduling.world.decisions import Decision
+
+
+class Observer(Protocol):
+    """Called in the loop's thread; must be quick and must not raise."""
+
+    def changing(self, before: Observed | None, after: Observed, now: int) -> None:
+        """An object is about to go into the world, which does not know of it yet. `after.value` None: it is gone."""
+
+    def changed(self, now: int) -> None:
+        """The world has the change of `changing` by now."""
+
+    def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
+        """A cycle came to this."""
+
+    def passed(self, now: int, seconds: float, /) -> None:
+        """A round is over; `now` is the moment in nanoseconds, `seconds` what it took beside waiting."""
+
+
+class NullObserver:
+    """Looks at nothing."""
+
+    def changing(self, before: Observed | None, after: Observed, now: int) -> None:
+        """Nothing."""
+
+    def changed(self, now: int) -> None:
+        """Nothing."""
+
+    def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
+        """Nothing."""
+
+    def passed(self, now: int, seconds: float, /) -> None:
+        """Nothing."""

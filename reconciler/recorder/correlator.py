@@ -1,0 +1,153 @@
+"""Events on the object that a person looks at: what happened to it and why, under Kueue's reasons.
+
+Few are written, whatever happens: an Event that repeats soon after is counted and written once when that time is
+over, and all Events together keep to a rate. So a tree of thousands in a cycle, or a Workload that is tried each
+second, makes no storm. Events say what happened; conditions say what is. One that is lost with a restart is no loss.
+Source: Kueue v0.19, the reasons of pkg/scheduler and pkg/controller/core.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from cluster.actions import Create
+from cluster.resource import Resource
+from reconciler.objects.wanted import ObjectReference
+from scheduling.objects import times
+from scheduling.objects.times import SECOND
+
+EVENTS = Resource("", "v1", "events", namespaced=True)
+MANAGER = "kueue-events"
+NORMAL, WARNING = "Normal", "Warning"
+QUIET = 5 * 60 * SECOND
+"""How long the same Event about one object is not written again; as Kubernetes' own recorder does."""
+PAUSE = 10 * SECOND
+"""The same for another message under the same reason: by then it is the last of many."""
+RATE, BURST = 20, 200
+"""Events a second, and how many at once after a pause. Kueue emits two for each admission; a status is one write."""
+_BACKLOG = 2000
+_REMEMBERED = 10_000
+"""Objects and reasons that are kept in mind."""
+_LONGEST = 1024
+"""Characters of a message that the API server takes."""
+_ELSEWHERE = "default"
+"""The namespace of Events about what is in none."""
+
+
+class _Subject(NamedTuple):
+    about: ObjectReference
+    reason: str
+    type: str
+
+
+@dataclass(slots=True)
+class _Series:
+    """The Events about one object for one reason; `count` of them are not written yet."""
+
+    message: str
+    first: int
+    last: int
+    said: str = ""
+    written: int = 0
+    count: int = 0
+
+    def may_be_written(self, now: int) -> bool:
+        quiet = QUIET if self.message == self.said else PAUSE
+        return not self.written or now >= self.written + quiet
+
+
+@dataclass
+class EventCorrelator:
+    """Collects Events and gives out those that are to be written. `source` is the component that emits them.
+
+    `dropped` counts those that were recorded and never written.
+    """
+
+    source: str = "kueue"
+    dropped: int = 0
+    _series: dict[_Subject, _Series] = field(default_factory=dict)
+    _waiting: deque[_Subject] = field(default_factory=deque)
+    _budget: float = BURST
+    _filled: int = 0
+    _named: int = 0
+
+    def record(self, about: ObjectReference, reason: str, message: str, now: int, *, warning: bool = False) -> None:
+        """Something happened to an object, at this moment in nanoseconds."""
+        subject = _Subject(about, reason, WARNING if warning else NORMAL)
+        series = self._series.pop(subject, None) or _Series(message, now, now)
+        self._series[subject] = series  # the last one recorded is forgotten last
+        if not series.count:
+            series.first = now
+            self._waiting.append(subject)
+        series.message, series.last = message, now
+        series.count += 1
+        self._forget()
+
+    def due(self, now: int) -> list[Create]:
+        """What may be written now, in the order in which it was recorded."""
+        self._refill(now)
+        found, quiet = [], deque[_Subject]()
+        while self._waiting and self._budget >= 1:
+            subject = self._waiting.popleft()
+            series = self._series[subject]
+            if series.may_be_written(now):
+                found.append(self._create(subject, series, now))
+                self._budget -= 1
+            else:
+                quiet.append(subject)
+        self._waiting.extendleft(reversed(quiet))
+        return found
+
+    def _refill(self, now: int) -> None:
+        self._budget = min(BURST, self._budget + (now - (self._filled or now)) * RATE / SECOND)
+        self._filled = now
+
+    def _forget(self) -> None:
+        """Keep within bounds: what waits longest is not written, what is longest past is not remembered."""
+        while len(self._waiting) > _BACKLOG:
+            series = self._series.pop(self._waiting.popleft())
+            self.dropped += series.count
+        while len(self._series) > _REMEMBERED:
+            subject = next(iter(self._series))
+            series = self._series.pop(subject)
+            if series.count:
+                self._waiting.remove(subject)
+                self.dropped += series.count
+
+    def _create(self, subject: _Subject, series: _Series, now: int) -> Create:
+        self._named = max(now, self._named + 1)  # no two alike
+        body = _body(subject, series, f"{subject.about.name[:200]}.{self._named:x}", self.source)
+        series.said, series.count, series.written = series.message, 0, now
+        return Create(EVENTS, body, MANAGER)
+
+
+def _body(subject: _Subject, series: _Series, name: str, source: str) -> dict[str, Any]:
+    about, namespace = subject.about, subject.about.namespace or _ELSEWHERE
+    involved: Mapping[str, str] = {
+        "apiVersion": about.api_version,
+        "kind": about.kind,
+        "namespace": about.namespace,
+        "name": about.name,
+        "uid": about.uid,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": namespace},
+        "involvedObject": {key: value for key, value in involved.items() if value},
+        "reason": subject.reason,
+        "message": _shortened(series.message),
+        "type": subject.type,
+        "count": series.count,
+        "firstTimestamp": times.written(series.first),
+        "lastTimestamp": times.written(series.last),
+        "source": {"component": source},
+        "reportingComponent": source,
+    }
+
+
+def _shortened(message: str) -> str:
+    return message if len(message) <= _LONGEST else message[: _LONGEST - 3] + "..."

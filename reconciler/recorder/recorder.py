@@ -1,0 +1,61 @@
+"""Records Events about Workloads, jobs, queues and Cohorts, at a rate that makes no storm."""
+
+from __future__ import annotations
+
+from cluster.actions import Create, Delete, Patch
+from cluster.errors import ApiError
+from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
+from reconciler.recorder.correlator import EventCorrelator
+from reconciler.recorder.workload_events import workload_news
+from scheduling.objects.workload import Workload
+from scheduling.world.decisions import Preempt
+
+REFUSED, WITHOUT_EFFECT = "WriteRefused", "WriteWithoutEffect"
+_VERBS: dict[type, str] = {Create: "create", Patch: "change", Delete: "delete"}
+
+
+class EventRecorder:
+    """Moments are in nanoseconds. An Event that is lost is no loss: conditions say what is."""
+
+    def __init__(self) -> None:
+        self._events = EventCorrelator()
+
+    def workload_changed(self, before: Workload, after: Workload, now: int) -> None:
+        """A Workload was written."""
+        for news in workload_news(before, after):
+            self._events.record(reference(after), news.reason, news.message, now, warning=news.warning)
+
+    def preempted(self, decision: Preempt, now: int) -> None:
+        """On the preemptor, whom it displaces; the change of the victim records the rest."""
+        victim = decision.target.reservation.workload
+        message = f"Preempted {victim.key} (UID: {victim.uid}): {decision.message}"
+        self._events.record(reference(decision.preemptor), "PreemptedWorkload", message, now)
+
+    def wanted(self, write: WantedWrite, now: int) -> None:
+        """The Event of a write, where it has one."""
+        if write.reason and write.about is not None:
+            self._events.record(write.about, write.reason, write.message, now, warning=write.warning)
+
+    def write_refused(
+        self, about: ObjectReference, action: Create | Patch | Delete, name: str, error: Exception, now: int
+    ) -> None:
+        which = f"{_VERBS[type(action)]} {action.resource.plural} {name}"
+        message = f"The API server refused to {which}: {_said(error)}; it is tried again later"
+        self._events.record(about, REFUSED, message, now, warning=True)
+
+    def write_without_effect(self, about: ObjectReference, which: str, fields: str, now: int) -> None:
+        """The API server accepted a write and stored nothing of it."""
+        message = (
+            f"The API server accepted a change of {fields} in {which} and stored nothing of it; see whether the "
+            "definition of its kind has these fields. It is tried again later"
+        )
+        self._events.record(about, WITHOUT_EFFECT, message, now, warning=True)
+
+    def due(self, now: int) -> list[Create]:
+        """The Events that may be written now."""
+        return self._events.due(now)
+
+
+def _said(error: Exception) -> str:
+    """What the API server says, without the request."""
+    return error.message or error.reason if isinstance(error, ApiError) else str(error)

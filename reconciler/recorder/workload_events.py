@@ -1,0 +1,98 @@
+"""What is worth an Event in the change of a Workload.
+
+Source: Kueue v0.19, pkg/scheduler, pkg/workload/evict and pkg/controller/core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import (
+    ADMITTED,
+    DEACTIVATION_TARGET,
+    EVICTED,
+    PREEMPTED,
+    QUOTA_RESERVED,
+    REQUEUED,
+    Workload,
+)
+
+_WARNED = {
+    "AdmissionCheck": "AdmissionCheckRejected",
+    "MaximumExecutionTimeExceeded": "MaximumExecutionTimeExceeded",
+}
+"""Events by the reason for which a workload is to be deactivated; others show as the eviction that follows."""
+
+
+class News(NamedTuple):
+    """One Event about an object."""
+
+    reason: str
+    message: str
+    warning: bool = False
+
+
+def workload_news(before: Workload, after: Workload) -> Iterator[News]:
+    """What is new about a Workload that was written."""
+    yield from _admission(before, after)
+    yield from _waiting(before, after)
+    yield from _leaving(before, after)
+    yield from _checks(before, after)
+
+
+def _new(before: Workload, after: Workload, kind: str) -> bool:
+    return after.holds(kind) and not before.holds(kind)
+
+
+def _admission(before: Workload, after: Workload) -> Iterator[News]:
+    queue = after.admission.cluster_queue if after.admission is not None else ""
+    reserved, admitted = after.conditions.get(QUOTA_RESERVED), after.conditions.get(ADMITTED)
+    if reserved is not None and _new(before, after, QUOTA_RESERVED):
+        waited = _seconds(queued_since(before), reserved.since)
+        yield News("QuotaReserved", f"Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}s")
+    if admitted is not None and reserved is not None and _new(before, after, ADMITTED):
+        waited = _seconds(reserved.since, admitted.since)
+        yield News("Admitted", f"Admitted by ClusterQueue {queue}, wait time since reservation was {waited}s")
+
+
+def _waiting(before: Workload, after: Workload) -> Iterator[News]:
+    """Why it waits, where that is new; the eviction says how it lost its quota."""
+    old, now = before.conditions.get(QUOTA_RESERVED), after.conditions.get(QUOTA_RESERVED)
+    if now is None or now.status == "True" or before.reserved:
+        return
+    if old is None or (old.reason, old.message) != (now.reason, now.message):
+        yield News(now.reason, now.message, warning=True)
+
+
+def _leaving(before: Workload, after: Workload) -> Iterator[News]:
+    evicted, preempted = after.conditions.get(EVICTED), after.conditions.get(PREEMPTED)
+    target = after.conditions.get(DEACTIVATION_TARGET)
+    if target is not None and target.reason in _WARNED and _new(before, after, DEACTIVATION_TARGET):
+        yield News(_WARNED[target.reason], target.message, warning=True)
+    if evicted is not None and _new(before, after, EVICTED):
+        yield News(f"EvictedDueTo{evicted.reason}", evicted.message)
+    if preempted is not None and _new(before, after, PREEMPTED):
+        yield News("Preempted", preempted.message)
+
+
+def _checks(before: Workload, after: Workload) -> Iterator[News]:
+    old = {check.name: check.state for check in before.checks}
+    moved = [
+        f"{check.name} from {old[check.name]} to {check.state}"
+        for check in after.checks
+        if check.name in old and old[check.name] != check.state
+    ]
+    if moved and after.reserved and not after.evicted:
+        yield News("AdmissionCheckUpdated", f"Admission checks changed: {', '.join(moved)}")
+
+
+def queued_since(workload: Workload) -> int:
+    """When it came into its queue: made, or requeued since."""
+    requeued = workload.conditions.get(REQUEUED)
+    return requeued.since if requeued is not None else workload.created
+
+
+def _seconds(since: int, until: int) -> int:
+    return max(0, until - since) // SECOND

@@ -1,0 +1,131 @@
+"""The thread that owns the core: it hands over what arrives in the inbox, and has commands carried out."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from cluster.actions import Action
+from reconciler.core.commands import Command, ReadObject, Relist, Write
+from reconciler.core.core import Core
+from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
+from reconciler.core.watched import WatchedKind
+from reconciler.objects.observed import Key
+from reconciler.objects.workers import (
+    Activity,
+    DropWorker,
+    FollowWorker,
+    Source,
+    WorkerCommand,
+    WorkerCondition,
+    WorkerWrite,
+)
+from reconciler.observer.observer import NullObserver, Observer
+from reconciler.shell.call import Call
+from reconciler.shell.pace import Pace
+from scheduling.objects.times import SECOND
+
+Message: TypeAlias = Event | Call
+
+
+class Executor(Protocol):
+    """Carries commands out, beside the loop; what came of them arrives in the inbox."""
+
+    def write(self, key: Key, action: Action) -> None: ...
+
+    def read(self, key: Key, path: str) -> None: ...
+
+    def relist(self, watched: WatchedKind, request: int) -> None: ...
+
+
+class Leadership(Protocol):
+    """Whether this process may write; see `reconciler.shell.permit`."""
+
+    def held(self) -> bool: ...
+
+    def inherits(self) -> bool: ...
+
+
+class Workers(Protocol):
+    """Carries out what is asked of worker clusters; see `reconciler.objects.workers`."""
+
+    def write(self, cluster: str, key: Key, action: Action) -> None: ...
+
+    def follow(self, cluster: str, source: Source | None) -> None: ...
+
+    def stored(self, cluster: str, active: Activity) -> None: ...
+
+    def drop(self, cluster: str) -> None: ...
+
+
+@dataclass
+class Loop:
+    """`workers` None: there are none, and nothing is asked of them. `clock` gives the moment in nanoseconds."""
+
+    core: Core
+    executor: Executor
+    permit: Leadership
+    workers: Workers | None = None
+    observer: Observer = field(default_factory=NullObserver)
+    inbox: queue.SimpleQueue[Message] = field(default_factory=queue.SimpleQueue)
+    clock: Callable[[], int] = time.time_ns
+    _pace: Pace = field(default_factory=Pace)
+
+    def round(self, patience: float = 0.5) -> None:
+        """Wait up to `patience` seconds for a message, hand over all there are, and let the core decide."""
+        self._pace.listen(self.inbox, self._take, self.patience(patience), patience)
+        now = self.clock()
+        self._report_leadership(now)
+        with self._pace:
+            self._handle(TimePassed(), now)
+            while self.core.in_turn:
+                self._handle(Continue(), now)
+        self.observer.passed(now, self._pace.took)
+
+    def patience(self, most: float) -> float:
+        """Seconds until the core has something to do even if nothing arrives."""
+        now = self.clock()
+        due = self.core.due_at(now)
+        return most if due is None else max(0.0, min(most, (due - now) / SECOND))
+
+    def _take(self, message: Message) -> None:
+        if isinstance(message, Call):
+            message.run()
+        else:
+            self._handle(message, self.clock())
+
+    def _report_leadership(self, now: int) -> None:
+        leads = self.permit.held()
+        if leads != self.core.leads:
+            self._handle(LeadershipGained(self.permit.inherits()) if leads else LeadershipLost(), now)
+
+    def _handle(self, event: Event, now: int) -> None:
+        for command in self.core.handle((event,), now):
+            self._carry_out(command)
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case WorkerWrite() | FollowWorker() | WorkerCondition() | DropWorker():
+                if self.workers is not None:
+                    _carry_out_there(command, self.workers)
+            case Write():
+                self.executor.write(command.key, command.action)
+            case ReadObject():
+                self.executor.read(command.key, command.path)
+            case Relist():
+                self.executor.relist(command.watched, command.request)
+
+
+def _carry_out_there(command: WorkerCommand, workers: Workers) -> None:
+    match command:
+        case WorkerWrite():
+            workers.write(command.cluster, command.key, command.action)
+        case FollowWorker():
+            workers.follow(command.cluster, command.source)
+        case WorkerCondition():
+            workers.stored(command.cluster, command.active)
+        case DropWorker():
+            workers.drop(command.cluster)

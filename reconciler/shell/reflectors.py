@@ -1,0 +1,48 @@
+"""The reflectors of the reconciler: they report each watched kind to the loop's inbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from cluster.client import Cluster
+from cluster.reflector import ChangeKind, Pacing, Reflector
+from reconciler.core.watched import WatchedKind
+from reconciler.objects.observed import Key, Listed, Observed
+
+
+def follow(
+    cluster: Cluster,
+    report: Callable[[Observed | Listed], None],
+    watched: Iterable[WatchedKind],
+    pacing: Pacing | None = None,
+    known: Callable[[Key], Observed | None] = lambda _: None,
+) -> list[Reflector[Observed]]:
+    """One reflector for each kind, started; the caller stops them.
+
+    `known` is called from any thread; see `WatchedKind.observed`.
+    """
+    reflectors = [_reflector(cluster, report, each, pacing, known) for each in watched]
+    for reflector in reflectors:
+        reflector.start()
+    return reflectors
+
+
+def _reflector(
+    cluster: Cluster,
+    report: Callable[[Observed | Listed], None],
+    watched: WatchedKind,
+    pacing: Pacing | None,
+    known: Callable[[Key], Observed | None],
+) -> Reflector[Observed]:
+    def changed(change: ChangeKind, observed: Observed, version: str) -> None:
+        report(Observed(observed.key, version, None) if change == "DELETED" else observed)
+
+    return Reflector(
+        cluster,
+        watched.resource,
+        changed,
+        on_replace=lambda items, version: report(Listed(watched.kind, items, version)),
+        keep=lambda manifest: watched.observed(manifest, known),
+        label_selector=watched.label_selector,
+        pacing=pacing,
+    )

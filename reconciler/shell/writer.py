@@ -1,0 +1,114 @@
+"""Carries actions out beside the loop, one at a time for each object, and only while the Lease is held."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from cluster.actions import Action
+from cluster.apply import perform
+from cluster.client import Cluster
+from cluster.errors import ClusterError, NotFound
+from cluster.retry import Backoff
+from reconciler.core.watched import WatchedKind
+from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+
+log = logging.getLogger(__name__)
+_THREADS = 8
+"""As many writes at a time; one write waits for the API server, so this is its load and not ours."""
+_LATER_THREADS = 2
+_LATER = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck")
+"""What only shows how things stand has threads of its own: admissions never wait behind a thousand statuses."""
+
+
+class LeaseLost(ClusterError):
+    """The Lease is not held any more, so nothing was written."""
+
+
+class Writer:
+    """`report` gets what came of each action, from another thread. `may_write` is asked before each.
+
+    `writes` are the connections for writing: they give up before another one may write, and try once.
+    `known`: see `WatchedKind.observed`.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        report: Callable[[Outcome | Listed], None],
+        may_write: Callable[[], bool],
+        writes: Cluster | None = None,
+        known: Callable[[Key], Observed | None] = lambda _: None,
+    ) -> None:
+        self._cluster = cluster
+        self._writes = writes or cluster
+        self._report = report
+        self._may_write = may_write
+        self._known = known
+        self._closed = threading.Event()
+        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="writer")
+        self._later = ThreadPoolExecutor(_LATER_THREADS, thread_name_prefix="status")
+
+    def write(self, key: Key, action: Action) -> None:
+        pool = self._later if key[0] in _LATER else self._pool
+        pool.submit(self._perform, key, action)
+
+    def read(self, key: Key, path: str) -> None:
+        """Have the object read anew."""
+        self._pool.submit(self._get, key, path)
+
+    def relist(self, watched: WatchedKind, request: int) -> None:
+        """Have all objects of a kind read anew, as often as it takes. `request`: see `ListProgress.ask`."""
+        self._pool.submit(self._list, watched, request)
+
+    def close(self) -> None:
+        """What was not begun is dropped; what was is waited for."""
+        self._closed.set()
+        for pool in (self._pool, self._later):
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _perform(self, key: Key, action: Action) -> None:
+        try:
+            if not self._may_write():
+                raise LeaseLost("the Lease is not held")
+            self._report(Written(key, action, perform(self._writes, action)))
+        except ClusterError as error:
+            self._report(Failed(key, action, error))
+        except Exception as error:
+            log.exception("%s: a write failed with an internal error", key)
+            self._report(Failed(key, action, error))
+
+    def _list(self, watched: WatchedKind, request: int) -> None:
+        backoff = Backoff()
+        while not self._closed.is_set():
+            try:
+                listing = self._cluster.snapshot(
+                    watched.resource,
+                    lambda each: watched.observed(each, self._known),
+                    label_selector=watched.label_selector,
+                    attempts=1,
+                )
+            except NotFound:
+                self._report(Listed(watched.kind, (), request=request))  # not installed, or no longer
+                return
+            except ClusterError as error:
+                log.warning("%s could not be listed: %s", watched.resource, error)
+                self._closed.wait(backoff.next())
+            except Exception:
+                log.exception("%s could not be listed for an internal error; it is tried again", watched.resource)
+                self._closed.wait(backoff.next())
+            else:
+                self._report(Listed(watched.kind, listing.items, listing.resource_version, request))
+                return
+
+    def _get(self, key: Key, path: str) -> None:
+        try:
+            self._report(ObjectRead(key, self._cluster.get(path)))
+        except ClusterError as error:
+            self._report(Failed(key, None, error))
+        except Exception as error:
+            log.exception("%s: a read failed with an internal error", key)
+            self._report(Failed(key, None, error))

@@ -1,0 +1,124 @@
+"""Cores that know a small organisation: one that leads and has decided, and one that only follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from cluster.reviews import Access, Caller
+from reconciler.api.refusal import Refusal
+from reconciler.api.routes import Api
+from reconciler.core.core import Core
+from reconciler.core.events import Continue, LeadershipGained, TimePassed
+from reconciler.core.state import ClusterState
+from reconciler.core.watched import by_kind
+from reconciler.objects.observed import Listed
+from tests.builders import cluster_queue
+from tests.reconciler.checked import statuses
+
+T = TypeVar("T")
+NOW = 1_800_000_000 * 10**9
+
+
+def kueue(kind: str, name: str, spec: dict[str, Any], namespace: str | None = None) -> dict[str, Any]:
+    meta = {"name": name, "uid": name, "resourceVersion": "1", **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": meta, "spec": spec}
+
+
+def queue(name: str, cpu: int, cohort: str = "org", **fields: Any) -> dict[str, Any]:
+    flavors = [{"name": "spot", "resources": [{"name": "cpu", "nominalQuota": cpu, **fields.pop("limits", {})}]}]
+    groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
+    spec = cluster_queue(name, cohort)["spec"] | {"namespaceSelector": {}, "resourceGroups": groups, **fields}
+    return kueue("ClusterQueue", name, spec)
+
+
+def waiting(name: str, cpu: int, local: str = "a/main", priority: int = 0, **fields: Any) -> dict[str, Any]:
+    namespace, _, queue_name = local.partition("/")
+    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]
+    pods = {"name": "main", "count": 1, "template": {"spec": {"containers": containers, "restartPolicy": "Never"}}}
+    made = kueue(
+        "Workload", name, {"queueName": queue_name, "podSets": [pods], "priority": priority, "active": True}, namespace
+    )
+    made["metadata"] |= {"creationTimestamp": "2026-01-01T00:00:00Z", **fields.pop("metadata", {})}
+    return made | fields
+
+
+def admitted(name: str, cpu: int, local: str, queue_name: str, **fields: Any) -> dict[str, Any]:
+    assigned = [{"name": "main", "count": 1, "flavors": {"cpu": "spot"}, "resourceUsage": {"cpu": str(cpu)}}]
+    conditions = [
+        {
+            "type": kind,
+            "status": "True",
+            "reason": "Done",
+            "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        for kind in ("QuotaReserved", "Admitted")
+    ]
+    status = {"admission": {"clusterQueue": queue_name, "podSetAssignments": assigned}, "conditions": conditions}
+    return waiting(name, cpu, local, **fields) | {"status": status}
+
+
+def organisation(*more: dict[str, Any]) -> list[dict[str, Any]]:
+    """Two teams under one Cohort, 4 cpu each: `a` with namespace a, `b` with namespace b."""
+    found = [kueue("ResourceFlavor", "spot", {})]
+    for name in ("a", "b"):
+        found.append(queue(name, 4))
+        found.append(kueue("LocalQueue", "main", {"clusterQueue": name}, name))
+        found.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "resourceVersion": "1"}})
+    return [*found, *more]
+
+
+def core(*manifests: dict[str, Any], leads: bool = True) -> Core:
+    """It knows these objects; where it leads, it has decided on them until nothing was left to decide."""
+    state = ClusterState()
+    made = Core(state, [statuses(state)], exclusive=True)
+    for watched in by_kind().values():
+        mine = tuple(watched.observed(each) for each in manifests if each["kind"] == watched.kind)
+        made.handle([Listed(watched.kind, mine, "1")], NOW)
+    if leads:
+        made.handle([LeadershipGained(), TimePassed()], NOW)
+    while made.in_turn:
+        made.handle([Continue()], NOW)
+    return made
+
+
+class Rights:
+    """The API server's answers: users by token, and what they may, as `Access` in words."""
+
+    def __init__(self, **rights: tuple[str, ...]) -> None:
+        self.rights = rights
+
+    def who(self, token: str) -> Caller | None:
+        return Caller(token) if token in self.rights else None
+
+    def may(self, caller: Caller, access: Access) -> bool:
+        held = self.rights[caller.name]
+        everywhere = str(Access(access.verb, access.group, access.resource, access.subresource))
+        return "everything" in held or str(access) in held or everywhere in held
+
+
+USER = (
+    "get workloads.kueue.x-k8s.io in namespace a",
+    "get localqueues.visibility.kueue.x-k8s.io/pendingworkloads in namespace a",
+)
+
+
+def api(of: Core) -> Api:
+    def ask(question: Callable[[Core], T], timeout: float = 5.0) -> T:
+        return question(of)
+
+    return Api(ask, Rights(admin=("everything",), user=USER, nobody=()))  # type: ignore[arg-type]
+
+
+def get(of: Core, path: str, token: str = "admin") -> Any:
+    return api(of).answer(path, f"Bearer {token}")
+
+
+def refused(of: Core, path: str, authorization: str | None) -> tuple[int, str]:
+    """The HTTP status and the message of an answer that is none."""
+    try:
+        api(of).answer(path, authorization)
+    except Refusal as refusal:
+        return refusal.code, str(refusal)
+    raise AssertionError(f"{path} was answered")

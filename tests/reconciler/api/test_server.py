@@ -1,0 +1,132 @@
+"""/v1 over the network: TLS, Kubernetes' Status for what is refused, and clients that misbehave."""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from certs import files
+from certs.tls import ReloadingContext
+from reconciler.api.routes import Api
+from reconciler.api.server import ApiServer, is_loopback
+from tests.reconciler.api.organisation import api, core, organisation
+
+PENDING = "/v1/clusterqueues/a/pendingworkloads"
+
+
+@contextmanager
+def serving(answers: Api, folder: Path | None = None) -> Iterator[ApiServer]:
+    tls = None
+    if folder is not None:
+        files.ensure(folder, ("127.0.0.1", "localhost"), datetime.now(UTC))
+        tls = ReloadingContext(folder / "tls.crt", folder / "tls.key").current
+    server = ApiServer("127.0.0.1", 0, answers, tls)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def get(url: str, token: str | None, trust: Path | None = None, method: str = "GET") -> tuple[int, Any, Any]:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    context = ssl.create_default_context(cafile=trust) if trust else None
+    request = urllib.request.Request(url, headers=headers, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=10, context=context) as answer:
+            return answer.status, json.load(answer), answer.headers
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error), error.headers
+
+
+def test_over_tls_a_caller_is_answered_in_json(tmp_path: Path) -> None:
+    with serving(api(core(*organisation())), tmp_path) as server:
+        url = f"https://127.0.0.1:{server.server_port}{PENDING}"
+        status, found, headers = get(url, "admin", tmp_path / "ca.crt")
+
+    assert (status, found["kind"], found["items"]) == (200, "PendingWorkloadsSummary", [])
+    assert headers["Content-Type"] == "application/json"
+    assert headers["Cache-Control"] == "no-store"
+
+
+def test_what_is_refused_is_a_status_as_kubernetes_has_it() -> None:
+    with serving(api(core(*organisation()))) as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        nobody, headers = get(url + PENDING, None)[1:]
+        forbidden = get(url + PENDING, "nobody")
+        missing = get(url + "/v1/nothing", "admin")
+        posted = get(url + PENDING, "admin", method="POST")
+
+    assert (nobody["kind"], nobody["status"], nobody["reason"], nobody["code"]) == (
+        "Status",
+        "Failure",
+        "Unauthorized",
+        401,
+    )
+    assert headers["WWW-Authenticate"] == "Bearer"
+    assert (forbidden[0], forbidden[1]["reason"]) == (403, "Forbidden")
+    assert "may not get clusterqueues.visibility.kueue.x-k8s.io/pendingworkloads" in forbidden[1]["message"]
+    assert (missing[0], missing[1]["reason"]) == (404, "NotFound")
+    assert (posted[0], posted[1]["reason"]) == (405, "MethodNotAllowed")
+
+
+def test_a_reconciler_without_time_and_a_fault_of_ours_are_told_as_such() -> None:
+    class Busy:
+        def answer(self, path: str, _: str | None) -> dict[str, Any]:
+            if path == "/busy":
+                return api_of(lambda *_: (_ for _ in ()).throw(TimeoutError())).answer("/v1/tree", "Bearer admin")
+            raise ZeroDivisionError
+
+    def api_of(ask: Any) -> Api:
+        made = api(core(*organisation()))
+        made._ask = ask
+        return made
+
+    with serving(Busy()) as server:  # type: ignore[arg-type]
+        url = f"http://127.0.0.1:{server.server_port}"
+        busy, fault = get(f"{url}/busy", None), get(f"{url}/fault", None)
+
+    assert (busy[0], busy[1]["reason"], busy[2]["Retry-After"]) == (503, "ServiceUnavailable", "1")
+    assert (fault[0], fault[1]["reason"]) == (500, "InternalError")
+
+
+def test_one_who_says_nothing_holds_up_nobody(tmp_path: Path) -> None:
+    with serving(api(core(*organisation())), tmp_path) as server:
+        address = ("127.0.0.1", server.server_port)
+        with socket.create_connection(address), socket.create_connection(address) as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\n\r\n")  # no TLS
+            url = f"https://127.0.0.1:{server.server_port}/v1/tree"
+            assert get(url, "admin", tmp_path / "ca.crt")[0] == 200
+
+
+def test_a_new_certificate_is_served_to_the_next_connection(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    files.ensure(other, ("127.0.0.1",), datetime.now(UTC))
+    with serving(api(core(*organisation())), tmp_path) as server:
+        url = f"https://127.0.0.1:{server.server_port}/v1/tree"
+        assert get(url, "admin", tmp_path / "ca.crt")[0] == 200
+        for name in ("tls.crt", "tls.key"):
+            (tmp_path / name).unlink()
+            (tmp_path / name).write_bytes((other / name).read_bytes())
+        assert get(url, "admin", other / "ca.crt")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "alone"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False)]
+)
+def test_tokens_do_not_cross_a_network_in_the_clear(host: str, alone: bool) -> None:
+    assert is_loopback(host) == alone
+    if not alone:
+        with pytest.raises(ValueError, match="in the clear"):
+            ApiServer(host, 0, api(core(*organisation())))

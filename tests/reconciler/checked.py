@@ -1,0 +1,115 @@
+"""A loop whose core is checked after every event, on functions of a test instead of an API server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from cluster.actions import Action
+from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.pods import PodsController
+from reconciler.controllers.status import StatusController
+from reconciler.core.commands import Command, ReadObject, Write
+from reconciler.core.controller import Controller
+from reconciler.core.core import Core
+from reconciler.core.events import Event
+from reconciler.core.state import ClusterState
+from reconciler.core.watched import WatchedKind
+from reconciler.core.writes import EVENT
+from reconciler.objects.observed import Key
+from reconciler.objects.outcomes import Failed, ObjectRead, Written
+from reconciler.shell.loop import Loop
+from tests.reconciler.core.invariants import violations
+
+MakeController: TypeAlias = Callable[[ClusterState], Controller]
+
+
+def nothing(*_: object) -> None:
+    """For what is not asked for."""
+
+
+def without_events(write: Callable[[Key, Action], None]) -> Callable[[Key, Action], None]:
+    """The same for all but Events."""
+    return lambda key, action: None if key[0] == EVENT else write(key, action)
+
+
+def jobs(state: ClusterState) -> JobsController:
+    """Of batch Jobs."""
+    return JobsController(state.records.workload)
+
+
+def pods(state: ClusterState) -> PodsController:
+    return PodsController(state.records.workload)
+
+
+def statuses(state: ClusterState) -> StatusController:
+    return StatusController(state.world, state.records)
+
+
+@dataclass
+class Asks:
+    """What commands come to in a test."""
+
+    write: Callable[[Key, Action], None] = nothing
+    read: Callable[[Key, str], None] = nothing
+    relist: Callable[[WatchedKind, int], None] = nothing
+
+
+@dataclass
+class Leads:
+    """`late_writes`: those of the leader before may still arrive."""
+
+    leads: Callable[[], bool] = lambda: True
+    late_writes: bool = False
+
+    def held(self) -> bool:
+        return self.leads()
+
+    def inherits(self) -> bool:
+        return self.late_writes
+
+
+class CheckedCore(Core):
+    """Fails after the event that breaks an invariant, or where a second request about an object is sent meanwhile."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self._unanswered: set[Key] = set()
+
+    def handle(self, events: Any, now: int) -> list[Command]:
+        given: list[Event] = [*events]
+        for event in given:
+            if isinstance(event, Written | Failed | ObjectRead):
+                self._unanswered.discard(event.key)
+        commands = super().handle(given, now)
+        for command in commands:
+            self._sent(command)
+        broken = violations(self, now)
+        assert not broken, f"after {given}: {broken}"
+        return commands
+
+    def _sent(self, command: Command) -> None:
+        if not isinstance(command, Write | ReadObject) or command.key[0] == EVENT:
+            return
+        assert command.key not in self._unanswered, f"{command.key}: a second request is sent before the answer"
+        self._unanswered.add(command.key)
+        record = self.state.records.find(command.key)
+        assert record is not None
+        assert record.in_flight is not None
+        assert record.in_flight.request == command
+
+
+def loop(
+    asks: Asks | None = None,
+    controllers: Sequence[MakeController] = (),
+    permit: Leads | None = None,
+    *,
+    clock: Callable[[], int],
+    state: ClusterState | None = None,
+    exclusive: bool = True,
+) -> Loop:
+    """`exclusive`: nobody else ever writes."""
+    state = state or ClusterState()
+    core = CheckedCore(state, [make(state) for make in controllers], exclusive=exclusive)
+    return Loop(core, asks or Asks(), permit or Leads(), clock=clock)

@@ -1,0 +1,240 @@
+"""What the loop writes of MultiKueueClusters and of the AdmissionChecks that need them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cluster.expiry import Expiry
+from reconciler.controllers.clusters import CHECKS, ClustersController
+from reconciler.multikueue.kubeconfigs import Login, Refused
+from reconciler.multikueue.objects import CLUSTERS
+from reconciler.multikueue.worker_session import SessionBroken, SessionReady
+from reconciler.objects.observed import Observed
+from reconciler.objects.wanted import WantedWrite
+from reconciler.objects.workers import DropWorker, FollowWorker, PathSource, SecretSource, Source, WorkerCondition
+from scheduling.objects import times
+from scheduling.objects.times import SECOND
+from tests.reconciler.driver import Driver
+from tests.reconciler.multikueue.test_connections import World
+
+NOW = times.parse("2026-01-01T00:00:00Z")
+
+
+class FakeSources:
+    def __init__(self) -> None:
+        self.watched: dict[str, Source | None] = {}
+
+    def follow(self, name: str, source: Source | None) -> None:
+        self.watched[name] = source
+
+    def drop(self, name: str) -> None:
+        self.watched.pop(name, None)
+
+
+class Cluster:
+    """The manager's objects, and what the side writes into them."""
+
+    def __init__(self) -> None:
+        self.workers = World()
+        self.sources = FakeSources()
+        self.controller = ClustersController(self.workers.connections.workers)
+        self.driver = Driver(self.controller)
+        self.objects: dict[tuple[str, str], dict[str, Any]] = {}
+        self.version = 0
+
+    def put(self, kind: str, name: str, spec: dict[str, Any], **meta: Any) -> None:
+        before = self.objects.get((kind, name), {})
+        self._store(
+            kind,
+            {"metadata": {"name": name, "generation": 1, **meta}, "spec": spec, "status": before.get("status", {})},
+        )
+
+    def _store(self, kind: str, manifest: dict[str, Any]) -> None:
+        self.version += 1
+        manifest["metadata"]["resourceVersion"] = str(self.version)
+        self.objects[kind, manifest["metadata"]["name"]] = manifest
+        watched = next(each for each in self.controller.watched if each.kind == kind)
+        self.controller.observe(watched.observed(manifest))
+        self._carry_out()
+
+    def remove(self, kind: str, name: str) -> None:
+        del self.objects[kind, name]
+        self.controller.observe(Observed((kind, name), "99", None))
+        self._carry_out()
+
+    def _carry_out(self) -> None:
+        connections = self.workers.connections
+        for command in self.controller.commands():
+            match command:
+                case FollowWorker():
+                    self.sources.follow(command.cluster, command.source)
+                case WorkerCondition():
+                    connections.stored(command.cluster, command.active)
+                case DropWorker():
+                    self.sources.drop(command.cluster)
+                    connections.drop(command.cluster)
+
+    def report(self) -> None:
+        """What the connections have to say."""
+        self.workers.run()
+        for event in self.workers.told:
+            self.controller.from_worker(event, NOW)
+        self.workers.told.clear()
+
+    def write(self, now: int = NOW) -> list[WantedWrite]:
+        """Everything that is due, until nothing is."""
+        done: list[WantedWrite] = []
+        self.report()
+        while writes := self.driver.due(now):
+            for write in writes:
+                assert write.action is not None
+                body: Any = getattr(write.action, "body", {})
+                self._store(write.key[0], {**self.objects[write.key], **body})
+            done += writes
+        return done
+
+    def active(self, kind: str, name: str) -> tuple[str, str, str] | None:
+        for each in self.objects[kind, name]["status"].get("conditions", []):
+            if each["type"] == "Active":
+                return each["status"], each["reason"], each["message"]
+        return None
+
+    def since(self, kind: str, name: str) -> str:
+        return str(self.objects[kind, name]["status"]["conditions"][0]["lastTransitionTime"])
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    made = Cluster()
+    for name in ("one", "two"):
+        made.put("MultiKueueCluster", name, secret(name))
+    made.put("MultiKueueConfig", "both", {"clusters": ["one", "two"]})
+    made.put("AdmissionCheck", "away", check("both"))
+    return made
+
+
+def secret(name: str) -> dict[str, Any]:
+    return {"clusterSource": {"kubeConfig": {"location": name, "locationType": "Secret"}}}
+
+
+def check(config: str) -> dict[str, Any]:
+    parameters = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": config}
+    return {"controllerName": "kueue.x-k8s.io/multikueue", "parameters": parameters}
+
+
+def connect(cluster: Cluster, name: str, login: Login | None = None) -> int:
+    cluster.workers.connections.offer(name, login or Login(name, {}))
+    cluster.workers.tell(SessionReady())
+    return len(cluster.workers.lines) - 1
+
+
+def test_kubeconfigs_are_followed_where_the_clusters_say(cluster: Cluster) -> None:
+    assert cluster.sources.watched == {"one": SecretSource("one"), "two": SecretSource("two")}
+    path = {"clusterSource": {"kubeConfig": {"location": "/a", "locationType": "Path"}}}
+    cluster.put("MultiKueueCluster", "one", path)
+    assert cluster.sources.watched["one"] == PathSource("/a")
+    cluster.remove("MultiKueueCluster", "one")
+    assert "one" not in cluster.sources.watched
+    cluster.put("MultiKueueCluster", "two", secret("two"), deletionTimestamp="2026-01-01T00:00:00Z")
+    assert cluster.sources.watched == {}
+
+
+def test_as_long_as_nothing_is_known_what_is_stored_stays(cluster: Cluster) -> None:
+    cluster.write()
+    assert cluster.active("MultiKueueCluster", "one") is None
+    assert cluster.active("AdmissionCheck", "away") == ("False", "NoUsableClusters", "Inactive clusters: [one two]")
+
+
+def test_the_check_is_active_as_far_as_its_clusters_are(cluster: Cluster) -> None:
+    connect(cluster, "one")
+    cluster.write()
+    assert cluster.active("MultiKueueCluster", "one") == ("True", "Active", "Connected")
+    assert cluster.active("AdmissionCheck", "away") == ("True", "SomeActiveClusters", "Inactive clusters: [two]")
+    connect(cluster, "two")
+    cluster.write()
+    assert cluster.active("AdmissionCheck", "away") == ("True", "Active", "The admission check is active")
+    cluster.remove("MultiKueueCluster", "two")
+    cluster.write()
+    assert cluster.active("AdmissionCheck", "away") == ("True", "SomeActiveClusters", "Missing clusters: [two]")
+
+
+def test_a_lost_worker_is_told_with_an_event_and_its_clock_starts_then(cluster: Cluster) -> None:
+    session = connect(cluster, "one")
+    cluster.write(NOW)
+    cluster.workers.tell(SessionBroken("no answer"), session=session)
+    (event, *_) = cluster.write(NOW + 60 * SECOND)
+    assert (event.key[1], event.reason, event.message, event.warning) == (
+        "one",
+        "ClientConnectionFailed",
+        "no answer",
+        True,
+    )
+    assert cluster.since("MultiKueueCluster", "one") == "2026-01-01T00:01:00Z"
+
+    cluster.workers.pass_time(0)
+    cluster.workers.tell(SessionBroken("still no answer"))
+    (again, *_) = cluster.write(NOW + 90 * SECOND)
+    assert again.reason == ""
+    assert cluster.active("MultiKueueCluster", "one") == ("False", "ClientConnectionFailed", "still no answer")
+    assert cluster.since("MultiKueueCluster", "one") == "2026-01-01T00:01:00Z"
+
+
+def test_a_kubeconfig_that_must_not_be_used_is_told_with_its_reason(cluster: Cluster) -> None:
+    cluster.workers.connections.offer("one", Refused("InsecureKubeConfig", "tokenFile is not allowed"))
+    cluster.write()
+    message = "load client config failed: tokenFile is not allowed"
+    assert cluster.active("MultiKueueCluster", "one") == ("False", "InsecureKubeConfig", message)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        (None, "missing parameters reference"),
+        ({"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig"}, "empty name: bad parameters reference"),
+        ({"apiGroup": "a.b", "kind": "MultiKueueConfig", "name": "both"}, 'wrong group "a.b"'),
+        ({"apiGroup": "kueue.x-k8s.io", "kind": "Cohort", "name": "both"}, 'wrong kind "Cohort"'),
+        (
+            {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "none"},
+            'multikueueconfigs.kueue.x-k8s.io "none" not found',
+        ),
+    ],
+)
+def test_a_check_that_leads_to_no_config_says_so(
+    cluster: Cluster, parameters: dict[str, str] | None, said: str
+) -> None:
+    spec: dict[str, Any] = {"controllerName": "kueue.x-k8s.io/multikueue"}
+    cluster.put("AdmissionCheck", "away", {**spec, **({"parameters": parameters} if parameters else {})})
+    cluster.write()
+    found = cluster.active("AdmissionCheck", "away")
+    assert found is not None
+    assert found[:2] == ("False", "BadConfig")
+    assert said in found[2]
+
+
+def test_checks_of_others_are_left_alone(cluster: Cluster) -> None:
+    cluster.put("AdmissionCheck", "budget", {"controllerName": "example.com/budget"})
+    cluster.put("AdmissionCheck", "away", {"controllerName": "example.com/other"})
+    assert [write for write in cluster.write() if write.key[0] == CHECKS.kind] == []
+
+
+def test_what_is_being_written_waits(cluster: Cluster) -> None:
+    connect(cluster, "one")
+    cluster.report()
+    (check_first,) = cluster.driver.due(NOW, lambda kind, _: kind == CLUSTERS.kind)
+    assert check_first.key == ("AdmissionCheck", "away")
+    (then,) = cluster.driver.due(NOW, lambda kind, _: kind == CHECKS.kind)
+    assert then.key == (CLUSTERS.kind, "one")
+
+
+def test_credentials_that_end_are_told_in_time_and_once(cluster: Cluster) -> None:
+    ends = NOW // SECOND + 24 * 3600
+    connect(cluster, "one", Login("one", {}, Expiry(ends, "token", ends - 365 * 24 * 3600)))
+    cluster.write(NOW - SECOND)
+    assert cluster.active("MultiKueueCluster", "one") == ("True", "Active", "Connected")
+    cluster.write(NOW)
+    found = cluster.active("MultiKueueCluster", "one")
+    assert found is not None
+    assert found[2] == "Connected; the token ends at 2026-01-02T00:00:00Z: put a new one into the kubeconfig"
+    assert cluster.write(NOW + SECOND) == []

@@ -1,0 +1,112 @@
+"""One object that nobody can look at ends nothing: it rests, is told of, and the others go on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cluster.actions import Create
+from reconciler.controllers import jobs, pods
+from reconciler.controllers.internal_errors import InternalErrors
+from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.pods import WATCHED_PODS, PodsController
+from reconciler.objects.observed import Observed
+from reconciler.objects.packed import Packed
+from reconciler.objects.wanted import WantedWrite
+from scheduling.objects.times import SECOND
+from tests.reconciler.controllers.test_pods import stored
+from tests.reconciler.driver import Driver
+from tests.reconciler.jobs.world import NOW, job
+
+LATER = NOW + 120 * SECOND
+
+
+def test_what_failed_rests_the_longer_the_more_often_it_does(caplog: pytest.LogCaptureFixture) -> None:
+    errors = InternalErrors()
+
+    def fails() -> Iterator[WantedWrite]:
+        raise KeyError("x")
+
+    (write,) = errors.guarded(("Job", "ns/j"), fails, None, NOW)
+    assert (write.key, write.action, write.reason, write.warning) == (("Job", "ns/j"), None, "InternalError", True)
+    assert "KeyError" in write.message
+    assert errors.rest(("Job", "ns/j"), NOW)
+    assert not errors.rest(("Job", "ns/k"), NOW)
+    assert not errors.rest(("Job", "ns/j"), LATER)
+    assert [record.levelno for record in caplog.records] == [logging.ERROR]
+
+
+def test_what_goes_well_again_and_what_is_gone_has_no_rest_left() -> None:
+    errors = InternalErrors()
+    key = ("Job", "ns/j")
+
+    def fails() -> Iterator[WantedWrite]:
+        yield WantedWrite(key, None)
+        raise RecursionError
+
+    assert [write.reason for write in errors.guarded(key, fails, None, NOW)] == ["InternalError"]
+    errors.forget(key)
+    assert not errors.rest(key, NOW)
+    assert errors.guarded(key, lambda: [WantedWrite(key, None, reason="r")], None, NOW)[0].reason == "r"
+
+
+def test_a_job_that_cannot_be_looked_at_holds_no_other_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = JobsController({}.get)
+    driver = Driver(controller)
+    for name in ("bad", "good"):
+        made = job()
+        made["metadata"]["name"] = name
+        controller.observe(Observed(("Job", f"ns/{name}"), "1", Packed.of(made)))
+    real = jobs.steps
+
+    def steps(kind: Any, manifest: Any, *others: Any) -> Any:
+        if manifest["metadata"]["name"] == "bad":
+            raise ValueError("of no use")
+        return real(kind, manifest, *others)
+
+    monkeypatch.setattr(jobs, "steps", steps)
+    writes = {write.about.name: write for write in driver.due(NOW) if write.about is not None}
+    assert writes["bad"].reason == "InternalError"
+    assert isinstance(writes["good"].action, Create)
+    assert "bad" not in {write.about.name for write in driver.due(NOW) if write.about is not None}
+
+    monkeypatch.setattr(jobs, "steps", real)
+    healed = {write.about.name: write for write in driver.due(LATER) if write.about is not None}
+    assert isinstance(healed["bad"].action, Create)
+
+
+def test_a_job_that_cannot_be_read_is_no_job(caplog: pytest.LogCaptureFixture) -> None:
+    controller = JobsController({}.get)
+    driver = Driver(controller)
+    controller.observe(Observed(("Job", "ns/bad"), "1", Packed(b"no zlib")))
+
+    assert driver.due(NOW) == []
+    assert "ns/bad" in caplog.text
+    controller.observe(Observed(("Job", "ns/bad"), "2", None))
+    assert driver.due(NOW) == []
+
+
+def test_pods_that_cannot_be_looked_at_hold_no_others_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    controller = PodsController({}.get)
+    driver = Driver(controller)
+    for name in ("bad", "good"):
+        controller.observe(WATCHED_PODS.observed(stored(name)))
+    real = pods.steps
+
+    def steps(unit: Any, *others: Any) -> Any:
+        if unit.first.name == "bad":
+            raise ValueError("of no use")
+        return real(unit, *others)
+
+    monkeypatch.setattr(pods, "steps", steps)
+    writes = driver.due(NOW)
+    assert sorted(write.reason for write in writes) == ["CreatedWorkload", "InternalError"]
+    assert "InternalError" not in [write.reason for write in driver.due(NOW)]
+
+    monkeypatch.setattr(pods, "steps", real)
+    assert [write.reason for write in driver.due(LATER) if write.about and write.about.name == "bad"] == [
+        "CreatedWorkload"
+    ]

@@ -1,0 +1,274 @@
+"""Which Workload a job goes by: others that are its own go, one that several jobs name wakes them all."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+from cluster.actions import Create, Delete, Patch
+from policies.dialects.core import POD
+from policies.dialects.kueue_jobs import BATCH_JOB
+from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.ownership import Owned, Strays
+from reconciler.objects.observed import Observed
+from reconciler.objects.packed import Packed
+from reconciler.objects.wanted import WantedWrite
+from scheduling.objects.reading import read_workload
+from scheduling.objects.times import SECOND
+from tests.reconciler.driver import Driver
+from tests.reconciler.jobs.world import AROUND, NOW, K, World, job
+
+MINUTE = 60 * SECOND
+
+
+class Stage:
+    """A controller of batch Jobs, and the Workloads that are stored."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, Observed] = {}
+        self.controller = JobsController(self.stored.get, others=(POD,))
+        self.controller.inputs_changed(AROUND)
+        self.driver = Driver(self.controller)
+        self.now = NOW
+
+    def observe(self, manifest: dict[str, Any], name: str = "j") -> None:
+        self.controller.observe(Observed(("Job", f"ns/{name}"), "1", Packed.of(manifest)))
+
+    def lose(self, name: str = "j") -> None:
+        """It is deleted, or its label is taken off."""
+        self.controller.observe(Observed(("Job", f"ns/{name}"), "2", None))
+
+    def keep(self, workload: dict[str, Any], name: str = "", **meta: object) -> str:
+        changed = {"name": name or workload["metadata"]["name"], "resourceVersion": "1", **meta}
+        whole = {**workload, "metadata": {**workload["metadata"], **changed}}
+        key = f"ns/{changed['name']}"
+        self.stored[key] = Observed(("Workload", key), "1", read_workload(whole), Packed.of(whole))
+        self.controller.workload_changed(key)
+        return key
+
+    def drop(self, key: str) -> None:
+        del self.stored[key]
+        self.controller.workload_changed(key)
+
+    def due(self, *busy: str) -> list[WantedWrite]:
+        return self.driver.due(self.now, lambda kind, name: kind in busy or name in busy)
+
+    def deleted(self, *busy: str) -> list[str]:
+        return [write.key[1] for write in self.due(*busy) if isinstance(write.action, Delete)]
+
+
+def named(manifest: dict[str, Any], workload: str, uid: str = "job-uid", name: str = "j") -> dict[str, Any]:
+    """The same job, but it names a Workload that was made beforehand."""
+    made = deepcopy(manifest)
+    made["metadata"].update(name=name, uid=uid)
+    made["metadata"]["labels"][f"{K}prebuilt-workload-name"] = workload
+    return made
+
+
+def waiting() -> World:
+    """A suspended Job whose Workload waits."""
+    world = World(job())
+    world.settle()
+    return world
+
+
+def running() -> World:
+    world = waiting()
+    world.admit()
+    world.settle()
+    assert world.job["spec"]["suspend"] is False
+    return world
+
+
+def holding() -> World:
+    """A suspended Job that has quota, and was not started yet."""
+    world = waiting()
+    world.admit()
+    return world
+
+
+def test_a_job_that_names_the_workload_of_another_does_not_make_that_one_deaf() -> None:
+    stage, world = Stage(), running()
+    assert world.stored is not None
+    bare = world.key.removeprefix("ns/")
+    stage.keep(world.stored)
+    stage.observe(world.job)
+    stage.observe(named(job(), bare, "other-uid", "k"), "k")
+    stage.due()
+
+    world.preempt()
+    stage.keep(world.stored)
+    patches = {write.key: write.action for write in stage.due() if isinstance(write.action, Patch)}
+    assert patches["Job", "ns/j"].body["spec"]["suspend"] is True
+
+    stage.lose("k")
+    stage.keep(world.stored)
+    assert ("Job", "ns/j") in {write.key for write in stage.due()}
+
+
+def test_the_first_workload_of_a_job_that_names_another_goes_while_it_waits() -> None:
+    stage, world = Stage(), waiting()
+    assert world.stored is not None
+    own = stage.keep(world.stored)
+    stage.observe(world.job)
+    assert stage.deleted() == []
+
+    stage.observe(named(world.job, "other"))
+    (write,) = [write for write in stage.due() if isinstance(write.action, Delete)]
+    assert (write.key, write.reason) == (("Workload", own), "DeletedWorkload")
+    assert isinstance(write.action, Delete)
+    assert write.action.resource_version == "1"
+
+    going = stage.keep(world.stored, deletionTimestamp="2025-01-01T00:00:00Z")
+    (let_go,) = [write for write in stage.due() if write.key == ("Workload", going)]
+    assert isinstance(let_go.action, Patch)
+    assert let_go.action.body == {"metadata": {"finalizers": []}}
+    stage.drop(going)
+    assert stage.due() == []
+
+
+def test_a_workload_that_pods_run_on_stays_until_its_job_is_stopped() -> None:
+    stage, world = Stage(), running()
+    assert world.stored is not None
+    own = stage.keep(world.stored)
+    stage.observe(named(world.job, "other"))
+    (stop,) = stage.due()
+    assert stop.key == ("Job", "ns/j")
+
+    going = stage.keep(world.stored, deletionTimestamp="2025-01-01T00:00:00Z")
+    assert [write.key for write in stage.due()] == [("Job", "ns/j")]
+    stopped = deepcopy(world.job)
+    stopped["spec"]["suspend"], stopped["status"] = True, {}
+    stage.observe(named(stopped, "other"))
+    assert ("Workload", going) in {write.key for write in stage.due()}
+
+    stage.keep(world.stored)
+    stage.observe(named(stopped, "other"))
+    assert stage.deleted() == [own]
+
+
+def test_nobody_elses_workload_is_taken_from_a_job_and_none_that_is_being_written() -> None:
+    stage, world = Stage(), waiting()
+    assert world.stored is not None
+    own = stage.keep(world.stored)
+    beside = {**world.stored["metadata"]["ownerReferences"][0], "controller": False}
+    stage.keep(world.stored, name="beside", ownerReferences=[beside])
+    stage.observe(named(world.job, "other"))
+
+    assert stage.deleted(own) == []
+    stage.observe(named(world.job, "other"))
+    assert stage.deleted() == [own]
+
+
+def test_the_workload_of_a_job_that_is_not_queued_any_more_goes_after_a_while() -> None:
+    for world in (waiting(), holding()):
+        stage = Stage()
+        assert world.stored is not None
+        own = stage.keep(world.stored)
+        stage.observe(world.job)
+        stage.due()
+        stage.lose()
+
+        assert stage.deleted() == []
+        stage.now += MINUTE
+        assert stage.deleted("Workload") == []
+        assert stage.deleted() == [own]
+
+
+def test_a_job_that_is_seen_again_keeps_its_workload() -> None:
+    stage, world = Stage(), waiting()
+    assert world.stored is not None
+    stage.keep(world.stored)
+    stage.due()
+    stage.observe(world.job)
+    stage.now += MINUTE
+    assert stage.deleted() == []
+
+    stage.lose()
+    stage.due()
+    stage.now += MINUTE // 2
+    stage.observe(world.job)
+    stage.now += MINUTE
+    assert stage.deleted() == []
+
+
+def test_while_a_job_may_run_its_workload_stays_and_so_does_one_that_is_finished_or_of_others() -> None:
+    stage, world = Stage(), running()
+    assert world.stored is not None
+    stage.keep(world.stored)
+    stage.observe(world.job)
+    stage.due()
+    stage.lose()
+    over = waiting()
+    over.end("Complete", "well")
+    over.settle()
+    assert over.stored is not None
+    stage.keep(over.stored, name="over", ownerReferences=[{**_owner(over), "uid": "u2"}])
+    pod = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u3", "controller": True}
+    stage.keep(waiting().stored or {}, name="of-pods", ownerReferences=[pod])
+
+    stage.due()
+    stage.now += MINUTE
+    assert stage.deleted() == []
+
+
+def test_a_job_in_a_namespace_that_is_not_managed_any_more_loses_its_workload_after_a_while() -> None:
+    stage, world = Stage(), waiting()
+    assert world.stored is not None
+    own = stage.keep(world.stored)
+    stage.observe(world.job)
+    stage.due()
+    stage.controller.inputs_changed(replace(AROUND, selected=lambda _: False))
+
+    stage.due()
+    stage.now += MINUTE
+    assert stage.deleted() == [own]
+    stage.controller.inputs_changed(AROUND)
+    assert stage.deleted() == []
+    assert not [write for write in stage.due() if isinstance(write.action, Create)]
+
+
+def test_what_waits_to_be_looked_at_is_forgotten_with_the_objects() -> None:
+    stage, world = Stage(), waiting()
+    assert world.stored is not None
+    for number in range(10):
+        stage.keep(world.stored, name=f"w{number}")
+        stage.keep(world.stored, name=f"w{number}", deletionTimestamp="2025-01-01T00:00:00Z")
+        stage.observe(world.job)
+        stage.lose()
+        stage.drop(f"ns/w{number}")
+
+    assert len(stage.controller._loose) == len(stage.controller._strays) == len(stage.controller._dirty) == 0
+
+
+def test_strays_are_told_in_order_and_only_after_a_while() -> None:
+    strays = Strays(10)
+    strays.add("a")
+    assert strays.due(0) == []
+    strays.add("b")
+    strays.add("a", idle=True)
+    assert strays.due(5) == []
+    assert strays.due(10) == ["a"]
+    assert (strays.idle("a"), strays.idle("b")) == (True, False)
+    strays.remove("a")
+    assert strays.due(15) == ["b"]
+    assert not strays.idle("a")
+
+
+def test_an_owner_of_another_kind_owns_nothing_and_one_that_changed_owns_no_more() -> None:
+    world = waiting()
+    owned = Owned({BATCH_JOB})
+    owned.put("ns/w", world.read)
+    assert owned.of("job-uid") == ("ns/w",)
+    owned.put("ns/w", replace(world.read, owners=()))
+    assert owned.of("job-uid") == ()
+    owned.put("ns/w", world.read)
+    owned.put("ns/w", None)
+    assert (owned.of("job-uid"), owned.owners("ns/w")) == ((), ())
+
+
+def _owner(world: World) -> dict[str, Any]:
+    assert world.stored is not None
+    owner: dict[str, Any] = world.stored["metadata"]["ownerReferences"][0]
+    return owner

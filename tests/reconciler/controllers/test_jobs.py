@@ -1,0 +1,151 @@
+"""The controller of jobs: jobs of several kinds side by side, and Workloads whose job is gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cluster.actions import Create, Patch
+from policies.dialects.core import POD
+from policies.model.objects import GroupKind
+from reconciler.controllers.jobs import JobsController
+from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.kinds import SHIPPED
+from reconciler.jobs.step import JobInputs
+from reconciler.objects.observed import Observed
+from reconciler.objects.packed import Packed
+from scheduling.objects.reading import read_workload
+from tests.reconciler.driver import Driver, never
+from tests.reconciler.jobs.world import NOW, K, template
+
+JOB_SET = SHIPPED[GroupKind("jobset.x-k8s.io", "JobSet")]
+SPECS: dict[str, dict[str, Any]] = {
+    "Job": {"suspend": True, "template": template()},
+    "JobSet": {"suspend": True, "replicatedJobs": [{"name": "a", "template": {"spec": {"template": template()}}}]},
+}
+
+
+class Stage:
+    """A controller of batch Jobs and JobSets, and the Workloads that are stored."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, Observed] = {}
+        self.controller = JobsController(self.stored.get, (BATCH, JOB_SET), (POD,))
+        self.driver = Driver(self.controller)
+
+    def observe(self, kind: str, name: str, gone: bool = False) -> None:
+        version = "batch/v1" if kind == "Job" else "jobset.x-k8s.io/v1alpha2"
+        meta = {"name": name, "namespace": "ns", "uid": f"{kind}-{name}", "resourceVersion": "1"}
+        meta_labels = {"labels": {f"{K}queue-name": "q"}}
+        job = {"apiVersion": version, "kind": kind, "metadata": {**meta, **meta_labels}, "spec": SPECS[kind]}
+        called = "Job" if kind == "Job" else JOB_SET.name
+        self.controller.observe(Observed((called, f"ns/{name}"), "1", None if gone else Packed.of(job)))
+
+    def keep(self, workload: dict[str, Any], **meta: object) -> str:
+        whole = {**workload, "metadata": {**workload["metadata"], "resourceVersion": "1", **meta}}
+        name = f"ns/{whole['metadata']['name']}"
+        self.stored[name] = Observed(("Workload", name), "1", read_workload(whole), Packed.of(whole))
+        self.controller.workload_changed(name)
+        return name
+
+    def due(self, *busy: str) -> list[Any]:
+        """`busy` are kinds, or names of objects that are being written."""
+        return self.driver.due(NOW, lambda kind, name: kind in busy or name in busy)
+
+
+def test_jobs_of_one_name_and_of_two_kinds_have_a_workload_each() -> None:
+    stage = Stage()
+    stage.observe("Job", "j")
+    stage.observe("JobSet", "j")
+
+    job, job_set = stage.due()
+    assert [write.about.kind for write in (job, job_set)] == ["Job", "JobSet"]
+    assert job_set.about.api_version == "jobset.x-k8s.io/v1alpha2"
+    assert job.key[1].startswith("ns/job-j-")
+    assert job_set.key[1].startswith("ns/jobset-j-")
+    assert isinstance(job_set.action, Create)
+
+
+def test_jobs_of_all_kinds_are_read_anew_by_who_takes_over() -> None:
+    assert [(each.kind, each.relist) for each in Stage().controller.watched] == [("Job", True), (JOB_SET.name, True)]
+
+
+def test_while_one_of_them_is_written_the_other_goes_on() -> None:
+    stage = Stage()
+    stage.observe("Job", "j")
+    stage.observe("JobSet", "j")
+
+    assert [write.about.kind for write in stage.due("Job")] == ["JobSet"]
+    assert [write.about.kind for write in stage.due(JOB_SET.name)] == ["Job"]
+    assert stage.due("Workload") == []
+
+
+def test_news_of_a_workload_wakes_its_job() -> None:
+    stage = Stage()
+    stage.observe("JobSet", "j")
+    (made,) = stage.due()
+    running = dict(made.action.body)
+    stage.keep(running, finalizers=[f"{K}resource-in-use"], deletionTimestamp="2025-01-01T00:00:00Z", uid="w")
+
+    (write,) = stage.due()
+    assert write.key[0] == "Workload"
+    assert isinstance(write.action, Patch)
+    assert write.action.body == {"metadata": {"finalizers": []}}
+
+
+def test_a_workload_is_let_go_when_its_job_is_gone_but_not_one_of_pods() -> None:
+    stage = Stage()
+    stage.observe("Job", "j")
+    (made,) = stage.due()
+    stage.observe("Job", "j", gone=True)
+    going = {"finalizers": [f"{K}resource-in-use"], "deletionTimestamp": "2025-01-01T00:00:00Z"}
+    name = stage.keep(dict(made.action.body), **going)
+    pod = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}
+    stage.keep(dict(made.action.body), **going, name="of-pods", ownerReferences=[pod])
+
+    assert [write.key for write in stage.due()] == [("Workload", name)]
+
+
+def test_what_changes_around_all_jobs_is_looked_at_for_some_of_them_at_a_time() -> None:
+    stage = Stage()
+    for number in range(600):
+        stage.observe("Job", f"j{number}")
+    assert len(stage.due()) == 600
+    assert len(stage.due("Workload")) == 0
+    looked: list[str] = []
+    stage.controller._dirty.clear()
+    stage.controller._stored = lambda name: looked.append(name)
+
+    stage.controller.inputs_changed(JobInputs())
+    sizes = []
+    for _ in range(4):
+        before = len(looked)
+        list(stage.controller.reconcile(never, NOW))
+        stage.controller._dirty.clear()
+        sizes.append(len(set(looked[before:])))
+
+    assert sizes == [250, 250, 100, 0]
+
+
+def test_a_write_that_was_refused_is_asked_for_again_when_its_rest_is_over() -> None:
+    stage = Stage()
+    stage.observe("Job", "j")
+    (first,) = stage.due()
+    assert stage.due("Workload") == []
+
+    (again,) = stage.due()
+
+    assert (again.key, type(again.action)) == (first.key, Create)
+
+
+def test_a_job_that_is_nested_too_deep_is_left_out_and_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    (watched,) = JobsController({}.get, (JOB_SET,)).watched
+    deep: dict[str, Any] = {}
+    for _ in range(100):
+        deep = {"a": deep}
+    job = {"kind": "JobSet", "metadata": {"name": "j", "namespace": "ns", "resourceVersion": "1"}, "spec": deep}
+
+    assert watched.observed(job).value is None
+    assert "JobSet ns/j is nested deeper than 100 levels" in caplog.text
+    assert watched.observed({**job, "spec": {}}).value is not None

@@ -1,0 +1,113 @@
+"""The Pods of the loop: what is asked for again, and what nothing is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cluster.actions import Action, Create, Patch
+from cluster.errors import ApiError, Conflict
+from reconciler.controllers.pods import WATCHED_PODS, PodsController
+from reconciler.objects.observed import Key, Listed
+from reconciler.objects.outcomes import Failed, ObjectRead, Written
+from scheduling.objects.times import SECOND
+from tests.reconciler.checked import Asks, loop, without_events
+from tests.reconciler.checked import pods as made_of_pods
+from tests.reconciler.driver import Driver
+from tests.reconciler.jobs.pod_world import pod
+
+
+class Cluster:
+    """One loop, and what it asks to be written and read."""
+
+    def __init__(self, *pods: dict[str, Any]) -> None:
+        self.now = 1_700_000_000 * SECOND
+        self.asked: list[tuple[Key, Action]] = []
+        self.looked: list[Key] = []
+        asks = Asks(
+            without_events(lambda key, action: self.asked.append((key, action))), lambda key, _: self.looked.append(key)
+        )
+        self.loop = loop(asks, (made_of_pods,), clock=lambda: self.now)
+        for kind in self.loop.core.informer.watched:
+            objects = tuple(map(WATCHED_PODS.observed, pods)) if kind == "Pod" else ()
+            self.loop.inbox.put(Listed(kind, objects, "9"))
+
+    def round(self) -> list[tuple[Key, Action]]:
+        """What is asked for in one round."""
+        self.asked.clear()
+        self.loop.round(0)
+        return list(self.asked)
+
+
+def stored(name: str, version: str = "1", **parts: Any) -> dict[str, Any]:
+    made = pod(name)
+    return {**made, "metadata": {**made["metadata"], "uid": f"uid-{name}", "resourceVersion": version}, **parts}
+
+
+def done(name: str, version: str = "1") -> dict[str, Any]:
+    return stored(name, version, status={"phase": "Succeeded"})
+
+
+def test_a_write_that_is_refused_is_asked_for_again_after_a_rest() -> None:
+    cluster = Cluster(stored("p"))
+    ((key, action),) = cluster.round()
+    assert isinstance(action, Create)
+    assert cluster.round() == []
+
+    cluster.loop.inbox.put(Failed(key, action, ApiError(422, "Invalid", "a policy says no")))
+    assert cluster.round() == []
+    cluster.now += 60 * SECOND
+
+    ((again, other),) = cluster.round()
+    assert (again, type(other)) == (key, Create)
+
+
+def test_a_write_that_came_too_late_is_made_from_what_is_read_then() -> None:
+    cluster = Cluster(done("p"))
+    ((key, action),) = cluster.round()
+    assert isinstance(action, Patch)
+    assert action.resource_version == "1"
+
+    cluster.loop.inbox.put(Failed(key, action, Conflict(409, "Conflict", "somebody was faster")))
+    cluster.round()
+    assert cluster.looked == [key]
+    cluster.loop.inbox.put(ObjectRead(key, done("p", "5")))
+
+    ((_, other),) = cluster.round()
+    assert isinstance(other, Patch)
+    assert other.resource_version == "5"
+
+
+def test_an_answer_counts_before_the_watch_tells_of_it() -> None:
+    cluster = Cluster(done("p"))
+    ((key, action),) = cluster.round()
+    released = done("p", "10")
+    released["metadata"]["finalizers"] = []
+
+    cluster.loop.inbox.put(Written(key, action, released))
+
+    assert cluster.round() == []
+    assert cluster.round() == []
+
+
+def test_only_what_makes_a_difference_to_a_pod_has_its_workload_looked_at() -> None:
+    looked: list[str] = []
+    controller = PodsController(lambda name: looked.append(name))
+    driver = Driver(controller)
+    for name in ("p", "q"):
+        controller.observe(WATCHED_PODS.observed(_released(name, "1")))
+    assert driver.due(0) == []
+    assert len(looked) == 2
+
+    controller.observe(WATCHED_PODS.observed(_released("p", "2", note="x")))
+    assert driver.due(0) == []
+    assert len(looked) == 2
+
+    controller.observe(WATCHED_PODS.observed(stored("q", "3")))
+    assert [type(write.action) for write in driver.due(0)] == [Create]
+    assert len(looked) == 3
+
+
+def _released(name: str, version: str, note: str = "") -> dict[str, Any]:
+    made = done(name, version)
+    made["metadata"].update(finalizers=[], annotations={"example.com/note": note})
+    return made

@@ -1,0 +1,36 @@
+"""Queues and Cohorts that stop admitting say so once, and once more when they go on."""
+
+from __future__ import annotations
+
+from reconciler.controllers.queue_events import QueueEvents
+from reconciler.objects.wanted import WantedWrite
+from scheduling.objects.queue_settings import CohortSettings
+from tests.reconciler.controllers.test_queue_status import NOW, world
+
+
+def about(found: list[WantedWrite]) -> list[str]:
+    return sorted(each.about.name for each in found if each.about is not None)
+
+
+def test_a_cycle_is_told_at_every_node_and_so_is_its_end() -> None:
+    made, events = world(), QueueEvents()
+    assert [*events.of(made, made.take_touched())] == []
+
+    made.put_cohort(CohortSettings("top", "c", {}), NOW)
+    touched = made.take_touched()
+    found = [*events.of(made, touched), *events.of(made, touched)]
+    assert about(found) == ["c", "q", "r", "top"]
+    assert {(each.reason, each.warning, each.action) for each in found} == {("CohortCycleDetected", True, None)}
+
+    made.put_cohort(CohortSettings("top", None, {}), NOW)
+    found = [*events.of(made, made.take_touched())]
+    assert about(found) == ["c", "q", "r", "top"]
+    assert {(each.reason, each.warning) for each in found} == {("Ready", False)}
+
+
+def test_a_node_that_is_gone_is_forgotten() -> None:
+    made, events = world(), QueueEvents()
+    made.drop_flavor("spot")
+    assert len([*events.of(made, [("ClusterQueue", "q")])]) == 1
+    made.drop_queue("q", NOW)
+    assert [*events.of(made, [("ClusterQueue", "q"), ("LocalQueue", "ns/q")])] == []

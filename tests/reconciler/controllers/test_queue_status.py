@@ -1,0 +1,246 @@
+"""Statuses of queues and Cohorts, field by field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.model.pools import Terms
+from reconciler.controllers.local_usage import remember, sample
+from reconciler.controllers.queue_status import (
+    RESOURCES,
+    changes,
+    status_of_cluster_queue,
+    status_of_cohort,
+    status_of_local_queue,
+)
+from reconciler.objects.stored import Stored, read_stored
+from scheduling.objects.queue_settings import CohortSettings, LocalQueueSettings
+from scheduling.objects.resource_flavor import Flavor
+from scheduling.objects.times import SECOND, written
+from scheduling.queues.consumption import Consumption, UsageDecay
+from scheduling.quota.state import Options
+from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
+from scheduling.world.world import World
+from tests.scheduling.cluster import queue_settings
+from tests.scheduling.manifests import condition, pod_set, workload
+
+NOW = 1_700_000_000 * SECOND
+MINUTE = 60 * SECOND
+
+
+def running(name: str = "w", gpu: str = "3", queue: str = "q", admitted: bool = True) -> Any:
+    assigned = [{"name": "main", "count": 1, "flavors": {"gpu": "spot"}, "resourceUsage": {"gpu": gpu}}]
+    conditions = [condition("QuotaReserved"), *([condition("Admitted")] if admitted else [])]
+    status = {"admission": {"clusterQueue": queue, "podSetAssignments": assigned}, "conditions": conditions}
+    return workload(pod_set(gpu=gpu), status=status, spec={"queueName": queue}, name=name, uid=name)
+
+
+def world(options: Options | None = None, consumption: Consumption | None = None) -> World:
+    """Two queues, q and r, of 2 gpu each under the Cohort c, which is under top."""
+    made = World(options, consumption=consumption)
+    made.put_flavor(Flavor("spot", {}))
+    made.put_namespace("ns", {})
+    made.put_cohort(CohortSettings("c", "top", {}), NOW)
+    for name in ("q", "r"):
+        made.put_queue(queue_settings(name, "c", {"spot": Terms(2, None, None)}), NOW)
+        made.put_local_queue(LocalQueueSettings("ns", name, name), NOW)
+    return made
+
+
+def told(status: dict[str, Any], kind: str = "Active") -> tuple[str, str]:
+    (found,) = [each for each in status["conditions"] if each["type"] == kind]
+    return found["status"], found["reason"]
+
+
+def test_a_cluster_queue_shows_what_is_reserved_admitted_borrowed_and_waiting() -> None:
+    made = world()
+    made.put_workload(running("a", "1"), NOW)
+    made.put_workload(running("b", "2", admitted=False), NOW)
+    made.put_workload(workload(pod_set(gpu="1"), name="c", uid="c", spec={"queueName": "q"}), NOW)
+
+    assert status_of_cluster_queue(made, "q", Stored(generation=4), NOW) == {
+        "conditions": [
+            {
+                "type": "Active",
+                "status": "True",
+                "reason": "Ready",
+                "message": "Can admit new workloads",
+                "lastTransitionTime": written(NOW),
+                "observedGeneration": 4,
+            }
+        ],
+        "flavorsReservation": [{"name": "spot", "resources": [{"name": "gpu", "total": "3", "borrowed": "1"}]}],
+        "flavorsUsage": [{"name": "spot", "resources": [{"name": "gpu", "total": "1", "borrowed": "0"}]}],
+        "pendingWorkloads": 1,
+        "reservingWorkloads": 2,
+        "admittedWorkloads": 1,
+    }
+
+
+def test_shares_are_shown_where_they_decide() -> None:
+    made = world(Options(fair_sharing=True))
+    made.put_workload(running(gpu="3"), NOW)
+    assert status_of_cluster_queue(made, "q")["fairSharing"] == {"weightedShare": 250}
+    assert status_of_cohort(made, "c")["fairSharing"] == {"weightedShare": 0}
+
+
+def test_a_local_queue_shows_its_own_part() -> None:
+    made = world()
+    made.put_local_queue(LocalQueueSettings("ns", "other", "q"), NOW)
+    made.put_workload(running(), NOW)
+    assert status_of_local_queue(made, "ns/q", now=NOW)["flavorsUsage"] == [
+        {"name": "spot", "resources": [{"name": "gpu", "total": "3"}]}
+    ]
+    assert status_of_local_queue(made, "ns/other", now=NOW)["admittedWorkloads"] == 0
+
+
+def test_a_local_queue_tells_why_nothing_is_admitted_through_it() -> None:
+    made = world()
+    assert told(status_of_local_queue(made, "ns/q")) == ("True", "Ready")
+    made.drop_flavor("spot")
+    assert told(status_of_local_queue(made, "ns/q")) == ("False", "ClusterQueueIsInactive")
+    made.drop_queue("q", NOW)
+    assert told(status_of_local_queue(made, "ns/q")) == ("False", "ClusterQueueDoesNotExist")
+    made.put_local_queue(LocalQueueSettings("ns", "q", "q", stop_policy="Hold"), NOW)
+    assert told(status_of_local_queue(made, "ns/q")) == ("False", "Stopped")
+
+
+def test_a_cohort_shows_what_its_subtree_holds_and_borrows() -> None:
+    made = world()
+    made.put_cohort(CohortSettings("top", None, {}), NOW)
+    made.put_workload(running(gpu="5"), NOW)
+    status = status_of_cohort(made, "c", Stored(), NOW)
+    assert status["flavorsReservation"] == [
+        {"name": "spot", "resources": [{"name": "gpu", "total": "5", "borrowed": "1"}]}
+    ]
+    assert told(status, "CohortActive") == ("True", "Ready")
+    assert status_of_cohort(made, "c", Stored(), NOW, whole=False) == {}
+
+
+def test_every_node_of_a_cycle_and_below_it_is_not_active() -> None:
+    made = world()
+    made.put_cohort(CohortSettings("top", "c", {}), NOW)
+    assert told(status_of_cluster_queue(made, "q")) == ("False", "CohortCycleDetected")
+    for name in ("c", "top"):
+        assert told(status_of_cohort(made, name), "CohortActive") == ("False", "CohortCycleDetected")
+    assert "c -> top -> c" in status_of_cohort(made, "c")["conditions"][0]["message"]
+
+
+def test_a_tree_marked_as_broken_says_so_at_every_node() -> None:
+    made = world()
+    made.take_touched()
+    made.mark("r", "it lies")
+    assert {touch for touch in made.take_touched() if touch[0] == CLUSTER_QUEUE} == {
+        (CLUSTER_QUEUE, "q"),
+        (CLUSTER_QUEUE, "r"),
+    }
+    assert told(status_of_cluster_queue(made, "q")) == ("False", "CohortTreeBroken")
+    assert told(status_of_cohort(made, "c"), "CohortActive") == ("False", "CohortTreeBroken")
+
+
+def test_a_condition_keeps_its_transition_while_its_status_stays_and_other_conditions_stay() -> None:
+    other = {"type": "MultiKueueManagerQuotaAutomation", "status": "True"}
+    old = {"type": "Active", "status": "False", "reason": "Stopped", "message": "m", "lastTransitionTime": "then"}
+    made = world()
+    made.drop_flavor("spot")
+    still, active = (
+        status_of_cluster_queue(each, "q", Stored(status={"conditions": [old, other]}), NOW)["conditions"]
+        for each in (made, world())
+    )
+    assert still[1] == active[1] == other
+    assert (still[0]["lastTransitionTime"], still[0]["reason"]) == ("then", "FlavorNotFound")
+    assert active[0]["lastTransitionTime"] == written(NOW)
+
+
+def test_only_what_differs_is_written_and_what_is_over_is_taken_away() -> None:
+    made = world()
+    before = status_of_cluster_queue(made, "q", Stored(), NOW)
+    stored = Stored("7", status={**before, "pendingWorkloads": 5, "fairSharing": {"weightedShare": 3}})
+    ((touch, patch),) = changes(made, [(CLUSTER_QUEUE, "q")], lambda _: stored, NOW)
+    assert touch == (CLUSTER_QUEUE, "q")
+    assert (patch.name, patch.resource_version, patch.subresource) == ("q", "7", "status")
+    assert patch.body == {"status": {"pendingWorkloads": 0, "fairSharing": None}}
+
+
+def test_what_is_gone_or_as_stored_is_not_written() -> None:
+    made = world()
+    stored = Stored("7", status=status_of_cluster_queue(made, "q", Stored(), NOW))
+    assert not [*changes(made, [(CLUSTER_QUEUE, "q")], lambda _: stored, NOW + SECOND)]
+    everywhere = [(CLUSTER_QUEUE, "x"), (LOCAL_QUEUE, "ns/x"), (COHORT, "x"), ("Job", "x")]
+    assert not [*changes(made, everywhere, lambda _: stored, NOW)]
+    assert not [*changes(made, [(CLUSTER_QUEUE, "q")], lambda _: None, NOW)]
+
+
+def test_an_admission_touches_its_queue_its_local_queue_and_the_cohorts_above_alone() -> None:
+    made = world()
+    made.put_cohort(CohortSettings("top", None, {}), NOW)
+    made.take_touched()
+    made.put_workload(running(), NOW)
+    assert sorted(made.take_touched()) == [
+        (CLUSTER_QUEUE, "q"),
+        (COHORT, "c"),
+        (COHORT, "top"),
+        (LOCAL_QUEUE, "ns/q"),
+    ]
+
+
+def test_a_local_queue_is_patched_in_its_namespace() -> None:
+    ((_, patch),) = changes(world(), [(LOCAL_QUEUE, "ns/q")], lambda _: Stored("7"), NOW)
+    assert (patch.namespace, patch.name, patch.resource) == ("ns", "q", RESOURCES[LOCAL_QUEUE])
+
+
+# -- admission fair sharing
+
+
+def fading(half_life: int = 10 * MINUTE) -> Consumption:
+    return Consumption(UsageDecay(half_life, 5 * MINUTE))
+
+
+def test_usage_is_sampled_in_time_and_goes_on_from_what_is_stored() -> None:
+    made = world(consumption=fading())
+    made.put_workload(running(gpu="3"), NOW)
+    assert sample(made, "ns/q", NOW) == 5 * MINUTE
+    assert sample(made, "ns/q", NOW + 10 * MINUTE) == 5 * MINUTE
+    status = status_of_local_queue(made, "ns/q", now=NOW)
+    assert status["fairSharing"] == {
+        "weightedShare": 0,
+        "admissionFairSharingStatus": {
+            "consumedResources": {"gpu": "1500m"},
+            "lastUpdate": written(NOW + 10 * MINUTE),
+        },
+    }
+
+    again = world(consumption=fading())
+    remember(again, "ns/q", status)
+    assert sample(again, "ns/q", NOW + 12 * MINUTE) == 3 * MINUTE
+    assert status_of_local_queue(again, "ns/q", now=NOW)["fairSharing"] == status["fairSharing"]
+
+
+def test_what_is_stored_does_not_undo_a_later_sample() -> None:
+    made = world(consumption=fading())
+    sample(made, "ns/q", NOW)
+    shown = status_of_local_queue(made, "ns/q")["fairSharing"]
+    told = {"consumedResources": {"gpu": "no"}, "lastUpdate": written(NOW - MINUTE)}
+    remember(made, "ns/q", {"fairSharing": {"admissionFairSharingStatus": told}})
+    assert status_of_local_queue(made, "ns/q")["fairSharing"] == shown
+
+
+def test_a_local_queue_that_comes_again_begins_anew() -> None:
+    made = world(consumption=fading())
+    sample(made, "ns/q", NOW)
+    made.drop_local_queue("ns/q")
+    made.put_local_queue(LocalQueueSettings("ns", "q", "q"), NOW)
+    assert "fairSharing" not in status_of_local_queue(made, "ns/q")
+
+
+def test_without_admission_fair_sharing_nothing_is_sampled_or_shown() -> None:
+    made = world()
+    remember(made, "ns/q", {"fairSharing": {"admissionFairSharingStatus": {"lastUpdate": written(NOW)}}})
+    assert sample(made, "ns/q", NOW) is None
+    assert "fairSharing" not in status_of_local_queue(made, "ns/q")
+
+
+def test_of_a_stored_object_what_writes_go_by_is_kept() -> None:
+    meta = {"resourceVersion": "7", "generation": 2, "finalizers": ["f"], "deletionTimestamp": "2025-01-01T00:00:00Z"}
+    assert read_stored({"metadata": meta, "status": {"a": 1}}) == Stored("7", 2, {"a": 1}, ("f",), True)
+    assert read_stored({"metadata": {"generation": "x"}}) == Stored()

@@ -1,0 +1,147 @@
+"""Workloads that are done for are deleted when their time is over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cluster.actions import Delete
+from reconciler.controllers.retention import Retention, RetentionController
+from reconciler.core.watched import by_kind
+from reconciler.jobs.batch_job import BATCH
+from reconciler.objects.observed import Observed
+from reconciler.objects.wanted import WantedWrite
+from scheduling.objects.times import SECOND, parse
+from tests.reconciler.driver import Driver
+from tests.scheduling.manifests import condition, manifest
+
+THEN = "2026-01-01T00:00:00Z"
+START = parse(THEN)
+JOB_OF = {"apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "j1", "controller": True}
+WORKLOAD = by_kind()["Workload"]
+
+
+def finished() -> dict[str, Any]:
+    return manifest(uid="u1", resourceVersion="7", status={"conditions": [condition("Finished", since=THEN)]})
+
+
+def deactivated(reason: str = "DeactivatedDueToRequeuingLimitExceeded", **meta: Any) -> dict[str, Any]:
+    evicted = condition("Evicted", reason=reason, since=THEN)
+    meta.setdefault("ownerReferences", [JOB_OF])
+    return manifest(uid="u1", resourceVersion="7", spec={"active": False}, status={"conditions": [evicted]}, **meta)
+
+
+class Kept:
+    """A side, and the one Workload that it sees."""
+
+    def __init__(self, retention: Retention, stored: dict[str, Any] | None) -> None:
+        self.busy: set[tuple[str, str]] = set()
+        self.controller = RetentionController(
+            lambda _: self.observed, retention, {BATCH.shape.kind: (BATCH.name, BATCH.resource)}
+        )
+        self.driver = Driver(self.controller)
+        self.show(stored)
+
+    def show(self, stored: dict[str, Any] | None) -> None:
+        self.observed: Observed | None = WORKLOAD.observed(stored) if stored is not None else None
+        self.controller.workload_changed("ns/w")
+
+    def at(self, seconds: int) -> list[WantedWrite]:
+        return self.driver.due(START + seconds * SECOND, lambda *key: key in self.busy)
+
+
+def deleted(writes: list[WantedWrite]) -> list[tuple[str, str, str]]:
+    actions = [write.action for write in writes]
+    assert all(isinstance(action, Delete) for action in actions)
+    return [(action.resource.plural, action.name, action.resource_version) for action in actions]  # type: ignore[union-attr]
+
+
+def test_a_finished_workload_goes_when_its_time_is_over_and_not_before() -> None:
+    kept = Kept(Retention(finished=60 * SECOND), finished())
+
+    assert kept.at(59) == []
+    writes = kept.at(60)
+    assert deleted(writes) == [("workloads", "w", "7")]
+    assert (writes[0].key, writes[0].reason) == (("Workload", "ns/w"), "Deleted")
+
+
+def test_no_time_at_all_means_at_once() -> None:
+    assert deleted(Kept(Retention(finished=0), finished()).at(0)) == [("workloads", "w", "7")]
+
+
+def test_what_is_not_gone_is_asked_for_again_some_time_later_and_what_is_on_its_way_is_left() -> None:
+    kept = Kept(Retention(finished=0), finished())
+    kept.at(0)
+
+    assert kept.at(1) == []
+    assert deleted(kept.at(10)) == [("workloads", "w", "7")]
+    kept.show({**finished(), "metadata": {**finished()["metadata"], "deletionTimestamp": THEN}})
+    assert kept.at(30) == []
+    kept.show(None)
+    assert kept.at(60) == []
+
+
+def test_what_is_being_written_waits() -> None:
+    kept = Kept(Retention(finished=0), finished())
+    kept.busy.add(("Workload", "ns/w"))
+    assert kept.at(0) == []
+
+    kept.busy.clear()
+    assert deleted(kept.at(10)) == [("workloads", "w", "7")]
+
+
+def test_the_job_of_a_workload_that_was_deactivated_goes_with_its_pods() -> None:
+    kept = Kept(Retention(deactivated=60 * SECOND), deactivated())
+
+    assert kept.at(59) == []
+    (write,) = kept.at(60)
+    assert isinstance(write.action, Delete)
+    assert (write.key, write.action.uid, write.action.background) == (("Job", "ns/job"), "j1", True)
+    assert write.about is not None
+    assert (write.about.kind, write.about.name, write.reason) == ("Job", "job", "Deleted")
+
+
+@pytest.mark.parametrize("owners", [[], [{**JOB_OF, "apiVersion": "example.com/v1"}]])
+def test_without_a_known_job_the_workload_itself_goes(owners: list[dict[str, Any]]) -> None:
+    kept = Kept(Retention(deactivated=0), deactivated(ownerReferences=owners))
+
+    assert deleted(kept.at(0)) == [("workloads", "w", "7")]
+
+
+@pytest.mark.parametrize(
+    ("retention", "stored"),
+    [
+        (Retention(), finished()),
+        (Retention(deactivated=0), finished()),
+        (Retention(finished=0), deactivated()),
+        (Retention(deactivated=0), deactivated("Deactivated")),  # by a person
+        (Retention(deactivated=0), deactivated("Preempted")),
+        (Retention(finished=0, deactivated=0), manifest()),
+    ],
+)
+def test_all_else_stays(retention: Retention, stored: dict[str, Any]) -> None:
+    assert Kept(retention, stored).at(10**6) == []
+
+
+def test_a_workload_that_is_active_again_stays() -> None:
+    kept = Kept(Retention(deactivated=60 * SECOND), deactivated())
+    stored = deactivated()
+    kept.show({**stored, "spec": {**stored["spec"], "active": True}})
+
+    assert kept.at(60) == []
+
+
+def test_there_is_one_moment_for_each_workload_and_none_for_those_that_are_gone() -> None:
+    stored: dict[str, Observed] = {}
+    controller = RetentionController(stored.get, Retention(finished=60 * SECOND))
+    for number in range(1000):
+        name = f"ns/w{number}"
+        stored[name] = WORKLOAD.observed(finished())
+        controller.workload_changed(name)
+        controller.workload_changed(name)
+        del stored[name]
+        controller.workload_changed(name)
+
+    assert len(controller._moments) == 0
+    assert len(controller._order) < 100

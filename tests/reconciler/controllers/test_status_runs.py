@@ -1,0 +1,62 @@
+"""Long random runs: statuses that are worked out anew only where something was touched are those of the world."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis.stateful import initialize, invariant
+
+from reconciler.controllers.queue_status import changes
+from reconciler.objects.stored import Stored
+from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, Touch
+from scheduling.world.world import World
+from tests.merging import merged
+from tests.scheduling.engine_runs import FairRuns, Runs
+
+
+class Statuses(Runs):
+    """Plays the API server for statuses."""
+
+    @initialize()
+    def nothing_is_stored(self) -> None:
+        self.stored: dict[Touch, Stored] = {}
+
+    @invariant()
+    def what_was_touched_is_all_that_changed(self) -> None:
+        """Neither the world itself nor one made afresh of the objects has anything to write beyond that."""
+        world, fresh = self.cluster.world, self.cluster.fresh()
+        self._write(world.take_touched(), world)
+        assert not [*self._changes(everything(world), world)]
+        assert not [*self._changes(everything(fresh), fresh)]
+        assert not world.take_touched()
+
+    def _changes(self, touched: list[Touch], world: World) -> list[tuple[Touch, Any]]:
+        stored = self.stored
+        found = changes(world, touched, lambda touch: stored.get(touch, Stored(generation=1)), self.cluster.now)
+        return [(touch, patch.body["status"]) for touch, patch in found]
+
+    def _write(self, touched: list[Touch], world: World) -> None:
+        self.stored = {touch: found for touch, found in self.stored.items() if touch in everything(world)}
+        for touch, body in self._changes(touched, world):
+            before = self.stored.get(touch, Stored(generation=1))
+            self.stored[touch] = Stored(generation=1, status=merged(before.status, body))
+
+
+class FairStatuses(FairRuns, Statuses):
+    """With shares in them."""
+
+
+def everything(world: World) -> list[Touch]:
+    tree = world.state.tree
+    return [
+        *((CLUSTER_QUEUE, name) for name in tree.queues),
+        *((LOCAL_QUEUE, key) for key in world.queues.local_queues),
+        *((COHORT, name) for name, node in tree.cohorts.items() if node.explicit),
+    ]
+
+
+TestStatuses = Statuses.TestCase
+TestFairStatuses = FairStatuses.TestCase
+TestStatuses.settings = settings(max_examples=15, stateful_step_count=15)
+TestFairStatuses.settings = settings(max_examples=15, stateful_step_count=15)

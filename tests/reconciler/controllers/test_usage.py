@@ -1,0 +1,126 @@
+"""What LocalQueues used of late is sampled in time, and goes on from their status after a restart."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from policies.model.pools import Terms
+from reconciler.controllers.local_usage import admission_share
+from reconciler.controllers.usage import UsageController
+from reconciler.core.watched import by_kind
+from reconciler.jobs.step import JobInputs
+from scheduling.objects.reading import read_workload
+from scheduling.objects.times import SECOND, parse
+from scheduling.queues.consumption import Consumption, UsageDecay
+from scheduling.world.world import World
+from tests.reconciler.driver import never
+from tests.scheduling.cluster import queue_settings
+from tests.scheduling.manifests import condition, manifest, pod_set
+
+START = parse("2026-01-01T00:00:00Z")
+LOCAL = by_kind()["LocalQueue"]
+
+
+def local_queue(status: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "lq", "namespace": "ns", "resourceVersion": "1"},
+        "spec": {"clusterQueue": "cq"},
+        "status": status or {},
+    }
+
+
+def running() -> Any:
+    admission = {
+        "clusterQueue": "cq",
+        "podSetAssignments": [{"name": "main", "flavors": {"gpu": "spot"}, "resourceUsage": {"gpu": "4"}, "count": 1}],
+    }
+    status = {"admission": admission, "conditions": [condition("QuotaReserved"), condition("Admitted")]}
+    return read_workload(manifest(pod_set(gpu="4"), spec={"queueName": "lq"}, status=status))
+
+
+class Sampled:
+    """A world under admission fair sharing, with one LocalQueue and its side."""
+
+    def __init__(self, status: dict[str, Any] | None = None, consumption: bool = True) -> None:
+        fading = UsageDecay(half_life=60 * SECOND, sampling=10 * SECOND)
+        self.world = World(consumption=Consumption(fading) if consumption else None)
+        self.world.put_namespace("ns", {})
+        self.world.put_queue(queue_settings("cq", None, {"spot": Terms(10, None, None)}), START)
+        self.controller = UsageController(self.world)
+        self.observe(status)
+
+    def observe(self, status: dict[str, Any] | None = None) -> None:
+        observed = LOCAL.observed(local_queue(status))
+        LOCAL.put(self.world, observed.value, START)
+        self.controller.observe(observed)
+
+    def at(self, seconds: int) -> Decimal | None:
+        """What counts as used after all samples that were due."""
+        assert [*self.controller.reconcile(never, START + seconds * SECOND)] == []
+        record = self.world.consumption.record("ns/lq") if self.world.consumption else None
+        return record.consumed.get("gpu", Decimal(0)) if record is not None else None
+
+
+def test_samples_are_taken_in_time_and_shown() -> None:
+    sampled = Sampled()
+    sampled.world.put_workload(running(), START)
+
+    assert sampled.at(0) == 0
+    assert sampled.at(9) == 0
+    once = sampled.at(10)
+    assert once is not None
+    assert 0 < once < 4
+    assert sampled.at(19) == once
+    assert ("LocalQueue", "ns/lq") in sampled.world.take_touched()
+    twice = sampled.at(20)
+    assert twice is not None
+    assert once < twice < 4
+
+
+def test_a_new_process_goes_on_from_the_status() -> None:
+    before = Sampled()
+    before.world.put_workload(running(), START)
+    for seconds in (0, 10, 20):
+        before.at(seconds)
+    share = admission_share(before.world, "ns/lq")
+
+    after = Sampled({"fairSharing": share})
+    after.world.put_workload(running(), START)
+
+    assert after.at(29) == before.at(29)
+    assert after.at(30) == before.at(30)
+
+
+def test_a_standby_learns_what_the_other_wrote() -> None:
+    standby = Sampled()
+    told = {"consumedResources": {"gpu": "3"}, "lastUpdate": "2026-01-01T00:05:00Z"}
+    standby.observe({"fairSharing": {"weightedShare": 0, "admissionFairSharingStatus": told}})
+
+    assert standby.at(300) == 3
+
+
+def test_nothing_is_sampled_of_a_queue_that_is_gone_and_of_one_that_came_back_again() -> None:
+    sampled = Sampled()
+    sampled.at(0)
+    LOCAL.drop(sampled.world, "ns/lq", START)
+    sampled.controller.observe(type(LOCAL.observed(local_queue()))(("LocalQueue", "ns/lq"), "2", None))
+    assert sampled.at(10) is None
+
+    sampled.observe()
+    assert sampled.at(20) == 0
+
+
+def test_without_admission_fair_sharing_nothing_is_done() -> None:
+    sampled = Sampled(consumption=False)
+    sampled.controller.inputs_changed(JobInputs())
+    sampled.controller.workload_changed("ns/w")
+
+    assert sampled.at(0) is None
+
+
+@pytest.mark.parametrize("status", [None, {"fairSharing": "x"}, {"fairSharing": {"admissionFairSharingStatus": []}}])
+def test_a_status_that_tells_nothing_begins_anew(status: dict[str, Any] | None) -> None:
+    assert Sampled(status).at(0) == 0

@@ -1,0 +1,124 @@
+"""What came of writes: none is asked for again and again where that would come to the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.model.objects import GroupKind
+from reconciler.controllers.jobs import JobsController
+from reconciler.jobs.kinds import SHIPPED
+from reconciler.objects.observed import Key
+from scheduling.objects.times import SECOND
+from tests.reconciler.checked import jobs
+from tests.reconciler.core.test_faults import workload
+from tests.reconciler.prompt import Manifest, Prompt, job
+
+ROUNDS = 100
+FEW = ROUNDS // 3
+"""More than backoffs allow in as many seconds."""
+
+
+def test_a_job_that_is_gone_is_left_alone_until_the_watch_tells() -> None:
+    world = Prompt((jobs,))
+    world.put(("Job", "ns/a"), job("a", suspend=False))
+    world.delete_unheard(("Job", "ns/a"))
+    world.rounds(ROUNDS)
+    assert len(world.of("Job")) == 1
+
+    world.rounds(ROUNDS, apart=SECOND)
+    assert 1 < len(world.of("Job")) < FEW
+
+
+def test_what_comes_back_under_the_name_of_one_that_was_gone_rests_no_more() -> None:
+    world = Prompt((jobs,))
+    world.put(("Job", "ns/a"), job("a", suspend=False))
+    world.delete_unheard(("Job", "ns/a"))
+    world.rounds(3)
+    world.put(("Job", "ns/a"), job("a", suspend=False))
+    world.rounds(3)
+    assert world.objects["Job", "ns/a"]["spec"]["suspend"]
+
+
+# --- answers that bring nothing new
+
+PYTORCH = SHIPPED[GroupKind("kubeflow.org", "PyTorchJob")]
+
+
+def without_switch(key: Key, manifest: Manifest) -> Manifest:
+    """A definition that knows no runPolicy.suspend, and prunes it."""
+    if key[0] == PYTORCH.name:
+        manifest["spec"]["runPolicy"] = {}
+    return manifest
+
+
+def test_a_job_whose_definition_prunes_the_switch_rests_and_a_warning_says_so() -> None:
+    world = Prompt((lambda state: JobsController(state.records.workload, (PYTORCH,)),), stored=without_switch)
+    made: dict[str, Any] = job("a")
+    replicas = {"Master": {"replicas": 1, "template": made["spec"]["template"]}}
+    made |= {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "spec": {"pytorchReplicaSpecs": replicas}}
+    world.put((PYTORCH.name, "ns/a"), made)
+    world.rounds(ROUNDS)
+    assert len(world.of(PYTORCH.name)) == 1
+
+    world.rounds(ROUNDS, apart=SECOND)
+    assert 1 < len(world.of(PYTORCH.name)) < FEW
+    (told,) = [each for each in world.events if each[1] == "WriteWithoutEffect"]
+    assert told[::2] == ("Warning", "PyTorchJob")
+    assert "spec.runPolicy" in told[3]
+
+
+def test_a_workload_of_which_nothing_is_stored_rests_and_a_warning_says_so() -> None:
+    def without_status(key: Key, manifest: Manifest) -> Manifest:
+        if key[0] == "Workload":
+            manifest.pop("status", None)
+        return manifest
+
+    world = Prompt((), stored=without_status)
+    world.put(("Workload", "ns/w"), workload("w", 1, "q0", 1, 0))
+    world.rounds(ROUNDS)
+    assert len(world.of("Workload")) == 1
+
+    world.put(("Workload", "ns/w"), workload("w", 1, "q0", 2, 0))
+    world.rounds(3)
+    assert len(world.of("Workload")) == 2
+    assert [each[1:3] for each in world.events] == [("WriteWithoutEffect", "Workload")]
+
+
+def test_the_last_finalizer_taken_off_is_no_write_without_effect() -> None:
+    world = Prompt((jobs,), quota=0)
+    world.put(("Job", "ns/a"), job("a"))
+    world.rounds(5)
+    (key,) = (key for key in world.objects if key[0] == "Workload")
+    world.delete(("Job", "ns/a"))
+    going = {**world.objects[key]["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    world.put(key, {**world.objects[key], "metadata": going})
+    world.rounds(5)
+
+    assert key not in world.objects
+    assert [each for each in world.events if each[1] == "WriteWithoutEffect"] == []
+
+
+# --- what is told of writes
+
+
+def test_a_write_that_is_refused_is_told_with_the_reason_and_not_as_done() -> None:
+    world = Prompt((jobs,))
+    world.refused = {"Workload"}
+    world.put(("Job", "ns/a"), job("a"))
+    world.rounds(ROUNDS)
+    (told,) = world.events
+    assert told[:3] == ("Warning", "WriteRefused", "Job")
+    assert "refused to create workloads ns/job-a-" in told[3]
+    assert "a policy says no" in told[3]
+
+    world.refused = set()
+    world.rounds(ROUNDS, apart=SECOND)
+    assert [each[1] for each in world.events if each[2] == "Job"] == ["WriteRefused", "CreatedWorkload", "Started"]
+
+
+def test_a_workload_that_may_not_be_given_quota_is_told_so() -> None:
+    world = Prompt(())
+    world.put(("Workload", "ns/w"), workload("w", 1, "q0", 1, 0))
+    world.refused = {"Workload"}
+    world.rounds(ROUNDS)
+    assert [each[:3] for each in world.events] == [("Warning", "WriteRefused", "Workload")]

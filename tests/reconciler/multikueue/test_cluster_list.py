@@ -1,0 +1,89 @@
+"""What /v1/clusters and metrics tell of workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from cluster.expiry import Expiry
+from reconciler.metrics.collector import Scraped
+from reconciler.metrics.occasions import Workers
+from reconciler.multikueue.cluster_list import Read, clusters_json, read
+from reconciler.multikueue.kubeconfigs import Login
+from reconciler.multikueue.remote import remote_kinds
+from reconciler.multikueue.worker_cache import WorkerCache
+from reconciler.multikueue.worker_session import SessionBroken, SessionReady
+from reconciler.objects.observed import Listed, Observed
+from reconciler.objects.workers import Activity
+from scheduling.objects import times
+from scheduling.objects.reading import read_workload
+from scheduling.objects.times import SECOND
+from scheduling.world.world import World as Engine
+from tests.reconciler.multikueue.test_connections import World
+
+SINCE = times.parse("2026-01-01T00:00:00Z")
+
+
+@pytest.fixture
+def told() -> dict[str, Any]:
+    workers, engine = World(), Engine()
+    workers.connections.offer("one", Login("one", {}, Expiry(SINCE // SECOND, "token")))
+    workers.lines[0].heard_at = SINCE / SECOND
+    workers.tell(SessionReady(("cohorts: forbidden",)))
+    workers.connections.offer("two", Login("two", {}))
+    workers.tell(SessionBroken("no answer"))
+    workers.connections.stored("two", Activity("False", "ClientConnectionFailed", "no answer", SINCE))
+    placed = {"metadata": {"namespace": "ns", "name": "a"}, "spec": {}, "status": {"clusterName": "one"}}
+    engine.put_workload(read_workload(placed), SINCE)
+    return clusters_json(read(workers.connections.workers, {"one": cache()}, engine), named=True)
+
+
+def cache() -> WorkerCache:
+    flavor = {"name": "plain", "resources": [{"name": "cpu", "nominalQuota": "4"}]}
+    spec = {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]}
+    used = [{"name": "plain", "resources": [{"name": "cpu", "total": "1500m"}]}]
+    manifest = {"metadata": {"name": "team"}, "spec": spec, "status": {"flavorsReservation": used}}
+    found = WorkerCache()
+    for watched in remote_kinds("o", ()).queues:
+        objects: tuple[Observed, ...] = (watched.observed(manifest),) if watched.kind == "ClusterQueue" else ()
+        found.replaced(Listed(watched.kind, objects, "1"))
+    return found
+
+
+def test_each_worker_is_told_with_its_connection_its_room_and_its_work(told: dict[str, Any]) -> None:
+    one, two = told["items"]
+
+    assert (one["name"], one["connection"], one["error"]) == ("one", "connected", "")
+    assert one["lastSeen"] == one["credentialsEnd"] == "2026-01-01T00:00:00Z"
+    assert one["free"] == [{"clusterQueue": "team", "flavor": "plain", "resource": "cpu", "free": "2500m"}]
+    assert (one["placed"], one["workloads"], one["unread"]) == (1, ["ns/a"], ["cohorts: forbidden"])
+    assert (two["connection"], two["error"], two["attempts"]) == ("lost", "no answer", 1)
+    assert (two["since"], two["lastSeen"], two["free"]) == ("2026-01-01T00:00:00Z", None, [])
+    assert two["nextAttempt"] is not None
+
+
+def test_who_may_not_list_workloads_learns_how_many_run_there(told: dict[str, Any]) -> None:
+    placed = {"metadata": {"namespace": "ns", "name": "secret"}, "spec": {}, "status": {"clusterName": "one"}}
+    (one,) = clusters_json(Read([{"name": "one"}], [read_workload(placed)]), named=False)["items"]
+
+    assert one == {"name": "one", "placed": 1, "workloads": []}
+
+
+def test_metrics_tell_the_same(told: dict[str, Any]) -> None:
+    registry = CollectorRegistry()
+    registry.register(Scraped(Workers, lambda read: read(Workers(told["items"]))))
+    text = generate_latest(registry).decode()
+
+    assert 'quotree_multikueue_connection{cluster="one",state="connected"} 1.0' in text
+    assert 'quotree_multikueue_connection{cluster="two",state="lost"} 1.0' in text
+    assert 'quotree_multikueue_placed_workloads{cluster="one"} 1.0' in text
+    assert "two" not in text.split("last_seen_timestamp_seconds{")[1].split("\n")[0]
+
+
+def test_a_loop_without_time_shows_no_workers() -> None:
+    def busy(_: object) -> Any:
+        raise TimeoutError
+
+    assert list(Scraped(Workers, busy).collect()) == []

@@ -1,0 +1,444 @@
+"""Workloads that run on other clusters: the scenarios of KEP-693 with three loops in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.dialects.frameworks import SHAPES
+from policies.model.objects import GroupKind
+from reconciler.controllers.placement import PlacementController
+from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.described import Described
+from scheduling.objects.times import SECOND
+from scheduling.placement.settings import INCREMENTAL, SPREAD, PlacementRules, PlacementSettings
+from tests.reconciler.multikueue.three_clusters import World3, job, queues
+
+
+def test_a_job_runs_on_one_worker_and_its_status_comes_back() -> None:
+    world = World3()
+    world.submit("train")
+
+    (cluster,) = world.runs_on()
+    assert world.check() == ("Ready", f'The workload was admitted on "{cluster}"')
+    local = world.workload()
+    assert local is not None
+    assert local["status"]["clusterName"] == cluster
+    other = "west" if cluster == "east" else "east"
+    assert world.workload(other) is None
+
+    world.report(cluster, {"active": 1, "ready": 1})
+    here = world.job()
+    assert here is not None
+    assert not here["spec"]["suspend"]
+    assert here["status"] == {"active": 1, "ready": 1}
+
+
+def _other(cluster: str) -> str:
+    return "west" if cluster == "east" else "east"
+
+
+def placed(placing: PlacementSettings | None = None) -> tuple[World3, str]:
+    world = World3(placing)
+    world.submit("train")
+    (cluster,) = world.runs_on()
+    return world, cluster
+
+
+def test_copies_stand_on_all_workers_until_one_admits() -> None:
+    world = World3()
+    for worker in world.workers.values():
+        queues(worker.server, cpus=0)
+    world.submit("train")
+
+    assert world.workload("east") is not None
+    assert world.workload("west") is not None
+    state, message = world.check()
+    assert state == "Pending"
+    assert message.startswith("east has no quota for it (")
+    assert "; west has no quota for it (" in message
+
+    queues(world.workers["west"].server)
+    world.settle()
+    assert world.runs_on() == ["west"]
+    assert world.workload("east") is None
+
+
+def test_two_that_admit_at_the_same_moment_run_one_job() -> None:
+    world, cluster = placed()
+
+    assert cluster == "east", "the name decides"
+    assert world.job("west") is None
+    assert [kind for kind, key in world.workers["west"].server.writes if key[0] == "Job"] == []
+
+
+def test_a_worker_that_rejects_it_leaves_it_to_the_other() -> None:
+    world = World3()
+    rejecting = {"admissionChecksStrategy": {"admissionChecks": [{"name": "never"}]}}
+    east = world.workers["east"].server
+    queue = east.objects["ClusterQueue", "cq"]
+    east.put("ClusterQueue", {**queue, "spec": {**queue["spec"], **rejecting}})
+    world.submit("train")
+
+    assert world.runs_on() == ["west"]
+
+
+def test_a_missing_namespace_is_told_and_then_used() -> None:
+    world = World3()
+    for name in world.workers:
+        world.workers[name].server.delete(("Namespace", "ns"))
+    world.settle()
+    world.submit("train")
+
+    missing = "has no namespace ns; create it there"
+    assert world.check() == ("Pending", f"east {missing}; west {missing}")
+    world.workers["west"].server.put("Namespace", {"metadata": {"name": "ns"}})
+    world.settle()
+    world.settle(seconds=3)
+    assert world.runs_on() == ["west"]
+
+
+def test_missing_queues_are_told() -> None:
+    world = World3()
+    world.workers["east"].server.delete(("LocalQueue", "ns/main"))
+    world.workers["west"].server.delete(("ClusterQueue", "cq"))
+    world.submit("train")
+
+    east = "east has no LocalQueue ns/main; create it there"
+    assert world.check() == ("Pending", f"{east}; west has no ClusterQueue cq")
+    queues(world.workers["east"].server)
+    world.settle(seconds=3)
+    assert world.runs_on() == ["east"]
+
+
+def test_a_worker_that_cannot_be_reached_is_no_hindrance() -> None:
+    world = World3()
+    world.links.lose("east")
+    world.submit("train")
+
+    assert world.runs_on() == ["west"]
+    world.links.connect("east")
+    world.settle()
+    assert world.workload("east") is None
+
+
+def test_a_job_that_is_deleted_on_its_worker_runs_again() -> None:
+    world, cluster = placed()
+    server = world.workers[cluster].server
+    server.delete(("Job", "ns/train"))
+    world.settle()
+
+    told = [kind for kind, key in world.manager.server.writes if key[0] == "Workload"]
+    assert told
+    for _ in range(5):
+        world.settle(seconds=70)
+    assert len(world.runs_on()) == 1
+    assert world.check()[0] == "Ready"
+
+
+def test_the_end_is_told_here_and_cleaned_up_there() -> None:
+    for kind, reason in (("Complete", "Succeeded"), ("Failed", "Failed")):
+        world, cluster = placed()
+        ended = {"type": kind, "status": "True", "message": "so it went"}
+        world.report(cluster, {"conditions": [ended], "succeeded": 1})
+
+        here, local = world.job(), world.workload()
+        assert here is not None
+        assert local is not None
+        assert here["status"]["conditions"] == [ended]
+        finished = {each["type"]: each for each in local["status"]["conditions"]}["Finished"]
+        assert (finished["reason"], finished["message"]) == (reason, "so it went")
+        assert world.workload(cluster) is None
+        assert world.job(cluster) is None
+
+
+def test_status_that_changes_often_arrives_as_it_is_in_the_end() -> None:
+    world, cluster = placed()
+    for active in range(1, 9):
+        server = world.workers[cluster].server
+        server.put("Job", {**server.objects["Job", "ns/train"], "status": {"active": active}})
+    world.settle()
+
+    here = world.job()
+    assert here is not None
+    assert here["status"] == {"active": 8}
+
+
+def test_a_job_deleted_here_leaves_nothing_there() -> None:
+    world, cluster = placed()
+    local = world.workload()
+    assert local is not None
+    world.manager.server.delete(("Job", "ns/train"))
+    world.settle()
+    world.manager.server.delete(("Workload", f"ns/{local['metadata']['name']}"))
+    world.settle()
+
+    assert world.workload() is None
+    assert world.workload(cluster) is None
+    assert world.job(cluster) is None
+
+
+def test_what_was_deleted_here_while_a_worker_was_away_is_collected() -> None:
+    world, cluster = placed()
+    world.links.lose(cluster)
+    local = world.workload()
+    assert local is not None
+    world.manager.server.delete(("Job", "ns/train"))
+    world.settle()
+    world.manager.server.delete(("Workload", f"ns/{local['metadata']['name']}"))
+    world.settle()
+    assert world.job(cluster) is not None
+    world.manager.start(world.clock)
+    world.links.connect(cluster)
+    world.settle(seconds=61)
+
+    assert world.workload(cluster) is None
+    assert world.job(cluster) is None
+
+
+def test_nothing_of_others_is_touched() -> None:
+    world = World3()
+    theirs = job("train", managedBy=None)
+    for name in world.workers:
+        world.workers[name].server.put("Job", theirs)
+    world.settle()
+    before = world.job("east")
+    world.submit("train")
+    for _ in range(5):
+        world.settle(seconds=6)
+
+    assert world.job("east") == before
+    assert "has an object of this name that MultiKueue did not make" in world.check()[1]
+    world.manager.server.delete(("Job", "ns/train"))
+    world.settle(seconds=61)
+    assert world.job("east") == before
+
+
+def test_evicted_here_it_stops_there_first() -> None:
+    world, cluster = placed()
+    world.report(cluster, {"active": 1})
+    local = world.workload()
+    assert local is not None
+    world.manager.server.put("Workload", {**local, "spec": {**local["spec"], "active": False}})
+    world.settle()
+    there = world.job(cluster)
+    assert there is not None
+    assert there["spec"]["suspend"], "it was evicted there"
+    here = world.workload()
+    assert here is not None
+    assert "admission" in here["status"], "quota is held until its pods are gone"
+
+    world.report(cluster, {})
+    world.settle()
+    here = world.workload()
+    assert here is not None
+    assert "admission" not in here["status"]
+    assert world.job(cluster) is None
+    assert world.workload(cluster) is None
+
+
+def test_evicted_there_it_is_placed_anew() -> None:
+    world, cluster = placed()
+    server = world.workers[cluster].server
+    server.put("ClusterQueue", _stopped(server.objects["ClusterQueue", "cq"]))
+    world.settle()
+    for _ in range(4):
+        world.settle(seconds=70)
+
+    assert world.runs_on() == [_other(cluster)]
+    assert world.workload(cluster) is None
+
+
+def _stopped(queue: dict[str, Any]) -> dict[str, Any]:
+    return {**queue, "spec": {**queue["spec"], "stopPolicy": "HoldAndDrain"}}
+
+
+def test_a_lost_worker_keeps_its_job_for_a_while_and_no_longer() -> None:
+    world, cluster = placed(PlacementSettings(worker_lost=300 * SECOND))
+    world.report(cluster, {"active": 1})
+    world.links.lose(cluster)
+    world.settle(seconds=299)
+    assert world.check()[0] == "Ready"
+    assert world.runs_on() == [cluster]
+
+    world.settle(seconds=2)
+    world.settle(seconds=70)
+    assert sorted(world.runs_on()) == ["east", "west"], "the one that is cut off goes on, nobody can stop it"
+    local = world.workload()
+    assert local is not None
+    assert local["status"]["clusterName"] == _other(cluster)
+
+    world.links.connect(cluster)
+    world.settle()
+    assert world.runs_on() == [_other(cluster)]
+    assert world.workload(cluster) is None
+
+
+def test_a_worker_that_is_back_in_time_goes_on() -> None:
+    world, cluster = placed(PlacementSettings(worker_lost=300 * SECOND))
+    world.links.lose(cluster)
+    world.settle(seconds=200)
+    world.manager.start(world.clock)
+    world.settle()
+    world.links.connect(cluster)
+    world.settle()
+
+    assert world.check()[0] == "Ready"
+    assert world.runs_on() == [cluster]
+    deleted = [key for kind, key in world.workers[cluster].server.writes if kind == "Delete"]
+    assert deleted == []
+
+
+def test_preempted_here_while_its_worker_is_away_it_does_not_start_elsewhere() -> None:
+    world, cluster = placed(PlacementSettings(worker_lost=300 * SECOND))
+    world.report(cluster, {"active": 1})
+    world.links.lose(cluster)
+    local = world.workload()
+    assert local is not None
+    for active in (False, True):
+        local = world.workload()
+        assert local is not None
+        world.manager.server.put("Workload", {**local, "spec": {**local["spec"], "active": active}})
+        world.settle(seconds=20)
+    assert world.job(_other(cluster)) is None
+
+    world.settle(seconds=300)
+    world.settle(seconds=70)
+    assert world.runs_on() == sorted([cluster, _other(cluster)])
+
+
+def test_an_answer_that_is_lost_makes_no_second_job() -> None:
+    world = World3()
+    for name in world.workers:
+        world.links.silent.add((name, "Job"))
+    world.submit("train")
+    world.links.silent.clear()
+    for _ in range(3):
+        world.settle(seconds=2)
+
+    (cluster,) = world.runs_on()
+    created = [key for kind, key in world.workers[cluster].server.writes if kind == "Create" and key[0] == "Job"]
+    assert world.check()[0] == "Ready"
+    assert len(created) >= 1
+    assert world.job(_other(cluster)) is None
+
+
+def test_a_job_that_somebody_here_would_run_stays_suspended_here() -> None:
+    world = World3()
+    world.submit("train", managedBy=None)
+
+    (cluster,) = world.runs_on()
+    assert world.check() == ("Pending", f'The workload was admitted on "{cluster}"')
+    here = world.job()
+    assert here is not None
+    assert here["spec"]["suspend"]
+
+    world.report(cluster, {"active": 1})
+    here = world.job()
+    assert here is not None
+    assert "status" not in here
+    ended = {"type": "Complete", "status": "True", "message": "done"}
+    world.report(cluster, {"conditions": [ended]})
+    here = world.job()
+    assert here is not None
+    assert here["status"] == {"conditions": [ended]}
+    assert world.job(cluster) is None
+
+
+def test_what_runs_here_goes_on_when_its_queue_sends_work_elsewhere() -> None:
+    world = World3()
+    manager = world.manager.server
+    queue = manager.objects["ClusterQueue", "cq"]
+    bare = {key: value for key, value in queue["spec"].items() if key != "admissionChecksStrategy"}
+    manager.put("ClusterQueue", {**queue, "spec": bare})
+    world.settle()
+    world.submit("train", managedBy=None)
+    here = world.job()
+    assert here is not None
+    assert not here["spec"]["suspend"]
+
+    manager.put("ClusterQueue", {**manager.objects["ClusterQueue", "cq"], "spec": queue["spec"]})
+    world.settle()
+    here = world.job()
+    assert here is not None
+    assert not here["spec"]["suspend"], "it is not stopped"
+    assert world.runs_on() == []
+    world.submit("next")
+    assert len(world.runs_on("next")) == 1
+
+
+def test_a_dispatcher_of_others_is_obeyed() -> None:
+    world = World3(PlacementSettings(dispatcher="example.com/mine"))
+    world.submit("train")
+    assert world.workload("east") is None
+    local = world.workload()
+    assert local is not None
+    status = {**local["status"], "nominatedClusterNames": ["west"]}
+    world.manager.server.put("Workload", {**local, "status": status})
+    world.settle()
+
+    assert world.runs_on() == ["west"]
+
+
+def test_the_incremental_dispatcher_takes_the_emptiest_first() -> None:
+    rules = {"all": PlacementRules(SPREAD)}
+    world = World3(PlacementSettings(dispatcher=INCREMENTAL, step=1, rules=rules))
+    world.settle(seconds=2)
+    world.submit("first", cpus=6)
+    world.settle(seconds=2)
+    world.submit("second", cpus=1)
+
+    assert world.runs_on("first") == ["east"], "both were empty"
+    assert world.runs_on("second") == ["west"]
+
+
+def test_each_worker_says_why_not() -> None:
+    world = World3()
+    world.workers["east"].server.delete(("LocalQueue", "ns/main"))
+    world.links.lose("west")
+    world.submit("train")
+    local = world.workload()
+    assert local is not None
+    (controller,) = (each for each in world.manager.core.controllers if isinstance(each, PlacementController))
+    refused = controller.refused(f"ns/{local['metadata']['name']}", world.now)
+
+    assert [(name, each.reason) for name, each in refused] == [("east", "LocalQueueMissing"), ("west", "Unreachable")]
+
+
+def test_any_kind_that_is_described_goes_there_and_comes_back() -> None:
+    kind = Described(SHAPES[GroupKind("jobset.x-k8s.io", "JobSet")])
+    world = World3(kinds=(BATCH, kind))
+    template = {"spec": {"parallelism": 1, "template": job("x")["spec"]["template"]}}
+    spec = {
+        "suspend": True,
+        "managedBy": "kueue.x-k8s.io/multikueue",
+        "replicatedJobs": [{"name": "w", "replicas": 2, "template": template}],
+    }
+    meta = {"name": "set", "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "main"}}
+    made = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": meta, "spec": spec}
+    world.manager.server.put(kind.name, made)
+    world.settle()
+
+    there = world.workers["east"].get(kind.name, "ns/set")
+    assert there is not None
+    assert not there["spec"]["suspend"]
+    ended = {"type": "Completed", "status": "True", "message": "all jobs completed"}
+    world.workers["east"].server.put(kind.name, {**there, "status": {"conditions": [ended]}})
+    world.settle()
+    here = world.manager.get(kind.name, "ns/set")
+    assert here is not None
+    assert here["status"] == {"conditions": [ended]}
+    assert world.workers["east"].get(kind.name, "ns/set") is None
+
+
+def test_a_check_that_becomes_known_after_its_workloads_is_looked_after() -> None:
+    world = World3()
+    server = world.manager.server
+    check = server.objects["AdmissionCheck", "multi"]
+    server.put("AdmissionCheck", {**check, "spec": {**check["spec"], "controllerName": "example.com/other"}})
+    world.settle()
+    world.submit("train")
+    assert world.runs_on() == []
+
+    server.put("AdmissionCheck", {**server.objects["AdmissionCheck", "multi"], "spec": check["spec"]})
+    world.settle()
+    assert len(world.runs_on()) == 1

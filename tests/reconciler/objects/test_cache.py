@@ -1,0 +1,62 @@
+"""What is known of objects when watches, lists and answers overtake each other."""
+
+from __future__ import annotations
+
+from reconciler.objects.cache import ObjectCache
+from reconciler.objects.observed import Listed, Observed
+from reconciler.objects.progress import ListProgress
+
+KEY = ("Workload", "ns/a")
+
+
+def test_an_older_object_than_the_known_one_is_not_taken() -> None:
+    known = ObjectCache()
+    assert known.take(Observed(KEY, "10", "new"))
+    assert not known.take(Observed(KEY, "9", "old"))
+    found = known.get(KEY)
+    assert found is not None
+    assert found.value == "new"
+
+
+def test_what_a_list_lacks_is_gone_and_the_kind_is_listed() -> None:
+    known = ObjectCache()
+    known.take(Observed(KEY, "10", "a"))
+    news = known.replaced(Listed("Workload", (Observed(("Workload", "ns/b"), "11", "b"),), "12"))
+    assert [(observed.key[1], observed.value) for observed in news] == [("ns/a", None), ("ns/b", "b")]
+    assert known.progress.listed == {"Workload"}
+
+
+def test_a_list_that_a_watch_has_overtaken_tells_nothing() -> None:
+    known = ListProgress()
+    known.advance("Workload", "20")
+    assert known.replace(Listed("Workload", (Observed(KEY, "10", "a"),), "19"), ()) == []
+    assert known.listed == set()
+
+
+def test_only_the_list_that_was_asked_for_tells_that_all_is_known_again() -> None:
+    known = ListProgress()
+    known.replace(Listed("Workload", (), "10"), ())
+    first, second = known.ask("Workload"), known.ask("Workload")
+    assert known.listed == set()
+
+    assert known.replace(Listed("Workload", (Observed(KEY, "11", "a"),), "11"), ()) != []
+    known.replace(Listed("Workload", (Observed(KEY, "11", "a"),), "12", request=first), ())
+    assert known.listed == set()
+
+    known.replace(Listed("Workload", (Observed(KEY, "11", "a"),), "13", request=second), ())
+    assert known.listed == {"Workload"}
+
+
+def test_a_list_that_was_asked_for_counts_though_the_watch_is_past_it() -> None:
+    known = ListProgress()
+    request = known.ask("Workload")
+    known.advance("Workload", "20")
+    assert known.replace(Listed("Workload", (Observed(KEY, "10", "a"),), "19", request), ()) == []
+    assert known.listed == {"Workload"}
+
+
+def test_an_answer_does_not_bring_back_what_a_watch_has_seen_go() -> None:
+    known = ObjectCache()
+    known.progress.advance("Workload", "20")
+    assert not known.is_news(Observed(KEY, "15", "a"))
+    assert known.is_news(Observed(KEY, "21", "a"))

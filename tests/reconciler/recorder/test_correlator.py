@@ -1,0 +1,123 @@
+"""That what happens is told, and that much happening makes few events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cluster.actions import Create
+from reconciler.objects.wanted import ObjectReference
+from reconciler.recorder.correlator import BURST, EVENTS, PAUSE, QUIET, RATE, EventCorrelator
+from scheduling.objects.times import SECOND, written
+
+NOW = 1_700_000_000 * SECOND
+W = ObjectReference("kueue.x-k8s.io/v1beta2", "Workload", "ns", "w", "u1")
+
+
+def shown(found: list[Create]) -> list[tuple[str, str, int]]:
+    return [(each.body["reason"], each.body["message"], each.body["count"]) for each in found]
+
+
+def test_an_event_names_its_object_and_lies_in_its_namespace() -> None:
+    events = EventCorrelator()
+    events.record(W, "Admitted", "Admitted by ClusterQueue q", NOW)
+    (found,) = events.due(NOW)
+    assert (found.resource, found.namespace) == (EVENTS, "ns")
+    assert found.name.startswith("w.")
+    assert {key: value for key, value in found.body.items() if key != "metadata"} == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "involvedObject": {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "Workload",
+            "namespace": "ns",
+            "name": "w",
+            "uid": "u1",
+        },
+        "reason": "Admitted",
+        "message": "Admitted by ClusterQueue q",
+        "type": "Normal",
+        "count": 1,
+        "firstTimestamp": written(NOW),
+        "lastTimestamp": written(NOW),
+        "source": {"component": "kueue"},
+        "reportingComponent": "kueue",
+    }
+
+
+def test_an_event_about_what_is_in_no_namespace_lies_in_default() -> None:
+    events = EventCorrelator()
+    events.record(ObjectReference("v", "ClusterQueue", "", "q"), "Stopped", "is stopped", NOW, warning=True)
+    (found,) = events.due(NOW)
+    assert (found.namespace, found.body["type"]) == ("default", "Warning")
+    assert found.body["involvedObject"] == {"apiVersion": "v", "kind": "ClusterQueue", "name": "q"}
+
+
+def test_the_same_again_is_counted_and_told_once_when_it_has_been_quiet() -> None:
+    events = EventCorrelator()
+    for second in range(100):
+        events.record(W, "WaitingForQuota", "no room", NOW + second * SECOND, warning=True)
+        found = events.due(NOW + second * SECOND)
+        assert shown(found) == ([("WaitingForQuota", "no room", 1)] if second == 0 else [])
+    (later,) = events.due(NOW + QUIET)
+    assert shown([later]) == [("WaitingForQuota", "no room", 99)]
+    assert later.body["firstTimestamp"] == written(NOW + SECOND)
+    assert later.body["lastTimestamp"] == written(NOW + 99 * SECOND)
+    assert events.due(NOW + 2 * QUIET) == []
+
+
+def test_of_changing_messages_the_last_is_told_after_a_pause() -> None:
+    events = EventCorrelator()
+    events.record(W, "WaitingForQuota", "3 more needed", NOW)
+    assert len(events.due(NOW)) == 1
+    events.record(W, "WaitingForQuota", "2 more needed", NOW + SECOND)
+    events.record(W, "WaitingForQuota", "1 more needed", NOW + 2 * SECOND)
+    assert events.due(NOW + 3 * SECOND) == []
+    assert shown(events.due(NOW + PAUSE)) == [("WaitingForQuota", "1 more needed", 2)]
+
+
+def test_reasons_and_objects_are_told_each_by_itself_and_under_names_of_their_own() -> None:
+    events = EventCorrelator()
+    other = W._replace(name="v", uid="u2")
+    for about, reason in ((W, "QuotaReserved"), (W, "Admitted"), (other, "Admitted")):
+        events.record(about, reason, "m", NOW)
+    found = events.due(NOW)
+    assert [each.body["involvedObject"]["name"] for each in found] == ["w", "w", "v"]
+    assert len({each.name for each in found}) == 3
+
+
+def test_many_at_once_take_turns_at_a_rate() -> None:
+    events = EventCorrelator()
+    for number in range(BURST + 3 * RATE):
+        events.record(W._replace(name=f"w{number}"), "Admitted", "m", NOW)
+    assert len(events.due(NOW)) == BURST
+    assert events.due(NOW) == []
+    assert len(events.due(NOW + SECOND)) == RATE
+    assert len(events.due(NOW + 60 * SECOND)) == 2 * RATE
+    assert events.dropped == 0
+
+
+def test_more_than_can_ever_be_told_is_dropped_and_counted() -> None:
+    events = EventCorrelator()
+    for number in range(30_000):
+        events.record(W._replace(name=f"w{number}"), "Admitted", "m", NOW)
+    left = [each for minute in range(30) for each in events.due(NOW + minute * 60 * SECOND)]
+    assert events.dropped + len(left) == 30_000
+    assert left[-1].body["involvedObject"]["name"] == "w29999"
+
+
+def test_what_is_remembered_has_bounds_also_when_all_is_written() -> None:
+    events, moment = EventCorrelator(), NOW
+    for number in range(25_000):
+        moment += SECOND // 10
+        events.record(W._replace(name=f"w{number}"), "Admitted", "m", moment)
+        events.due(moment)
+    sizes: list[Any] = [events._series, events._waiting]
+    assert max(map(len, sizes)) <= 10_000
+    assert events.dropped == 0
+
+
+def test_a_long_message_is_shortened_to_what_the_api_server_takes() -> None:
+    events = EventCorrelator()
+    events.record(W, "Admitted", "m" * 5000, NOW)
+    (found,) = events.due(NOW)
+    assert len(found.body["message"]) == 1024

@@ -1,0 +1,97 @@
+"""What of a change is worth an event."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from policies.model.pools import Terms
+from reconciler.recorder.recorder import EventRecorder
+from reconciler.recorder.workload_events import News, workload_news
+from scheduling.objects.queue_settings import LOWER_PRIORITY, PreemptionPolicy
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Admission, CheckState, Workload
+from scheduling.status.conditions import with_condition
+from scheduling.status.deadlines import act_on_checks
+from scheduling.status.eviction import evict, preempt
+from scheduling.status.reservation import reserve, sync_admitted, unreserve
+from scheduling.world.decisions import Preempt
+from tests.reconciler.controllers.test_queue_status import NOW, running
+from tests.scheduling.cluster import Cluster, queue_settings
+from tests.scheduling.manifests import pod_set, workload
+
+CREATED = NOW - 60 * SECOND
+NEW = replace(workload(uid="u"), created=CREATED)
+
+
+def news(before: Workload, after: Workload) -> list[News]:
+    return [*workload_news(before, after)]
+
+
+def test_a_workload_that_gets_quota_is_told_so_with_how_long_it_waited() -> None:
+    held = reserve(NEW, Admission("q"), NOW)
+    assert news(NEW, held) == [
+        News("QuotaReserved", "Quota reserved in ClusterQueue q, wait time since queued was 60s")
+    ]
+    admitted = sync_admitted(held, NOW + 5 * SECOND)
+    assert news(held, admitted) == [News("Admitted", "Admitted by ClusterQueue q, wait time since reservation was 5s")]
+    assert len(news(NEW, admitted)) == 2
+    assert news(admitted, admitted) == []
+
+
+def test_a_requeued_workload_waits_since_then() -> None:
+    again = with_condition(NEW, "Requeued", "True", "BackoffFinished", "", NOW - 7 * SECOND)
+    assert "was 7s" in news(again, reserve(again, Admission("q"), NOW))[0].message
+
+
+def test_a_reason_for_waiting_is_a_warning_when_it_is_new() -> None:
+    waits = unreserve(NEW, "WaitingForQuota", "2 more needed", NOW)
+    assert news(NEW, waits) == [News("WaitingForQuota", "2 more needed", True)]
+    assert news(waits, unreserve(waits, "WaitingForQuota", "2 more needed", NOW)) == []
+    assert news(waits, unreserve(waits, "WaitingForQuota", "1 more needed", NOW)) == [
+        News("WaitingForQuota", "1 more needed", True)
+    ]
+
+
+def test_an_evicted_workload_is_told_why_and_not_again_when_its_quota_is_free() -> None:
+    held = running()
+    gone = preempt(held, "InClusterQueue", "Preempted to accommodate x", NOW)
+    assert news(held, gone) == [
+        News("EvictedDueToPreempted", "Preempted to accommodate x"),
+        News("Preempted", "Preempted to accommodate x"),
+    ]
+    assert news(gone, unreserve(gone, "PendingEvaluation", "Preempted to accommodate x", NOW)) == []
+    late = evict(held, "PodsReadyTimeout", "too late", NOW)
+    assert news(held, late) == [News("EvictedDueToPodsReadyTimeout", "too late")]
+
+
+def test_a_rejected_check_is_a_warning_and_a_change_of_checks_is_told_together() -> None:
+    held = replace(running(admitted=False), checks=(CheckState("a", "Pending"), CheckState("b", "Pending")))
+    moved = replace(held, checks=(CheckState("a", "Ready"), CheckState("b", "Rejected")))
+    told = "Admission checks changed: a from Pending to Ready, b from Pending to Rejected"
+    assert news(held, moved) == [News("AdmissionCheckUpdated", told)]
+    (rejected,) = news(moved, act_on_checks(moved, NOW))
+    assert (rejected.reason, rejected.warning) == ("AdmissionCheckRejected", True)
+
+
+def test_changes_become_events_about_the_workload() -> None:
+    events = EventRecorder()
+    events.workload_changed(NEW, sync_admitted(reserve(NEW, Admission("q"), NOW), NOW), NOW)
+    found = events.due(NOW)
+    assert [each.body["reason"] for each in found] == ["QuotaReserved", "Admitted"]
+    assert {each.body["involvedObject"]["uid"] for each in found} == {"u"}
+
+
+def test_the_preemptor_is_told_whom_it_displaces() -> None:
+    policy = PreemptionPolicy(within_cluster_queue=LOWER_PRIORITY)
+    cluster = Cluster()
+    cluster.put_queue(queue_settings("q", None, {"spot": Terms(2, None, None)}, preemption=policy))
+    for name, priority in (("low", 0), ("high", 5)):
+        spec = {"queueName": "q", "priority": priority}
+        cluster.put(workload(pod_set(gpu="2"), spec=spec, name=name, uid=name))
+        cluster.step()
+    (decision,) = [each for each in cluster.decided if isinstance(each, Preempt)]
+    events = EventRecorder()
+    events.preempted(decision, NOW)
+    (found,) = events.due(NOW)
+    assert (found.body["involvedObject"]["name"], found.body["reason"]) == ("high", "PreemptedWorkload")
+    assert found.body["message"].startswith("Preempted ns/low (UID: low): ")

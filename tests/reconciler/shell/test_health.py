@@ -1,0 +1,84 @@
+"""Probes and metrics of the reconciler over HTTP."""
+
+from __future__ import annotations
+
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client import CollectorRegistry, Gauge
+
+from reconciler.shell.health import HealthServer
+
+
+class Problems:
+    def __init__(self) -> None:
+        self.live: list[str] = []
+        self.ready: list[str] = []
+
+
+@pytest.fixture
+def problems() -> Problems:
+    return Problems()
+
+
+@pytest.fixture
+def address(problems: Problems) -> Iterator[str]:
+    registry = CollectorRegistry()
+    Gauge("quotree_test", "A number.", registry=registry).set(7)
+    server = HealthServer("127.0.0.1", 0, lambda: problems.live, lambda: problems.ready, registry)
+    server.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.close()
+
+
+def get(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_without_problems_it_lives_and_is_ready(address: str) -> None:
+    assert get(f"{address}/livez") == (200, "ok\n")
+    assert get(f"{address}/readyz?verbose") == (200, "ok\n")
+
+
+def test_problems_are_told_line_by_line(address: str, problems: Problems) -> None:
+    problems.ready = ["Workload: not listed yet", "Job: not listed yet"]
+
+    assert get(f"{address}/readyz") == (503, "Workload: not listed yet\nJob: not listed yet\n")
+    assert get(f"{address}/livez")[0] == 200
+
+
+def test_metrics_are_those_of_the_registry(address: str) -> None:
+    status, text = get(f"{address}/metrics")
+
+    assert status == 200
+    assert "quotree_test 7.0" in text
+
+
+def test_other_paths_are_not_there(address: str) -> None:
+    assert get(f"{address}/debug")[0] == 404
+
+
+def test_an_address_of_the_sixth_version_is_served_too() -> None:
+    server = HealthServer("::1", 0, list, list, CollectorRegistry())
+    server.start()
+    try:
+        assert get(f"http://[::1]:{server.server_port}/livez")[0] == 200
+    finally:
+        server.close()
+
+
+def test_what_is_worth_a_note_does_not_keep_it_from_being_ready() -> None:
+    notes = ["rayjobs.v1.ray.io: not installed"]
+    server = HealthServer("127.0.0.1", 0, list, list, CollectorRegistry(), lambda: notes)
+    try:
+        assert server.answer("/readyz")[::2] == (200, b"ok\nrayjobs.v1.ray.io: not installed\n")
+        assert server.answer("/livez")[::2] == (200, b"ok\n")
+    finally:
+        server.server_close()

@@ -1,0 +1,75 @@
+"""The loop listens about as long as it acts, while there is something to hear."""
+
+from __future__ import annotations
+
+import queue
+
+from reconciler.shell.pace import Pace
+
+
+class Clock:
+    """Stands still unless it is told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Inbox(queue.SimpleQueue[int]):
+    """Of endless news: each takes 10 ms to come. Who is not ready to wait for it gets nothing."""
+
+    def __init__(self, clock: Clock, first: int = 0) -> None:
+        self.clock = clock
+        self.left = first
+        self.waited: list[float] = []
+
+    def get(self, block: bool = True, timeout: float | None = None) -> int:
+        assert timeout is not None
+        self.waited.append(round(timeout, 3))
+        if self.left:
+            self.left -= 1
+            return 0
+        if timeout < 0.01:
+            raise queue.Empty
+        self.clock.now += 0.01
+        return 0
+
+
+def heard(acted: float, waiting: int = 0, first: float = 0.0, rest: float = 0.5) -> int:
+    clock, taken = Clock(), list[int]()
+    pace, inbox = Pace(clock), Inbox(clock, waiting)
+    with pace:
+        clock.now += acted
+    pace.listen(inbox, taken.append, first, rest)
+    return len(taken)
+
+
+def test_after_a_long_act_it_listens_as_long() -> None:
+    assert heard(acted=0.05, waiting=1) == 1 + 5
+
+
+def test_after_a_short_act_it_takes_what_is_there_and_no_more() -> None:
+    assert heard(acted=0.001, waiting=3) == 3
+
+
+def test_where_nothing_comes_it_does_not_wait() -> None:
+    assert heard(acted=0.05) == 0
+
+
+def test_it_never_listens_for_long() -> None:
+    assert heard(acted=60.0, waiting=1) == 1 + 10
+
+
+def test_who_has_no_patience_does_not_wait_either() -> None:
+    assert heard(acted=0.05, waiting=2, rest=0.0) == 2
+
+
+def test_it_tells_how_long_the_act_was() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    with pace:
+        clock.now += 0.25
+
+    assert pace.took == 0.25

@@ -1,0 +1,218 @@
+"""Who may write: our Lease, and Kueue's."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cluster.client import Cluster
+from cluster.reflector import Pacing
+from reconciler.shell.permit import KUEUE_LEASE, Claim, Manage, Never, Rival
+from tests.cluster.fake import FakeApi, Handler, Reply, events, line, status
+from tests.waiting import eventually
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Ours:
+    """A Lease of ours that is held."""
+
+    def __init__(self) -> None:
+        self.mine = True
+
+    def start(self) -> None:
+        return
+
+    def stop(self) -> None:
+        return
+
+    def held(self) -> bool:
+        return self.mine
+
+    def inherits(self) -> bool:
+        return False
+
+
+def kueue_lease(renewed: str, holder: str = "kueue-0", version: int = 1, seconds: int = 15) -> dict[str, Any]:
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": KUEUE_LEASE, "namespace": "kueue-system", "resourceVersion": str(version)},
+        "spec": {"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": seconds},
+    }
+
+
+def claim(renewed: str, holder: str = "kueue-0", seconds: int = 15) -> Claim:
+    return Claim.of(kueue_lease(renewed, holder, seconds=seconds))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    server = FakeApi()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def cluster(api: FakeApi) -> Iterator[Cluster]:
+    with api.cluster() as client:
+        yield client
+
+
+@pytest.fixture
+def rival(cluster: Cluster, clock: Clock) -> Rival:
+    """Not started: the test says what is seen."""
+    return Rival(cluster, clock=clock)
+
+
+def test_a_lease_lasts_for_its_duration_from_when_it_was_seen(rival: Rival, clock: Clock) -> None:
+    rival.replace((claim("10:00:00"),))
+
+    clock.now += 14.9
+    assert rival.active() is not None
+
+    clock.now += 0.1
+    assert rival.active() is None
+
+
+def test_each_renewal_lets_it_last_anew(rival: Rival, clock: Clock) -> None:
+    rival.replace((claim("10:00:00"),))
+    clock.now += 14
+    rival.change("MODIFIED", claim("10:00:14"))
+    clock.now += 14
+
+    assert rival.active() == claim("10:00:14")
+
+
+def test_listing_it_anew_does_not_renew_it(rival: Rival, clock: Clock) -> None:
+    rival.replace((claim("10:00:00"),))
+    clock.now += 14
+    rival.replace((claim("10:00:00"),))
+    clock.now += 1
+
+    assert rival.active() is None
+
+
+@pytest.mark.parametrize("last", ["given up", "deleted", "not listed"])
+def test_one_that_is_given_up_or_gone_is_in_nobodys_way(rival: Rival, last: str) -> None:
+    rival.replace((claim("10:00:00"),))
+    match last:
+        case "given up":
+            rival.change("MODIFIED", claim("10:00:01", holder=""))
+        case "deleted":
+            rival.change("DELETED", claim("10:00:00"))
+        case _:
+            rival.replace(())
+
+    assert rival.active() is None
+
+
+def test_the_holder_says_how_long_it_lasts(rival: Rival, clock: Clock) -> None:
+    rival.replace((claim("10:00:00", seconds=60),))
+    clock.now += 59
+
+    assert rival.active() is not None
+
+
+def test_a_new_holder_comes_into_the_way_at_once(rival: Rival, clock: Clock) -> None:
+    rival.replace((claim("10:00:00"),))
+    clock.now += 100
+    rival.change("MODIFIED", claim("10:00:00", holder="kueue-1"))
+
+    assert rival.active() == claim("10:00:00", holder="kueue-1")
+
+
+def test_while_nothing_is_heard_the_lease_may_have_been_renewed(rival: Rival, clock: Clock) -> None:
+    rival.replace((claim("10:00:00"),))
+    clock.now += 20
+    assert not rival.known  # the reflector does not watch
+
+    clock.now += 14
+    assert rival.active() is not None
+
+    clock.now += 1
+    assert rival.active() is None
+
+
+def test_nothing_is_written_before_kueues_lease_was_looked_for(rival: Rival) -> None:
+    assert not Manage(Ours(), rival).held()
+
+
+def test_whoever_only_looks_on_never_writes() -> None:
+    permit = Never()
+    permit.start()
+
+    assert not permit.held()
+    permit.stop()
+
+
+def answered(api: FakeApi, *items: dict[str, Any], then: Reply) -> None:
+    """The list of Leases, then what the watch tells; afterwards the API server knows of no Leases."""
+    answer = {"apiVersion": "v1", "kind": "LeaseList", "metadata": {"resourceVersion": "1"}, "items": list(items)}
+    api.others.append(lambda handler: handler.send_json(200, answer))
+    api.others.append(then)
+
+
+def test_writing_stops_when_kueue_comes_and_the_log_says_so(
+    api: FakeApi, cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    coming = line("ADDED", kueue_lease("10:00:00", version=2))
+
+    def later(handler: Handler) -> None:
+        events(then=lambda _: None)(handler)
+        handler.server.released.wait(0.2)
+        handler.send_chunk(coming)
+        handler.hold()
+
+    answered(api, then=later)
+    permit = Manage(Ours(), Rival(cluster))
+    permit.start()
+    try:
+        with caplog.at_level(logging.INFO):
+            eventually(permit.held, lambda: "never held")
+            eventually(lambda: not permit.held(), lambda: "still held")
+        assert "kueue-0 renews the Lease kueue-system/c1f6bfd2.kueue.x-k8s.io" in caplog.text
+        assert "--mode observe" in permit.obstacle()
+        assert api.seen[0].path == "/apis/coordination.k8s.io/v1/leases"
+        assert api.seen[0].query["fieldSelector"] == f"metadata.name={KUEUE_LEASE}"
+    finally:
+        api.released.set()
+        permit.stop()
+
+
+def test_nothing_is_written_while_kueues_lease_cannot_be_watched(api: FakeApi, cluster: Cluster) -> None:
+    api.others.append(status(403, "Forbidden"))
+    permit = Manage(Ours(), Rival(cluster, pacing=Pacing(first=60)))
+    permit.start()
+    try:
+        api.wait_for(lambda seen: len(seen) == 1)
+        assert not permit.held()
+    finally:
+        permit.stop()
+
+
+def test_without_our_lease_nothing_is_written(api: FakeApi, cluster: Cluster) -> None:
+    answered(api, then=events(then=Handler.hold))
+    ours = Ours()
+    permit = Manage(ours, Rival(cluster))
+    permit.start()
+    try:
+        eventually(permit.held, lambda: "never held")
+        ours.mine = False
+        assert not permit.held()
+    finally:
+        permit.stop()

@@ -25,7 +25,7 @@ from reconciler.multikueue.remote_actions import MANAGER, Case, remote_action
 from reconciler.multikueue.snapshot import PlacementSnapshot
 from reconciler.multikueue.worker_cache import WORKLOAD, WorkerCache
 from reconciler.multikueue.writes import Writes
-from reconciler.objects.moments import whole_second
+from reconciler.objects.moments import next_second, whole_second
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
 from reconciler.objects.patches import differences, status_patch
@@ -299,7 +299,7 @@ class PlacementController(Controller):
         for step in steps:
             match step:
                 case Again():
-                    yield WakeAt((WORKLOAD, name), step.at)
+                    yield WakeAt((WORKLOAD, name), next_second(step.at))
                 case Nominate() | SetClusterName() | ClearClusterName() | SetCheck() | Finish():
                     mine.append(step)
                 case CopyStatus() | ReportStopped():

@@ -13,6 +13,7 @@ from reconciler.core.commands import Command, ReadObject, Relist, Write
 from reconciler.core.core import Core
 from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
 from reconciler.core.watched import WatchedKind
+from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key
 from reconciler.objects.workers import (
     Activity,
@@ -83,7 +84,7 @@ class Loop:
             self._handle(TimePassed(), now)
             while self.core.in_turn:
                 self._handle(Continue(), now)
-        self.observer.passed(now, self._pace.took)
+        self.observer.passed(whole_second(now), self._pace.took)
 
     def patience(self, most: float) -> float:
         """Seconds until the core has something to do even if nothing arrives."""

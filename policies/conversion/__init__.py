@@ -2,9 +2,9 @@
 
     convert(manifest, "v1beta2")
 
-What the other version cannot say travels with the object in one annotation, and is put back on the way home. It is put
-back only where the object still says there what it said when the annotation was written: who edits a field in the
-other version means it. Source of the field names: Kueue v0.19, apis/kueue v1beta1 and v1beta2.
+What the other version cannot express is kept in one annotation, and restored when the object is converted back. It is
+restored only where the object is unchanged since the annotation was written: an edit in the other version wins.
+Source of the field names: Kueue v0.19, apis/kueue v1beta1 and v1beta2.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ __all__ = ["DOMAIN", "VERSIONS", "Unconvertible", "convert", "is_convertible", "
 VERSIONS: Final = ("v1beta2", "v1beta1")
 """The storage version first."""
 DOMAIN: Final = "kueue.quotree.dev/"
-"""With a version behind it: the annotation that keeps what only that version can say."""
+"""With a version after it: the annotation that keeps what only that version can express."""
 _MOST_ANNOTATIONS = 256 * 1024
 """Bytes of all annotations of one object together; the API server takes no more."""
 
 
 class Unconvertible(ValueError):
-    """An object that cannot be given in the version that was asked for; the message says why."""
+    """The object cannot be converted to the requested version; the message says why."""
 
 
 def is_convertible(kind: str) -> bool:
@@ -49,8 +49,8 @@ def needs_webhook(kind: str) -> bool:
 def convert(manifest: Manifest, to: str) -> dict[str, Any]:
     """The object in version `to` (v1beta1 or v1beta2); the manifest itself is left as it is.
 
-    Any shape is taken: what does not fit the structure of its version is carried along as it is. There and back again
-    gives the same object. Raises Unconvertible for another kind or version, and where the annotations grow too long.
+    Any object is accepted: what does not match the schema of its version is kept as it is. Converting there and back
+    gives the same object. Raises Unconvertible for another kind or version, and where the annotations grow too large.
     """
     group, _, version = str(manifest.get("apiVersion")).rpartition("/")
     kind = str(manifest.get("kind"))
@@ -73,19 +73,19 @@ def _converted(manifest: Manifest, kind: str, version: str, to: str) -> dict[str
 
 
 def _translated(body: Manifest, kind: str, to: str) -> dict[str, Any]:
-    """What both versions can say, as `to` says it."""
+    """What both versions can express, in the form of `to`."""
     version = next(each for each in VERSIONS if each != to)
     result = kinds.translated(body, kind, to)
     result["apiVersion"] = f"{GROUP}/{to}"
     annotations = mapping(mapping(body.get("metadata")).get("annotations"))
-    if DOMAIN + version in annotations:  # in an object of this version it is not ours to read
+    if DOMAIN + version in annotations:  # in an object of this version the annotation is not ours
         result["metadata"] = _with_annotations(result, {k: v for k, v in annotations.items() if k != DOMAIN + version})
     declared = _schemas(kind)
     return kinds.without_unsayable(result, declared[version], declared[to])
 
 
 def _opened(manifest: Manifest, key: str) -> tuple[dict[str, Any], list[Lost]]:
-    """The object without this annotation, and what it kept: nothing if it is not of our making."""
+    """The object without this annotation, and what it kept: nothing if we did not write it."""
     body = dict(manifest)
     annotations = mapping(mapping(body.get("metadata")).get("annotations"))
     if key not in annotations:
@@ -105,7 +105,8 @@ def _closed(body: dict[str, Any], key: str, lost: list[Lost]) -> dict[str, Any]:
     size = sum(len(str(name).encode()) + len(str(value).encode()) for name, value in annotations.items())
     if size > _MOST_ANNOTATIONS:
         raise Unconvertible(
-            f"what only {key.removeprefix(DOMAIN)} can say needs {size} bytes of annotations, {_MOST_ANNOTATIONS} are"
+            f"what only {key.removeprefix(DOMAIN)} can express needs {size} bytes of annotations, but "
+            f"{_MOST_ANNOTATIONS} are"
             f" allowed; read and write this object as {key.removeprefix(DOMAIN)}"
         )
     return {**body, "metadata": _with_annotations(body, annotations)}

@@ -1,4 +1,4 @@
-"""What the two versions call differently, kind by kind; fields of one version alone are left out here."""
+"""What the two versions name differently, kind by kind; fields of only one version are left out here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNITS: Final = (
     ("priorityClassName", "priorityClassSource"),
     ("clusterProfileRef", "kubeConfig"),
 )
-"""Fields of a spec that together say what the other version says in one: they are kept and put back together."""
+"""Fields of a spec that the other version expresses in one field: they are kept and restored together."""
 
 _SOURCES: Final = {
     "kueue.x-k8s.io/workloadpriorityclass": ("kueue.x-k8s.io", "WorkloadPriorityClass"),
@@ -27,7 +27,7 @@ _Part = dict[str, Any]
 
 
 def translated(body: Manifest, kind: str, to: str) -> dict[str, Any]:
-    """The object in the words of version `to`, with what that version has no words for still in it."""
+    """The object in the form of version `to`; fields that `to` does not have are still in it."""
     result = dict(body)
     for key in ("spec", "status"):
         if isinstance(part := result.get(key), Mapping):
@@ -100,8 +100,8 @@ def _cluster_queue_up(spec: _Part) -> _Part:
 def _cluster_queue_down(spec: _Part) -> _Part:
     """Checks for all flavors become the plain list.
 
-    One content must have one form by itself, without the annotation: server-side apply drops that when a manager goes
-    over to the other version, and then takes away what it finds in the form that the manager owned before.
+    Equal content must have one form even without the annotation: server-side apply drops the annotation when a manager
+    switches to the other version, and then removes what it finds in the form that the manager owned before.
     """
     _renamed(spec, "cohortName", "cohort")
     strategy = mapping(spec.get("admissionChecksStrategy"))
@@ -142,7 +142,7 @@ def _workload_down(spec: _Part) -> _Part:
     kind = (ref.get("group"), ref.get("kind"))
     source = next((source for source, known in _SOURCES.items() if known == kind), "")
     name = text(ref.get("name")) if source else None
-    spec["priorityClassSource"] = source if name else ""  # its default, which the API server puts into no other version
+    spec["priorityClassSource"] = source if name else ""  # its default, which the API server adds in no other version
     if name:
         spec["priorityClassName"] = name
     return spec
@@ -159,7 +159,7 @@ def _workload_status_down(status: _Part) -> _Part:
 
 
 def _with_assignments(status: _Part, old: str, new: str, change: Callable[[object], list[_Part] | None]) -> _Part:
-    """The status with every topologyAssignment rewritten; what cannot be is left out."""
+    """The status with every topologyAssignment rewritten; what cannot be rewritten is left out."""
     admission = status.get("admission")
     if not isinstance(admission, Mapping) or not isinstance(admission.get("podSetAssignments"), list):
         return status

@@ -1,8 +1,8 @@
-"""What a translation lost, written down so that it can be put back.
+"""What a conversion lost, recorded so that it can be restored.
 
-The difference between an object and its translation there and back, as a list of places. Entries of lists are found
-again by name, since others may come and go meanwhile. What is put back must fit the schema there: whoever may write
-annotations could otherwise store what the API server would have refused, and no client could read any more.
+It is the difference between an object and its conversion there and back, as a list of places. List entries are found by
+name, since others may be added or removed meanwhile. What is restored must match the schema: otherwise anyone who may
+write annotations could store what the API server would have refused, and what no client can read.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ANNOTATIONS: Steps = ("metadata", "annotations")
 class Lost:
     """The fields `keys` of the mapping at `at` were `value` (those of them that were there at all).
 
-    `seen` is the digest of what the translation had in their place.
+    `seen` is the digest of what the conversion had in their place.
     """
 
     at: Steps
@@ -66,7 +66,7 @@ class Lost:
 
 
 def remainder(body: Mapping[str, Any], back: Mapping[str, Any], units: Sequence[Keys], annotation: str) -> list[Lost]:
-    """What `body` has otherwise than `back`, in spec, status and the like; of its metadata this annotation alone.
+    """What differs in `body` from `back`, in spec, status and so on; of its metadata only this annotation.
 
     `units` are keys that are kept together.
     """
@@ -80,7 +80,7 @@ def remainder(body: Mapping[str, Any], back: Mapping[str, Any], units: Sequence[
 
 
 def restored(made: dict[str, Any], kept: Sequence[Lost], schema: Schema, annotation: str) -> dict[str, Any]:
-    """The object with everything put back that is not out of date by now."""
+    """The object with everything restored that is not outdated."""
     for lost in kept:
         made = _put_back(made, lost.at, lost, schema, annotation)
     return made
@@ -97,7 +97,7 @@ def _differences(one: Mapping[str, Any], other: Mapping[str, Any], at: Steps, un
 def _deeper(
     one: Mapping[str, Any], other: Mapping[str, Any], at: Steps, keys: Keys, units: Sequence[Keys]
 ) -> Iterator[Lost]:
-    """The differences inside of one field, where both sides have the same mappings there."""
+    """The differences inside one field, where both have the same mappings."""
     if len(keys) > 1 or not (keys[0] in one and keys[0] in other):
         return
     mine, theirs = one[keys[0]], other[keys[0]]
@@ -124,7 +124,7 @@ def _lost(at: Steps, keys: Keys, one: Mapping[str, Any], other: Mapping[str, Any
 
 
 def _put_back(node: Any, way: Steps, lost: Lost, schema: Schema, annotation: str) -> Any:
-    """The node with the fields put back, `way` further down; the node itself where that is not to be."""
+    """The node with the fields restored further down the path `way`; the unchanged node where they may not be."""
     if not way:
         return _with_fields(node, lost, schema, annotation) if isinstance(node, Mapping) else node
     step, rest = way[0], way[1:]
@@ -173,7 +173,7 @@ def _check(node: str) -> Callable[[Any], bool]:
 
 
 def _open(schema: Any) -> Any:
-    """Fields that we do not know are no fault here: a newer CRD knows them."""
+    """Unknown fields are accepted here: a newer CRD may have them."""
     if isinstance(schema, list):
         return [_open(each) for each in schema]
     if not isinstance(schema, dict):
@@ -191,7 +191,7 @@ def _step(step: object) -> Step:
 
 
 def _names(entries: object) -> list[str]:
-    """The names of a list's entries; nothing where they cannot be told apart by name."""
+    """The names of a list's entries; nothing where names do not identify them."""
     if not isinstance(entries, list):
         return []
     names = [name for entry in entries if isinstance(entry, Mapping) and isinstance(name := entry.get("name"), str)]

@@ -1,7 +1,7 @@
 """Where the pods of a Workload are: a list of domains in v1beta1, compressed slices in v1beta2.
 
-A slice says for each level either the one value of all its domains or the value of each, without the beginning and the
-end that all have in common; likewise for the number of pods. Source: Kueue v0.19, TopologyAssignment of v1beta2.
+For each level a slice holds either one value for all its domains or the value of each, without the prefix and the
+suffix that all share; likewise for the number of pods. Source: Kueue v0.19, TopologyAssignment of v1beta2.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from policies.dialects.reading import mapping
 Part: TypeAlias = dict[str, Any]
 Shape: TypeAlias = list[list[Any]]
 """How slices are written, without what the domains say already: for each its length, for each level nothing or the
-lengths of prefix and suffix (None where absent), and whether all pod counts are said at once."""
+lengths of prefix and suffix (None where absent), and whether one value holds for all pod counts."""
 
 MOST_DOMAINS: Final = 100_000
 """Of one slice (the schema of v1beta2), and of all that are expanded: a few bytes can claim billions."""
 
 
 def compressed(domains: object) -> list[Part] | None:
-    """The slices as Kueue writes them: as few as can be. None for what is no list of domains."""
+    """The slices as Kueue writes them: as few as can be. None for what is not a list of domains."""
     if not isinstance(domains, list) or not all(map(_is_domain, domains)):
         return None
     slices = []
@@ -33,7 +33,7 @@ def compressed(domains: object) -> list[Part] | None:
 
 
 def expanded(slices: object) -> list[Part] | None:
-    """The domains. None for slices that contradict themselves, or that are no slices."""
+    """The domains. None for slices that contradict themselves, or that are not slices."""
     if not isinstance(slices, list):
         return None
     domains: list[Part] = []
@@ -107,7 +107,7 @@ def _common_beginning(values: list[str]) -> str:
 
 
 def _domains(each: Any, most: int) -> Iterator[Part]:
-    """Raises KeyError, TypeError or ValueError where the slice is none."""
+    """Raises KeyError, TypeError or ValueError where it is not a slice."""
     count = each["domainCount"]
     if type(count) is not int or not 0 <= count <= most:
         raise ValueError(count)

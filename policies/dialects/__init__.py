@@ -48,7 +48,7 @@ READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {
 
 
 def group_kind(manifest: Manifest) -> GroupKind:
-    """The group is what stands before the slash of apiVersion; core kinds have none."""
+    """The group is the part of apiVersion before the slash; core kinds have none."""
     group, slash, _ = str(manifest.get("apiVersion", "")).rpartition("/")
     return GroupKind(group if slash else "", str(manifest.get("kind", "")))
 
@@ -56,6 +56,6 @@ def group_kind(manifest: Manifest) -> GroupKind:
 def read(manifest: Manifest) -> KubeObject | None:
     """The typed object, with the defects of its manifest; None for kinds that carry no quota."""
     reader = READERS.get(group_kind(manifest))
-    thing = reader(manifest) if reader else None
-    asked = exemptions(manifest) if thing else ()
-    return replace(thing, exemptions=asked) if thing and asked else thing
+    obj = reader(manifest) if reader else None
+    asked = exemptions(manifest) if obj else ()
+    return replace(obj, exemptions=asked) if obj and asked else obj

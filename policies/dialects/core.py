@@ -22,7 +22,7 @@ YUNIKORN_QUEUE = YUNIKORN + "queue"
 APPLICATION = GroupKind("yunikorn.apache.org", "Application")
 SUBMISSION = GroupKind("yunikorn.apache.org", "Submission")
 UNFINISHED = "-uniqueautogen"
-"""How an id ends that the scheduler completes by the uid of the pod."""
+"""The end of an id that the scheduler completes with the uid of the pod."""
 
 _OURS = ("scheduling.volcano.sh/", "volcano.sh/", YUNIKORN, "kueue.x-k8s.io/", "quotree.dev/")
 _BARE_LABELS = ("queue", "applicationId", "spark-app-selector", "app")
@@ -49,7 +49,7 @@ class Pod(Attached):
 
     `annotations` and `labels` are those that the three projects read, as written. `asks` is what YuniKorn counts for
     it, in its units; empty for pods of others, and where only its queue is known. `owner` is the job that it belongs
-    to, where that is of a kind that Kueue manages.
+    to, if Kueue manages its kind.
     """
 
     annotations: Mapping[str, str]
@@ -60,9 +60,10 @@ class Pod(Attached):
 
     @property
     def application(self) -> Ref | None:
-        """The YuniKorn application that the pod names; None where the scheduler makes an id or has no part in it.
+        """The YuniKorn application that the pod names; None where the scheduler generates the id or does not schedule
+        the pod.
 
-        An application is no object of the API: it is there as long as pods name it.
+        An application is not an API object: it exists as long as pods name it.
         """
         found = self.labels.get(APP_ID) or self.annotations.get(APP_ID)
         found = found or self.labels.get("applicationId") or self.labels.get("spark-app-selector") or ""
@@ -74,14 +75,14 @@ class Pod(Attached):
         return frozenset([self.application]) if self.application else frozenset()
 
     def stake(self) -> tuple[Ref, Share] | None:
-        """Pods that YuniKorn treats alike count together: those of one namespace that ask for the same queue."""
+        """Pods that YuniKorn treats alike count together: those of one namespace that request the same queue."""
         if self.scheduler_name != "yunikorn":
             return None
         return Ref(*SUBMISSION, self.ref.namespace, self.yunikorn_queue or ""), Share(nominal={"pods": 1})
 
     @property
     def yunikorn_queue(self) -> str | None:
-        """The queue of YuniKorn that the pod asks for; None leaves it to the placement rules."""
+        """The queue of YuniKorn that the pod requests; None leaves it to the placement rules."""
         return (
             self.labels.get(YUNIKORN_QUEUE) or self.annotations.get(YUNIKORN_QUEUE) or self.labels.get("queue") or None
         )

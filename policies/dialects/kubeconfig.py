@@ -1,7 +1,7 @@
 """Whether a kubeconfig may lead MultiKueue to a worker cluster, and from where it may be read.
 
-A kubeconfig comes from a Secret or a file that others may write. Whoever writes it must not make the manager run a
-program, read its files, or talk to a server that proves nothing about itself.
+A kubeconfig comes from a Secret or a file that others may write. Its author must not make the manager run a program,
+read its files, or talk to a server without a verified certificate.
 Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue: the same refusals under the same words.
 """
 
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from policies.dialects.reading import Manifest, listing, mapping, text
 
 BAD, INSECURE = "BadKubeConfig", "InsecureKubeConfig"
-"""The reasons under which a kubeconfig is refused: it cannot be had, or what it says is not to be trusted."""
+"""The reasons for which a kubeconfig is refused: it cannot be read, or it is not safe."""
 PREFIX = "/etc/multikueue/kubeconfigs"
 """The folder below which files may be named."""
 KEY = "kubeconfig"
@@ -28,7 +28,7 @@ _LONGEST_NAME = 253
 
 
 def path_fault(location: str, prefix: str = PREFIX) -> str | None:
-    """What is wrong with the path by its text alone; where symbolic links lead is seen only where it is read."""
+    """What is wrong with the text of the path; symbolic links are resolved only where it is read."""
     if not location:
         return "kubeconfig path must not be empty"
     cleaned = posixpath.normpath(location)
@@ -45,9 +45,10 @@ def below(path: str, prefix: str) -> bool:
 
 
 def content_fault(config: Manifest, *, allow_insecure: bool = False, allow_exec: bool = False) -> str | None:
-    """What makes a kubeconfig unsafe or useless, the first that is found; None where it may be used.
+    """The first fault that makes a kubeconfig unsafe or useless; None where it may be used.
 
-    `allow_insecure`: TLS without a look at the server's certificate. `allow_exec`: a program that gives credentials.
+    `allow_insecure`: TLS without verification of the server's certificate. `allow_exec`: a program that provides
+    credentials.
     """
     return next(_faults(config, allow_insecure, allow_exec), None)
 
@@ -105,7 +106,7 @@ def _named(config: Manifest, many: str, one: str) -> dict[str, Mapping[str, Any]
 def _valid_host(server: str) -> bool:
     try:
         host = (urlsplit(server if "://" in server else f"//{server}").hostname or "").lower()
-    except ValueError:  # brackets that hold no address
+    except ValueError:  # brackets without an address in them
         return False
     try:
         ipaddress.ip_address(host)

@@ -65,7 +65,8 @@ _SMALLEST_WEIGHT = Quantity.of_nano(2)
 """Kueue divides by the weight in units of 1e-9 and refuses 1n as too small; 0 has a meaning of its own."""
 _MOST_FLAVORS = _MOST_RESOURCES = 256
 _MOST_PAIRS = 512
-"""What Kueue's webhook allows a ClusterQueue in all groups together, and of flavors times resources in one group."""
+"""The most that Kueue's webhook allows a ClusterQueue in all groups together, and of flavors times resources in one
+group."""
 
 
 def _steps(*at: int) -> Iterator[str | int]:
@@ -134,8 +135,8 @@ class ResourceGroup:
 class QuotaNode(Node):
     """What Cohort and ClusterQueue have in common.
 
-    `parent` is the Cohort above, which may have no object of its own: naming it is enough to make it.
-    `parent_field` is the path under which this version has it. `weight` is fairSharing.weight, None where absent.
+    `parent` is the Cohort above, which may have no object: naming it is enough. `parent_field` is the path under which
+    this version has it. `weight` is fairSharing.weight, None where absent.
     """
 
     groups: tuple[ResourceGroup, ...] = ()
@@ -155,7 +156,7 @@ class QuotaNode(Node):
     def share(self, below: Share) -> Share:
         """Per flavor and resource the nominal quota listed here, else the sum of what is listed next below.
 
-        That is the reading of those who plan top down. Kueue itself adds a Cohort's nominal quota to its children's.
+        Top-down planning reads it this way. Kueue itself adds a Cohort's nominal quota to its children's.
         """
         own = {flavor_resource(f.name, r.name): r.nominal.nano for f, r in self.quotas() if r.nominal is not None}
         return Share(nominal={**below.nominal, **own}, height=below.height + 1, pools=self.pools(below.pools))
@@ -168,7 +169,7 @@ class QuotaNode(Node):
         return {flavor_resource(flavor.name, quota.name): quota.terms() for flavor, quota in self.quotas()}
 
     def pools(self, below: Mapping[str, Pool]) -> dict[str, Pool]:
-        """What the subtree shows upward, given the total over the children."""
+        """What the subtree offers to the tree above, from the total over the children."""
         terms = self.terms()
         return {
             pair: shown(terms.get(pair, NO_TERMS), pool, pool.taken, pool.queues)
@@ -183,7 +184,7 @@ class Cohort(QuotaNode):
 
 @dataclass(frozen=True, slots=True)
 class AdmissionCheckUse:
-    """An AdmissionCheck that a ClusterQueue asks for, on these flavors only where any are named.
+    """An AdmissionCheck that a ClusterQueue uses; only on these flavors, if any are named.
 
     `field` is the path of its onFlavors.
     """
@@ -200,7 +201,8 @@ class AdmissionCheckUse:
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentAdmission:
-    """spec.concurrentAdmissionPolicy: whether a workload waits for a better flavor, and down to which it goes."""
+    """spec.concurrentAdmissionPolicy: whether a workload waits for a better flavor, and which is the last acceptable
+    one."""
 
     mode: str
     last_flavor: str | None
@@ -209,7 +211,7 @@ class ConcurrentAdmission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterQueue(QuotaNode):
-    """A leaf, which LocalQueues lead to. `selector_faults` is what is wrong with its namespaceSelector.
+    """A leaf, which LocalQueues point to. `selector_faults` are the faults of its namespaceSelector.
 
     `reserved` is what workloads hold by flavor and resource, from status, as Kueue counts it.
     """
@@ -226,7 +228,7 @@ class ClusterQueue(QuotaNode):
         return QuotaNode.uses(self) | {admission_check_ref(check.name) for check in self.checks}
 
     def pools(self, below: Mapping[str, Pool]) -> dict[str, Pool]:  # noqa: ARG002, a leaf has nothing below
-        """Quota that is reserved counts on after its flavor was taken off the list."""
+        """Reserved quota still counts after its flavor was removed from the list."""
         terms = self.terms()
         left = {pair: shown(NO_TERMS, NO_POOL, held, 0) for pair, held in self.reserved.items() if pair not in terms}
         return left | {pair: shown(own, NO_POOL, self.reserved.get(pair, 0), 1) for pair, own in terms.items()}
@@ -234,7 +236,7 @@ class ClusterQueue(QuotaNode):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalQueue(Attached):
-    """The door of a namespace to a ClusterQueue, which is its `queue`."""
+    """A name in a namespace that leads to a ClusterQueue, its `queue`."""
 
 
 def read_cohort(manifest: Manifest) -> Cohort:
@@ -297,7 +299,7 @@ def _weight(reader: Reader, spec: Mapping[str, object]) -> Quantity | None:
     at = "spec.fairSharing.weight"
     weight = reader.quantity(mapping(spec.get("fairSharing")).get("weight"), at)
     if weight is not None and Quantity.ZERO < weight < _SMALLEST_WEIGHT:
-        reader.bad(at, f"{weight.text} is too small a weight; the smallest above 0 is {_SMALLEST_WEIGHT}")
+        reader.bad(at, f"{weight.text} is too small for a weight; the smallest above 0 is {_SMALLEST_WEIGHT}")
         return None
     return weight
 
@@ -338,13 +340,13 @@ def _resource(reader: Reader, resource: Mapping[str, object], at: tuple[int, int
 
 
 def _bad_names(spec: Mapping[str, object]) -> Iterator[Defect]:
-    """Covered resources whose name Kueue's webhook refuses; the schema takes any text."""
+    """Covered resources whose name Kueue's webhook refuses; the schema accepts any text."""
     for g, group in enumerate(listing(spec.get("resourceGroups"))):
         for index, name in enumerate(listing(mapping(group).get("coveredResources"))):
             if isinstance(name, str) and not is_qualified_name(name):
                 yield Defect(
                     fields.join("spec", *_steps(g), "coveredResources", index),
-                    f"{name[:80]!r} is no name of a resource; write one like cpu or nvidia.com/gpu",
+                    f"{name[:80]!r} is not a resource name; write one like cpu or nvidia.com/gpu",
                 )
 
 

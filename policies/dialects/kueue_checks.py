@@ -1,6 +1,6 @@
-"""Kueue's kinds that say how workloads are checked, placed and ordered.
+"""Kueue's kinds that decide how workloads are checked, placed and ordered.
 
-Of an AdmissionCheck it counts who runs it and which object it names for that, of MultiKueue's kinds who is named; of
+An AdmissionCheck is read for its controller and its parameters, MultiKueue's kinds for the objects that they name; of
 the others only the structure is judged.
 """
 
@@ -35,7 +35,7 @@ PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdmissionCheck(KubeObject):
-    """`controller` runs it; empty where that cannot be read. `parameters`: the object that it names for that."""
+    """`controller` runs it; empty where that cannot be read. `parameters` is the object that configures it."""
 
     controller: str = ""
     parameters: Ref | None = None
@@ -43,7 +43,7 @@ class AdmissionCheck(KubeObject):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiKueueConfig(KubeObject):
-    """`clusters` are named in their order."""
+    """`clusters` are in the order of the manifest."""
 
     clusters: tuple[str, ...] = ()
 
@@ -62,7 +62,7 @@ class MultiKueueCluster(KubeObject):
 
     @property
     def place(self) -> tuple[str, str]:
-        """The same for any two that are reached in the same way, however their paths are written."""
+        """Equal for two clusters that are reached in the same way, however their paths are written."""
         return self.kind, posixpath.normpath(self.location) if self.kind == PATH else self.location
 
 

@@ -18,7 +18,7 @@ TOPOLOGY = GroupKind(GROUP, "Topology")
 PROVISIONING_REQUEST_CONFIG = GroupKind(GROUP, "ProvisioningRequestConfig")
 
 PREFIX = f"{GROUP}/"
-"""Before every label and annotation of Kueue."""
+"""The prefix of Kueue's labels and annotations."""
 IN_USE = f"{PREFIX}resource-in-use"
 """The finalizer of objects that workloads may depend on."""
 
@@ -52,5 +52,5 @@ def local_queue_ref(namespace: str, name: str) -> Ref:
 
 
 def flavor_resource(flavor: str, resource: str) -> str:
-    """The pair that quota is counted by; to be split at the first slash, which a flavor's name cannot hold."""
+    """The FlavorResource as one text; it is split at the first slash, since a flavor's name has none."""
     return f"{flavor}/{resource}"

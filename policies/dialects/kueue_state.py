@@ -1,4 +1,4 @@
-"""How a ClusterQueue may take quota back, and what workloads hold in it."""
+"""How a ClusterQueue may reclaim quota, and what workloads hold in it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_preemption(spec: Mapping[str, object]) -> Preemption:
 
 
 def read_reserved(status: Mapping[str, object]) -> dict[str, int]:
-    """status.flavorsReservation; what cannot be read there counts as nothing, since nobody wrote it by hand."""
+    """status.flavorsReservation; what cannot be read there counts as nothing, since a controller writes it."""
     reserved: dict[str, int] = {}
     for flavor in map(mapping, listing(status.get("flavorsReservation"))):
         for resource in map(mapping, listing(flavor.get("resources"))):

@@ -46,7 +46,7 @@ class Amount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """How a topologyRequest wants its pods in slices. A size is 0 where it is missing."""
+    """The slices of a topologyRequest. A size is 0 where it is missing."""
 
     topology: str
     size: int | None
@@ -75,7 +75,7 @@ class PodSet:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What one pod set was given. `count` is None where it is not told."""
+    """What one pod set was assigned. `count` is None where it is absent."""
 
     name: str
     count: int | None
@@ -124,7 +124,7 @@ class Reclaimable(NamedTuple):
 class Workload(Attached):
     """One unit of admission; `queue` is the LocalQueue of its namespace.
 
-    `reserved` says that quota is held for it. `annotations` are those of Kueue, as written.
+    `reserved`: quota is reserved for it. `annotations` are those of Kueue, as written.
     """
 
     priority_class: PriorityClass | None = None

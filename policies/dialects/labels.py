@@ -1,4 +1,4 @@
-"""What Kubernetes takes for labels, label selectors, taints and tolerations; the CRDs take any text there."""
+"""What Kubernetes accepts as labels, label selectors, taints and tolerations; the CRDs accept any text there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_domain(name: str) -> bool:
 
 
 def is_qualified_name(name: str) -> bool:
-    """Up to 63 letters, digits, `-_.`, and before a slash a DNS domain if any."""
+    """Up to 63 letters, digits, `-_.`, with an optional DNS domain and a slash before them."""
     domain, slash, bare = name.rpartition("/")
     if slash and not is_domain(domain):
         return False
@@ -64,7 +64,7 @@ def annotation_faults(annotations: object, field: str) -> Iterator[Defect]:
 
 
 def selector_faults(selector: object, field: str) -> Iterator[Defect]:
-    """What is wrong with a label selector."""
+    """The faults of a label selector."""
     yield from label_faults(mapping(selector).get("matchLabels"), f"{field}.matchLabels")
     for index, entry in enumerate(listing(mapping(selector).get("matchExpressions"))):
         yield from _expression_faults(mapping(entry), fields.join(field, "matchExpressions", index))
@@ -78,7 +78,7 @@ def _expression_faults(entry: Mapping[str, Any], at: str) -> Iterator[Defect]:
         yield Defect(f"{at}.values", f"the operator {operator} takes no values; remove them")
     elif operator not in (*_WITH_VALUES, *_WITHOUT_VALUES):
         known = ", ".join((*_WITH_VALUES, *_WITHOUT_VALUES))
-        yield Defect(f"{at}.operator", f"{str(operator)[:40]!r} is no operator; write one of {known}")
+        yield Defect(f"{at}.operator", f"{str(operator)[:40]!r} is not an operator; write one of {known}")
     if isinstance(key, str) and not is_qualified_name(key):
         yield _bad_key(f"{at}.key", key)
     for index, value in enumerate(values):
@@ -87,7 +87,7 @@ def _expression_faults(entry: Mapping[str, Any], at: str) -> Iterator[Defect]:
 
 
 def taint_faults(taints: object, field: str) -> Iterator[Defect]:
-    """What is wrong with the taints of nodes; the effect itself is the schema's."""
+    """The faults of the taints of nodes; the schema checks the effect."""
     seen: set[tuple[object, object]] = set()
     for index, entry in enumerate(listing(taints)):
         at, taint = fields.join(field, index), mapping(entry)
@@ -114,11 +114,10 @@ def toleration_faults(tolerations: object, field: str) -> Iterator[Defect]:
 def _bad_key(at: str, key: str) -> Defect:
     return Defect(
         at,
-        f"{key[:80]!r} is no name of a label; write up to 63 letters, digits, '-_.', after a DNS domain and '/' if any",
+        f"{key[:80]!r} is not a label key; write up to 63 letters, digits, '-_.', optionally after a DNS domain "
+        "and '/'",
     )
 
 
 def _bad_value(at: str, value: str) -> Defect:
-    return Defect(
-        at, f"{value[:80]!r} is no value of a label; write up to 63 letters, digits, '-_.', or nothing at all"
-    )
+    return Defect(at, f"{value[:80]!r} is not a label value; write up to 63 letters, digits, '-_.', or nothing at all")

@@ -33,5 +33,5 @@ def read_priority_class(manifest: Manifest) -> PriorityClass:
 
 
 def says_true(annotations: Mapping[str, str], key: str) -> bool:
-    """How YuniKorn reads a switch that is on by default: nothing but `false` turns it off."""
+    """How YuniKorn reads a switch that is on by default: only `false` turns it off."""
     return annotations.get(key) != "false"

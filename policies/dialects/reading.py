@@ -1,7 +1,7 @@
-"""Steps that every dialect takes: lenient look-ups in a manifest whose structure may be wrong.
+"""Shared by all dialects: lenient look-ups in a manifest whose structure may be wrong.
 
-What the schema refuses is listed by `policies.schema.structure`; here such a value simply counts as absent, so that the
-rest of the object can still be judged.
+`policies.schema.structure` lists what the schema refuses; here such a value counts as absent, so that the rest of the
+object can still be judged.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def identity(manifest: Manifest, kind: GroupKind, namespaced: bool) -> Ref:
 
 
 def exemptions(manifest: Manifest) -> tuple[Exemption, ...]:
-    """What the object asks to be excused from, whatever its kind."""
+    """The exemptions that the object asks for, whatever its kind."""
     return read_exemptions(mapping(metadata(manifest).get("annotations")))
 
 
@@ -81,7 +81,7 @@ class Reader:
         """A mapping of texts, such as annotations. The API server refuses the whole object over any other value."""
         for key, item in mapping(value).items():
             if not isinstance(item, str):
-                message = f"{json.dumps(item, default=str)} is no text; write it in quotes"
+                message = f"{json.dumps(item, default=str)} is not a string; write it in quotes"
                 self._defects.append(Defect(fields.join(field, key), message))
         return texts(value)
 

@@ -17,7 +17,7 @@ QUEUE = GroupKind(GROUP, "Queue")
 POD_GROUP = GroupKind(GROUP, "PodGroup")
 JOB = GroupKind("batch.volcano.sh", "Job")
 
-_FAR = 200  # levels that are looked up; a tree of that depth is refused for it
+_FAR = 200  # levels that are searched; a deeper tree is refused anyway
 BUILT_IN = ("root", "default")
 """Queues that Volcano's scheduler creates itself; they exist even where no file or cache shows them."""
 
@@ -34,7 +34,7 @@ ROOT = queue_ref("root")
 
 
 _INDEXED = 16
-"""Levels of a path of hierarchical DRF that queues are found by; beyond them paths have to be compared."""
+"""Levels of a path of hierarchical DRF that queues are indexed by; deeper paths have to be compared."""
 
 
 def shortened(path: str) -> list[str]:
@@ -43,12 +43,12 @@ def shortened(path: str) -> list[str]:
 
 
 def path_end(path: str) -> Ref:
-    """What queues use whose path this is, or which begin so and go on beyond what is indexed."""
+    """The key of queues with this path, or with a longer one that continues beyond the index."""
     return Ref(GROUP, "PathEnd", "", path)
 
 
 def path_way(path: str) -> Ref:
-    """What queues use whose path leads on below this one."""
+    """The key of queues whose path continues below this one."""
     return Ref(GROUP, "PathWay", "", path)
 
 
@@ -75,7 +75,7 @@ class Queue(Node):
 
     @property
     def is_open(self) -> bool:
-        """A queue whose state nobody has written yet counts as open."""
+        """A queue without a state counts as open."""
         return self.state in ("", "Open")
 
     def uses(self) -> frozenset[Ref]:
@@ -87,7 +87,8 @@ class Queue(Node):
         return frozenset([ends, *map(path_way, inner if last == self.hierarchy else (*inner, last))])
 
     def limits(self) -> Iterator[tuple[str, Quantity]]:
-        """The capabilities that limit anything: Volcano reads a capability of 0 as none, and looks one level higher."""
+        """The capabilities that limit anything: Volcano treats a capability of 0 as none, and looks one level
+        higher."""
         return ((resource, limit) for resource, limit in self.capability.items() if limit.nano)
 
     def share(self, below: Share) -> Share:
@@ -191,7 +192,8 @@ def exists(forest: Forest, ref: Ref) -> bool:
 def work_in(forest: Forest, queue: Ref) -> list[Attached]:
     """The PodGroups in any phase and the unfinished Jobs that name the queue, by name.
 
-    A Completed PodGroup counts: Volcano's session still looks at its queue, and refuses all work over one in a parent.
+    A Completed PodGroup counts: Volcano's session still looks at its queue, and refuses all work because of one in a
+    parent.
     """
     work = [
         item
@@ -202,7 +204,7 @@ def work_in(forest: Forest, queue: Ref) -> list[Attached]:
 
 
 def nearest_capability(forest: Forest, queue: Queue, resource: str) -> tuple[Queue, Quantity] | None:
-    """The nearest ancestor that limits the resource, and its limit; root is never looked at. Costs the depth."""
+    """The nearest ancestor that limits the resource, and its limit; root is not considered. Walks up the tree."""
     for ref in islice(forest.ancestors(queue.ref), _FAR):
         ancestor = forest.node(ref)
         if isinstance(ancestor, Queue) and ref != ROOT and resource in dict(ancestor.limits()):
@@ -211,7 +213,7 @@ def nearest_capability(forest: Forest, queue: Queue, resource: str) -> tuple[Que
 
 
 def moved(before: Queue | None, after: Queue) -> bool:
-    """Created, or given another parent: when Volcano's webhook looks at the place in the tree (Q7 to Q10)."""
+    """Created or moved to another parent: when Volcano's webhook checks the place in the tree (Q7 to Q10)."""
     return before is None or before.parent != after.parent
 
 

@@ -1,4 +1,4 @@
-"""What a Volcano Job says of itself: tasks, policies, volumes. Source: batch.volcano.sh/v1alpha1, Volcano J1 to J3."""
+"""The spec of a Volcano Job: tasks, policies, volumes. Source: batch.volcano.sh/v1alpha1, Volcano J1 to J3."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from policies.model.quantity import BadQuantity, Quantity
 
 SCHEDULER = "volcano"
 MAX_RETRY = 3
-"""What Volcano writes where a Job or a task names none."""
+"""The default that Volcano writes into a Job or a task."""
 
 NEEDS = {"tensorflow": ("svc",), "mpi": ("svc", "ssh"), "pytorch": ("svc",)}
-"""Plugin -> those that it does not work without; Volcano adds them."""
+"""Plugin -> the plugins that it needs; Volcano adds them."""
 
 _AMOUNTS = ("requests", "limits")
 _DEEPEST = 50  # levels; a pod template has a dozen, and no document may exhaust the stack
@@ -24,7 +24,7 @@ _MAY_CHANGE_IN_TASK = ("replicas", "minAvailable")
 
 @dataclass(frozen=True, slots=True)
 class Partitions:
-    """How a task is cut up: `total` parts of `size` pods each."""
+    """How a task is partitioned: `total` partitions of `size` pods each."""
 
     total: int
     size: int
@@ -54,7 +54,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """`has_claim`: a claim is to be made for it; `claim_name` names one that exists."""
+    """`has_claim`: a claim is created for it; `claim_name` names one that exists."""
 
     field: str
     mount_path: str
@@ -122,7 +122,7 @@ def task_name(task: Mapping[str, Any], index: int) -> str:
 
 
 def with_needed(plugins: Mapping[str, Any]) -> dict[str, Any]:
-    """The plugins and those that they do not work without."""
+    """The plugins, and those that they need."""
     needed: dict[str, Any] = {other: [] for name in plugins for other in NEEDS.get(name, ()) if other not in plugins}
     return {**plugins, **needed}
 
@@ -184,7 +184,7 @@ def _volumes(spec: Mapping[str, Any]) -> Iterator[Volume]:
 
 
 def _fixed(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Every field that may not change, as Volcano would complete it: what it fills in is no change."""
+    """Every immutable field, with Volcano's defaults: what Volcano fills in is not a change."""
     whole_spec = {
         **spec,
         "queue": text(spec.get("queue")) or "default",
@@ -204,13 +204,14 @@ def _fixed(spec: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def _without_made_name(volume: Manifest) -> Manifest:
-    """Volcano's controller writes the name of a claim that it has made."""
+    """Volcano's controller writes the name of a claim that it has created."""
     made = volume.get("volumeClaim") is not None
     return {key: value for key, value in volume.items() if not (made and key == "volumeClaimName")}
 
 
 def _plain(value: object, within: str = "", depth: int = 0) -> object:
-    """The value without what says nothing (null, empty texts, lists and mappings), in one order, amounts as numbers."""
+    """The value without empty parts (null, empty texts, lists and mappings), in a fixed order, with amounts as
+    numbers."""
     if depth > _DEEPEST:
         return None
     if isinstance(value, Mapping):

@@ -1,7 +1,7 @@
 """YuniKorn's annotations on Namespaces and its labels and annotations on Pods, read as YuniKorn reads them.
 
 YuniKorn refuses nothing: an annotation that it cannot read is logged and then counts as "no quota". `quota`,
-`guaranteed` and `max_apps` give its answer to the digit; `yunikorn_flaws` lists what it passes over in silence.
+`guaranteed` and `max_apps` give exactly its answers; `yunikorn_flaws` lists what it silently ignores.
 Source: YuniKorn 1.9, k8shim `pkg/common/utils`, `pkg/common/resource.go`; core `pkg/common/resources`.
 """
 
@@ -79,7 +79,7 @@ def fits(number: int) -> bool:
 
 
 def resource(texts: Mapping[str, str]) -> Resource | None:
-    """Kubernetes quantities by resource name, as the shim reads them; None where one of them is none.
+    """Kubernetes quantities by resource name, as the shim reads them; None where one of them is not a quantity.
 
     An amount beyond int64 is undefined there and counts as unreadable here. Where both `cpu` and `vcore` are named,
     chance decides in YuniKorn; here `cpu` wins.
@@ -124,14 +124,14 @@ _CONF_SUFFIXES |= {suffix + "i": 1024**power for power, suffix in enumerate("KMG
 
 
 def conf_quantity(resource: str, text: str) -> int:
-    """An amount of queues.yaml in YuniKorn's units: a whole number and a suffix; `m` for `vcore` alone.
+    """An amount of queues.yaml in YuniKorn's units: a whole number and a suffix; `m` only for `vcore`.
 
     Raises BadQuantity, for signs, fractions and amounts beyond int64 too.
     """
     match = _CONF_QUANTITY(text.strip())
     if match is None:
         raise BadQuantity(
-            f"{text!r} is no amount of queues.yaml: write a whole number and a suffix, as in 4, 500m or 64Gi"
+            f"{text!r} is not an amount of queues.yaml: write a whole number and a suffix, as in 4, 500m or 64Gi"
         )
     number, suffix = match.groups()
     if resource == VCORE and suffix == "m":
@@ -139,8 +139,8 @@ def conf_quantity(resource: str, text: str) -> int:
     elif suffix in _CONF_SUFFIXES:
         factor = _CONF_SUFFIXES[suffix] * (1000 if resource == VCORE else 1)
     else:
-        hint = ", m is for vcore alone" if suffix == "m" else ""
-        raise BadQuantity(f"{text!r} is no amount of queues.yaml: the suffix {suffix!r} is unknown{hint}")
+        hint = ", m is only for vcore" if suffix == "m" else ""
+        raise BadQuantity(f"{text!r} is not an amount of queues.yaml: the suffix {suffix!r} is unknown{hint}")
     if len(number.lstrip("0")) > 19 or int(number[-19:]) * factor > INT64_MAX:
         raise BadQuantity(f"{text!r} is too large: YuniKorn counts {resource} up to {INT64_MAX}")
     return int(number[-19:]) * factor
@@ -150,7 +150,7 @@ def conf_quantity(resource: str, text: str) -> int:
 
 
 def strings(text: str) -> dict[str, str] | None:
-    """A JSON object of texts as Go reads it; None where it is none.
+    """A JSON object of strings as Go reads it; None where it is not one.
 
     The last of equal keys wins, null for a value is an empty text, and null for the object is an empty object.
     """
@@ -165,7 +165,7 @@ def strings(text: str) -> dict[str, str] | None:
 def quota_texts(namespace: Namespace, legacy: bool = True) -> dict[str, str] | None:
     """The quantities by resource name that are the quota, as written; None where there is none or it cannot be read.
 
-    namespace.quota decides alone once it is there, even where it cannot be read; an empty text counts as absent.
+    Once namespace.quota is there it decides alone, even where it cannot be read; an empty text counts as absent.
     """
     notes = namespace.annotations
     if notes.get(QUOTA):
@@ -195,18 +195,18 @@ def read_guaranteed(namespace: Namespace) -> Resource | None:
 
 
 def read_max_apps(namespace: Namespace) -> str:
-    """The text that the shim hands over; empty where it is no number of 0 or more."""
+    """The text that the shim hands over; empty where it is not a number of 0 or more."""
     text = namespace.annotations.get(MAX_APPS, "")
     return text if is_count(text) else ""
 
 
 def is_count(text: str) -> bool:
-    """Whether the shim takes the text for a number of 0 or more: digits, with a sign if need be, within int64."""
+    """Whether the shim reads the text as a number of 0 or more: digits, with a sign if need be, within int64."""
     return re.fullmatch(r"[+-]?[0-9]+", text) is not None and 0 <= _integer(text) <= INT64_MAX
 
 
 def quota(namespace: Namespace, legacy: bool = True) -> Resource | None:
-    """The quota that YuniKorn enforces; None means without limit (a queue that lives keeps its earlier one)."""
+    """The quota that YuniKorn enforces; None means no limit (a live queue keeps its earlier one)."""
     return kept(read_quota(namespace, legacy))
 
 
@@ -220,7 +220,7 @@ def max_apps(namespace: Namespace) -> int | None:
 
 
 def core_max_apps(text: str) -> int:
-    """The core's reading of the tag: digits alone, up to 64 bits; 0 for everything else."""
+    """The core's reading of the tag: only digits, up to 64 bits; 0 for everything else."""
     number = _integer(text) if re.fullmatch(r"[0-9]+", text) else 0
     return number if number < 2**64 else 0
 
@@ -278,8 +278,8 @@ def _integer(text: str) -> int:
 def translated(namespace: Namespace) -> list[dict[str, Any]]:
     """JSON Patch that turns the legacy pair into namespace.quota and removes it; to YuniKorn 1.x the same quota.
 
-    Empty where there is nothing to translate, where one of the pair is no amount of 0 or more, and where
-    namespace.quota is given.
+    Empty where there is nothing to translate, where one of the pair is not an amount of 0 or more, and where
+    namespace.quota is set.
     """
     value = None if namespace.annotations.get(QUOTA) else translation(namespace)
     if value is None:
@@ -335,12 +335,12 @@ def generated_application_id(namespace: str, *, unique: bool = False, uid: str =
 
 
 def queue_of(pod: Pod) -> str | None:
-    """The queue that the pod asks for; None leaves it to the placement rules."""
+    """The queue that the pod requests; None leaves it to the placement rules."""
     return pod.yunikorn_queue
 
 
 def user_of(pod: Pod) -> tuple[str, list[str] | None]:
-    """The user and the groups that the admission controller noted; `nobody` where it noted none that can be read."""
+    """The user and the groups that the admission controller wrote; `nobody` where it wrote none that can be read."""
     user, groups = read_user_info(pod.annotations.get(USER_INFO, "")) or ("", None)
     return user or NOBODY, groups
 

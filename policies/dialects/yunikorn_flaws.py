@@ -1,6 +1,7 @@
-"""What is wrong with the text of YuniKorn's quota annotations: every fault at once, each with its place.
+"""The faults in the text of YuniKorn's quota annotations: all at once, each with its place.
 
-YuniKorn itself accepts all of it and goes on without a quota. What can be read, but does nothing, is no flaw here.
+YuniKorn itself accepts all of them and continues without a quota. What can be read but has no effect is not a flaw
+here.
 """
 
 from __future__ import annotations
@@ -21,15 +22,16 @@ _IN_JSON = 'write a quantity in double quotes, such as "4", "500m" or "64Gi"'
 _PLAIN = "write a quantity, such as 4, 500m or 64Gi"
 _SHOWN = 40
 _LISTED = 100
-"""Flaws of one annotation that are listed: an annotation has room for 40 000, and nobody reads even these."""
+"""Flaws of one annotation that are listed; it has room for 40 000."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """One thing wrong with an annotation.
+    """One fault of an annotation.
 
-    `subject` tells the flaws of one annotation apart: the key in the JSON, or empty for the text as a whole. `where` is
-    the place in a JSON text. `outcome` is what YuniKorn makes of it; empty means that it drops the whole annotation.
+    `subject` distinguishes the flaws of one annotation: the key in the JSON, or empty for the text as a whole. `where`
+    is the place in a JSON text. `outcome` is what YuniKorn does with it; empty means that it drops the whole
+    annotation.
     """
 
     annotation: str
@@ -41,7 +43,7 @@ class Flaw:
 
 
 def flaws(namespace: Namespace) -> Iterator[Flaw]:
-    """Everything that is wrong with the quota annotations, up to 100 flaws of each.
+    """The flaws of the quota annotations, up to 100 of each.
 
     An empty text counts as absent, as in YuniKorn.
     """
@@ -51,7 +53,7 @@ def flaws(namespace: Namespace) -> Iterator[Flaw]:
             found = list(islice(_of_json(key, notes[key]), _LISTED + 1))
             yield from found[:_LISTED]
             if len(found) > _LISTED:
-                yield Flaw(key, "(more)", "more is wrong than is listed here", "correct what is listed first")
+                yield Flaw(key, "(more)", "there are more faults than are listed here", "correct the listed ones first")
     for key, resource in yunikorn.LEGACY.items():
         if notes.get(key):
             yield from _of_quantity(resource, notes[key], Flaw(key, resource, "", _PLAIN))
@@ -73,8 +75,8 @@ def _of_json(annotation: str, text: str) -> Iterator[Flaw]:
             yield Flaw(
                 annotation,
                 f"{key} (twice)",
-                f"the key {quoted(key)} is given {count} times",
-                f"give {quoted(key)} once",
+                f"the key {quoted(key)} appears {count} times",
+                f"write {quoted(key)} once",
                 str(position(text, last[key].key_at)),
                 f"YuniKorn would take the last, {last[key].source[:_SHOWN]}",
             )
@@ -89,23 +91,23 @@ def _of_member(member: Member, flaw: Flaw) -> Iterator[Flaw]:
     if member.kind == "text":
         yield from _of_quantity(member.key, member.value, flaw)
     elif member.kind == "number":
-        yield _but(flaw, f"{source} is a number, not a text", f'write "{source}", in double quotes')
+        yield _but(flaw, f"{source} is a number, not a string", f'write "{source}", in double quotes')
     else:
-        yield _but(flaw, f"{article(member.kind)} stands where a text should")
+        yield _but(flaw, f"a string is expected, not {article(member.kind)}")
 
 
 def _of_quantity(resource: str, text: str, flaw: Flaw) -> Iterator[Flaw]:
     try:
         quantity = Quantity.parse(text)
     except BadQuantity as error:
-        fault, found, cure = str(error).rpartition(", write ")
-        yield _but(flaw, fault if found else str(error), f"write {cure}" if found else "")
+        fault, found, fix = str(error).rpartition(", write ")
+        yield _but(flaw, fault if found else str(error), f"write {fix}" if found else "")
         return
     if quantity < Quantity.ZERO:
-        yield _but(flaw, f"{shown(text)} is below zero", "write an amount of 0 or more")
+        yield _but(flaw, f"{shown(text)} is negative", "write an amount of 0 or more")
     elif not yunikorn.fits(yunikorn.amount(resource, quantity)):
         most = INT64_MAX // 1000 if resource == "cpu" else INT64_MAX
-        outcome = "the number overflows in YuniKorn, and which limit results is undefined"
+        outcome = "the number overflows in YuniKorn, and the resulting limit is undefined"
         yield _but(flaw, f"{shown(text)} is more than YuniKorn can count", f"write {most} or less", outcome)
 
 
@@ -114,10 +116,10 @@ def _but(flaw: Flaw, message: str, fix: str = "", outcome: str = "") -> Flaw:
 
 
 def _of_max_apps(text: str) -> Iterator[Flaw]:
-    """A sign, which only the core cannot read, and 0 are no flaws of the text: they have no effect."""
+    """A sign, which only the core cannot read, and 0 are not flaws of the text: they have no effect."""
     if yunikorn.is_count(text):
         return
-    problem = "is no whole number of 0 or more, written in digits"
+    problem = "is not a whole number of 0 or more in digits"
     if re.fullmatch(r"\+?[0-9]+", text):
         problem = f"is more than YuniKorn can count, which is {INT64_MAX}"
     yield Flaw(
@@ -126,7 +128,7 @@ def _of_max_apps(text: str) -> Iterator[Flaw]:
 
 
 def _as_object(found: Scan, text: str) -> str:
-    """The cure for a text that is no JSON object: the object that it was meant to be, where that can be told."""
+    """The fix for a text that is not a JSON object: the object that it was meant to be, where that is clear."""
     meant = _decoded(text) if found.kind == "text" else text.replace("'", '"')
     if len(meant) <= 400 and scan(meant).error is None:
         return f"write {meant}"
@@ -134,7 +136,7 @@ def _as_object(found: Scan, text: str) -> str:
 
 
 def _decoded(text: str) -> str:
-    """What is inside of a JSON text; empty where it is none."""
+    """The content of a JSON string; empty where it is not one."""
     try:
         return str(json.loads(text))
     except ValueError:

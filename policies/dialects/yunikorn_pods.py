@@ -1,7 +1,7 @@
 """What YuniKorn counts for a Pod, in its own units.
 
-Requests alone count, never limits. Each container is rounded up by itself. While a pod is resized, the larger of what
-it has and what it is to have counts; a resize that cannot be done does not.
+Only requests count, never limits. Each container is rounded up on its own. During a resize the larger of the present
+and the desired amount counts; an infeasible resize does not count.
 Source: YuniKorn 1.9, k8shim `pkg/common/resource.go`; Kubernetes KEP-753, KEP-1287, KEP-2837.
 """
 
@@ -31,9 +31,9 @@ def read_pod(manifest: Manifest) -> Pod:
 
 
 def requests(manifest: Manifest) -> Resource:
-    """One of `pods`, and what the pod needs at its worst moment; quantities that cannot be read are left out.
+    """One of `pods`, and the most that the pod needs at any moment; quantities that cannot be read are left out.
 
-    Sidecars run on beside the containers, and beside the init containers that come after them.
+    Sidecars keep running with the containers, and with the init containers after them.
     """
     spec, infeasible = mapping(manifest.get("spec")), _is_infeasible(mapping(manifest.get("status")))
     running: Amounts = {}

@@ -1,4 +1,4 @@
-"""Workloads that make pods, as far as YuniKorn's admission controller looks at them: what their pods will carry."""
+"""Workloads that create pods, as YuniKorn's admission controller reads them: what their pod templates carry."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ NO_TEMPLATE = PodTemplate()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work(KubeObject):
-    """A workload of a kind that nobody else reads here."""
+    """A workload of a kind that no other dialect reads."""
 
     template: PodTemplate
 
 
 def pod_template(kind: str, manifest: Manifest) -> PodTemplate:
-    """What the pods of the workload will carry; nothing for other kinds."""
+    """The pod template of the workload; empty for other kinds."""
     path = TEMPLATES.get(kind)
     if path is None:
         return NO_TEMPLATE

@@ -1,4 +1,4 @@
-"""One rule a file, in a room for each dialect; a file is found by being there."""
+"""One rule per file, one folder per project; a rule is found by its file."""
 
 from __future__ import annotations
 

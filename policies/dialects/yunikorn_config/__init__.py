@@ -1,7 +1,7 @@
-"""YuniKorn's queue configuration: read as its core reads it, and checked to the digit.
+"""YuniKorn's queue configuration: read as its core reads it, and checked exactly as YuniKorn checks it.
 
-config = read_config(text)                  # positions, and all that is wrong with the text itself
-config.queue("root.team.dev")               # a Queue of the default partition, in whatever letters
+config = read_config(text)                  # positions, and the faults of the text itself
+config.queue("root.team.dev")               # a Queue of the default partition, in any case of letters
 place(config, Application(queue="root.x"))  # the queue that the rules give, or why there is none
 """
 

@@ -1,4 +1,4 @@
-"""Who may use a queue: `*`, or `users groups`, two lists with commas and one blank between."""
+"""Who may use a queue: `*`, or `users groups`, two comma-separated lists with one space between."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class BadAcl(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Acl:
-    """`dropped` are the names that YuniKorn passes over in silence."""
+    """`dropped` are the names that YuniKorn silently ignores."""
 
     users: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
@@ -30,17 +30,17 @@ class Acl:
 
 
 def passes_check(text: str) -> bool:
-    """Whether YuniKorn's check of a configuration accepts the text; the loader is more exacting."""
+    """Whether YuniKorn's validation accepts the text; the loader is stricter."""
     return len(text.split()) <= 2
 
 
 def load(text: str) -> Acl:
-    """The ACL as the loader reads it: every single blank separates. Raises BadAcl."""
+    """The ACL as the loader reads it: it splits at every single space. Raises BadAcl."""
     if not text:
         return Acl()
     parts = text.split(" ")
     if len(parts) > 2:
-        raise BadAcl(f"{text!r} has {len(parts) - 1} blanks")
+        raise BadAcl(f"{text!r} has {len(parts) - 1} spaces")
     users = parts[0].split(",")
     groups = parts[1].split(",") if len(parts) == 2 else []
     if text.strip() == EVERYBODY or users == [EVERYBODY] or groups == [EVERYBODY]:

@@ -2,7 +2,7 @@
 
 `yunikorn-defaults` is read first, then `yunikorn-configs`, key by key; in each, `binaryData` wins over `data`, and a
 key that ends in `.gz` is unzipped and loses that end. The tree stands under `<service.policyGroup>.yaml`, which is
-`queues.yaml` where nothing is said.
+`queues.yaml` by default.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Tree:
 
 
 def read_config_map(manifest: Manifest) -> QueueConfigMap | None:
-    """The typed object; None for the ConfigMaps of others."""
+    """The typed object; None for other ConfigMaps."""
     if metadata(manifest).get("name") not in (DEFAULTS, CONFIGS):
         return None
     settings = {
@@ -113,7 +113,7 @@ def _unzipped(raw: bytes) -> bytes:
     if len(unzipped) > MAX_UNZIPPED:
         raise ValueError(f"more than {MAX_UNZIPPED // 2**20} MiB when unzipped")
     if not stream.eof:
-        raise EOFError("the archive ends too early")
+        raise EOFError("the archive is truncated")
     return unzipped
 
 
@@ -126,9 +126,9 @@ def merged(forest: Forest, namespace: str) -> dict[str, tuple[Ref, Setting]]:
     """Every key with the ConfigMap that it comes from."""
     settings: dict[str, tuple[Ref, Setting]] = {}
     for ref in refs(namespace):
-        thing = forest.get(ref)
-        if isinstance(thing, QueueConfigMap):
-            settings |= {key: (ref, setting) for key, setting in thing.settings.items()}
+        obj = forest.get(ref)
+        if isinstance(obj, QueueConfigMap):
+            settings |= {key: (ref, setting) for key, setting in obj.settings.items()}
     return settings
 
 
@@ -142,15 +142,15 @@ def tree(forest: Forest, namespace: str) -> Tree:
 
 
 def unreadable_settings(config_map: QueueConfigMap) -> Iterator[Problem]:
-    """`service.*` values over which the shim refuses the entire update, with a line in its log."""
-    outcome = "the shim would refuse the whole ConfigMap, and tell only its log"
+    """`service.*` values for which the shim refuses the entire update, with only a log entry."""
+    outcome = "the shim would refuse the whole ConfigMap, with only a log entry"
     for key, setting in config_map.settings.items():
         text = setting.text or ""
         if key in _TIME_SPANS and not is_duration(text):
-            message = f"{key} is {text!r}, no time span; {outcome}"
-            yield Problem(setting.field, 0, message, "write it as in 1s or 15m", accepted=True)
+            message = f"{key} is {text!r}, which is not a duration; {outcome}"
+            yield Problem(setting.field, 0, message, "write a duration such as 1s or 15m", accepted=True)
         elif key in _SWITCHES and text not in _GO_BOOLEANS:
-            message = f"{key} is {text!r}, neither true nor false; {outcome}"
+            message = f"{key} is {text!r}, which is neither true nor false; {outcome}"
             yield Problem(setting.field, 0, message, "write true or false", accepted=True)
 
 
@@ -159,19 +159,21 @@ def settings_that_fall_back(config_map: QueueConfigMap) -> Iterator[Problem]:
     for key in _FALLING_BACK:
         setting = config_map.settings.get(key)
         if setting is not None and setting.text not in _GO_BOOLEANS:
-            message = f"{key} is {setting.text!r}, neither true nor false: its default counts"
+            message = f"{key} is {setting.text!r}, which is neither true nor false: its default applies"
             yield Problem(setting.field, 0, message, "write true or false", accepted=True)
     for key in _PATTERNS:
         setting = config_map.settings.get(key)
         for pattern in (setting.text or "").split(",") if setting else ():
             if setting and patterns.compiled(pattern.strip()) is None:
-                message = f"{key} has {pattern.strip()!r}, no regular expression: the default of the whole key counts"
-                fix = "write patterns that Go compiles; a comma always separates two"
+                message = (
+                    f"{key} has {pattern.strip()!r}, not a regular expression: the default of the whole key applies"
+                )
+                fix = "write patterns that Go compiles; a comma always separates two patterns"
                 yield Problem(setting.field, 0, message, fix, pattern.strip(), accepted=True)
 
 
 def settings_that_need_a_restart(before: QueueConfigMap | None, after: QueueConfigMap) -> Iterator[Problem]:
-    """What the running scheduler does not take over, and what keeps it from taking over anything."""
+    """Changes that the running scheduler does not apply, and a switch that keeps it from applying any."""
     old, new = (config_map.settings.get(POLICY_GROUP) if config_map else None for config_map in (before, after))
     if before is not None and (old.text if old else None) != (new.text if new else None):
         shown = [setting.text if setting else "queues" for setting in (old, new)]
@@ -180,7 +182,5 @@ def settings_that_need_a_restart(before: QueueConfigMap | None, after: QueueConf
         yield Problem(at, 0, message, "restart the scheduler after the change", accepted=True)
     switch = after.settings.get(HOT_REFRESH)
     if switch is not None and switch.text in _GO_BOOLEANS and switch.text[:1] in "0fF":
-        message = (
-            f"{HOT_REFRESH} is {switch.text}: from now on the scheduler takes over no change until it is restarted"
-        )
+        message = f"{HOT_REFRESH} is {switch.text}: the scheduler then applies no change until it is restarted"
         yield Problem(switch.field, 0, message, "restart the scheduler after each change", accepted=True)

@@ -26,9 +26,9 @@ from policies.text.positions import BadText, position
 from policies.text.yaml_nodes import Node
 
 
-@lru_cache(maxsize=8)  # every rule asks for the same one or two texts of a request
+@lru_cache(maxsize=8)  # all rules read the same one or two texts of a request
 def read_config(text: str) -> Config:
-    """The configuration that the text holds; what is wrong with the text itself is in `problems`.
+    """The configuration that the text holds; the faults of the text itself are in `problems`.
 
     Only the first document counts, and a text without one has no partitions.
     """
@@ -81,7 +81,7 @@ def _partition(node: Node, at: str, faults: Faults) -> Partition:
 
 
 def _rooted(queues: tuple[Queue, ...], limits: tuple[Limit, ...], entry: Fields) -> Queue:
-    """The one queue at the top: the given root, or one put above the given queues."""
+    """The root queue: the declared root, or one inserted above the declared queues."""
     if len(queues) == 1 and queues[0].name.lower() == ROOT:
         root = replace(queues[0], parent=True)
     else:
@@ -100,8 +100,8 @@ def _sort_policy(entry: Fields, faults: Faults) -> tuple[Text, dict[str, tuple[T
     if policy is None:
         return Text(), {}
     kind = policy.text("type")
-    given = policy.inner("resourceweights")
-    weights = {name: (value, weight(value, faults)) for name, value in given.every()} if given else {}
+    section = policy.inner("resourceweights")
+    weights = {name: (value, weight(value, faults)) for name, value in section.every()} if section else {}
     policy.done()
     return kind, weights
 
@@ -132,39 +132,39 @@ def read_queue(node: Node, at: str, faults: Faults) -> Queue:
 
 
 def _template(entry: Fields) -> Template | None:
-    given = entry.inner("childtemplate")
-    if given is None:
+    section = entry.inner("childtemplate")
+    if section is None:
         return None
-    guaranteed, maximum = _resources(given)
+    guaranteed, maximum = _resources(section)
     template = Template(
-        field=given.at,
-        line=given.line,
-        max_applications=given.count("maxapplications"),
-        properties=_properties(given),
+        field=section.at,
+        line=section.line,
+        max_applications=section.count("maxapplications"),
+        properties=_properties(section),
         guaranteed=guaranteed,
         maximum=maximum,
     )
-    given.done()
+    section.done()
     return template
 
 
 def _properties(entry: Fields) -> dict[str, Text]:
-    given = entry.inner("properties")
-    return dict(given.every()) if given else {}
+    section = entry.inner("properties")
+    return dict(section.every()) if section else {}
 
 
 def _resources(entry: Fields) -> tuple[Resources | None, Resources | None]:
-    given = entry.inner("resources")
-    if given is None:
+    section = entry.inner("resources")
+    if section is None:
         return None, None
-    both = _amounts(given, "guaranteed"), _amounts(given, "max")
-    given.done()
+    both = _amounts(section, "guaranteed"), _amounts(section, "max")
+    section.done()
     return both
 
 
 def _amounts(entry: Fields, key: str) -> Resources | None:
-    given = entry.inner(key)
-    return None if given is None else {name: _amount(name, value) for name, value in given.every()}
+    section = entry.inner(key)
+    return None if section is None else {name: _amount(name, value) for name, value in section.every()}
 
 
 def _amount(name: str, written: Text) -> Amount:
@@ -210,9 +210,9 @@ def read_rule(node: Node, at: str, faults: Faults) -> PlacementRule:
 
 
 def _filter(entry: Fields) -> Filter:
-    given = entry.inner("filter")
-    if given is None:
+    section = entry.inner("filter")
+    if section is None:
         return Filter()
-    read = Filter(given.text("type"), given.texts("users"), given.texts("groups"))
-    given.done()
+    read = Filter(section.text("type"), section.texts("users"), section.texts("groups"))
+    section.done()
     return read

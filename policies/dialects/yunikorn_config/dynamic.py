@@ -1,4 +1,4 @@
-"""What an application brings to the queue that it lands in: the quota of its namespace, as the shim's tags hold it."""
+"""What an application brings to its queue: the quota of its namespace, from the shim's tags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_APPLICATIONS = "namespace.resourcemaxapps"
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A leaf as it runs. `managed`: it stands in queues.yaml, so that tags do not touch it."""
+    """A live leaf. `managed`: it is declared in queues.yaml, so tags do not change it."""
 
     path: str
     managed: bool
@@ -34,7 +34,7 @@ def tagged_amounts(application: Application, tag: str) -> Amounts | None:
 
 
 def with_tags(leaf: Leaf, application: Application) -> Leaf:
-    """The leaf after the application has come: quota and guarantee replace those of the leaf as a pair."""
+    """The leaf after the application arrived: quota and guarantee replace those of the leaf as a pair."""
     if leaf.managed or leaf.path.lower() == RECOVERY_QUEUE:
         return leaf
     quota, guaranteed = (tagged_amounts(application, tag) for tag in (QUOTA, GUARANTEED))
@@ -45,7 +45,7 @@ def with_tags(leaf: Leaf, application: Application) -> Leaf:
 
 
 def gang_excess(maxima: Iterable[Amounts | None], gang: Amounts) -> list[str]:
-    """The types of which a gang asks more than the queues on its path hold, root left out: it is rejected then."""
+    """The types of which a gang requests more than the queues on its path have, without root: it is then rejected."""
     most: Amounts = {}
     for maximum in maxima:
         most = least(most, maximum)

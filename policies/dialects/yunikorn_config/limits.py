@@ -1,4 +1,4 @@
-"""Limits on users and groups: each list by itself, against its queue, and down the tree. L1-L12."""
+"""Limits on users and groups: each list on its own, against its queue, and down the tree. L1-L12."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def _names(names: tuple[Text, ...], kind: str, whose: str, seen: dict[str, int])
     for name in names:
         subject = f"{whose} {kind} {name.text}"
         if name.text != WILDCARD and not _FITS[kind](name.text):
-            yield Problem(name.field, name.line, f"{name.text!r} is no name of a {kind}", "", f"{subject} name")
+            yield Problem(name.field, name.line, f"{name.text!r} is not a {kind} name", "", f"{subject} name")
         if name.text in seen:
-            message = f"{kind} {name.text} has a limit of {whose} twice, first in line {seen[name.text]}"
+            message = f"{kind} {name.text} has two limits in {whose}, the first in line {seen[name.text]}"
             yield Problem(name.field, name.line, message, "keep one of the two", f"{subject} twice")
         elif WILDCARD in seen:
-            message = f"{kind} {name.text} stands after {WILDCARD}, in line {seen[WILDCARD]}, in the limits of {whose}"
+            message = f"{kind} {name.text} comes after {WILDCARD} of line {seen[WILDCARD]} in the limits of {whose}"
             yield Problem(name.field, name.line, message, f"put {WILDCARD} last", f"{subject} after")
         seen.setdefault(name.text, name.line)
 
@@ -63,7 +63,7 @@ def _lonely(limit: Limit, whose: str, seen: Mapping[str, int]) -> Iterator[Probl
     """`*` for groups means all others together; without a named group before it, that is the queue itself."""
     if len(seen) == 1:
         place = next(group for group in limit.groups if group.text == WILDCARD)
-        message = f"the limits of {whose} name the group {WILDCARD} and no other group before it"
+        message = f"the limits of {whose} name the group {WILDCARD}, but no other group before it"
         yield Problem(place.field, place.line, message, "limit the queue itself instead", f"{whose} lonely")
 
 
@@ -73,8 +73,8 @@ def _nothing(limit: Limit, label: str, whose: str) -> Iterator[Problem]:
         return
     subject = f"{whose} {limit.name} nothing"
     if readable and not is_positive(readable):
-        message = f"maxresources of {label} are all 0"
-        yield Problem(f"{limit.field}.maxresources", limit.line, message, "name an amount above 0", subject)
+        message = f"all maxresources of {label} are 0"
+        yield Problem(f"{limit.field}.maxresources", limit.line, message, "write an amount above 0", subject)
     elif not readable and not limit.max_applications:
         message = f"{label} limits nothing"
         yield Problem(limit.field, limit.line, message, "add maxapplications or maxresources", subject)
@@ -97,7 +97,7 @@ def limit_above_queue(limit: Limit, queue: Queue) -> Iterator[Problem]:
         yield Problem(
             f"{limit.field}.maxapplications",
             limit.line,
-            f"{label} allows {limit.max_applications} applications, the queue {most}",
+            f"{label} allows {limit.max_applications} applications, but the queue allows {most}",
             f"lower it to {most} or less",
             f"{queue.path} {who} applications",
             limit.max_applications - most,
@@ -110,7 +110,7 @@ def limit_above_queue(limit: Limit, queue: Queue) -> Iterator[Problem]:
         yield Problem(
             place.field,
             place.line,
-            f"{label} allows {name}={place.text}, the max of the queue is {limit_text}",
+            f"{label} allows {name}={place.text}, but the max of the queue is {limit_text}",
             f"lower it to {limit_text} or less",
             f"{queue.path} {who} {name}",
             wanted[name] - held[name],
@@ -119,7 +119,7 @@ def limit_above_queue(limit: Limit, queue: Queue) -> Iterator[Problem]:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What a name may have by the queues above: the least of all, and which queue said something last."""
+    """What a name may have in the queues above: the smallest amounts, and the nearest queue that limits it."""
 
     amounts: Amounts
     applications: int
@@ -156,7 +156,7 @@ def _above(limit: Limit, wanted: Amounts, kind: str, name: Text, queue: Queue, a
         yield Problem(
             place.field,
             place.line,
-            f"{who} may have {resource}={place.text}, above it, in {above.queue.path}, at most {most}",
+            f"{who} may have {resource}={place.text}, but at most {most} in {above.queue.path} above",
             f"lower it to {most} or less",
             f"{who} {resource}",
             wanted[resource] - above.amounts[resource],
@@ -167,7 +167,7 @@ def _above(limit: Limit, wanted: Amounts, kind: str, name: Text, queue: Queue, a
         yield Problem(
             f"{limit.field}.maxapplications",
             limit.line,
-            f"{who} may have {has}, above it, in {above.queue.path}, {most_applications}",
+            f"{who} may have {has}, but at most {most_applications} in {above.queue.path} above",
             f"set maxapplications to a number from 1 to {most_applications}",
             f"{who} applications",
             limit.max_applications - most_applications if limit.max_applications else 2**64,

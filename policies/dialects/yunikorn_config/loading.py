@@ -1,4 +1,4 @@
-"""What passes YuniKorn's check of a configuration and then fails to load: the old tree stays, and a log line tells."""
+"""What passes YuniKorn's validation and then fails to load: the old tree stays, with only a log entry."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from policies.dialects.yunikorn_config import acl
 from policies.dialects.yunikorn_config.model import RECOVERY, ROOT, Config, Partition, Problem, Queue
 from policies.dialects.yunikorn_config.structure import bad_amounts
 
-OUTCOME = "YuniKorn's check accepts it, but the load fails: the old tree stays, and after a restart there is none"
+OUTCOME = "YuniKorn's validation accepts it, but the load fails: the old tree stays, and after a restart there is none"
 
 
 def load_failures(config: Config) -> Iterator[Problem]:
@@ -24,7 +24,7 @@ def load_failures(config: Config) -> Iterator[Problem]:
 def _root_name(partition: Partition, root: Queue) -> Iterator[Problem]:
     if root.name != ROOT:
         message = f"the root is written {root.name!r}; {OUTCOME}"
-        yield Problem(root.at("name"), root.line, message, "write it in small letters", partition.called, accepted=True)
+        yield Problem(root.at("name"), root.line, message, "write it in lower case", partition.called, accepted=True)
     for queue in root.queues:
         if queue.name.lower() == RECOVERY:
             message = f"{queue.path} is YuniKorn's own queue for recovery; {OUTCOME}"
@@ -32,23 +32,23 @@ def _root_name(partition: Partition, root: Queue) -> Iterator[Problem]:
 
 
 def _acls(queue: Queue) -> Iterator[Problem]:
-    for key, given in (("adminacl", queue.admin_acl), ("submitacl", queue.submit_acl)):
-        if not acl.passes_check(given.text):
+    for key, declared in (("adminacl", queue.admin_acl), ("submitacl", queue.submit_acl)):
+        if not acl.passes_check(declared.text):
             continue
         try:
-            acl.load(given.text)
+            acl.load(declared.text)
         except acl.BadAcl as error:
-            fix = f"write {' '.join(given.text.split())!r}, or with a blank before it if these are groups"
-            message = f"{key} of {queue.path}: {error}, and every single blank separates; {OUTCOME}"
-            yield Problem(given.field, given.line, message, fix, f"{queue.path} {key}", accepted=True)
+            fix = f"write {' '.join(declared.text.split())!r}, or with a space before it if these are groups"
+            message = f"{key} of {queue.path}: {error}, and YuniKorn splits at every single space; {OUTCOME}"
+            yield Problem(declared.field, declared.line, message, fix, f"{queue.path} {key}", accepted=True)
 
 
 def _template(queue: Queue) -> Iterator[Problem]:
     template = queue.template
     if template is None:
         return
-    for key, given in (("guaranteed", template.guaranteed), ("max", template.maximum)):
+    for key, declared in (("guaranteed", template.guaranteed), ("max", template.maximum)):
         whose = f"{key} of the child template of {queue.path}"
-        for problem in bad_amounts(given, whose, f"{queue.path} template {key}"):
+        for problem in bad_amounts(declared, whose, f"{queue.path} template {key}"):
             message = f"{problem.message}; {OUTCOME}"
             yield Problem(problem.field, problem.line, message, "", problem.subject, accepted=True)

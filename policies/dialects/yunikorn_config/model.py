@@ -1,4 +1,4 @@
-"""What a queues.yaml says, with the place of everything: the field's path in the text and its line, counted from 1."""
+"""The content of a queues.yaml, each part with its field path and its line, counted from 1."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ DEFAULT_PARTITION = "default"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong. `subject` tells those of one field apart, `excess` says by how much.
+    """One fault. `subject` distinguishes the faults of one field, `excess` says by how much.
 
-    `accepted`: YuniKorn's own check lets it pass, and something else goes wrong later.
+    `accepted`: YuniKorn's own validation accepts it, and something fails later.
     """
 
     field: str
@@ -47,7 +47,7 @@ NONE = Text()
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """`value` is in YuniKorn's units; None where the text is no amount, and then `fault` says why."""
+    """`value` is in YuniKorn's units; None where the text is not an amount; then `fault` says why."""
 
     written: Text
     value: int | None
@@ -91,8 +91,8 @@ class Template:
 class Queue:
     """A queue of the tree. `path` holds the names as written, from root.
 
-    `parent` is the flag; a queue with children is a parent without it. None for `guaranteed` and `maximum` where the
-    key is absent, which an empty mapping is not.
+    `parent` is the flag; a queue with children is a parent without it. `guaranteed` and `maximum` are None where the
+    key is absent, but not where it is empty.
     """
 
     name: str
@@ -148,7 +148,7 @@ class PlacementRule:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """`root` is what stands above all queues, inserted where the text has none; None where `queues` is absent.
+    """`root` is the queue above all others, inserted where the text has none; None where `queues` is absent.
 
     `limits` are the partition's own, which root takes over where it has none.
     """
@@ -166,11 +166,11 @@ class Partition:
 
     @property
     def called(self) -> str:
-        """Its name in small letters; one without a name is the default partition."""
+        """Its name in lower case; one without a name is the default partition."""
         return self.name.text.lower() or DEFAULT_PARTITION
 
     def queue(self, path: str) -> Queue | None:
-        """The queue of this path, in whatever letters."""
+        """The queue of this path, in any case of letters."""
         steps = path.lower().split(".")
         queue = self.root
         if queue is None or steps[0] != ROOT:
@@ -184,7 +184,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """A whole queues.yaml. `problems` are what makes it no such text; what they concern counts as absent."""
+    """A whole queues.yaml. `problems` are the faults of the text; what they concern counts as absent."""
 
     partitions: tuple[Partition, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -195,5 +195,5 @@ class Config:
         return next((partition for partition in self.partitions if partition.called == DEFAULT_PARTITION), None)
 
     def queue(self, path: str) -> Queue | None:
-        """The queue of this path (`root.team.dev`) in the default partition, in whatever letters."""
+        """The queue of this path (`root.team.dev`) in the default partition, in any case of letters."""
         return self.partition.queue(path) if self.partition else None

@@ -1,4 +1,4 @@
-"""Regular expressions of Go, as far as they mean the same in Python and end soon whatever they are matched with."""
+"""Go's regular expressions, as far as they mean the same in Python and always end soon."""
 
 from __future__ import annotations
 

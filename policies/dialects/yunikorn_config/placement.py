@@ -1,4 +1,4 @@
-"""Where YuniKorn puts an application: what the placement rules give, or why it is rejected."""
+"""Where YuniKorn places an application: the queue that the placement rules give, or why it is rejected."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Rejected(ValueError):
 
 
 class Undecided(ValueError):
-    """What the rules give cannot be told here; the text says why."""
+    """The result of the rules is not known here; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """What the shim tells of an application. `queue` is empty where the pod names none."""
+    """What the shim reports about an application. `queue` is empty where the pod names none."""
 
     queue: str = ""
     user: str = ""
@@ -36,7 +36,7 @@ class Application:
     tags: Mapping[str, str] = field(default_factory=dict)
 
     def tag(self, name: str) -> str:
-        """The tag's value, whatever letters its name is written in; empty where there is none."""
+        """The tag's value, with its name in any case of letters; empty where there is none."""
         return next((text for key, text in self.tags.items() if key.lower() == name.lower()), "")
 
     @property
@@ -49,8 +49,8 @@ class Application:
 class Placement:
     """`queue` is empty where the application is rejected, for `reason`.
 
-    `rule` is the index of the rule that decided, None for the fallback. `passed` says of every rule before why it did
-    not match. `created`: the queue does not exist and is made. `decided` is False where the rules cannot be told.
+    `rule` is the index of the rule that decided, None for the fallback. `passed` says for each earlier rule why it did
+    not match. `created`: the queue does not exist and is created. `decided` is False where the result is not known.
     """
 
     queue: str = ""
@@ -62,7 +62,7 @@ class Placement:
 
 
 class Queues(Protocol):
-    """The queues that exist, dynamic ones among them if they are known. Paths count in small letters."""
+    """The queues that exist, dynamic ones among them if they are known. Paths are in lower case."""
 
     def exists(self, path: str) -> bool: ...
 
@@ -91,14 +91,14 @@ class Configured:
             queue = self.partition.queue(".".join(steps[:length]))
             if queue is None:
                 return False
-            if any(_allows(given, application) for given in (queue.submit_acl, queue.admin_acl)):
+            if any(_allows(text, application) for text in (queue.submit_acl, queue.admin_acl)):
                 return True
         return False
 
 
-def _allows(given: Text, application: Application) -> bool:
+def _allows(text: Text, application: Application) -> bool:
     try:
-        return acl.load(given.text).allows(application.user, application.groups)
+        return acl.load(text.text).allows(application.user, application.groups)
     except acl.BadAcl:
         return False
 
@@ -134,10 +134,10 @@ def placed(rules: Sequence[PlacementRule], queues: Queues, application: Applicat
 
 
 def _into(path: str, queues: Queues, rule: int | None, passed: Sequence[str]) -> Placement:
-    """A queue cannot be made below a leaf: that rejects the application."""
+    """A queue cannot be created below a leaf: that rejects the application."""
     above = _nearest(path, queues)
     if above != path and queues.is_leaf(above):
-        return Placement(reason=f"{path} cannot be made, {above} is a leaf", rule=rule, passed=tuple(passed))
+        return Placement(reason=f"{path} cannot be created: {above} is a leaf", rule=rule, passed=tuple(passed))
     return Placement(path, rule=rule, passed=tuple(passed), created=above != path)
 
 
@@ -147,7 +147,7 @@ def _lack(path: str, queues: Queues, application: Application) -> str | None:
         return f"gives {path}, which is for recovery only"
     above = _nearest(path, queues)
     if above == path and not queues.is_leaf(path):
-        return f"gives {path}, which is no leaf"
+        return f"gives {path}, which is not a leaf"
     if not queues.may_submit(above, application):
         return f"gives {path}, where {application.user or 'nobody'} may not submit"
     return None
@@ -200,22 +200,26 @@ def _path(rule: PlacementRule, kind: str, value: str, queues: Queues, applicatio
 
 def _check_name(name: str) -> None:
     if not name_fits(name):
-        raise Rejected(f"{name!r} is no name of a queue: {NAME_RULE}")
+        raise Rejected(f"{name!r} is not a queue name: {NAME_RULE}")
 
 
-def passes(given: Filter, application: Application) -> bool:
+def passes(condition: Filter, application: Application) -> bool:
     """Whether the filter lets the rule run for this user. Raises Undecided."""
-    allow = given.type.text.lower() != "deny"
-    if not given.users and not given.groups:
+    allow = condition.type.text.lower() != "deny"
+    if not condition.users and not condition.groups:
         return allow
-    named = _among(given.users, application.user, user_fits)
-    return allow if named or any(_among(given.groups, group, group_fits) for group in application.groups) else not allow
+    named = _among(condition.users, application.user, user_fits)
+    return (
+        allow
+        if named or any(_among(condition.groups, group, group_fits) for group in application.groups)
+        else not allow
+    )
 
 
 def _among(entries: Sequence[Text], name: str, fits: Callable[[str], object]) -> bool:
     if len(entries) == 1 and patterns.is_special(entries[0].text):
         found = patterns.found(entries[0].text, name)
         if found is None:
-            raise Undecided(f"the pattern {entries[0].text!r} is too intricate to be tried here")
+            raise Undecided(f"the pattern {entries[0].text!r} is too complex to be evaluated here")
         return found
     return any(entry.text == name for entry in entries) and bool(fits(name))

@@ -1,4 +1,4 @@
-"""Placement rules that YuniKorn refuses (R1-R6), and those that it accepts and cannot use."""
+"""Placement rules that YuniKorn refuses (R1-R6), and those that it accepts but cannot use."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ def placement_rules(partition: Partition) -> Iterator[Problem]:
 def rule_by_itself(rule: PlacementRule) -> Iterator[Problem]:
     """R1-R3 of one rule, without its parent."""
     if not _RULE_NAME(rule.name.text):
-        message = f"{rule.name.text!r} is no name of a placement rule"
+        message = f"{rule.name.text!r} is not a placement rule"
         yield Problem(f"{rule.field}.name", rule.line, message, f"write one of {', '.join(KNOWN)}")
     yield from rule_filter(rule.filter)
 
 
-def rule_filter(given: Filter) -> Iterator[Problem]:
-    """R2 and R3. In a list of several, YuniKorn passes over what is no name."""
-    if given.type.text.lower() not in ("", "allow", "deny"):
-        message = f"{given.type.text!r} is no type of a filter"
-        yield Problem(given.type.field, given.type.line, message, "write allow or deny")
-    for kind, names, fits in (("user", given.users, user_fits), ("group", given.groups, group_fits)):
+def rule_filter(condition: Filter) -> Iterator[Problem]:
+    """R2 and R3. In a list of several, YuniKorn ignores what is not a name."""
+    if condition.type.text.lower() not in ("", "allow", "deny"):
+        message = f"{condition.type.text!r} is not a filter type"
+        yield Problem(condition.type.field, condition.type.line, message, "write allow or deny")
+    for kind, names, fits in (("user", condition.users, user_fits), ("group", condition.groups, group_fits)):
         if len(names) != 1 or fits(names[0].text):
             continue
         (name,) = names
         if patterns.compiled(name.text) is None or not patterns.is_special(name.text):
-            message = f"{name.text!r} is neither a name of a {kind} nor a regular expression"
+            message = f"{name.text!r} is neither a {kind} name nor a regular expression"
             yield Problem(name.field, name.line, message, "write a name, or a pattern that Go compiles")
 
 
 def _unusable(rule: PlacementRule) -> Iterator[Problem]:
     """What makes the loader refuse all rules: the old ones stay, and after a restart there are none."""
     name, value = rule.name.text.strip().lower(), rule.value.text.strip()
-    outcome = "YuniKorn's check accepts it, but the load fails, and after a restart no application is placed"
+    outcome = "YuniKorn's validation accepts it, but the load fails, and after a restart no application is placed"
     if _RULE_NAME(rule.name.text) and name not in KNOWN:
         message = f"there is no placement rule {rule.name.text!r}; {outcome}"
         fix = f"write one of {', '.join(KNOWN)}"
@@ -71,11 +71,11 @@ def _fixed_value(rule: PlacementRule, value: str, outcome: str) -> Iterator[Prob
     at = f"{rule.field}.value"
     qualified = value.lower().startswith(ROOT)
     if qualified and rule.parent is not None:
-        message = f"the fixed rule has the whole path {value} and a parent rule; {outcome}"
+        message = f"the fixed rule has the full path {value} and a parent rule; {outcome}"
         yield Problem(at, rule.value.line, message, "remove the parent, or the path above the name", accepted=True)
     steps = value.split(".") if qualified else [value.replace(".", "_dot_")]
     if not all(name_fits(step) for step in steps):
-        message = f"{value!r} is no queue; every application that comes to this rule would be rejected"
+        message = f"{value!r} is not a queue name; every application that reaches this rule would be rejected"
         yield Problem(at, rule.value.line, message, f"use {NAME_RULE}", subject="name", accepted=True)
 
 
@@ -94,8 +94,8 @@ def fixed_path(top: PlacementRule, number: int, root: Queue) -> Iterator[Problem
         if not value.startswith(ROOT):
             steps += [*([] if steps else [ROOT]), *value.split(".")]
         elif steps:
-            message = f"the fixed rule names the whole path {value} below another fixed rule"
-            yield Problem(f"{rule.field}.value", rule.line, message, "give one name here, without root")
+            message = f"the fixed rule names the full path {value} below another fixed rule"
+            yield Problem(f"{rule.field}.value", rule.line, message, "write one name here, without root")
             return
         else:
             steps = value.split(".")
@@ -105,7 +105,7 @@ def fixed_path(top: PlacementRule, number: int, root: Queue) -> Iterator[Problem
 
 
 def _walked(top: PlacementRule, label: str, path: Sequence[str], dynamic: bool, root: Queue) -> Iterator[Problem]:
-    """The path through the queues, whose names count as they are written."""
+    """The path through the queues; names have to match exactly."""
     at, line = f"{top.field}.value" if top.value.line else top.field, top.line
     level: tuple[Queue, ...] = (root,)
     last: Queue | None = None
@@ -123,24 +123,24 @@ def _walked(top: PlacementRule, label: str, path: Sequence[str], dynamic: bool, 
     if last is None:
         return
     if dynamic and not last.parent:
-        note = ": it has children, but YuniKorn looks at the flag" if last.queues else ", but it is a leaf"
-        yield Problem(at, line, f"{label} and goes on below it{note}", f"give {last.path} `parent: true`")
+        note = ": it has children, but YuniKorn only looks at the flag" if last.queues else ", but it is a leaf"
+        yield Problem(at, line, f"{label} and continues below it{note}", f"give {last.path} `parent: true`")
     elif not dynamic and last.parent:
         yield Problem(at, line, f"{label}, which is a parent", "name one of the leaves below it")
     elif not dynamic and last.queues:
-        message = f"{label}, which has children, so that the rule never matches"
+        message = f"{label}, which has children, so the rule never matches"
         yield Problem(at, line, message, "name one of the leaves below it", accepted=True)
 
 
 def _missing(path: Sequence[str], level: Sequence[Queue]) -> str:
     written = [queue.path for queue in level if queue.name.lower() in path]
     if written:
-        return f"{written[0]} has capitals, which the rule cannot have: write the queue in small letters"
+        return f"{written[0]} has capital letters, which the rule cannot match: write the queue in lower case"
     return "add the queue, or set create to true"
 
 
-def passed_over(given: Filter) -> Iterator[Text]:
-    """Entries of longer lists that are no names: YuniKorn takes no notice of them."""
-    for names, fits in ((given.users, user_fits), (given.groups, group_fits)):
+def passed_over(condition: Filter) -> Iterator[Text]:
+    """Entries of longer lists that are not names, which YuniKorn ignores."""
+    for names, fits in ((condition.users, user_fits), (condition.groups, group_fits)):
         if len(names) > 1:
             yield from (name for name in names if not fits(name.text))

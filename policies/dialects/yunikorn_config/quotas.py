@@ -1,4 +1,4 @@
-"""The sums and bounds of a tree: what is guaranteed, what is the most, how many applications. Q5-Q9."""
+"""The sums and bounds of a tree: guaranteed, max and maxapplications. Q5-Q9."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SUFFIXES = {suffix + "i": 1024**power for power, suffix in enumerate("KMGTPE", 
 
 
 def shown(resource: str, amount: int) -> str:
-    """An amount as one would write it in queues.yaml: the shortest text that says exactly this."""
+    """An amount as a user would write it in queues.yaml: the shortest exact text."""
     if resource == VCORE:
         if amount % 1000:
             return f"{amount}m"
@@ -30,7 +30,7 @@ def written(resources: Resources | None, name: str) -> str:
 
 
 def guaranteed_above_max(root: Queue) -> Iterator[Problem]:
-    """Q5, and the same of child templates, which YuniKorn does not look into."""
+    """Q5, and the same for child templates, which YuniKorn does not check."""
     for queue in root.walk():
         yield from _above_own_max(queue.guaranteed, queue.maximum, queue.path, accepted=False)
         if queue.template is not None:
@@ -48,7 +48,7 @@ def _above_own_max(
         yield Problem(
             place.field,
             place.line,
-            f"{whose} is guaranteed {name}={place.text}, its max is {most}",
+            f"{whose} is guaranteed {name}={place.text}, but its max is {most}",
             f"lower the guarantee to {most} or less, or raise the max to {place.text} or more",
             f"{whose} {name}",
             wanted[name] - limit[name],
@@ -65,7 +65,7 @@ class _Most:
 
 
 def max_above_parent(root: Queue) -> Iterator[Problem]:
-    """Q6: against the smallest max on the path; of child templates too, which YuniKorn overlooks."""
+    """Q6: against the smallest max on the path; for child templates too, which YuniKorn does not check."""
     yield from _max_below(root, {})
 
 
@@ -91,7 +91,7 @@ def _above_most(
         yield Problem(
             place.field,
             place.line,
-            f"max of {whose} is {name}={place.text}, that of {held.queue.path} above it is {limit}",
+            f"max of {whose} is {name}={place.text}, but that of {held.queue.path} above it is {limit}",
             f"lower it to {limit} or less, or raise the max of {held.queue.path} first",
             f"{whose} {name}",
             own[name] - held.amount,
@@ -101,14 +101,14 @@ def _above_most(
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """What a queue counts for at its parent: as YuniKorn reckons, and with what its own guarantee hides."""
+    """What a queue counts for at its parent: as YuniKorn counts, and with what its own guarantee hides."""
 
     counted: Amounts
     whole: Amounts
 
 
 def guaranteed_above_queue(root: Queue) -> Iterator[Problem]:
-    """Q7 and Q8, and what YuniKorn overlooks: a guarantee on one type hides the children's on others."""
+    """Q7 and Q8, and what YuniKorn misses: a guarantee on one type hides the children's on others."""
     yield from _guaranteed_below(root, {})
 
 
@@ -141,14 +141,14 @@ def _exceeded(
     parts = [(child, sums.whole[name]) for child, sums in below if sums.whole.get(name)]
     several = ", ".join(f"{child.name}={shown(name, amount)}" for child, amount in parts[:10])
     several += f" and {len(parts) - 10} more" if len(parts) > 10 else ""
-    given = queue.guaranteed if key == "guaranteed" else queue.maximum
-    place = given[name].written if given and name in given else None
-    holds = {"guaranteed": f"is guaranteed {shown(name, limit)}", "max": f"has at most {shown(name, limit)}"}[key]
-    note = "; YuniKorn lets this pass, since a queue between has a guarantee of its own" if accepted else ""
+    declared = queue.guaranteed if key == "guaranteed" else queue.maximum
+    place = declared[name].written if declared and name in declared else None
+    holds = {"guaranteed": f"is guaranteed only {shown(name, limit)}", "max": f"has at most {shown(name, limit)}"}[key]
+    note = "; YuniKorn accepts this, since a queue in between has its own guarantee" if accepted else ""
     return Problem(
         place.field if place else queue.at("resources", key),
         place.line if place else queue.line,
-        f"the children of {queue.path} are guaranteed {name}={shown(name, wanted)} ({several}), it {holds}{note}",
+        f"the children of {queue.path} are guaranteed {name}={shown(name, wanted)} ({several}), but it {holds}{note}",
         f"lower the children's guarantees by {shown(name, wanted - limit)}, or raise {key} of {queue.path} to "
         f"{shown(name, wanted)} or more",
         f"{queue.path} {key} {name}",
@@ -168,7 +168,7 @@ def applications_above_queue(root: Queue) -> Iterator[Problem]:
             yield Problem(
                 child.at("maxapplications"),
                 child.line,
-                f"{child.path} has {has}, {queue.path} allows {most} in all",
+                f"{child.path} has {has}, but {queue.path} allows {most} in all",
                 f"set maxapplications of {child.path} to a number from 1 to {most}, or remove that of {queue.path}",
                 child.path,
                 child.max_applications - most if child.max_applications else 2**64,

@@ -1,7 +1,7 @@
 """Arithmetic on amounts as YuniKorn's core does it: sparse, and never beyond 64 bits.
 
-A missing type counts as 0 unless an operation says otherwise. None stands for no amounts at all, which some operations
-tell from amounts of nothing. Source: YuniKorn core, `pkg/common/resources`.
+A missing type counts as 0 unless an operation says otherwise. None means no amounts at all, which some operations
+distinguish from empty amounts. Source: YuniKorn core, `pkg/common/resources`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Amounts: TypeAlias = Mapping[str, int]
 
 
 def bounded(number: int) -> int:
-    """The number, or the end of int64 that it is beyond."""
+    """The number, clamped to int64."""
     return max(INT64_MIN, min(INT64_MAX, number))
 
 
@@ -42,17 +42,17 @@ def minus(left: Amounts | None, right: Amounts | None) -> dict[str, int]:
 
 
 def plus_existing(left: Amounts | None, right: Amounts | None) -> dict[str, int] | None:
-    """The types of `left` alone."""
+    """Only the types of `left`."""
     return None if left is None else {name: bounded(left[name] + (right or {}).get(name, 0)) for name in left}
 
 
 def minus_existing(left: Amounts | None, right: Amounts | None) -> dict[str, int] | None:
-    """The types of `left` alone: of a headroom, a type that it does not name is without limit."""
+    """Only the types of `left`: a type that a headroom does not name is unlimited."""
     return None if left is None else {name: bounded(left[name] - (right or {}).get(name, 0)) for name in left}
 
 
 def minus_to_zero(left: Amounts | None, right: Amounts | None) -> tuple[dict[str, int], list[str]]:
-    """The difference with 0 for what would be below, and the types that would be."""
+    """The difference, cut at 0, and the types that would be negative."""
     difference = minus(left, right)
     below = [name for name in difference if name in (right or {}) and difference[name] < 0]
     return {name: 0 if name in below else amount for name, amount in difference.items()}, below
@@ -116,7 +116,7 @@ def has_negative(amounts: Amounts | None) -> bool:
 
 
 def equal(left: Amounts | None, right: Amounts | None) -> bool:
-    """A missing type is 0, but None equals None alone."""
+    """A missing type is 0, but None equals only None."""
     if left is None or right is None:
         return left is right
     return all(left.get(name, 0) == right.get(name, 0) for name in _names(left, right))
@@ -162,7 +162,7 @@ def fits(larger: Amounts | None, smaller: Amounts | None) -> bool:
 
 
 def over(wanted: Amounts, limit: Amounts) -> list[str]:
-    """The types of which more is wanted than the limit names; a type that it does not name is without limit."""
+    """The types of which more is wanted than the limit names; a type that it does not name is unlimited."""
     return sorted(name for name, amount in wanted.items() if name in limit and amount > max(0, limit[name]))
 
 
@@ -177,10 +177,10 @@ def over_exactly(wanted: Amounts, limit: Amounts) -> list[str]:
 def from_tag(text: str) -> dict[str, int]:
     """The amounts of `{"resources":{"vcore":{"value":4000}}}`. Raises ValueError."""
     parsed = json.loads(text)
-    given = parsed.get("resources") if isinstance(parsed, dict) else parsed
-    if not isinstance(given if given is not None else {}, dict) or not isinstance(parsed, dict | None):
+    values = parsed.get("resources") if isinstance(parsed, dict) else parsed
+    if not isinstance(values if values is not None else {}, dict) or not isinstance(parsed, dict | None):
         raise ValueError("the tag holds no resources")
-    return {name: _tagged(amount) for name, amount in (given or {}).items()}
+    return {name: _tagged(amount) for name, amount in (values or {}).items()}
 
 
 def _tagged(amount: object) -> int:
@@ -188,7 +188,7 @@ def _tagged(amount: object) -> int:
     if amount is None or value is None:
         return 0
     if not isinstance(amount, dict) or isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{amount!r} is no amount")
+        raise ValueError(f"{amount!r} is not an amount")
     if bounded(value) != value:
         raise ValueError(f"{value} is beyond 64 bits")
     return value

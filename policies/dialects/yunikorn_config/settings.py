@@ -1,6 +1,6 @@
-"""Settings that YuniKorn takes no notice of: nothing is refused, and nothing happens.
+"""Settings that YuniKorn ignores: it refuses nothing, and nothing happens.
 
-Properties of queues, names in ACLs and filters, resource types that no pod asks for, a max that is no limit.
+Properties of queues, names in ACLs and filters, resource types that no pod requests, a max that is not a limit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _DURATION = re.compile(r"[-+]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μ
 
 
 def is_duration(text: str) -> bool:
-    """Go's text for a time span: 15m, 1h30m, 0."""
+    """Go's text for a duration: 15m, 1h30m, 0."""
     return len(text) <= 100 and _DURATION(text) is not None
 
 
@@ -41,14 +41,14 @@ _PROPERTIES: Mapping[str, tuple[Callable[[str], bool], str, str]] = {
     "application.sort.policy": (_among("fifo", "fair", "stateaware"), "fifo or fair", "fifo"),
     "application.sort.priority": (_among("enabled", "disabled"), "enabled or disabled", "enabled"),
     "application.unschedasks.backoff": (_within(0, 2**64 - 1), "a whole number of 0 or more", "0, which is off"),
-    "application.unschedasks.backoff.delay": (_positive, "a time span such as 30s", "30s"),
+    "application.unschedasks.backoff.delay": (_positive, "a duration such as 30s", "30s"),
     "priority.policy": (_among("default", "fence"), "default or fence", "default"),
-    "priority.offset": (_within(-(2**31), 2**31 - 1), "a whole number of 32 bits", "0"),
+    "priority.offset": (_within(-(2**31), 2**31 - 1), "a 32-bit whole number", "0"),
     "preemption.policy": (_among("default", "fence", "disabled"), "default, fence or disabled", "default"),
-    "preemption.delay": (_positive, "a time span such as 30s", "30s"),
-    QUOTA_DELAY: (_positive, "a time span such as 30s", "0, which is off"),
+    "preemption.delay": (_positive, "a duration such as 30s", "30s"),
+    QUOTA_DELAY: (_positive, "a duration such as 30s", "0, which is off"),
 }
-"""By key: whether a value is understood, what is, and the value that counts otherwise."""
+"""By key: whether a value is valid, what is valid, and the value that YuniKorn uses otherwise."""
 
 
 def ignored(config: Config) -> Iterator[Problem]:
@@ -71,14 +71,12 @@ def _problem(at: Text, message: str, fix: str, subject: str) -> Problem:
 
 def _partition(partition: Partition) -> Iterator[Problem]:
     if partition.resolver.text not in RESOLVERS:
-        message = f"{partition.resolver.text!r} is no resolver of users and groups: YuniKorn uses none"
+        message = f"{partition.resolver.text!r} is not a user group resolver: YuniKorn uses none"
         yield _problem(partition.resolver, message, f"write one of {', '.join(filter(None, RESOLVERS))}", "resolver")
     for top in partition.rules:
         for rule in top.chain():
             for name in passed_over(rule.filter):
-                message = (
-                    f"{name.text!r} is no name, and in a list of several nothing is a pattern: it counts for nothing"
-                )
+                message = f"{name.text!r} is not a name, and a list of several holds no patterns: it has no effect"
                 yield _problem(name, message, "remove it, or make it the only entry", name.text)
 
 
@@ -92,23 +90,19 @@ def _properties(properties: Mapping[str, Text], whose: str) -> Iterator[Problem]
                 value, f"{whose} has the property {key!r}, which YuniKorn does not know", fix, f"{whose} {key}"
             )
         elif not known[0](value.text):
-            message = (
-                f"{key} of {whose} is {value.text!r}, which YuniKorn does not understand: {known[2]} counts instead"
-            )
+            message = f"{key} of {whose} is {value.text!r}, which YuniKorn does not understand: it uses {known[2]}"
             yield _problem(value, message, f"write {known[1]}", f"{whose} {key}")
 
 
 def _acls(queue: Queue) -> Iterator[Problem]:
-    for key, given in (("adminacl", queue.admin_acl), ("submitacl", queue.submit_acl)):
+    for key, declared in (("adminacl", queue.admin_acl), ("submitacl", queue.submit_acl)):
         try:
-            dropped = acl.load(given.text).dropped
+            dropped = acl.load(declared.text).dropped
         except acl.BadAcl:
             continue
         for name in dropped:
-            message = (
-                f"{key} of {queue.path} names {name!r}, which YuniKorn passes over: such characters fit no name there"
-            )
-            yield _problem(given, message, "use a name of letters, digits, _ and - (users also . and @)", name)
+            message = f"{key} of {queue.path} names {name!r}, which YuniKorn ignores: no name has such characters"
+            yield _problem(declared, message, "use a name of letters, digits, _ and - (users also . and @)", name)
 
 
 def _quota_delay(queue: Queue, partition: Partition) -> Iterator[Problem]:
@@ -119,16 +113,16 @@ def _quota_delay(queue: Queue, partition: Partition) -> Iterator[Problem]:
         yield _problem(delay, message, fix, f"{queue.path} off")
 
 
-# -- quota that is none ------------------------------------------------------------------------------------------------
+# -- quota without effect ----------------------------------------------------------------------------------------------
 
 
 def quota_without_effect(config: Config) -> Iterator[Problem]:
-    """A max of nothing but zeros, which YuniKorn takes for no max, and types that no pod asks for."""
+    """A max of only zeros, which YuniKorn treats as no max, and types that no pod requests."""
     for partition in config.partitions:
         for queue in partition.root.walk() if partition.root else ():
             yield from _nothing_but_zeros(queue.maximum, queue.path)
-            for key, given in (("guaranteed", queue.guaranteed), ("max", queue.maximum)):
-                yield from _cpu(given, f"{key} of {queue.path}")
+            for key, declared in (("guaranteed", queue.guaranteed), ("max", queue.maximum)):
+                yield from _cpu(declared, f"{key} of {queue.path}")
             if queue.template is not None:
                 whose = f"the child template of {queue.path}"
                 yield from _nothing_but_zeros(queue.template.maximum, whose)
@@ -139,12 +133,12 @@ def quota_without_effect(config: Config) -> Iterator[Problem]:
 
 
 def _nothing_but_zeros(maximum: Resources | None, whose: str) -> Iterator[Problem]:
-    given = amounts(maximum)
-    if given and maximum and len(given) == len(maximum) and not any(given.values()):
+    declared = amounts(maximum)
+    if declared and maximum and len(declared) == len(maximum) and not any(declared.values()):
         name = next(iter(maximum))
         several = ", ".join(f"{name}={written(maximum, name)}" for name in maximum)
-        message = f"max of {whose} is {several}; YuniKorn drops a max of zeros alone, so that the queue has no limit"
-        fix = "set maxapplications or an ACL to keep work out, or name one type above 0"
+        message = f"max of {whose} is {several}; YuniKorn drops a max of only zeros, so the queue has no limit"
+        fix = "set maxapplications or an ACL to keep work out, or write one type above 0"
         yield _problem(maximum[name].written, message, fix, f"{whose} zero")
 
 
@@ -152,8 +146,8 @@ def _cpu(resources: Resources | None, whose: str) -> Iterator[Problem]:
     """The Kubernetes name of what YuniKorn calls vcore."""
     for name, amount in (resources or {}).items():
         if name.lower() in ("cpu", "cpus", "vcores", "vcpu") or (name.lower() == "vcore" and name != "vcore"):
-            message = f"{whose} names {name}={amount.written.text}; YuniKorn calls it vcore, and no pod asks for {name}"
+            message = f"{whose} names {name}={amount.written.text}; YuniKorn calls it vcore, and no pod requests {name}"
             yield _problem(amount.written, message, f"write `vcore: {amount.written.text}`", f"{whose} {name}")
         elif name != "memory" and name.lower() == "memory":
-            message = f"{whose} names {name}, which no pod asks for: it is written memory"
-            yield _problem(amount.written, message, "write it in small letters", f"{whose} {name}")
+            message = f"{whose} names {name}, which no pod requests: it is spelled memory"
+            yield _problem(amount.written, message, "write it in lower case", f"{whose} {name}")

@@ -1,4 +1,4 @@
-"""What part of a whole somebody uses: how YuniKorn orders queues and applications.
+"""Shares of use, by which YuniKorn orders queues and applications.
 
 Source: YuniKorn core, `pkg/common/resources`.
 """
@@ -13,7 +13,7 @@ MOST_PERCENT = 2**31 - 1
 
 
 def shares(used: Amounts | None, whole: Amounts | None, types: Collection[str] | None = None) -> list[float]:
-    """The part of each type, the smallest first; of a type that the whole lacks, the amount itself.
+    """The share of each type, the smallest first; for a type that the whole lacks, the amount itself.
 
     `types` are those that count, all of them where it is None.
     """
@@ -85,11 +85,11 @@ def dominant(used: Amounts | None, capacity: Amounts | None) -> str:
     return max((name for name, part in parts.items() if part >= 0), key=lambda name: parts[name], default="")
 
 
-def percent_matching(wanted: Amounts | None, given: Amounts | None) -> int:
-    """How many of the wanted types are given, in whole percents."""
-    if not wanted or given is None:
+def percent_matching(wanted: Amounts | None, available: Amounts | None) -> int:
+    """How many of the wanted types are available, in whole percents."""
+    if not wanted or available is None:
         return 0
-    return sum(name in given for name in wanted) * 100 // len(wanted)
+    return sum(name in available for name in wanted) * 100 // len(wanted)
 
 
 def misfit(larger: Amounts | None, smaller: Amounts | None) -> float:

@@ -1,6 +1,6 @@
-"""What YuniKorn's check refuses of the structure: partitions, the root, names, ACLs, amounts, node sorting.
+"""Faults of the structure that YuniKorn's validation refuses: partitions, the root, names, ACLs, amounts, node sorting.
 
-P1, P2, P4-P6 and Q1-Q4 of the specification. Each check yields everything that is wrong.
+P1, P2, P4-P6 and Q1-Q4 of the specification. Each check yields every fault.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NAME_RULE = "1 to 64 of the characters a-z A-Z 0-9 - _ : # / @"
 
 
 def structure(config: Config) -> Iterator[Problem]:
-    """All of it, with what is wrong with the text itself."""
+    """All of it, with the faults of the text itself."""
     yield from config.problems
     yield from _duplicate_partitions(config)
     for partition in config.partitions:
@@ -39,23 +39,23 @@ def _duplicate_partitions(config: Config) -> Iterator[Problem]:
 
 
 def partition_structure(partition: Partition) -> Iterator[Problem]:
-    """`queues` is there, root has no resources, and limits stand in one place only."""
+    """`queues` is there, root has no resources, and limits are in one place only."""
     at, root = partition.field, partition.root
     if root is None:
         message = f"partition {partition.called} has no queues"
-        yield Problem(f"{at}.queues", partition.line, message, "add `queues`; an empty list gives the root alone")
+        yield Problem(f"{at}.queues", partition.line, message, "add `queues`; an empty list creates only the root")
         return
-    for key, given in (("guaranteed", root.guaranteed), ("max", root.maximum)):
-        if given is not None:
-            message = f"root has resources.{key}; the size of root is that of the nodes"
+    for key, declared in (("guaranteed", root.guaranteed), ("max", root.maximum)):
+        if declared is not None:
+            message = f"root has resources.{key}; the nodes determine the size of root"
             yield Problem(root.at("resources", key), root.line, message, "remove it", key)
     if partition.limits and _plain(partition.limits) != _plain(root.limits):
-        message = "the partition and root have limits that differ"
+        message = "the partition and root have different limits"
         yield Problem(f"{at}.limits", partition.limits[0].line, message, "keep the limits of one of the two")
 
 
 def _plain(limits: tuple[Limit, ...]) -> list[object]:
-    """What the limits say, without where they stand."""
+    """The limits without their positions."""
     return [
         (
             limit.name,
@@ -71,11 +71,11 @@ def _plain(limits: tuple[Limit, ...]) -> list[object]:
 def queue_structure(root: Queue) -> Iterator[Problem]:
     """ACLs of the queue and all below it, and the names of those below it."""
     for queue in root.walk():
-        for key, given in (("adminacl", queue.admin_acl), ("submitacl", queue.submit_acl)):
-            if not acl.passes_check(given.text):
-                message = f"{key} of {queue.path} is {given.text!r}: more than two lists"
-                fix = "write `users groups`: two lists with commas, one blank between"
-                yield Problem(given.field, given.line, message, fix, f"{queue.path} {key}")
+        for key, declared in (("adminacl", queue.admin_acl), ("submitacl", queue.submit_acl)):
+            if not acl.passes_check(declared.text):
+                message = f"{key} of {queue.path} is {declared.text!r}: more than two lists"
+                fix = "write `users groups`: two comma-separated lists with one space between"
+                yield Problem(declared.field, declared.line, message, fix, f"{queue.path} {key}")
         yield from _names(queue)
 
 
@@ -83,7 +83,7 @@ def _names(queue: Queue) -> Iterator[Problem]:
     seen: dict[str, Queue] = {}
     for child in queue.queues:
         if not name_fits(child.name):
-            message = f"{child.name!r} below {queue.path} is no name of a queue"
+            message = f"{child.name!r} below {queue.path} is not a queue name"
             yield Problem(child.at("name"), child.line, message, f"use {NAME_RULE}", child.path)
         first = seen.setdefault(child.name.lower(), child)
         if first is not child:
@@ -94,8 +94,8 @@ def _names(queue: Queue) -> Iterator[Problem]:
 def amounts_read(root: Queue) -> Iterator[Problem]:
     """Amounts of guaranteed and max that cannot be read."""
     for queue in root.walk():
-        for key, given in (("guaranteed", queue.guaranteed), ("max", queue.maximum)):
-            yield from bad_amounts(given, f"{key} of {queue.path}", f"{queue.path} {key}")
+        for key, declared in (("guaranteed", queue.guaranteed), ("max", queue.maximum)):
+            yield from bad_amounts(declared, f"{key} of {queue.path}", f"{queue.path} {key}")
 
 
 def bad_amounts(resources: Resources | None, whose: str, subject: str) -> Iterator[Problem]:
@@ -108,7 +108,7 @@ def bad_amounts(resources: Resources | None, whose: str, subject: str) -> Iterat
 def node_sorting(partition: Partition) -> Iterator[Problem]:
     kind = partition.sort_type
     if kind.text not in SORT_TYPES:
-        yield Problem(kind.field, kind.line, f"{kind.text!r} is no way to sort nodes", "write fair or binpacking")
+        yield Problem(kind.field, kind.line, f"{kind.text!r} is not a node sort policy", "write fair or binpacking")
     for name, (written, weight) in partition.weights.items():
         if weight < 0:
             message = f"the weight of {name} is {written.text}, below 0"

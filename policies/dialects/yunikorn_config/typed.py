@@ -1,4 +1,4 @@
-"""From YAML nodes to texts, numbers, lists and mappings, as Go's strict decoder takes them, with all faults at once."""
+"""From YAML nodes to texts, numbers, lists and mappings, as Go's strict decoder reads them, with all faults at once."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from policies.text.yaml_scalars import resolve
 T = TypeVar("T")
 
 MAX_NODES = 200_000
-"""Values that are read, those that aliases repeat counted as often as they stand."""
+"""Values that are read at most; an alias counts each time it is used."""
 
 _UINT64_MAX = 2**64 - 1
 
 
 class Faults:
-    """What does not have the type that it should have."""
+    """Values of the wrong type."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -39,7 +39,7 @@ class Faults:
 
 
 class Fields:
-    """The keys of one mapping, each to be asked for once; `done` tells of those that nobody asked for."""
+    """The keys of one mapping, each read once; `done` reports those that were not read."""
 
     def __init__(self, node: Node | None, at: str, faults: Faults):
         self.at = at
@@ -70,7 +70,7 @@ class Fields:
             self._values[key.text] = (key, value)
 
     def _merge(self, value: Node) -> None:
-        """What `<<` brings; keys that stand in the mapping itself come later or win."""
+        """The keys that `<<` merges in; keys of the mapping itself come later or win."""
         for source in value.items if isinstance(value, Listing) else (value,):
             if not isinstance(source, Mapping):
                 self._faults.add(self.at, value.line, "`<<` takes a mapping or a list of mappings")
@@ -155,7 +155,7 @@ class Fields:
 
 
 def text(node: Node, at: str, faults: Faults) -> Text:
-    """Numbers and booleans count by the text that stands there; null is the empty text."""
+    """Numbers and booleans count by their text; null is the empty text."""
     faults.visit(node)
     if isinstance(node, Scalar):
         return Text("" if node.value is None else node.text, at, node.line)
@@ -166,7 +166,7 @@ def text(node: Node, at: str, faults: Faults) -> Text:
 def weight(value: Text, faults: Faults) -> float:
     number = _number(resolve(value.text))
     if number is None:
-        faults.add(value.field, value.line, f"{value.text!r} stands where a number is expected")
+        faults.add(value.field, value.line, f"a number is expected, not {value.text!r}")
         return 0.0
     return float(number)
 
@@ -185,4 +185,4 @@ def _wrong(node: Node, at: str, expected: str, faults: Faults) -> None:
         found = repr(shown) if node.plain else f"the text {shown!r}"
     else:
         found = "a mapping" if isinstance(node, Mapping) else "a list"
-    faults.add(at, node.line, f"{found} stands where {expected} is expected")
+    faults.add(at, node.line, f"{expected} is expected, not {found}")

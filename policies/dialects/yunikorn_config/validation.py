@@ -1,4 +1,4 @@
-"""The whole check of YuniKorn in one place: what `validate-conf` answers, with every reason at once."""
+"""YuniKorn's whole validation in one place: what `validate-conf` answers, with every reason at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from policies.dialects.yunikorn_config.structure import structure
 
 
 def problems(config: Config) -> Iterator[Problem]:
-    """Everything that is wrong with the tree, the rules and the limits, partition by partition."""
+    """The faults of the tree, the rules and the limits, partition by partition."""
     yield from structure(config)
     for partition in config.partitions:
         yield from placement_checks.placement_rules(partition)
@@ -28,5 +28,5 @@ def problems(config: Config) -> Iterator[Problem]:
 
 
 def refusals(config: Config) -> list[Problem]:
-    """What YuniKorn itself refuses; it tells the first only."""
+    """What YuniKorn itself refuses; it reports only the first."""
     return [problem for problem in problems(config) if not problem.accepted]

@@ -61,15 +61,15 @@ _OF_NODES = joined(_BAD_QUOTAS, _BAD_WEIGHT)
     status=HTTPStatus.UNPROCESSABLE_ENTITY,
 )
 def bad_quantity(proposal: Proposal) -> Iterator[Finding]:
-    """A field that should hold an amount holds none, or a negative one.
+    """A quantity cannot be read, or is negative.
 
-    Why it is refused: an amount that cannot be read limits nothing and promises nothing, and nobody notices until work
-    is stuck or a quota is gone. Things that come in whole units (pods, devices) cannot be given by halves.
+    Why it is refused: an amount that cannot be read neither limits nor guarantees anything, and nobody notices until
+    work is stuck or a quota is gone. Resources that come in whole units, such as pods and devices, have no fractions.
     Example: `memory: 64MiB`, `cpu: -1`, `nvidia.com/gpu: 500m`.
     Fix: write a Kubernetes quantity, such as `64Mi`, `500m` or `1`.
     """
-    for _, thing in proposal.changed(KubeObject):
-        for defect in thing.defects:
+    for _, obj in proposal.changed(KubeObject):
+        for defect in obj.defects:
             if defect.quantity:
                 message, fix = apart(defect.message, "write a quantity, such as 4, 500m or 64Gi")
-                yield Finding(thing.ref, defect.field, message, fix=fix)
+                yield Finding(obj.ref, defect.field, message, fix=fix)

@@ -19,18 +19,18 @@ from policies.model.findings import Action, Finding
     status=HTTPStatus.UNPROCESSABLE_ENTITY,
 )
 def bad_structure(proposal: Proposal) -> Iterator[Finding]:
-    """The object does not have the structure that its kind demands.
+    """The object does not match the schema of its kind.
 
-    Why it is refused: the API server refuses it too, but only once it gets there; a file is told before the merge, and
-    all at once. A field that no version of the kind knows is a warning, since the API server drops it without a word.
-    A field that must stay, such as the clusterQueue of a LocalQueue, is compared with the object that is replaced.
+    Why it is refused: the API server refuses it too, but only when it is applied. In a file every fault is reported at
+    once, before the merge. A field that no version of the kind has is a warning, since the API server drops it
+    silently. An immutable field, such as the clusterQueue of a LocalQueue, is compared with the stored object.
     Example: a ClusterQueue whose `queueingStrategy` is `FIFO`.
-    Fix: write what the message names as allowed.
+    Fix: write a value that the message allows.
     """
     for change in proposal.changes:
         for defect in (*change.after.defects, *change.defects) if change.after else ():
             if not defect.quantity:
-                message, fix = apart(defect.message, "change it so that this holds, or leave it as it was")
+                message, fix = apart(defect.message, "change it so that this is true, or leave it as it was")
                 yield Finding(
                     change.ref,
                     defect.field,

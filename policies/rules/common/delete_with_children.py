@@ -17,12 +17,13 @@ _NAMED = 10  # children that a message lists; the rest are counted
 def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
     """A node is deleted while other nodes still have it as their parent.
 
-    Why it is refused: a Cohort that is gone lives on as a bare name without quota, without limits and without a parent,
-    so its children lose all three at once; a Volcano queue whose parent is gone stops the scheduler.
+    Why it is refused: a deleted Cohort lives on as a bare name without quota, limits or a parent, so its children lose
+    all three at once. A Volcano queue without its parent stops the scheduler.
     Example: deleting Cohort `eng` while ClusterQueue `ml` has `cohortName: eng`.
-    Fix: move or delete the children first, or in the same change set. A node on a cycle may go: that mends the tree.
+    Fix: move or delete the children first, or in the same change set. A node on a cycle may be deleted: that repairs
+    the tree.
     """
-    mending = proposal.configuration.profile is Profile.STRICT  # Volcano itself keeps a queue on a cycle too
+    repairing = proposal.configuration.profile is Profile.STRICT  # Volcano refuses to delete a queue on a cycle too
     for node in proposal.deleted(Node):
         if not proposal.after.has_children(node.ref):
             continue
@@ -31,14 +32,14 @@ def delete_with_children(proposal: Proposal) -> Iterator[Finding]:
         children = [child for child in map(proposal.after.node, first) if child is not None]
         names = ", ".join(str(child.ref) for child in children)
         more = f" and {count - _NAMED} more" if count > _NAMED else ""
-        loss = "its quota, limits and parent would be gone for them; " if isinstance(node, Cohort) else ""
+        loss = ", which would lose its quota, limits and parent" if isinstance(node, Cohort) else ""
         yield Finding(
             node.ref,
             "metadata.name",
-            f"cannot be deleted: {loss}it is the parent of {names}{more}",
+            f"cannot be deleted: it is the parent of {names}{more}{loss}",
             fix="move the children to another parent or delete them first",
             excess=count,
             causes=tuple(Cause(child.ref, child.parent_field, f"has parent {node.ref.name}") for child in children),
             profiles=STRICT_ONLY if isinstance(node, Cohort) else BOTH,
-            action=Action.WARN if mending and proposal.before.on_cycle(node.ref) else None,
+            action=Action.WARN if repairing and proposal.before.on_cycle(node.ref) else None,
         )

@@ -13,19 +13,19 @@ from policies.model.objects import KubeObject
 def exemption_expired(proposal: Proposal) -> Iterator[Finding]:
     """The last day of an exemption has passed.
 
-    Why it is told: from then on the rule refuses again what it excused. The day is one in UTC, and counts to its end.
-    Example: `ignore.quotree.dev/depth-exceeded: "moving house; until=2026-06-30"`, on the first of July.
-    Fix: repair what the rule complains about and remove the annotation, or agree on a new day.
+    Why it is reported: from the next day on the rule applies again. The day is in UTC and counts to its end.
+    Example: `ignore.quotree.dev/depth-exceeded: "migration; until=2026-06-30"`, judged on 1 July 2026.
+    Fix: correct what the rule reports and remove the annotation, or agree on a new day.
     """
     now = proposal.circumstances.now
-    for _, thing in proposal.changed(KubeObject):
-        for exemption in thing.exemptions:
+    for _, obj in proposal.changed(KubeObject):
+        for exemption in obj.exemptions:
             if exemption.expired(now):
                 yield Finding(
-                    thing.ref,
+                    obj.ref,
                     exemption.field,
                     f"the exemption from {exemption.rule} ended on {exemption.until} ({exemption.reason})",
-                    fix="repair what it excused and remove the annotation, or agree on a new day",
+                    fix="correct what it excused and remove the annotation, or agree on a new day",
                     subject=exemption.rule,
                     profiles=STRICT_ONLY,
                 )

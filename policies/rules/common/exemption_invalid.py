@@ -14,34 +14,32 @@ from policies.rules import find
 
 @rule("exemption-invalid", source="Quotree: exemptions", kinds=READERS)
 def exemption_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """An annotation asks for an exemption that does not exist, or not in this way.
+    """An exemption names a rule that cannot be waived, or cannot be read.
 
-    Why it is refused: it excuses from nothing, and whoever wrote it counts on it. An exemption names a rule, a reason
-    and a last day, and works only for the rules that the configuration lists under `exemptions.waivable`.
+    Why it is refused: it excuses nothing, though its author relies on it. An exemption names a rule, a reason and a
+    last day, and works only for the rules that the configuration lists under `exemptions.waivable`.
     Example: `ignore.quotree.dev/parent-cicle: "because"`.
-    Fix: `ignore.quotree.dev/<rule-id>: "reason; until=YYYY-MM-DD; ref=..."`, where ref may be left out.
+    Fix: `ignore.quotree.dev/<rule-id>: "reason; until=YYYY-MM-DD; ref=..."`, where `ref` is optional.
     """
-    for _, thing in proposal.changed(KubeObject):
-        for exemption in thing.exemptions:
+    for _, obj in proposal.changed(KubeObject):
+        for exemption in obj.exemptions:
             message, fix = _flaw(proposal, exemption)
             if message:
-                yield Finding(
-                    thing.ref, exemption.field, message, fix=fix, subject=exemption.rule, profiles=STRICT_ONLY
-                )
+                yield Finding(obj.ref, exemption.field, message, fix=fix, subject=exemption.rule, profiles=STRICT_ONLY)
 
 
 def _flaw(proposal: Proposal, exemption: Exemption) -> tuple[str, str]:
-    """What is wrong and the fix; empty texts where the exemption is sound."""
+    """What is wrong and the fix; both are empty where the exemption is valid."""
     try:
         find(exemption.rule)
     except UnknownRule as error:
-        return f"an exemption from nothing: {error}", "correct the name of the rule, or remove the annotation"
+        return f"the exemption excuses nothing: {error}", "correct the name of the rule, or remove the annotation"
     if exemption.rule not in proposal.configuration.waivable:
         waivable = ", ".join(sorted(proposal.configuration.waivable)) or "none"
         return (
             f"the rule {exemption.rule} cannot be waived here; those that can: {waivable}",
-            "remove the annotation, or ask whoever keeps the configuration to list the rule",
+            "remove the annotation, or ask the owner of the configuration to list the rule",
         )
     if exemption.flaw:
-        return f"an exemption that cannot be read: {exemption.flaw}", f"write it as in {EXAMPLE}"
+        return f"the exemption cannot be read: {exemption.flaw}", f"write it as in {EXAMPLE}"
     return "", ""

@@ -16,30 +16,31 @@ _NAMED = 6  # members that a fix offers
 
 @rule("parent-cycle", source="KEP-79; Volcano Q7 and gap C1", kinds=(COHORT, CLUSTER_QUEUE, QUEUE))
 def parent_cycle(proposal: Proposal) -> Iterator[Finding]:
-    """Following the parents from a node leads back to it.
+    """The parents of a node lead back to it.
 
-    Why it is refused: a tree without a root has no quota to share. Kueue stops admitting anything below such a cohort,
-    Volcano's scheduler stops for the whole cluster. Volcano's own webhook notices only a queue that names itself.
-    Example: `eng` has parent `org`, and `org` is given parent `eng`.
+    Why it is refused: a tree without a root has no quota to share. Kueue admits nothing below such a cohort, and
+    Volcano's scheduler stops for the whole cluster. Volcano's own webhook refuses only a queue that names itself as its
+    parent.
+    Example: `eng` has parent `org`, and `org` gets parent `eng`.
     Fix: give one node on the printed path another parent, or none.
     """
     forest = proposal.after
-    told: set[Ref] = set()
+    reported: set[Ref] = set()
     leads: dict[Ref, tuple[Ref, ...]] = {}
-    # A node that was on no cycle before comes first: where it is told, the cycle is a new one.
+    # A node that was on no cycle before comes first: what is reported there is a new cycle.
     for before, node in sorted(
         proposal.changed(Node), key=lambda pair: (proposal.before.on_cycle(pair[1].ref), pair[1].ref)
     ):
-        if node.ref in told:
+        if node.ref in reported:
             continue
         if cycle := forest.cycle(node.ref):
-            told |= set(cycle)
+            reported |= set(cycle)
             yield _finding(proposal, before, node, cycle)
         elif above := _cycle_above(forest, node, leads):
             yield Finding(
                 node.ref,
                 node.parent_field,
-                f"hangs below the cycle {_drawn(above)}: nothing is admitted here until that is broken",
+                f"is below the cycle {_drawn(above)}: nothing is admitted here until the cycle is broken",
                 fix=_fix(above),
                 profiles=STRICT_ONLY,
                 action=Action.WARN,
@@ -67,19 +68,19 @@ def _finding(proposal: Proposal, before: Node | None, node: Node, cycle: tuple[R
 
 
 def _cycle_above(forest: Forest, node: Node, leads: dict[Ref, tuple[Ref, ...]]) -> tuple[Ref, ...]:
-    """The cycle that the way up leads to. `leads` remembers it for all on the way, so that a long way is gone once."""
-    way: list[Ref] = []
+    """The cycle that the ancestors lead to. `leads` keeps it for each of them, so that a long path is walked once."""
+    path: list[Ref] = []
     here: Node | None = node
     while here is not None and here.ref not in leads and not forest.on_cycle(here.ref):
-        way.append(here.ref)
+        path.append(here.ref)
         here = forest.node(here.parent) if here.parent is not None else None
     found = () if here is None else leads.get(here.ref) or forest.cycle(here.ref)
-    leads.update(dict.fromkeys(way, found))
+    leads.update(dict.fromkeys(path, found))
     return found
 
 
 def _drawn(cycle: tuple[Ref, ...]) -> str:
-    """`a -> b -> a`; of a very long one the two ends."""
+    """`a -> b -> a`; only the two ends of a very long cycle."""
     names = [ref.name for ref in (*cycle, cycle[0])]
     if len(names) > _WHOLE:
         names[_WHOLE // 2 : -_WHOLE // 2] = [f"({len(names) - _WHOLE} more)"]

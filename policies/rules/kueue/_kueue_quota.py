@@ -1,4 +1,4 @@
-"""What several rules about Kueue's quota share: the kinds that they need, and how they write a pair."""
+"""Shared by the rules about Kueue's quota: the kinds that they need, and how they write amounts."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from policies.model.pools import written
 KINDS = (COHORT, CLUSTER_QUEUE)
 
 
-def said(pair: str, amount: int) -> str:
-    """`cpu=4`; the flavor is told elsewhere."""
+def named_amount(pair: str, amount: int) -> str:
+    """`cpu=4`, without the flavor."""
     resource = pair.partition("/")[2]
     return f"{resource}={written(resource, amount)}"
 
@@ -44,16 +44,16 @@ def listed(node: QuotaNode) -> Iterator[tuple[str, FlavorQuotas, ResourceQuota]]
 
 
 def changed_in_trees(proposal: Proposal) -> Iterator[tuple[QuotaNode | None, QuotaNode]]:
-    """The changed nodes that have a parent and are not on or below a cycle, where nothing can be counted."""
+    """The changed nodes with a parent; none on or below a cycle, where nothing can be counted."""
     for before, node in proposal.changed(QuotaNode):
         if node.parent is not None and countable(proposal.after, node.ref):
             yield before, node
 
 
 def written_in_trees(proposal: Proposal) -> Iterator[tuple[QuotaNode, str, FlavorQuotas, ResourceQuota] | NotEvaluated]:
-    """Each quota that was written, or came below another parent, with its pair; or word that the tree is not known."""
+    """Each quota that changed or moved to another parent, with its pair; or NotEvaluated if the tree is not known."""
     for before, node in changed_in_trees(proposal):
-        if missing := untold(proposal):
+        if missing := incomplete(proposal):
             yield missing
             return
         stood = before.terms() if before is not None and before.parent == node.parent else {}
@@ -62,13 +62,13 @@ def written_in_trees(proposal: Proposal) -> Iterator[tuple[QuotaNode, str, Flavo
                 yield node, pair, flavor, quota
 
 
-def untold(proposal: Proposal) -> NotEvaluated | None:
-    """What to answer where not all of the tree is known."""
+def incomplete(proposal: Proposal) -> NotEvaluated | None:
+    """NotEvaluated where not all of the tree is known."""
     unknown = proposal.unknown(*KINDS)
     return NotEvaluated(f"not all objects of {', '.join(unknown)} are known") if unknown else None
 
 
 def held(forest: Forest, ref: Ref, pair: str) -> int:
-    """What workloads in the subtree hold of its quota and from above."""
+    """What workloads in the subtree hold, borrowed quota included."""
     node = forest.node(ref)
     return node.reserved.get(pair, 0) if isinstance(node, ClusterQueue) else reserved(forest, ref, pair)

@@ -1,4 +1,4 @@
-"""What the rules about MultiKueue share: the ClusterQueues that a change concerns, and who runs their checks."""
+"""Shared by the rules about MultiKueue: the ClusterQueues that a change concerns, and who runs their checks."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def run_by(proposal: Proposal, queue: ClusterQueue, controller: str) -> list[Adm
     return [use for use in queue.checks if _controller(proposal, use) == controller]
 
 
-def unseen(proposal: Proposal, queue: ClusterQueue) -> NotEvaluated | None:
-    """What to answer besides, where a check that is not at hand may be of any controller."""
+def incomplete(proposal: Proposal, queue: ClusterQueue) -> NotEvaluated | None:
+    """NotEvaluated where the controller of one of the checks is not known."""
     if proposal.unknown(ADMISSION_CHECK) and any(_controller(proposal, use) is None for use in queue.checks):
         return NotEvaluated("not all objects of AdmissionCheck are known")
     return None

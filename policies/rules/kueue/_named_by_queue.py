@@ -1,4 +1,4 @@
-"""What a ClusterQueue names and needs: the search is the same for flavors and for checks."""
+"""Objects that a ClusterQueue names and that do not exist: one search for flavors and for checks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from policies.model.objects import GroupKind, Ref
 from policies.model.suggestion import write_or_create
 
 Named = tuple[str, str]
-"""A name and the path of the field that it stands in."""
+"""A name and the path of its field."""
 
 
 def missing(
@@ -33,7 +33,7 @@ def missing(
             yield Finding(
                 queue.ref,
                 field,
-                f"{kind.kind} {name} does not exist; nothing is admitted by {queue.name} until it does",
+                f"{kind.kind} {name} does not exist; {queue.name} admits nothing until it does",
                 fix=write_or_create(kind.kind, name, exists),
                 subject=name,
                 profiles=STRICT_ONLY,

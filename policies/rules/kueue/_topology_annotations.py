@@ -1,4 +1,4 @@
-"""What annotations of pods say about their place in the topology: (annotation, message, fix) of what is wrong.
+"""Faults in the topology annotations of pods, each as (annotation, message, fix).
 
 Source: Kueue v0.19, validation of topology requests in its job framework.
 """
@@ -25,7 +25,7 @@ Fault = tuple[str, str, str]
 
 
 def faults(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
-    """Of pods by themselves; `pods` is how many there are, None where that is not known."""
+    """The faults of one pod set; `pods` is its size, None where that is not known."""
     yield from _levels(notes)
     yield from _grouped(notes)
     yield from _slices(notes, pods)
@@ -50,13 +50,13 @@ def _group_fault(members: Sequence[JobPods]) -> tuple[str, str]:
     names = " and ".join(member.name for member in members)
     if len(members) != 2:
         fix = "name the same group on exactly two pod sets, or on none"
-        return f"has {len(members)} pod set{'s' * (len(members) > 1)} ({names}), and a group is of two", fix
+        return f"has {len(members)} pod set{'s' * (len(members) > 1)} ({names}); a group has exactly two", fix
     if 1 not in [member.count for member in members]:
         counts = " and ".join(str(member.count) for member in members)
-        return f"has {counts} pods in {names}, and one of the two must be a single pod", "let one of them have one pod"
+        return f"has {counts} pods in {names}; one of the two must have a single pod", "give one of them a single pod"
     first, second = ([member.annotations.get(key) for key in LEVELS[:2]] for member in members)
     if first != second:
-        return f"asks for different places for {names}", "write the same topology annotation on both"
+        return f"requests different topologies for {names}", "write the same topology annotation on both"
     return "", ""
 
 
@@ -67,7 +67,7 @@ def _levels(notes: Mapping[str, str]) -> Iterator[Fault]:
         yield asked[0], f"{names} contradict each other", "keep one of them"
     for key in (*LEVELS[:2], _SLICE_LEVEL):
         if key in notes and not is_qualified_name(notes[key]):
-            yield key, f"{notes[key][:80]!r} is no label of nodes", "write the node label of a level of the topology"
+            yield key, f"{notes[key][:80]!r} is not a node label", "write the node label of a topology level"
     if LEVELS[2] in notes and notes[LEVELS[2]].lower() not in ("true", "false", "t", "f", "1", "0"):
         yield LEVELS[2], f"{notes[LEVELS[2]][:40]!r} is neither true nor false", "write true or false"
 
@@ -76,11 +76,11 @@ def _grouped(notes: Mapping[str, str]) -> Iterator[Fault]:
     if GROUP not in notes:
         return
     if notes[GROUP].isdecimal():
-        yield GROUP, f"{notes[GROUP][:40]} is a number, which pod sets are told apart by", "write a name with letters"
+        yield GROUP, f"{notes[GROUP][:40]} is a number, and Kueue numbers pod sets itself", "write a name with letters"
     if not any(key in notes for key in LEVELS[:2]):
         yield GROUP, "a group of pod sets needs a required or a preferred topology", "write one of the two"
     if sliced := [key.removeprefix(PREFIX) for key in (_SLICE_LEVEL, _SLICE_SIZE, _LAYERS) if key in notes]:
-        message = f"a group of pod sets cannot be cut into slices, as {' and '.join(sliced)} wants"
+        message = f"a group of pod sets cannot have slices ({' and '.join(sliced)})"
         yield GROUP, message, "keep the group or the slices"
 
 
@@ -88,24 +88,28 @@ def _slices(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
     level, size = notes.get(_SLICE_LEVEL), notes.get(_SLICE_SIZE)
     if size is None:
         if level is not None:
-            yield _SLICE_SIZE, f"slices within {level[:80]} need a size", "write how many pods make a slice"
+            yield _SLICE_SIZE, f"slices within {level[:80]} need a size", "write the number of pods in a slice"
         return
     if level is None:
-        yield _SLICE_SIZE, f"a size of {size[:40]} without podset-slice-required-topology", "write the level of a slice"
+        yield (
+            _SLICE_SIZE,
+            f"a size of {size[:40]} without podset-slice-required-topology",
+            "write the topology level of a slice",
+        )
     whole = size.isdecimal() and size.isascii() and int(size[:12]) > 0
     if not whole:
-        yield _SLICE_SIZE, f"{size[:40]!r} is no whole number above 0", "write how many pods make a slice"
+        yield _SLICE_SIZE, f"{size[:40]!r} is not a whole number above 0", "write the number of pods in a slice"
     elif pods is not None and int(size[:12]) > pods:
-        yield _SLICE_SIZE, f"slices of {size[:12]} pods, and there are {pods}", f"write {pods} or less"
+        yield _SLICE_SIZE, f"slices of {size[:12]} pods, but there are only {pods}", f"write {pods} or less"
 
 
 def _layers(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
     """Slices within slices, the outermost first."""
     if other := [key.removeprefix(PREFIX) for key in (_SLICE_LEVEL, _SLICE_SIZE) if key in notes]:
-        yield _LAYERS, f"the layers of slices are given here and by {' and '.join(other)}", "keep one of the two ways"
+        yield _LAYERS, f"slices are described both here and by {' and '.join(other)}", "keep one of the two"
     layers = _read_layers(notes[_LAYERS])
     if layers is None:
-        yield _LAYERS, "it is no list in JSON of topology and size", 'write [{"topology": "<node label>", "size": 4}]'
+        yield _LAYERS, "it is not a JSON list of topology and size", 'write [{"topology": "<node label>", "size": 4}]'
         return
     if not 0 < len(layers) <= _MOST_LAYERS:
         yield _LAYERS, f"it lists {len(layers)} layers", f"list 1 to {_MOST_LAYERS}"
@@ -113,7 +117,7 @@ def _layers(notes: Mapping[str, str], pods: int | None) -> Iterator[Fault]:
     for message, fix in _layer_faults(layers):
         yield _LAYERS, message, fix
     if pods is not None and layers[0][1] > pods:
-        yield _LAYERS, f"slices of {layers[0][1]} pods, and there are {pods}", f"write {pods} or less"
+        yield _LAYERS, f"slices of {layers[0][1]} pods, but there are only {pods}", f"write {pods} or less"
 
 
 def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[tuple[str, str]]:
@@ -121,11 +125,11 @@ def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[tuple[str, str]]:
     above = 0
     for topology, size in layers:
         if not is_qualified_name(topology):
-            yield f"{topology[:80]!r} is no label of nodes", "write the node label of a level of the topology"
+            yield f"{topology[:80]!r} is not a node label", "write the node label of a topology level"
         if topology in seen:
-            yield f"two layers are within {topology[:80]}", "name each level once"
+            yield f"two layers have the topology {topology[:80]}", "name each level once"
         if size < 1:
-            yield f"{size} pods within {topology[:80]} make no slice", "write 1 or more"
+            yield f"a slice within {topology[:80]} cannot have {size} pods", "write 1 or more"
         elif above % size:
             message = f"slices of {above} pods cannot be cut into slices of {size}"
             yield message, f"write a size that divides {above}"
@@ -134,7 +138,7 @@ def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[tuple[str, str]]:
 
 
 def _read_layers(text: str) -> list[tuple[str, int]] | None:
-    """Topology and size of each, empty and 0 where they are missing; None where it cannot be read."""
+    """Topology and size of each, empty and 0 where they are missing; None where the text cannot be read."""
     try:
         entries: Any = json.loads(text)
     except (ValueError, RecursionError):

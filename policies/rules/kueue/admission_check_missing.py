@@ -17,10 +17,10 @@ from policies.rules.kueue._named_by_queue import missing
     default=Action.WARN,
 )
 def admission_check_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A ClusterQueue asks for an AdmissionCheck that does not exist.
+    """A ClusterQueue uses an AdmissionCheck that does not exist.
 
     Why it is reported: Kueue then admits nothing from the queue until somebody creates the check. It is a warning,
-    since things may be applied in any order.
+    since objects may be applied in any order.
     Example: check `bugdet` in `admissionChecksStrategy` where the AdmissionCheck is called `budget`.
     Fix: create the AdmissionCheck, or correct the name.
     """

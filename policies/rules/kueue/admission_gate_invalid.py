@@ -14,7 +14,7 @@ from policies.model.findings import Finding
 
 _FIELD = fields.join("metadata", "annotations", GATED_BY)
 _LONGEST = 63
-_MOST = 20  # faults that are told; an annotation may hold a hundred thousand
+_MOST = 20  # faults that are reported; an annotation may hold a hundred thousand
 
 
 @rule(
@@ -25,12 +25,13 @@ _MOST = 20  # faults that are told; an annotation may hold a hundred thousand
     no_cel="a gated feature, and the gate is in the configuration",
 )
 def admission_gate_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """The annotation kueue.x-k8s.io/admission-gated-by has a gate that nobody can open, or a new one.
+    """The annotation kueue.x-k8s.io/admission-gated-by has an invalid gate, or a new one on an existing object.
 
-    Why it is refused: a Workload waits until every gate is taken away by the controller that it is named for. A name
-    that is misspelled, or comes after the Workload may have been admitted, is never taken away or comes too late.
+    Why it is refused: a Workload waits until the controller of each gate has removed it. A misspelled gate is never
+    removed, and a gate that is added later may come after the admission.
     Example: `my gate`; `example.com/a,example.com/a`; a second gate on a Workload that exists.
-    Fix: a list with commas of names like `example.com/budget`, each once and at most 63 characters, set on creation.
+    Fix: write names like `example.com/budget`, separated by commas, each once and at most 63 characters long, when the
+    object is created.
     """
     if not proposal.configuration.kueue.enabled("AdmissionGatedBy"):
         return
@@ -40,22 +41,22 @@ def admission_gate_invalid(proposal: Proposal) -> Iterator[Finding]:
         yield from _of(old_job, job)
 
 
-def _of(before: Workload | QueuedJob | None, thing: Workload | QueuedJob) -> Iterator[Finding]:
-    text = thing.annotations.get(GATED_BY, "")
+def _of(before: Workload | QueuedJob | None, obj: Workload | QueuedJob) -> Iterator[Finding]:
+    text = obj.annotations.get(GATED_BY, "")
     if before is not None:
-        yield from _added(before, thing, text)
+        yield from _added(before, obj, text)
     for subject, message in islice(_faults(text), _MOST):
-        yield Finding(thing.ref, _FIELD, message, fix="write names like example.com/budget", subject=subject)
+        yield Finding(obj.ref, _FIELD, message, fix="write names like example.com/budget", subject=subject)
 
 
-def _added(before: Workload | QueuedJob, thing: Workload | QueuedJob, text: str) -> Iterator[Finding]:
+def _added(before: Workload | QueuedJob, obj: Workload | QueuedJob, text: str) -> Iterator[Finding]:
     old = set(before.annotations.get(GATED_BY, "").split(","))
     added = [gate for gate in text.split(",") if gate not in old] if text else []
     if added:
         yield Finding(
-            thing.ref,
+            obj.ref,
             _FIELD,
-            f"gate {added[0][:80]} is new; gates can only be taken away once the object exists",
+            f"gate {added[0][:80]} is new; once the object exists, gates can only be removed",
             fix="set every gate when the object is created",
             subject="added",
         )
@@ -66,13 +67,13 @@ def _faults(text: str) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for index, gate in enumerate(part.strip() for part in text.split(",")) if text else ():
         if not gate:
-            yield f"empty {index}", "a gate without a name"
+            yield f"empty {index}", "a gate has no name"
         elif gate in seen:
             yield f"again {index}", f"gate {gate[:80]} is listed twice"
         else:
             seen.add(gate)
             if not is_domain_prefixed_path(gate):
-                yield gate, f"{gate[:80]!r} is no name of a gate: it needs a DNS domain, '/' and a path"
+                yield gate, f"{gate[:80]!r} is not a gate name: it needs a DNS domain, '/' and a path"
             if len(gate) > _LONGEST:
                 yield (
                     f"length of {gate}",

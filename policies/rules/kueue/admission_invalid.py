@@ -17,47 +17,48 @@ from policies.model.findings import Finding
     no_cel="compares assignments with pod sets by name and in many ways, in status, which Kueue writes",
 )
 def admission_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """A Workload holds quota, and what it holds does not fit its pods.
+    """A Workload has reserved quota, and its admission does not match its pods.
 
-    Why it is refused: the quota in use is the sum of what admissions say. An assignment for a pod set that does not
-    exist, or of an amount that its pods cannot share equally, is counted against a queue and never given back rightly.
+    Why it is refused: usage is the sum of all admissions. An assignment for a pod set that does not exist, or an amount
+    that does not divide by the number of pods, counts against a queue and is never given back correctly.
     Example: QuotaReserved is True and status.admission is missing; cpu=3 for 2 pods.
-    Fix: write the admission with the condition, one assignment for each pod set, with pods times the request of one.
+    Fix: write the admission together with the condition: one assignment for each pod set, with the request of one pod
+    times the number of pods.
     """
     for before, workload in proposal.changed(Workload):
         if not workload.reserved:
             continue
         if workload.admission is None:
             if before is None or not before.reserved or before.admission is not None:
-                message = "QuotaReserved is True, and there is no admission that says what is reserved"
+                message = "QuotaReserved is True, but status.admission is missing"
                 yield Finding(
-                    workload.ref, "status.admission", message, fix="write status.admission with the condition"
+                    workload.ref, "status.admission", message, fix="write status.admission together with the condition"
                 )
             continue
         names = [pod_set.name for pod_set in workload.pod_sets]
-        for given in workload.admission.assignments:
-            if given.name not in names:
-                message = f"there is no pod set {given.name}; there are {', '.join(names) or 'none'}"
+        for assignment in workload.admission.assignments:
+            if assignment.name not in names:
+                message = f"pod set {assignment.name} does not exist; pod sets: {', '.join(names) or 'none'}"
                 yield Finding(
                     workload.ref,
-                    f"{given.field}.name",
+                    f"{assignment.field}.name",
                     message,
                     fix="name a pod set of the Workload",
-                    subject=given.name,
+                    subject=assignment.name,
                 )
-            yield from _shares(workload, given)
+            yield from _shares(workload, assignment)
 
 
-def _shares(workload: Workload, given: Assignment) -> Iterator[Finding]:
-    pods = given.count or 0
-    for amount in given.usage if pods > 0 else ():
+def _shares(workload: Workload, assignment: Assignment) -> Iterator[Finding]:
+    pods = assignment.count or 0
+    for amount in assignment.usage if pods > 0 else ():
         if _units(amount) % pods:
             yield Finding(
                 workload.ref,
                 amount.field,
-                f"{amount.resource}={amount.quantity.text} cannot be shared equally by {pods} pods",
+                f"{amount.resource}={amount.quantity.text} cannot be divided equally among {pods} pods",
                 fix=f"write {pods} times what one pod requests",
-                subject=f"{given.name} {amount.resource}",
+                subject=f"{assignment.name} {amount.resource}",
             )
 
 

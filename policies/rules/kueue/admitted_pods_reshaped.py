@@ -20,11 +20,12 @@ _FIX = "scale to 0, change it, and scale up again"
     kinds=(STATEFUL_SET, LEADER_WORKER_SET),
 )
 def admitted_pods_reshaped(proposal: Proposal) -> Iterator[Finding]:
-    """Pods that Kueue admits as one group are to become others in the middle of it.
+    """The pod template changes while its pods are admitted as one group.
 
-    Why it is refused: the group was given quota, and a place, for pods as they were. A rollout replaces them one after
-    the other, so pods that request more, or may run elsewhere, would wait inside a group that was admitted without
-    them. Images, commands and variables may change. A LeaderWorkerSet keeps the number of pods in a group.
+    Why it is refused: the group got its quota, and its place in the topology, for the pods as they were. A rollout
+    replaces them one by one, so pods that request more, or that run elsewhere, would wait inside a group that was
+    admitted without them. Images, commands and environment variables may change. The group size of a LeaderWorkerSet
+    may not.
     Example: `cpu: 1` becomes `cpu: 2` in the template of a StatefulSet that has a queue-name and replicas.
     Fix: scale to 0, change the template, and scale up again.
     """
@@ -48,22 +49,25 @@ def _resized(job: QueuedJob, old: Mapping[str, JobPods], new: Mapping[str, JobPo
         yield Finding(
             job.ref,
             "spec.leaderWorkerTemplate.size",
-            f"groups of {becomes} pods, and groups of {was} were admitted",
-            fix=f"keep {was}, or make a new LeaderWorkerSet",
+            f"groups of {becomes} pods, but groups of {was} were admitted",
+            fix=f"keep {was}, or create a new LeaderWorkerSet",
         )
 
 
 def _reshaped(job: QueuedJob, at: str, old: JobPods | None, new: JobPods | None) -> Iterator[Finding]:
     if old is None or new is None:
         if job.replicas:
-            message = f"a template is {'added' if old is None else 'removed'}, and groups were admitted as they were"
+            message = f"a template is {'added' if old is None else 'removed'} after groups were admitted"
             yield Finding(job.ref, at, message, fix=_FIX)
         return
     was, becomes = _shape(old), _shape(new)
     for key in sorted({*was, *becomes}):
         if was.get(key) != becomes.get(key):
-            what = {"containers": "requests or ports of containers", "initContainers": "those of init containers"}
-            message = f"{what.get(key, key)} of pods that were admitted as one group would change"
+            what = {
+                "containers": "requests or ports of containers",
+                "initContainers": "requests or ports of init containers",
+            }
+            message = f"{what.get(key, key)} would change in pods that were admitted as one group"
             yield Finding(job.ref, f"{at}.spec.{key}", message, fix=_FIX)
 
 

@@ -7,7 +7,7 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEvaluated
 from policies.model.pools import UNLIMITED
-from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, said, written_in_trees
+from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, named_amount, written_in_trees
 
 
 @rule(
@@ -19,10 +19,10 @@ from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, said, wr
 def borrowing_limit_unreachable(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A node may borrow more than the rest of its tree could ever lend to it.
 
-    Why it is reported: such a limit limits nothing and promises what is not there. Often the number was meant in
-    another unit, or the lenders have a lendingLimit that nobody thought of. What is in use does not count here.
+    Why it is reported: the limit has no effect and promises quota that does not exist. Often the unit is wrong, or a
+    lendingLimit of the lenders was overlooked. Usage does not count here.
     Example: `borrowingLimit: 100` where all others in the cohort lend 20 cpu together.
-    Fix: lower the limit to what is on offer, or remove it if no limit is meant.
+    Fix: lower the limit to what the others can lend, or remove it if no limit is meant.
     """
     for written in written_in_trees(proposal):
         if isinstance(written, NotEvaluated):
@@ -39,7 +39,8 @@ def borrowing_limit_unreachable(proposal: Proposal) -> Iterator[Finding | NotEva
             yield Finding(
                 node.ref,
                 quota.field("borrowingLimit"),
-                f"may borrow {said(pair, limit)} of flavor {flavor.name}, but the rest of the tree could lend at "
+                f"may borrow {named_amount(pair, limit)} of flavor {flavor.name}, but the rest of the tree could "
+                "lend at "
                 f"most {amount(pair, offer)}",
                 fix=f"lower the limit to {amount(pair, offer)}, or remove it if no limit is meant",
                 subject=pair,
@@ -50,4 +51,4 @@ def borrowing_limit_unreachable(proposal: Proposal) -> Iterator[Finding | NotEva
 
 
 def _why(most: arithmetic.Potential, flavor: str, pair: str) -> str:
-    return f"no more than {said(pair, most.amount)} of flavor {flavor} comes together here, by its {most.limit}"
+    return f"at most {named_amount(pair, most.amount)} of flavor {flavor} is available here, by its {most.limit}"

@@ -27,10 +27,10 @@ _VARIABLES = (*GROUPS, *list_of_spec("checks", "admissionChecksStrategy", "admis
     cel=[Expression((CLUSTER_QUEUE,), _CEL, _VARIABLES)],
 )
 def check_flavor_missing(proposal: Proposal) -> Iterator[Finding]:
-    """An admission check of a ClusterQueue is to run on a flavor that the ClusterQueue does not have.
+    """An admission check of a ClusterQueue names a flavor that the ClusterQueue does not have.
 
-    Why it is refused: workloads get one of the queue's own flavors, so the check would never run for that name; what it
-    was to guard (a budget, new nodes) goes unguarded and nobody is told.
+    Why it is refused: workloads get one of the queue's own flavors, so the check never runs for that name. What it was
+    meant to guard (a budget, new nodes) is silently unguarded.
     Example: `onFlavors: [spot]` where the flavors of the queue are `on-demand` and `reserved`.
     Fix: write a flavor of this ClusterQueue in onFlavors, or add the flavor to a resource group.
     """
@@ -46,14 +46,15 @@ def check_flavor_missing(proposal: Proposal) -> Iterator[Finding]:
                     yield Finding(
                         queue.ref,
                         fields.join(check.field, index),
-                        f"admission check {check.name} runs on flavor {name}, which is none of this queue's: {known}",
+                        f"admission check {check.name} runs on flavor {name}, which is not one of this queue's "
+                        f"flavors: {known}",
                         fix="name a flavor of this ClusterQueue, or add the flavor to one of its resource groups",
                         subject=f"{check.name} {name}",
                     )
 
 
 def _standing(proposal: Proposal, before: ClusterQueue | None) -> dict[str, set[str]]:
-    """What Kueue lets stand on update, by the name of the check; `strict` has a law of its own for that."""
+    """The flavors that Kueue accepts on update since they were there before, by check; `strict` has its own rule."""
     rejects = proposal.configuration.kueue.enabled("RejectUpdatesToCQWithInvalidOnFlavors")
     if before is None or rejects or proposal.configuration.profile is Profile.STRICT:
         return {}

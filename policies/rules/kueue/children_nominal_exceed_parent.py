@@ -24,9 +24,9 @@ def children_nominal_exceed_parent(proposal: Proposal) -> Iterator[Finding]:
 
     Why it may be refused: where quota is planned from the top down, a Cohort's nominal quota is meant as the cap on
     what is handed out below it. Kueue reads it differently: it adds the Cohort's nominal quota to its children's, so
-    the tree has the sum of both. This rule is therefore off by default; switch it on where your Cohorts mean a cap.
-    A Cohort caps the pairs of flavor and resource that it lists; for others the next Cohort above that lists them
-    does, and a child that does not list a pair counts with what is listed below it.
+    the tree has the sum of both. This rule is therefore off by default; switch it on where your Cohorts mean a cap. A
+    Cohort caps the FlavorResources that it lists; for the others, the next Cohort above that lists them does. A child
+    that does not list one counts with what is listed below it.
     Example: Cohort `eng` has 10 cpu in flavor `spot`; its ClusterQueues have 6 and 5.
     Fix: lower a child's nominalQuota, or raise the Cohort's.
     """
@@ -39,7 +39,7 @@ def children_nominal_exceed_parent(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _concerned(proposal: Proposal) -> list[Cohort]:
-    """The Cohorts whose sums may have changed: those touched, and all above them. Nodes on a cycle have no sums."""
+    """The Cohorts whose sums may have changed: those touched and all above them. Nodes on a cycle have no sums."""
     nodes = (proposal.after.node(ref) for ref in sorted(proposal.after.upward(proposal.scope)))
     return [node for node in nodes if isinstance(node, Cohort) and not proposal.after.on_cycle(node.ref)]
 
@@ -55,7 +55,8 @@ def _finding(
     return Finding(
         cohort.ref,
         quota.field("nominalQuota"),
-        f"its children have {quota.name}={total.text} in flavor {flavor} ({listed}{more}), {cohort.name} caps them at "
+        f"its children have {quota.name}={total.text} in flavor {flavor} ({listed}{more}), but {cohort.name} caps "
+        "them at "
         f"{nominal.text}; Kueue adds the two, up to {(nominal + total).text} in all",
         fix=f"lower the children by {(total - nominal).text} in all, or raise {cohort.name} to {total.text}",
         subject=pair,
@@ -69,7 +70,7 @@ def _finding(
 
 
 def _shares(forest: Forest, parent: Ref, pair: str) -> list[tuple[Ref, Quantity]]:
-    """The children that count and what each counts with, the largest first. Costs the siblings: for messages only."""
+    """The children that count, with their amounts, the largest first. Walks all siblings: for messages only."""
     counting = sorted(child for child, share in forest.shares(parent) if share.nominal.get(pair))
     amounts = [(ref, _shown(forest, ref, pair)) for ref in counting]
     return sorted(amounts, key=lambda entry: (-entry[1].nano, entry[0]))
@@ -81,7 +82,7 @@ def _shown(forest: Forest, ref: Ref, pair: str) -> Quantity:
 
 
 def _field(forest: Forest, ref: Ref, pair: str) -> str:
-    """Where the child lists the amount; the list of groups where it only passes on what is below it."""
+    """The field where the child lists the amount; the list of groups where it only passes on what is below it."""
     quota = _own(forest, ref, pair)
     return quota.field("nominalQuota") if quota else "spec.resourceGroups"
 

@@ -17,12 +17,12 @@ from policies.model.findings import Finding
     no_cel="is about status, which Kueue writes",
 )
 def cluster_not_nominated(proposal: Proposal) -> Iterator[Finding]:
-    """A Workload is given to a worker cluster that was not nominated for it.
+    """A Workload is assigned to a worker cluster that was not nominated for it.
 
-    Why it is refused: copies are made in the nominated clusters only. In another one there is no copy that could run,
-    so the Workload would hold quota and never start.
+    Why it is refused: only nominated clusters get a copy. In another cluster there is no copy to run, so the Workload
+    would hold quota and never start.
     Example: `clusterName: west` after `nominatedClusterNames: [east, north]`.
-    Fix: nominate the cluster first, or choose one of those that are.
+    Fix: nominate the cluster first, or choose a nominated one.
     """
     slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     for before, workload in proposal.changed(Workload):
@@ -34,6 +34,7 @@ def cluster_not_nominated(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(
                 workload.ref,
                 "status.clusterName",
-                f"cluster {workload.cluster} is not nominated; nominated are {', '.join(before.nominated) or 'none'}",
-                fix=f"add {workload.cluster} to nominatedClusterNames first, or name one that is there",
+                f"cluster {workload.cluster} is not nominated; nominated clusters: "
+                f"{', '.join(before.nominated) or 'none'}",
+                fix=f"add {workload.cluster} to nominatedClusterNames first, or name a nominated cluster",
             )

@@ -15,10 +15,10 @@ from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
     default=Action.WARN,
 )
 def cluster_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A LocalQueue leads to a ClusterQueue that does not exist.
+    """A LocalQueue points to a ClusterQueue that does not exist.
 
-    Why it is reported: Kueue lets it be and admits nothing from it until somebody creates the ClusterQueue, so a slip
-    in the name shows only as work that waits for ever. It is a warning, since things may be applied in any order.
+    Why it is reported: Kueue accepts the LocalQueue and admits nothing from it until the ClusterQueue exists, so a typo
+    shows only as work that waits forever. It is a warning, since objects may be applied in any order.
     Example: `spec.clusterQueue: reserch` where the ClusterQueue is called `research`.
     Fix: create the ClusterQueue. Where the name is wrong, delete the LocalQueue and create it with the right one:
     `spec.clusterQueue` cannot be changed.
@@ -33,7 +33,7 @@ def cluster_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated
             local.ref,
             local.queue_field,
             f"ClusterQueue {local.queue.name} does not exist; nothing is admitted from here until it does",
-            fix=f"create ClusterQueue {local.queue.name}, or create the LocalQueue anew with the right name: "
+            fix=f"create ClusterQueue {local.queue.name}, or delete the LocalQueue and create it with the right name: "
             f"{local.queue_field} cannot be changed",
             subject=local.queue.name,
             profiles=STRICT_ONLY,

@@ -17,12 +17,12 @@ from policies.model.suggestion import slip
     default=Action.WARN,
 )
 def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A node names a Cohort that nobody else knows, one letter beside one that is in use.
+    """A node names a Cohort that nothing else uses, one letter off from one that is in use.
 
-    Why it is reported: Kueue makes a cohort of any name, without quota, limits and parent. The slip takes the node out
-    of its tree without a word: it borrows from nobody, and nobody from it.
+    Why it is reported: Kueue accepts any name as a cohort, without quota, limits or a parent. The typo silently takes
+    the node out of its tree: it neither borrows nor lends.
     Example: `cohortName: reserch` beside a Cohort `research`.
-    Fix: correct the name. Where a new cohort is meant, create the Cohort object, in the same change set or before.
+    Fix: correct the name. Where a new cohort is meant, create the Cohort object before, or in the same change set.
     """
     unknown = proposal.unknown(COHORT, CLUSTER_QUEUE)
     for before, node in proposal.changed(QuotaNode):
@@ -30,7 +30,7 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         if parent is None or (before is not None and before.parent == parent):
             continue
         if proposal.after.node(parent) is not None or proposal.after.count_children(parent) > 1:
-            continue  # it exists, or others mean it too
+            continue  # it exists, or others use it too
         if unknown:
             yield NotEvaluated(f"not all objects of {', '.join(unknown)} are known")
             return
@@ -39,10 +39,11 @@ def cohort_name_slip(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             yield Finding(
                 node.ref,
                 node.parent_field,
-                f"nobody else knows Cohort {parent.name}, so {node.ref.name} would stand alone in it; there is {near}",
-                fix=f"write {near} if that was meant, else create Cohort {parent.name}",
+                f"nothing else uses Cohort {parent.name}, so {node.ref.name} would be alone in it; there is a "
+                f"Cohort {near}",
+                fix=f"write {near} if that was meant, or create Cohort {parent.name}",
                 subject=parent.name,
-                causes=(Cause(cohort_ref(near), "metadata.name", "is one letter away"),),
+                causes=(Cause(cohort_ref(near), "metadata.name", "differs by one letter"),),
                 profiles=STRICT_ONLY,
             )
 

@@ -20,20 +20,21 @@ _CONSTRAINTS = f"{_POLICY}.migration.constraints"
     no_cel="a gated feature, and the gate is in the configuration",
 )
 def concurrent_admission_conflict(proposal: Proposal) -> Iterator[Finding]:
-    """The concurrent admission policy of a ClusterQueue does not go with the rest of it, or is changed.
+    """The concurrent admission policy of a ClusterQueue contradicts the rest of its spec, or is changed.
 
-    Why it is refused: a workload is tried on every flavor of one group at the same time, one variant a flavor. That
-    needs exactly one group of at most 16 flavors and no strict order of workloads; variants that exist already follow
-    the policy they were made by.
+    Why it is refused: a workload is tried on every flavor of one group at the same time, with one variant for each
+    flavor. That needs exactly one group of at most 16 flavors, and no strict order of workloads. Existing variants
+    follow the policy that they were created with.
     Example: a policy beside two resource groups; `lastAcceptableFlavorName: spto` where the flavor is called `spot`.
-    Fix: one resource group, BestEffortFIFO, a flavor of the queue as the last; another policy in a new ClusterQueue.
+    Fix: use one resource group and BestEffortFIFO, and name a flavor of the queue as the last acceptable one. For
+    another policy create a new ClusterQueue.
     """
     if not proposal.configuration.kueue.enabled("ConcurrentAdmission"):
         return
     for before, queue in proposal.changed(ClusterQueue):
         if before is not None and before.concurrent != queue.concurrent:
             message = "a concurrent admission policy cannot be set, changed or removed once the ClusterQueue exists"
-            yield Finding(queue.ref, _POLICY, message, fix="make a new ClusterQueue with the policy that is wanted")
+            yield Finding(queue.ref, _POLICY, message, fix="create a new ClusterQueue with the new policy")
         if queue.concurrent is not None:
             yield from _shape(queue)
             yield from _constraints(queue, queue.concurrent)
@@ -51,15 +52,15 @@ def _shape(queue: ClusterQueue) -> Iterator[Finding]:
         yield Finding(
             queue.ref,
             "spec.resourceGroups[0].flavors",
-            f"{flavors} flavors; a concurrent admission policy allows {_MOST_FLAVORS}",
-            fix=f"remove {flavors - _MOST_FLAVORS} flavors, or the concurrentAdmissionPolicy",
+            f"{flavors} flavors; a concurrent admission policy allows at most {_MOST_FLAVORS}",
+            fix=f"keep {_MOST_FLAVORS} flavors, or remove the concurrentAdmissionPolicy",
             excess=flavors,
         )
     if queue.queueing_strategy == "StrictFIFO":
         yield Finding(
             queue.ref,
             "spec.queueingStrategy",
-            "StrictFIFO keeps workloads in order, which a concurrent admission policy cannot",
+            "StrictFIFO keeps workloads in order, which a concurrent admission policy cannot do",
             fix="write BestEffortFIFO, or remove the concurrentAdmissionPolicy",
         )
 
@@ -69,7 +70,7 @@ def _constraints(queue: ClusterQueue, policy: ConcurrentAdmission) -> Iterator[F
         yield Finding(
             queue.ref,
             _CONSTRAINTS,
-            f"constraints are for the mode TryPreferredFlavors, the mode is {policy.mode}",
+            f"constraints need the mode TryPreferredFlavors, but the mode is {policy.mode}",
             fix="remove the constraints, or write TryPreferredFlavors",
         )
     flavors = [flavor.name for group in queue.groups for flavor in group.flavors]
@@ -77,6 +78,6 @@ def _constraints(queue: ClusterQueue, policy: ConcurrentAdmission) -> Iterator[F
         yield Finding(
             queue.ref,
             f"{_CONSTRAINTS}.lastAcceptableFlavorName",
-            f"flavor {policy.last_flavor} is none of this queue's: {', '.join(flavors) or 'none'}",
+            f"flavor {policy.last_flavor} is not one of this queue's flavors: {', '.join(flavors) or 'none'}",
             fix="name a flavor of this ClusterQueue",
         )

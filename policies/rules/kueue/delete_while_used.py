@@ -14,8 +14,8 @@ from policies.model.objects import GroupKind, KubeObject, Ref
 _NAMED = 10  # users that a message lists; the rest are counted
 _LOSS = {
     CLUSTER_QUEUE: "nothing would be admitted from there",
-    RESOURCE_FLAVOR: "these admit nothing while it is missing",
-    ADMISSION_CHECK: "these admit nothing while it is missing",
+    RESOURCE_FLAVOR: "would admit nothing without it",
+    ADMISSION_CHECK: "would admit nothing without it",
 }
 
 
@@ -25,30 +25,30 @@ _LOSS = {
 def delete_while_used(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A ClusterQueue, ResourceFlavor or AdmissionCheck is deleted while others refer to it.
 
-    Why it is refused: a ClusterQueue whose flavor or check is gone admits nothing at all, and work in a LocalQueue
-    whose ClusterQueue is gone waits for ever. Kueue takes the deletion and lets the object hang on its finalizer.
+    Why it is refused: a ClusterQueue without its flavor or check admits nothing at all, and work in a LocalQueue
+    without its ClusterQueue waits forever. Kueue accepts the deletion and leaves the object hanging on its finalizer.
     Example: deleting ResourceFlavor `spot` while ClusterQueue `ml` has quota in it.
     Fix: change or delete what refers to it first, or in the same change set.
     """
-    for thing in proposal.deleted(KubeObject):
-        kind = thing.ref.group_kind
-        if kind not in _LOSS or proposal.after.get(thing.ref) is not None:
+    for obj in proposal.deleted(KubeObject):
+        kind = obj.ref.group_kind
+        if kind not in _LOSS or proposal.after.get(obj.ref) is not None:
             continue
-        count, first = _users(proposal.after, thing.ref)
+        count, first = _users(proposal.after, obj.ref)
         if not count:
             needed: GroupKind = LOCAL_QUEUE if kind == CLUSTER_QUEUE else CLUSTER_QUEUE
             if proposal.unknown(needed):
-                yield NotEvaluated(f"what refers to {thing.ref.kind} objects: not all {needed.kind} objects are known")
+                yield NotEvaluated(f"what refers to {obj.ref.kind} objects: not all {needed.kind} objects are known")
             continue
         more = f" and {count - len(first)} more" if count > len(first) else ""
         yield Finding(
-            thing.ref,
+            obj.ref,
             "metadata.name",
             f"cannot be deleted: {', '.join(map(str, first))}{more} {'refers' if count == 1 else 'refer'} to it, and "
             f"{_LOSS[kind]}",
             fix="change or delete what refers to it first, or in the same change set",
             excess=count,
-            causes=tuple(Cause(user, "spec", f"refers to {thing.ref}") for user in first),
+            causes=tuple(Cause(user, "spec", f"refers to {obj.ref}") for user in first),
             profiles=STRICT_ONLY,
         )
 

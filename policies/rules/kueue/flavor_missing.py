@@ -19,8 +19,8 @@ from policies.rules.kueue._named_by_queue import missing
 def flavor_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A ClusterQueue has quota in a ResourceFlavor that does not exist.
 
-    Why it is reported: Kueue then admits nothing from the whole queue, for its other flavors neither, until somebody
-    creates the flavor. It is a warning, since things may be applied in any order.
+    Why it is reported: the whole queue admits nothing until the flavor exists, not even in its other flavors. It is a
+    warning, since objects may be applied in any order.
     Example: flavor `sopt` in a resource group where the ResourceFlavor is called `spot`.
     Fix: create the ResourceFlavor, or correct the name.
     """

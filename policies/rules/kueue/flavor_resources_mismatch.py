@@ -39,10 +39,10 @@ _CEL = each_quota(f"""\
 def flavor_resources_mismatch(proposal: Proposal) -> Iterator[Finding]:
     """A flavor does not list exactly the resources that its group covers, in the same order.
 
-    Why it is refused: a workload gets one flavor for all resources of a group, so each flavor must say its quota of
-    each of them; a forgotten one would read as no quota at all. That the order is the same is Kueue's demand.
+    Why it is refused: a workload gets one flavor for all resources of a group, so each flavor needs a quota for each of
+    them; a missing one would mean no quota at all. Kueue also requires the same order.
     Example: the group covers `cpu, memory`; flavor `spot` lists `memory, cpu`, or only `cpu`.
-    Fix: list under each flavor the coveredResources of its group, in their order; a quota may be 0.
+    Fix: under each flavor, list the coveredResources of its group in their order; a quota may be 0.
     """
     for _, node in proposal.changed(QuotaNode):
         for group in node.groups:
@@ -53,7 +53,7 @@ def flavor_resources_mismatch(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _is_readable(group: ResourceGroup, flavor: FlavorQuotas) -> bool:
-    """Whether both lists are there with a name in each entry; what is not is for `bad-structure` to report."""
+    """Whether both lists are there with a name in each entry; `bad-structure` reports what is missing."""
     names = (*group.covered_resources, *_listed(flavor))
     return bool(group.covered_resources) and bool(flavor.resources) and all(names)
 
@@ -70,7 +70,7 @@ def _misplaced(ref: Ref, group: ResourceGroup, flavor: FlavorQuotas) -> Iterator
                 subject=f"{flavor.name}/{quota.name}",
                 patch=patch,
             )
-            patch = ()  # it puts the whole list in order, so it is told once
+            patch = ()  # it puts the whole list in order, so one finding carries it
 
 
 def _miscounted(ref: Ref, group: ResourceGroup, flavor: FlavorQuotas) -> Iterator[Finding]:
@@ -83,7 +83,7 @@ def _miscounted(ref: Ref, group: ResourceGroup, flavor: FlavorQuotas) -> Iterato
         yield Finding(
             ref,
             flavor.field("resources"),
-            f"flavor {flavor.name} lists {_count(listed)}, its group covers {len(covered)}{lacks}{extra}",
+            f"flavor {flavor.name} lists {_count(listed)}, but its group covers {len(covered)}{lacks}{extra}",
             fix=_fix(group, flavor),
             subject=flavor.name,
             excess=abs(len(covered) - len(listed)),
@@ -95,7 +95,7 @@ def _fix(group: ResourceGroup, flavor: FlavorQuotas) -> str:
 
 
 def _reordering(group: ResourceGroup, flavor: FlavorQuotas) -> tuple[dict[str, str], ...]:
-    """The moves that put the list in order; none where it has other names than the group covers."""
+    """The moves that put the list in order; none where its names are not those that the group covers."""
     covered, left = group.covered_resources, _listed(flavor)
     if sorted(covered) != sorted(left):
         return ()

@@ -20,17 +20,17 @@ from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.findings import Finding
 
-_SUSPEND = "suspend the job first, or make a new one"
+_SUSPEND = "suspend the job first, or create a new one"
 
 
 @rule("job-label-changed", source="Kueue: webhooks of every kind of job", kinds=(*KINDS, POD))
 def job_label_changed(proposal: Proposal) -> Iterator[Finding]:
-    """A label by which a running job was admitted is changed.
+    """A label changes that a running job was admitted with.
 
-    Why it is refused: quota was given to the job as it was. With another queue it would run on quota that it gave back;
-    with another priority or more time it would be something that nobody has admitted.
+    Why it is refused: quota was reserved for the job as it was. In another queue it would run on quota that it gave
+    back; with another priority or more time it would be a job that was never admitted.
     Example: another `kueue.x-k8s.io/queue-name` on a Job with `suspend: false`.
-    Fix: suspend the job before the label is changed; where it is never allowed, make a new job.
+    Fix: suspend the job before you change the label; where the label may never change, create a new job.
     """
     for before, job in proposal.changed(QueuedJob):
         if before is not None:
@@ -51,30 +51,30 @@ def _changes(proposal: Proposal, before: QueuedJob, job: QueuedJob) -> Iterator[
         yield QUEUE_NAME, f"the queue of a running job changes from {_shown(before, job, QUEUE_NAME)}", _SUSPEND
     elif QUEUE_NAME in changed and not _value(job, QUEUE_NAME) and job.framework.suspend is None:
         message = f"a {job.ref.kind} cannot be suspended, so it cannot leave its queue"
-        yield QUEUE_NAME, message, "name another queue, or delete it and create it anew"
+        yield QUEUE_NAME, message, "name another queue, or delete and recreate the job"
     elif QUEUE_NAME in changed and not _value(job, QUEUE_NAME) and _has_default(proposal, job):
-        message = "the queue cannot be taken away where a LocalQueue named default takes every job"
+        message = "the queue cannot be removed, since a LocalQueue named default takes every job"
         yield QUEUE_NAME, message, "name another queue, or delete the job"
     if PREBUILT in changed and job.running:
         yield PREBUILT, f"the Workload of a running job changes from {_shown(before, job, PREBUILT)}", _SUSPEND
     if MAX_SECONDS in changed and (before.running or job.running):
         yield MAX_SECONDS, f"the time of a running job changes from {_shown(before, job, MAX_SECONDS)}", _SUSPEND
     if PRIORITY_CLASS in changed and not _value(job, PRIORITY_CLASS):
-        yield PRIORITY_CLASS, "a priority class cannot be taken away, only changed", "name another class"
+        yield PRIORITY_CLASS, "a priority class cannot be removed, only changed", "name another class"
     elif PRIORITY_CLASS in changed and not _value(before, PRIORITY_CLASS) and job.running:
         yield PRIORITY_CLASS, "a running job was admitted without a priority class", _SUSPEND
     slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     if slicing and _elastic(before) != _elastic(job):
-        yield ELASTIC, "a job is elastic from its creation on or never", "make a new job"
+        yield ELASTIC, "a job can only be made elastic when it is created", "create a new job"
 
 
 def _of_pod(before: Pod, pod: Pod) -> Iterator[Finding]:
     group, retriable = fields.join("metadata.labels", POD_GROUP), fields.join("metadata.annotations", RETRIABLE)
     if before.labels.get(POD_GROUP) != pod.labels.get(POD_GROUP):
-        yield Finding(pod.ref, group, "a pod stays in its group", fix="make a new pod", subject=POD_GROUP)
+        yield Finding(pod.ref, group, "a pod cannot change its group", fix="create a new pod", subject=POD_GROUP)
     if before.annotations.get(RETRIABLE) == "false" and pod.annotations.get(RETRIABLE) != "false":
-        message = "a group that was told to retry no pod cannot begin to again"
-        yield Finding(pod.ref, retriable, message, fix="make a new group", subject=RETRIABLE)
+        message = "a group whose pods are not retried cannot start to retry them"
+        yield Finding(pod.ref, retriable, message, fix="create a new group", subject=RETRIABLE)
 
 
 def _value(job: QueuedJob, key: str) -> str:

@@ -37,13 +37,13 @@ Fault = tuple[str, str, str, str]
     no_cel="concerns work, which goes on while the webhook is down",
 )
 def job_label_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """A job says by a label of Kueue what Kueue cannot do for it.
+    """A label of Kueue on a job or Pod has a value that Kueue cannot use.
 
-    Why it is refused: the labels are all that a job tells Kueue. A queue that cannot exist, a time that is no number or
-    a group of pods without a size leave the job waiting for ever, or running outside every quota. A Pod that is marked
-    as managed though its job is managed itself is a warning.
+    Why it is refused: Kueue knows of a job only what its labels say. With a queue that cannot exist, a time that is not
+    a number or a pod group without a size, the job waits forever or runs outside all quota. A Pod that is marked as
+    managed although its owner is managed is a warning.
     Example: `kueue.x-k8s.io/queue-name: Team_A`; `max-exec-time-seconds: 1h`; a pod-group-name without its total count.
-    Fix: names in lower case, letters, digits, `-` and `.`; times and counts as whole numbers above 0.
+    Fix: write names in lower case with letters, digits, `-` and `.`; write times and counts as whole numbers above 0.
     """
     slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     for _, job in proposal.changed(QueuedJob):
@@ -62,7 +62,7 @@ def _managed_twice(pod: Pod) -> Iterator[Finding]:
         yield Finding(
             pod.ref,
             fields.join("metadata.labels", MANAGED),
-            f"{pod.owner}, which it belongs to, is managed already, so its pods would be counted twice",
+            f"its owner {pod.owner} is managed already, so its pods would be counted twice",
             fix=f"remove {MANAGED} from the pods of a managed job",
             subject=f"owner {MANAGED}",
             action=Action.WARN,
@@ -79,15 +79,15 @@ def _common(labels: Mapping[str, str], prebuilt: bool, kind: str) -> Iterator[Fa
     for key in (QUEUE_NAME, PREBUILT):
         value = labels.get(key, "")
         if value and not is_domain(value):
-            yield "labels", key, f"{value[:80]!r} is no name that an object can have", name
+            yield "labels", key, f"{value[:80]!r} is not a valid object name", name
     if PREBUILT in labels and not prebuilt:
-        yield "labels", PREBUILT, f"a {kind} cannot use a Workload that exists already", f"remove {PREBUILT}"
+        yield "labels", PREBUILT, f"a {kind} cannot use an existing Workload", f"remove {PREBUILT}"
     seconds = labels.get(MAX_SECONDS)
     if seconds is not None and not _is_count(seconds):
         yield (
             "labels",
             MAX_SECONDS,
-            f"{seconds[:40]!r} is no whole number of seconds above 0",
+            f"{seconds[:40]!r} is not a whole number of seconds above 0",
             'write "3600" for an hour',
         )
 
@@ -95,21 +95,21 @@ def _common(labels: Mapping[str, str], prebuilt: bool, kind: str) -> Iterator[Fa
 def _grouped(pod: Pod) -> Iterator[Fault]:
     managed, group, size = pod.labels.get(MANAGED), pod.labels.get(POD_GROUP), pod.annotations.get(POD_GROUP_SIZE)
     if managed not in (None, "true"):
-        yield "labels", MANAGED, f"{managed[:40]!r} says nothing; the only value is true", "write true, or remove it"
+        yield "labels", MANAGED, f"{managed[:40]!r} has no effect; the only value is true", "write true, or remove it"
     if group is not None and not is_domain(group):
         yield (
             "labels",
             POD_GROUP,
-            f"{group[:80]!r} is no name of a group",
+            f"{group[:80]!r} is not a valid group name",
             "write lower-case letters, digits, '-' and '.'",
         )
     if group is not None and size is None:
-        message = f"group {group[:80]} has no size, so nobody knows when it is complete"
+        message = f"group {group[:80]} has no size, so Kueue cannot know when it is complete"
         yield "annotations", POD_GROUP_SIZE, message, f"write {POD_GROUP_SIZE}"
     if size is not None and group is None:
         yield "labels", POD_GROUP, f"a group of {size[:40]} pods has no name", f"write {POD_GROUP}"
     if size is not None and not _is_count(size):
-        yield "annotations", POD_GROUP_SIZE, f"{size[:40]!r} is no whole number above 0", "write the number of pods"
+        yield "annotations", POD_GROUP_SIZE, f"{size[:40]!r} is not a whole number above 0", "write the number of pods"
 
 
 def _is_count(text: str) -> bool:

@@ -18,10 +18,10 @@ from policies.model.findings import STRICT_ONLY, Finding
     no_cel="goes through the path part by part, and the manager does that again itself",
 )
 def kubeconfig_path_unsafe(proposal: Proposal) -> Iterator[Finding]:
-    """A MultiKueueCluster takes its kubeconfig from a file that is not below /etc/multikueue/kubeconfigs.
+    """A MultiKueueCluster takes its kubeconfig from a file outside /etc/multikueue/kubeconfigs.
 
-    Why it is refused: who may write a MultiKueueCluster could have the manager read any file of its own, such as the
-    token of its service account. Such a cluster is never connected.
+    Why it is refused: anyone who may write a MultiKueueCluster could make the manager read any of its own files, such
+    as its service account token. Kueue never connects to the cluster.
     Example: `kubeConfig: {locationType: Path, location: /var/run/secrets/kubernetes.io/serviceaccount/token}`.
     Fix: mount the kubeconfig below /etc/multikueue/kubeconfigs and name it there, or keep it in a Secret.
     """

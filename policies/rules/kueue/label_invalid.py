@@ -20,13 +20,13 @@ from policies.model.findings import Finding
     no_cel="each key and value has a grammar of its own; the selector of a ClusterQueue alone has four forms",
 )
 def label_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """A label, a selector, a taint or a toleration is none that Kubernetes accepts.
+    """Kubernetes does not accept a label, selector, taint or toleration.
 
-    Why it is refused: no namespace and no node can ever carry such a label, so the selector matches nothing, or the
-    pods that it is copied to are refused one by one when they should start.
+    Why it is refused: no namespace or node can have such a label, so the selector matches nothing; or the label is
+    copied to pods, and each of them is refused when it should start.
     Example: `namespaceSelector` with `{key: team, operator: In}` and no values; `nodeLabels: {"@gpu": yes}`.
-    Fix: write keys as an optional DNS domain and `/`, then up to 63 letters, digits and `-_.`; values likewise
-    without the domain; give In and NotIn values, Exists and DoesNotExist none.
+    Fix: write keys as an optional DNS domain and `/`, then up to 63 letters, digits and `-_.`; values likewise without
+    the domain; give In and NotIn values, Exists and DoesNotExist none.
     """
     for _, queue in proposal.changed(ClusterQueue):
         yield from _findings(queue, queue.selector_faults)
@@ -40,7 +40,7 @@ def label_invalid(proposal: Proposal) -> Iterator[Finding]:
             yield from _findings(workload, check.faults)
 
 
-def _findings(thing: ClusterQueue | ResourceFlavor | Workload, faults: Iterable[Defect]) -> Iterator[Finding]:
+def _findings(obj: ClusterQueue | ResourceFlavor | Workload, faults: Iterable[Defect]) -> Iterator[Finding]:
     for fault in faults:
-        message, fix = apart(fault.message, "write what Kubernetes takes for labels, or remove it")
-        yield Finding(thing.ref, fault.field, message, fix=fix, subject=fault.message)
+        message, fix = apart(fault.message, "write a value that Kubernetes accepts for labels, or remove it")
+        yield Finding(obj.ref, fault.field, message, fix=fix, subject=fault.message)

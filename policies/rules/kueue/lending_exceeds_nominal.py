@@ -39,8 +39,9 @@ f.?resources.orValue([]).filter(q, {_lends_too_much("q")}
 def lending_exceeds_nominal(proposal: Proposal) -> Iterator[Finding]:
     """A ClusterQueue may lend more than it has.
 
-    Why it is refused: what a ClusterQueue lends is taken from its nominal quota, so the part above can never be lent.
-    A Cohort is different: it lends what its children have too, so its lendingLimit may exceed its own nominal quota.
+    Why it is refused: what a ClusterQueue lends is taken from its nominal quota, so the part above it can never be
+    lent. A Cohort is different: it lends what its children have too, so its lendingLimit may exceed its own nominal
+    quota.
     Example: `nominalQuota: 4` and `lendingLimit: 6` for cpu.
     Fix: lower `lendingLimit` to the nominal quota (or remove it, which lends everything), or raise `nominalQuota`.
     """
@@ -51,7 +52,8 @@ def lending_exceeds_nominal(proposal: Proposal) -> Iterator[Finding]:
                 yield Finding(
                     queue.ref,
                     quota.field("lendingLimit"),
-                    f"may lend {quota.name}={lending.text} in flavor {flavor.name}, its nominalQuota is {nominal.text}",
+                    f"may lend {quota.name}={lending.text} in flavor {flavor.name}, but its nominalQuota is "
+                    f"{nominal.text}",
                     fix=f"lower lendingLimit to {nominal.text} or less, or raise nominalQuota to {lending.text}",
                     subject=flavor_resource(flavor.name, quota.name),
                     excess=(lending - nominal).nano,

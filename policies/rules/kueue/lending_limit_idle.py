@@ -9,7 +9,7 @@ from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_POOL
-from policies.rules.kueue._kueue_quota import KINDS, said, written_in_trees
+from policies.rules.kueue._kueue_quota import KINDS, named_amount, written_in_trees
 
 
 @rule(
@@ -21,10 +21,10 @@ from policies.rules.kueue._kueue_quota import KINDS, said, written_in_trees
 def lending_limit_idle(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A node limits what it lends, but nobody in its tree could borrow it.
 
-    Why it is reported: only a ClusterQueue that lists the flavor and the resource itself, be it with 0, can borrow.
-    With nobody to lend to the limit means nothing; mostly a queue is missing or has the wrong cohort.
+    Why it is reported: only a ClusterQueue that lists the flavor and the resource itself, even with 0, can borrow it.
+    Without a borrower the limit has no effect; usually a queue is missing or has the wrong cohort.
     Example: `lendingLimit: 4` in flavor `a100` where no other queue of the cohort lists `a100`.
-    Fix: remove the limit, or list the flavor and resource, with nominalQuota 0, in the queues that are to borrow.
+    Fix: remove the limit, or list the flavor and resource, with nominalQuota 0, in the queues that should borrow.
     """
     for written in written_in_trees(proposal):
         if isinstance(written, NotEvaluated):
@@ -37,9 +37,9 @@ def lending_limit_idle(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         yield Finding(
             node.ref,
             quota.field("lendingLimit"),
-            f"may lend {said(pair, limit)} of flavor {flavor.name}, but no other queue of its tree lists that",
+            f"may lend {named_amount(pair, limit)} of flavor {flavor.name}, but no other queue of its tree lists it",
             fix=f"remove lendingLimit, or list {quota.name} in flavor {flavor.name} with nominalQuota 0 in the "
-            "queues that are to borrow it",
+            "queues that should borrow it",
             subject=pair,
             profiles=STRICT_ONLY,
         )

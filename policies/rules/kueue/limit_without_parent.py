@@ -45,8 +45,8 @@ _VARIABLES = (
 def limit_without_parent(proposal: Proposal) -> Iterator[Finding]:
     """A Cohort or ClusterQueue limits borrowing or lending but has no parent to borrow from or lend to.
 
-    Why it is refused: at the root of a tree both limits mean nothing, so whoever set one expects something else: most
-    often the line that names the cohort is missing, and with it all sharing.
+    Why it is refused: at the root of a tree neither limit has an effect. Usually the line that names the cohort is
+    missing, and with it all sharing.
     Example: a ClusterQueue with `borrowingLimit: 4` for cpu and no `cohortName`.
     Fix: name the parent (ClusterQueue: `cohortName`, in v1beta1 `cohort`; Cohort: `parentName`, in v1alpha1 `parent`),
     or remove the limit.

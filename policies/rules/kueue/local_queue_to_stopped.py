@@ -15,12 +15,12 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
     default=Action.WARN,
 )
 def local_queue_to_stopped(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A LocalQueue is made to a ClusterQueue that is stopped.
+    """A new LocalQueue points to a stopped ClusterQueue.
 
     Why it is reported: a stopped ClusterQueue admits nothing, so all work of the namespace waits until somebody starts
     it again, and the LocalQueue shows only that it is inactive.
     Example: `spec.clusterQueue: research` where ClusterQueue `research` has `stopPolicy: Hold`.
-    Fix: set the stopPolicy of the ClusterQueue to None, or lead to another one.
+    Fix: set the stopPolicy of the ClusterQueue to None, or name another one.
     """
     for before, local in proposal.changed(LocalQueue):
         queue = proposal.after.node(local.queue) if local.queue else None
@@ -33,7 +33,7 @@ def local_queue_to_stopped(proposal: Proposal) -> Iterator[Finding | NotEvaluate
                 local.queue_field,
                 f"ClusterQueue {queue.name} is stopped by stopPolicy {queue.stop_policy}; nothing is admitted from "
                 "here until that is None",
-                fix=f"set spec.stopPolicy of {queue.name} to None, or lead to another ClusterQueue",
+                fix=f"set spec.stopPolicy of {queue.name} to None, or name another ClusterQueue",
                 subject=queue.name,
                 causes=(Cause(queue.ref, "spec.stopPolicy", f"is {queue.stop_policy}"),),
                 profiles=STRICT_ONLY,

@@ -23,10 +23,10 @@ variables.sets.filter(s, has(s.minCount)).size() > 1
     cel=[Expression((WORKLOAD,), _CEL, list_of_spec("sets", "podSets"))],
 )
 def min_count_conflict(proposal: Proposal) -> Iterator[Finding]:
-    """More than one pod set of a Workload may be admitted with fewer pods, or one of an elastic job.
+    """More than one pod set of a Workload has a minCount, or one of an elastic job.
 
-    Why it is refused: when quota is short the pods of one set are reduced step by step until they fit; with two such
-    sets it is open which gives way. An elastic job changes its size by itself, so both would work on the same number.
+    Why it is refused: when quota is short, Kueue reduces the pods of one set step by step until they fit; with two such
+    sets it is undefined which one shrinks. An elastic job changes its own size, so both would change the same number.
     Example: `minCount: 2` in the pod sets `driver` and `workers`.
     Fix: keep minCount in one pod set; remove it from elastic jobs.
     """
@@ -46,7 +46,7 @@ def min_count_conflict(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(
                 workload.ref,
                 "spec.podSets",
-                f"an elastic job has no minCount, and pod set {reducible[0]} has one",
+                f"an elastic job cannot have a minCount, but pod set {reducible[0]} has one",
                 fix="remove minCount, or the annotation kueue.x-k8s.io/elastic-job",
                 subject="elastic",
             )

@@ -10,15 +10,15 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_POOL
-from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, held, said, untold
+from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, held, incomplete, named_amount
 
 
 @rule("moved-to-another-root", source="Kueue issue 15933", kinds=KINDS, default=Action.WARN)
 def moved_to_another_root(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A ClusterQueue or Cohort leaves its tree and takes along quota that others there could use.
+    """A ClusterQueue or Cohort leaves its tree and takes along quota that others in the tree could use.
 
-    Why it is reported: all that the node lent is gone for the tree that it leaves, at once, while the work that
-    borrowed it runs on. The message says how much that is, what is left there, and what the node's own workloads hold.
+    Why it is reported: the tree loses at once all that the node lent, while the work that borrowed it keeps running.
+    The message says how much that is, what is left, and what the node's own workloads hold.
     Example: ClusterQueue `ml` with 10 cpu goes from cohort `research` to `production`; `research` had 31 cpu.
     Fix: make sure that the tree can do without, or lower the node's quota first and leave the rest in the tree.
     """
@@ -27,7 +27,7 @@ def moved_to_another_root(proposal: Proposal) -> Iterator[Finding | NotEvaluated
             continue
         if not all(arithmetic.countable(forest, node.ref) for forest in (proposal.before, proposal.after)):
             continue
-        if missing := untold(proposal):
+        if missing := incomplete(proposal):
             yield missing
             return
         old, new = (arithmetic.root_of(forest, node.ref) for forest in (proposal.before, proposal.after))
@@ -44,12 +44,15 @@ def _findings(proposal: Proposal, node: QuotaNode, old: Ref, new: Ref) -> Iterat
         yield Finding(
             node.ref,
             node.parent_field,
-            f"moves from the tree of {old.name} to that of {new.name} and takes {said(pair, pool.lent)} of flavor "
-            f"{flavor_of(pair)} along that others could use: {old.name} has {amount(pair, left)} after, "
-            f"{amount(pair, had)} before; its workloads hold {amount(pair, work)}",
+            f"moves from the tree of {old.name} to that of {new.name} and takes {named_amount(pair, pool.lent)} "
+            "of flavor "
+            f"{flavor_of(pair)} along that others could use: {old.name} has {amount(pair, left)} afterwards, "
+            f"{amount(pair, had)} before; the workloads of {node.ref.name} hold {amount(pair, work)}",
             fix=f"make sure that {old.name} can do without, or leave part of the quota there",
             subject=pair,
-            causes=(Cause(old, "spec.resourceGroups", f"has {said(pair, left)} of flavor {flavor_of(pair)} left"),),
+            causes=(
+                Cause(old, "spec.resourceGroups", f"has {named_amount(pair, left)} of flavor {flavor_of(pair)} left"),
+            ),
             profiles=STRICT_ONLY,
         )
 

@@ -8,7 +8,7 @@ from policies.dialects.kueue_kinds import ADMISSION_CHECK, admission_check_ref
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
-from policies.rules.kueue._multikueue import concerned, run_by, unseen
+from policies.rules.kueue._multikueue import concerned, incomplete, run_by
 
 
 @rule(
@@ -17,15 +17,15 @@ from policies.rules.kueue._multikueue import concerned, run_by, unseen
     kinds=(CLUSTER_QUEUE, ADMISSION_CHECK),
 )
 def multikueue_checks_several(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A ClusterQueue asks for more than one AdmissionCheck of MultiKueue.
+    """A ClusterQueue uses more than one AdmissionCheck of MultiKueue.
 
     Why it is refused: each of these checks sends the workload to a worker cluster of its own choice, so Kueue makes the
-    whole queue inactive and admits nothing from it. Its webhook sees one object at a time and takes each of them.
+    whole queue inactive and admits nothing from it. Its webhook sees one object at a time and accepts each of them.
     Example: checks `europe` and `america`, both with controllerName `kueue.x-k8s.io/multikueue`.
-    Fix: keep one check, and name the clusters of both in its MultiKueueConfig; or make a ClusterQueue for each.
+    Fix: keep one check, and name the clusters of both in its MultiKueueConfig; or create a ClusterQueue for each.
     """
     for queue in concerned(proposal):
-        if missing := unseen(proposal, queue):
+        if missing := incomplete(proposal, queue):
             yield missing
         uses = run_by(proposal, queue, MULTIKUEUE)
         if len(uses) > 1:
@@ -33,9 +33,10 @@ def multikueue_checks_several(proposal: Proposal) -> Iterator[Finding | NotEvalu
             yield Finding(
                 queue.ref,
                 uses[1].name_field,
-                f"ClusterQueue {queue.name} has {len(uses)} checks of MultiKueue where 1 is the most: {names}; nothing "
-                "is admitted by it",
-                fix=f"keep {uses[0].name} alone and name the clusters of the others in its MultiKueueConfig, or make a "
+                f"ClusterQueue {queue.name} has {len(uses)} checks of MultiKueue, but may have only 1: {names}; it "
+                "admits nothing",
+                fix=f"keep only {uses[0].name} and name the clusters of the others in its MultiKueueConfig, or "
+                "create a "
                 "ClusterQueue for each check",
                 excess=len(uses) - 1,
                 causes=tuple(

@@ -21,12 +21,12 @@ _FIELD = "spec.parameters"
     default=Action.WARN,
 )
 def multikueue_config_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """An AdmissionCheck of MultiKueue leads to no MultiKueueConfig.
+    """An AdmissionCheck of MultiKueue names no existing MultiKueueConfig.
 
-    Why it is reported: the check is inactive then, and ClusterQueues that ask for it admit nothing. It is a warning,
-    since things may be applied in any order.
+    Why it is reported: the check is inactive then, and ClusterQueues that use it admit nothing. It is a warning, since
+    objects may be applied in any order.
     Example: `parameters: {apiGroup: kueue.x-k8s.io, kind: MultiKueueConfig, name: wokers}`; the config is `workers`.
-    Fix: create the MultiKueueConfig, or name the one that is meant.
+    Fix: create the MultiKueueConfig, or correct the name.
     """
     for _, check in proposal.changed(AdmissionCheck):
         if check.controller != MULTIKUEUE:
@@ -48,5 +48,5 @@ def _exists(forest: Forest, name: str) -> bool:
 
 
 def _finding(check: AdmissionCheck, field: str, what: str, fix: str) -> Finding:
-    message = f"AdmissionCheck {check.ref.name} {what}; queues that ask for it admit nothing"
+    message = f"AdmissionCheck {check.ref.name} {what}; queues that use it admit nothing"
     return Finding(check.ref, field, message, fix=fix, profiles=STRICT_ONLY)

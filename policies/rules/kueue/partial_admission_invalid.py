@@ -17,12 +17,13 @@ from policies.model.findings import Finding
     no_cel="concerns work, which goes on while the webhook is down",
 )
 def partial_admission_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """A Job that may start with fewer pods says so in a way that cannot be followed.
+    """The annotations for partial admission of a Job are invalid.
 
-    Why it is refused: the annotation is the least number of pods that the Job can do with. A number that is none below
-    its parallelism leaves nothing to reduce; completions can follow the parallelism of an indexed Job only.
+    Why it is refused: `job-min-parallelism` is the least number of pods that the Job can run with. A number that is not
+    below parallelism leaves nothing to reduce. Completions can follow parallelism in an Indexed Job only.
     Example: `kueue.x-k8s.io/job-min-parallelism: "8"` on a Job with `parallelism: 4`.
-    Fix: a whole number from 1 to one less than parallelism; Indexed and `completions` equal to `parallelism`.
+    Fix: write a whole number from 1 to one less than parallelism; make the Job Indexed, with `completions` equal to
+    `parallelism`.
     """
     for before, job in proposal.changed(QueuedJob):
         if job.ref.group_kind != BATCH_JOB:
@@ -33,7 +34,7 @@ def partial_admission_invalid(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(
                 job.ref,
                 fields.join("metadata.annotations", MIN_PARALLELISM),
-                f"{least[:40]!r} is no whole number from 1 to {pods - 1}, one less than the parallelism of {pods}",
+                f"{least[:40]!r} is not a whole number from 1 to {pods - 1}, one less than the parallelism of {pods}",
                 fix="write a smaller number, or raise parallelism" if pods > 1 else "raise parallelism above 1",
                 subject=MIN_PARALLELISM,
             )
@@ -53,7 +54,7 @@ def _followed(job: QueuedJob, pods: int) -> Iterator[Finding]:
         message = "completions can follow parallelism in an Indexed Job only"
         yield Finding(job.ref, field, message, fix="write completionMode: Indexed", subject=COMPLETIONS_FOLLOW)
     elif job.completions != pods:
-        message = f"{job.completions or 'no'} completions do not follow a parallelism of {pods}"
+        message = f"completions is {job.completions or 'not set'}, but must equal the parallelism of {pods}"
         yield Finding(job.ref, "spec.completions", message, fix=f"write {pods}", subject=COMPLETIONS_FOLLOW)
 
 
@@ -63,6 +64,6 @@ def _resized(before: QueuedJob, job: QueuedJob, pods: int) -> Iterator[Finding]:
         yield Finding(
             job.ref,
             "spec.parallelism",
-            f"{pods} pods at a time, the Job was admitted with {old}",
-            fix="suspend the Job before its parallelism is changed",
+            f"parallelism is {pods}, but the Job was admitted with {old}",
+            fix="suspend the Job before you change its parallelism",
         )

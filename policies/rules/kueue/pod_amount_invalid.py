@@ -22,8 +22,8 @@ _RESERVED = "pods"
 def pod_amount_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A container of a Workload requests a negative amount, or the resource `pods`.
 
-    Why it is refused: a negative request would give quota back to the queue that others then spend. The resource
-    `pods` is counted by the queue itself, one for each pod, so nobody may ask for it by name.
+    Why it is refused: a negative request would give the queue quota that others then spend. Kueue counts the resource
+    `pods` itself, one for each pod, so no container may request it.
     Example: `requests: {cpu: "-1"}`; `limits: {pods: "1"}`.
     Fix: write 0 or more, and leave `pods` out of requests and limits.
     """
@@ -38,7 +38,7 @@ def pod_amount_invalid(proposal: Proposal) -> Iterator[Finding]:
 
 def _fault(amount: Amount, signed: bool) -> str:
     if amount.resource == _RESERVED:
-        return f"{_RESERVED} is counted by the queue, one for each pod, and cannot be asked for by name"
+        return f"{_RESERVED} cannot be requested: Kueue counts it itself, one for each pod"
     if amount.quantity < Quantity.ZERO and not signed:
         return f"{amount.resource}={amount.quantity.text} is negative; it would give quota instead of taking it"
     return ""

@@ -20,12 +20,13 @@ _READY = "Ready"
     no_cel="is about status, which Kueue writes",
 )
 def pod_set_update_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """An admission check changes pods of a set that does not exist, or changes its mind after it was ready.
+    """An admission check updates a pod set that does not exist, or changes its updates after it was Ready.
 
-    Why it is refused: what a check says of the pods is merged into them when the job starts, and all checks are ready
-    then. A name that fits no pod set would be dropped in silence; a later change would reach some of the pods only.
+    Why it is refused: podSetUpdates are merged into the pods when the job starts, after all checks are Ready. An
+    unknown pod set would be dropped silently, and a later change would reach only some of the pods.
     Example: podSetUpdates for `worker` where the pod set is called `workers`.
-    Fix: name pod sets of the Workload; to change the updates, set the check to Retry so that the Workload starts anew.
+    Fix: name pod sets of the Workload; to change the updates, set the check to Retry, so that the Workload starts
+    again.
     """
     for before, workload in proposal.changed(Workload):
         names = [pod_set.name for pod_set in workload.pod_sets]
@@ -35,7 +36,8 @@ def pod_set_update_invalid(proposal: Proposal) -> Iterator[Finding]:
                     yield Finding(
                         workload.ref,
                         fields.join(check.field, index, "name"),
-                        f"check {check.name} updates pod set {name}, and there are {', '.join(names) or 'none'}",
+                        f"check {check.name} updates pod set {name}, which does not exist; pod sets: "
+                        f"{', '.join(names) or 'none'}",
                         fix="name a pod set of the Workload",
                         subject=f"{check.name} {name}",
                     )
@@ -51,7 +53,7 @@ def _changed(before: Workload, workload: Workload) -> Iterator[Finding]:
             yield Finding(
                 workload.ref,
                 new.field,
-                f"check {new.name} is ready, so its podSetUpdates cannot change any more",
+                f"check {new.name} is Ready, so its podSetUpdates can no longer change",
                 fix="keep them as they are, or set the check to Retry first",
                 subject=new.name,
             )

@@ -22,10 +22,10 @@ _LEAST, _MOST = -(2**31), 2**31 - 1
     no_cel="a gated feature, and the gate is in the configuration",
 )
 def priority_boost_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """The annotation kueue.x-k8s.io/priority-boost is no whole number.
+    """The annotation kueue.x-k8s.io/priority-boost is not a whole number.
 
-    Why it is refused: the number is added to the priority by which Workloads are ordered and preempted; what cannot be
-    read would count as no boost without anybody being told.
+    Why it is refused: the number is added to the priority that decides the order and preemption of Workloads; an
+    unreadable value would silently count as no boost.
     Example: `priority-boost: high`; `1.5`.
     Fix: write a whole number that fits 32 bits, such as "10" or "-5".
     """
@@ -37,6 +37,6 @@ def priority_boost_invalid(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(
                 workload.ref,
                 fields.join("metadata", "annotations", PRIORITY_BOOST),
-                f"{text[:40]!r} is no whole number between {_LEAST} and {_MOST}",
+                f"{text[:40]!r} is not a whole number between {_LEAST} and {_MOST}",
                 fix='write a whole number, such as "10"',
             )

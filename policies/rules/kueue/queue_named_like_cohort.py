@@ -17,10 +17,10 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
 def queue_named_like_cohort(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A ClusterQueue and a Cohort have the same name.
 
-    Why it is reported: Kueue writes the paths of preemption messages and its metrics with bare names, so nobody can
-    tell which of the two is meant; and `cohortName: ml` reads as if it led to ClusterQueue `ml`.
+    Why it is reported: Kueue writes bare names into preemption messages and metrics, so it is unclear which of the two
+    is meant; and `cohortName: ml` reads as if it led to ClusterQueue `ml`.
     Example: Cohort `ml`, and a ClusterQueue `ml` in it.
-    Fix: give the new one of the two another name.
+    Fix: give the new object another name.
     """
     for before, node in proposal.changed(QuotaNode):
         other = (cohort_ref if node.ref.group_kind == CLUSTER_QUEUE else cluster_queue_ref)(node.ref.name)
@@ -33,7 +33,7 @@ def queue_named_like_cohort(proposal: Proposal) -> Iterator[Finding | NotEvaluat
             yield Finding(
                 node.ref,
                 "metadata.name",
-                f"{other} has the same name; messages and metrics of Kueue do not tell the two apart",
+                f"{other} has the same name; Kueue's messages and metrics do not distinguish the two",
                 fix=f"give the new {node.ref.kind} another name",
                 causes=(Cause(other, "metadata.name", f"is called {other.name} too"),),
                 profiles=STRICT_ONLY,

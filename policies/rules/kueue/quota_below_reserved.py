@@ -10,21 +10,21 @@ from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_TERMS, minus, plus
-from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, held, said, untold
+from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, held, incomplete, named_amount
 
 
 @rule("quota-below-reserved", source="Kueue issues 13716 and 15933", kinds=KINDS, default=Action.WARN)
 def quota_below_reserved(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """Quota is cut, or moved away, below what workloads hold of it.
+    """Quota is cut, or moved away, to less than workloads hold.
 
-    Why it is reported: Kueue evicts nobody for that. What runs goes on, nothing new fits until enough of it has ended,
-    and a queue that holds more than its own becomes a victim of all who may reclaim. It is a warning, since shrinking a
-    full cluster is a thing to do. What is held is read from `status.flavorsReservation` of the ClusterQueues.
+    Why it is reported: Kueue evicts nothing for that. Running work continues, nothing new fits until enough of it has
+    ended, and others may reclaim what a queue holds beyond its own quota. It is a warning, since shrinking a full
+    cluster is legitimate. What workloads hold is read from `status.flavorsReservation` of the ClusterQueues.
     Example: ClusterQueue `ml` holds 10 cpu, and its nominalQuota goes from 10 to 4 with borrowingLimit 2.
-    Fix: wait until the work has ended, or cut in smaller steps.
+    Fix: wait until the work has ended, or cut the quota in smaller steps.
     """
     edited = any(change.before is not None and change.ref.group_kind in KINDS for change in proposal.changes)
-    if edited and (missing := untold(proposal)):
+    if edited and (missing := incomplete(proposal)):
         yield missing
         return
     worse: set[tuple[Ref, str]] = set()
@@ -45,9 +45,9 @@ def _pairs(proposal: Proposal, ref: Ref) -> list[str]:
 
 
 def _over(proposal: Proposal, forest: Forest, ref: Ref, pair: str) -> tuple[int, int, int]:
-    """By how much more is held than could be, what could be held, and what is.
+    """(how much too much is held, what could be held, what is held)
 
-    A node that may borrow without limit is over where its root is, and there alone.
+    For a node that may borrow without limit only its root counts.
     """
     node, own = forest.node(ref), arithmetic.terms(forest, ref, pair)
     work, most = _held(proposal, forest, ref, pair), arithmetic.subtree(forest, ref, pair)
@@ -59,10 +59,10 @@ def _over(proposal: Proposal, forest: Forest, ref: Ref, pair: str) -> tuple[int,
 
 
 def _held(proposal: Proposal, forest: Forest, ref: Ref, pair: str) -> int:
-    """A manifest from a file has no status; then what was held before the change is what is held."""
+    """A manifest from a file has no status; then what was held before the change counts."""
     node = forest.node(ref)
-    told = forest if not isinstance(node, ClusterQueue) or node.reserved else proposal.before
-    return held(told, ref, pair)
+    source = forest if not isinstance(node, ClusterQueue) or node.reserved else proposal.before
+    return held(source, ref, pair)
 
 
 def _finding(proposal: Proposal, ref: Ref, pair: str, over: int, most: int, work: int) -> Finding:
@@ -71,9 +71,10 @@ def _finding(proposal: Proposal, ref: Ref, pair: str, over: int, most: int, work
     return Finding(
         at,
         "spec.resourceGroups",
-        f"{ref} holds {said(pair, work)} of flavor {flavor_of(pair)} for workloads and could hold {amount(pair, most)} "
-        f"after this change: it is over by {short}; what runs goes on, nothing new fits",
-        fix=f"wait until work that holds {short} has ended, or leave {short} more",
+        f"{ref} holds {named_amount(pair, work)} of flavor {flavor_of(pair)} for workloads, but could hold only "
+        f"{amount(pair, most)} "
+        f"after this change: it is over by {short}; running work continues, nothing new fits",
+        fix=f"wait until work that holds {short} has ended, or leave {short} more quota",
         subject=f"{ref.kind} {ref.name} {pair}",
         excess=over,
         profiles=STRICT_ONLY,
@@ -81,7 +82,7 @@ def _finding(proposal: Proposal, ref: Ref, pair: str, over: int, most: int, work
 
 
 def _borrowers(proposal: Proposal, worse: set[tuple[Ref, str]]) -> Iterator[Finding]:
-    """Queues that the tree can still hold, but that now borrow what was their own."""
+    """Queues that still fit into their tree, but now borrow what was their own."""
     for before, queue in proposal.changed(ClusterQueue):
         if before is None or queue.parent is None or not arithmetic.countable(proposal.after, queue.ref):
             continue
@@ -91,9 +92,10 @@ def _borrowers(proposal: Proposal, worse: set[tuple[Ref, str]]) -> Iterator[Find
                 yield Finding(
                     queue.ref,
                     "spec.resourceGroups",
-                    f"{queue.name} holds {said(pair, work)} of flavor {flavor_of(pair)} for workloads and keeps "
-                    f"{amount(pair, left)} of its own: {amount(pair, work - left)} of it is borrowed after this "
-                    "change, and others may reclaim that",
+                    f"{queue.name} holds {named_amount(pair, work)} of flavor {flavor_of(pair)} for workloads and "
+                    "keeps a nominal quota of "
+                    f"{amount(pair, left)}: {amount(pair, work - left)} is borrowed after this "
+                    "change, and others may reclaim it",
                     fix=f"leave nominalQuota at {amount(pair, work)} until the work has ended",
                     subject=f"{queue.ref.kind} {queue.name} {pair}",
                     excess=work - left,

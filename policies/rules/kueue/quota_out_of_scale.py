@@ -10,7 +10,7 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import NO_POOL, UNLIMITED
-from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, listed, untold
+from policies.rules.kueue._kueue_quota import KINDS, amount, flavor_of, incomplete, listed
 
 _FACTOR = 1000
 """Between siblings of one flavor and resource; the step from cores to milli-CPU, and from Mi to Gi or none at all."""
@@ -29,7 +29,7 @@ def quota_out_of_scale(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     for before, node in proposal.changed(QuotaNode):
         if node.parent is None:
             continue
-        if missing := untold(proposal):
+        if missing := incomplete(proposal):
             yield missing
             return
         stood = before.terms() if before is not None and before.parent == node.parent else {}
@@ -46,16 +46,15 @@ def quota_out_of_scale(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 def _finding(forest: Forest, node: QuotaNode, quota: ResourceQuota, pair: str, other: int) -> Finding:
     own = quota.terms().nominal
-    ratio, word = (own // other, "times") if own > other else (other // own, "th part of")
+    relation = f"{own // other} times" if own > other else f"1/{other // own} of"
     sibling = _sibling(forest, node, pair, other)
-    relation = f"{ratio} {word}" if own > other else f"the {ratio}{word}"
     wrote = quota.nominal.text if quota.nominal else ""
     return Finding(
         node.ref,
         quota.field("nominalQuota"),
-        f"{quota.name}={wrote} in flavor {flavor_of(pair)} is {relation} what {sibling.name} beside it has, "
+        f"{quota.name}={wrote} in flavor {flavor_of(pair)} is {relation} what its sibling {sibling.name} has, "
         f"{amount(pair, other)}",
-        fix=_cure(quota, own > other, wrote),
+        fix=_fix(quota, own > other, wrote),
         subject=pair,
         causes=(Cause(sibling, "spec.resourceGroups", f"{quota.name}={amount(pair, other)}"),),
         profiles=STRICT_ONLY,
@@ -63,13 +62,13 @@ def _finding(forest: Forest, node: QuotaNode, quota: ResourceQuota, pair: str, o
 
 
 def _sibling(forest: Forest, node: QuotaNode, pair: str, nominal: int) -> Ref:
-    """The first sibling of this very quota. Costs the siblings: for the message only."""
+    """The first sibling with this quota. Walks all siblings: for the message only."""
     assert node.parent is not None
     near = (ref for ref, _ in forest.shares(node.parent) if ref != node.ref)
     return min(ref for ref in near if terms(forest, ref, pair).nominal == nominal)
 
 
-def _cure(quota: ResourceQuota, larger: bool, wrote: str) -> str:
+def _fix(quota: ResourceQuota, larger: bool, wrote: str) -> str:
     if quota.name == "cpu" and larger and wrote.isdecimal():
         return f"cpu is counted in cores; write {wrote}m if milli-CPU was meant"
     if quota.name == "memory" and not larger and wrote.isdecimal():

@@ -12,7 +12,7 @@ from policies.model import fields
 from policies.model.findings import Finding
 
 _MOST = 18  # pod sets of a Workload
-_EXAMPLE = "name it by what its pods do, such as workers"
+_EXAMPLE = "name it after what its pods do, such as workers"
 
 Fault = tuple[str, str, str]
 """(field, message, fix)"""
@@ -26,13 +26,13 @@ Fault = tuple[str, str, str]
     no_cel="concerns work, which goes on while the webhook is down",
 )
 def ray_cluster_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """A Ray cluster that Kueue is to queue cannot be counted, or would keep its quota.
+    """A queued Ray cluster cannot be counted, or would keep its quota.
 
-    Why it is refused: Kueue admits a cluster as a whole, in at most 18 sets of pods, one of them the head. A cluster
-    that grows by itself outgrows what was admitted unless the job is elastic; one that stays after its job holds quota
-    for nobody; a job cannot bring a cluster of its own and run in another one too.
+    Why it is refused: Kueue admits a cluster as a whole, with at most 18 pod sets, one of them the head. An autoscaled
+    cluster outgrows what was admitted, unless the job is elastic. A cluster that outlives its job holds quota for
+    nobody. A job cannot both describe a cluster and select another.
     Example: a RayJob with a queue-name and without `shutdownAfterJobFinishes: true`; a worker group named `head`.
-    Fix: what the message says; or take the queue-name away, if the quota is not to hold for it.
+    Fix: follow the message; or remove the queue-name, if no quota should apply.
     """
     elastic = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     for _, job in proposal.changed(QueuedJob):
@@ -44,8 +44,8 @@ def ray_cluster_invalid(proposal: Proposal) -> Iterator[Finding]:
 
 def _faults(ray: Ray, grows: bool) -> Iterator[Fault]:
     if ray.selects and ray.described:
-        fix = "remove clusterSelector, or rayClusterSpec to run outside of every quota"
-        yield "spec.clusterSelector", "a job with a cluster of its own cannot run in another one too", fix
+        fix = "remove clusterSelector; or remove rayClusterSpec, to run outside all quota"
+        yield "spec.clusterSelector", "a job that describes its own cluster cannot select another one", fix
     elif not ray.described and not ray.selects:
         message = "it neither describes a cluster nor selects one, so there is nothing to admit"
         yield "spec.rayClusterSpec", message, "describe the cluster"
@@ -55,20 +55,20 @@ def _faults(ray: Ray, grows: bool) -> Iterator[Fault]:
 
 def _of_cluster(ray: Ray, grows: bool) -> Iterator[Fault]:
     if not ray.shuts_down:
-        message = "the cluster would stay when the job is done, and hold its quota"
+        message = "the cluster would outlive its job and keep its quota"
         yield "spec.shutdownAfterJobFinishes", message, "write shutdownAfterJobFinishes: true"
     if ray.autoscaled and not grows:
-        message = "a cluster that grows by itself outgrows what was admitted"
+        message = "an autoscaled cluster outgrows what was admitted"
         fix = f"write enableInTreeAutoscaling: false, or annotate {ELASTIC}: true where Kueue has elastic jobs"
         yield fields.join(ray.at, "enableInTreeAutoscaling"), message, fix
     groups = fields.join(ray.at, "workerGroupSpecs")
     sets = 1 + len(ray.groups)
     if sets > _MOST:
         message = (
-            f"the head and {len(ray.groups)} worker groups are {sets} sets of pods, a Workload has {_MOST} at most"
+            f"the head and {len(ray.groups)} worker groups are {sets} pod sets, but a Workload has at most {_MOST}"
         )
         yield groups, message, f"put the workers into {_MOST - 1} groups or fewer"
     for index, name in enumerate(ray.groups):
         if name == HEAD:
-            message = f"the name {HEAD} is that of the cluster's head, no worker group can have it"
+            message = f"{HEAD} is the name of the cluster's head; no worker group can have it"
             yield fields.join(groups, index, "groupName"), message, _EXAMPLE

@@ -9,7 +9,7 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import STRICT_ONLY, Action, Finding, NotEvaluated
 from policies.model.forest import Forest
-from policies.rules.kueue._kueue_quota import untold
+from policies.rules.kueue._kueue_quota import incomplete
 
 
 @rule(
@@ -19,11 +19,11 @@ from policies.rules.kueue._kueue_quota import untold
     default=Action.WARN,
 )
 def reclaim_without_loan(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A ClusterQueue may take quota back from its cohort, or preempt there to borrow, but there is no such quota.
+    """A ClusterQueue may reclaim quota from its cohort, or preempt there to borrow, but there is no such quota.
 
-    Why it is reported: with `reclaimWithinCohort` a queue takes back what others have borrowed of its quota, or of the
+    Why it is reported: with `reclaimWithinCohort` a queue reclaims what others have borrowed of its quota, or of the
     Cohorts above it. Where none of these lends anything, nobody can have borrowed it. Likewise with
-    `borrowWithinCohort` where nobody lends to the queue. Both settings read like a promise that cannot be kept.
+    `borrowWithinCohort` where nobody lends to the queue. Both settings promise what cannot be kept.
     Example: `reclaimWithinCohort: Any` in a queue whose flavors all have `lendingLimit: 0`.
     Fix: raise a lendingLimit, or set the policy to Never.
     """
@@ -32,7 +32,7 @@ def reclaim_without_loan(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
             continue
         if before is not None and _settings(before) == _settings(queue):
             continue
-        if missing := untold(proposal):
+        if missing := incomplete(proposal):
             yield missing
             return
         yield from _findings(proposal.after, queue)
@@ -48,8 +48,8 @@ def _findings(forest: Forest, queue: ClusterQueue) -> Iterator[Finding]:
         yield Finding(
             queue.ref,
             "spec.preemption.reclaimWithinCohort",
-            f"is {policy.reclaim_within_cohort}, but {queue.name} lends nothing that others could have borrowed: "
-            "there is nothing to take back",
+            f"is {policy.reclaim_within_cohort}, but {queue.name} lends nothing that others could have borrowed: there "
+            "is nothing to reclaim",
             fix=f"raise a lendingLimit or a nominalQuota of {queue.name}, or set reclaimWithinCohort to Never",
             profiles=STRICT_ONLY,
         )

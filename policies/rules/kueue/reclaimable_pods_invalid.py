@@ -20,11 +20,12 @@ _FIELD = "status.reclaimablePods"
     no_cel="is about status, which Kueue writes",
 )
 def reclaimable_pods_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """More pods of a Workload are called reclaimable than it has, or fewer than before.
+    """A Workload reports more reclaimable pods than it has, or fewer than before.
 
     Why it is refused: the quota of a reclaimable pod is given to others at once. A number above the size of the pod set
-    gives away what was never taken, and a number that falls takes back what others may already use.
-    Example: `{name: workers, count: 4}` where `workers` has 3 pods; 2 after it was 3 while quota is reserved.
+    gives away quota that was never reserved, and a number that falls takes back quota that others may already use.
+    Example: `{name: workers, count: 4}` where `workers` has 3 pods; a count that falls from 3 to 2 while quota is
+    reserved.
     Fix: name pod sets of the Workload, with a count between the last one and the size of the set.
     """
     slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
@@ -41,7 +42,7 @@ def _beyond(before: Workload | None, workload: Workload, elastic: bool) -> Itera
     for entry in workload.reclaimable:
         size = sizes.get(entry.name)
         if size is None:
-            message = f"there is no pod set {entry.name}; there are {', '.join(sizes) or 'none'}"
+            message = f"pod set {entry.name} does not exist; pod sets: {', '.join(sizes) or 'none'}"
             yield Finding(
                 workload.ref, _at(entry, "name"), message, fix="name a pod set of the Workload", subject=entry.name
             )
@@ -49,7 +50,7 @@ def _beyond(before: Workload | None, workload: Workload, elastic: bool) -> Itera
             yield Finding(
                 workload.ref,
                 _at(entry, "count"),
-                f"{entry.pods} pods of {entry.name} are called reclaimable, it has {size}",
+                f"{entry.pods} pods of {entry.name} are reported reclaimable, but it has {size}",
                 fix=f"write {size} or less",
                 subject=entry.name,
                 excess=entry.pods - size,
@@ -66,7 +67,7 @@ def _taken_back(before: Workload, workload: Workload, elastic: bool) -> Iterator
             yield Finding(
                 workload.ref,
                 _FIELD,
-                f"{old.pods} pods of {old.name} were reclaimable; the entry cannot go while quota is reserved",
+                f"{old.pods} pods of {old.name} were reclaimable; the entry cannot be removed while quota is reserved",
                 fix=f"keep the entry of {old.name}",
                 subject=old.name,
             )
@@ -74,7 +75,8 @@ def _taken_back(before: Workload, workload: Workload, elastic: bool) -> Iterator
             yield Finding(
                 workload.ref,
                 _at(new, "count"),
-                f"{new.pods} pods of {old.name} are reclaimable, {old.pods} were; the number cannot fall now",
+                f"{new.pods} pods of {old.name} are reclaimable, but {old.pods} were; the number cannot fall "
+                "while quota is reserved",
                 fix=f"write {old.pods} or more",
                 subject=old.name,
             )
@@ -83,7 +85,10 @@ def _taken_back(before: Workload, workload: Workload, elastic: bool) -> Iterator
 def _shrunk(before: Workload, workload: Workload, name: str) -> bool:
     """Whether the pod set has fewer pods than were admitted: then its old numbers mean nothing."""
     assignments = workload.admission.assignments if workload.admission else ()
-    admitted = next((given.count for given in assignments if given.name == name and given.count is not None), None)
+    admitted = next(
+        (assignment.count for assignment in assignments if assignment.name == name and assignment.count is not None),
+        None,
+    )
     sizes = [{pod_set.name: pod_set.count for pod_set in each.pod_sets} for each in (before, workload)]
     held = sizes[0].get(name, 0) if admitted is None else admitted
     return sizes[1].get(name, 0) < held

@@ -20,10 +20,10 @@ from policies.model.findings import Finding
 def reserved_workload_changed(proposal: Proposal) -> Iterator[Finding]:
     """The pod sets or the admission of a Workload change while quota is reserved for it.
 
-    Why it is refused: the quota was reserved for exactly these pods. More of them would run without quota, and another
-    admission would move what is in use from one queue or flavor to another behind the back of both.
+    Why it is refused: the quota was reserved for exactly these pods. More pods would run without quota, and another
+    admission would move usage to another queue or flavor unnoticed.
     Example: `count: 10` in a pod set that was admitted with 1.
-    Fix: let the Workload give up its quota first (set `active: false`, or clear status.admission), or make a new one.
+    Fix: let the Workload give up its quota first (set `active: false`, or clear status.admission), or create a new one.
     """
     for before, workload in proposal.changed(Workload):
         if before is None:
@@ -34,8 +34,8 @@ def reserved_workload_changed(proposal: Proposal) -> Iterator[Finding]:
             topology = proposal.configuration.kueue.enabled("TopologyAwareScheduling")
             parts = [each.fixed if topology else each.content for each in (before.admission, workload.admission)]
             if parts[0] != parts[1]:
-                message = "what was admitted cannot change; it can only be cleared as a whole"
-                yield Finding(workload.ref, "status.admission", message, fix="clear status.admission, then admit anew")
+                message = "the admission cannot change; it can only be cleared as a whole"
+                yield Finding(workload.ref, "status.admission", message, fix="clear status.admission, then admit again")
 
 
 def _pod_sets(proposal: Proposal, before: Workload, workload: Workload) -> Iterator[Finding]:
@@ -43,7 +43,7 @@ def _pod_sets(proposal: Proposal, before: Workload, workload: Workload) -> Itera
         yield Finding(
             workload.ref,
             "spec.podSets",
-            f"{len(workload.pod_sets)} pod sets, quota is reserved for {len(before.pod_sets)}",
+            f"{len(workload.pod_sets)} pod sets, but quota is reserved for {len(before.pod_sets)}",
             fix="keep the pod sets, or let the Workload give up its quota first",
         )
         return
@@ -51,7 +51,7 @@ def _pod_sets(proposal: Proposal, before: Workload, workload: Workload) -> Itera
     for old, new in zip(before.pod_sets, workload.pod_sets, strict=True):
         if _compared(new, old if slicing and new.count < old.count else new) != old.content:
             counts = (
-                f"{new.count} pods, it was {old.count}" if new.count != old.count else "its template or size differs"
+                f"{new.count} pods instead of {old.count}" if new.count != old.count else "its template or size differs"
             )
             yield Finding(
                 workload.ref,

@@ -36,10 +36,10 @@ _CEL = joined_list(f"variables.groups.map(g, {_IN_GROUP})")
     cel=[Expression((COHORT, CLUSTER_QUEUE), _CEL, GROUPS)],
 )
 def resource_in_two_groups(proposal: Proposal) -> Iterator[Finding]:
-    """A resource or a flavor stands in more than one resource group, or twice in one.
+    """A resource or a flavor is listed in more than one resource group, or twice in one.
 
-    Why it is refused: the resources of one group get their flavor together, and each has one group only. Listed twice,
-    it is open which of the two quotas counts.
+    Why it is refused: the resources of a group get their flavor together, so each belongs to one group only. If one is
+    listed twice, it is undefined which quota counts.
     Example: `memory` in the coveredResources of both groups; flavor `spot` in both groups.
     Fix: keep the entry that counts and remove the other; resources that must share flavors belong in one group.
     """
@@ -69,7 +69,7 @@ def _repeated(node: QuotaNode, what: str, places: Iterator[tuple[str, str]]) -> 
             yield Finding(
                 node.ref,
                 field,
-                f"{what} {name} is listed again; it stands in {first[name]} already",
+                f"{what} {name} is listed again; it is already in {first[name]}",
                 fix=f"keep {what} {name} in one of the two places",
                 subject=f"{what} {name}",
             )

@@ -12,8 +12,9 @@ from policies.model.findings import Finding
 def stateful_set_resized(proposal: Proposal) -> Iterator[Finding]:
     """A StatefulSet that Kueue has admitted changes its size.
 
-    Why it is refused: its pods are admitted together, as a group of one size. More of them would wait for a group that
-    is complete, fewer would leave it incomplete; while old pods are still going, new ones would be counted among them.
+    Why it is refused: its pods are admitted together, as a group of a fixed size. Additional pods would wait for a
+    group that is already complete, and fewer would leave it incomplete. While old pods terminate, new ones would count
+    as part of their group.
     Example: `replicas: 3` becomes `replicas: 5` on a StatefulSet with a queue-name.
     Fix: scale to 0, wait until the pods are gone, and scale to the new size.
     """
@@ -25,13 +26,13 @@ def stateful_set_resized(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(
                 job.ref,
                 "spec.replicas",
-                f"{new} replicas, and {old} were admitted as one group",
+                f"{new} replicas, but {old} were admitted as one group",
                 fix=f"scale to 0, wait until the pods are gone, then scale to {new}",
             )
         elif not old and new and job.present:
             yield Finding(
                 job.ref,
                 "spec.replicas",
-                f"{new} replicas while {job.present} pods of the group before are still there",
+                f"{new} replicas while {job.present} pods of the previous group still exist",
                 fix="wait until these pods are gone",
             )

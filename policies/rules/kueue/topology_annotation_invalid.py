@@ -25,12 +25,12 @@ _ONE_BY_ONE = (GroupKind("apps", "Deployment"), STATEFUL_SET)
     no_cel="concerns work, which goes on while the webhook is down",
 )
 def topology_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """The pods of a job ask for a place in the topology in two ways, or in none that exists.
+    """The topology annotations of a job's pods contradict each other, or are invalid.
 
-    Why it is refused: pods can be required or preferred to lie together, or may lie anywhere. Two of these at once
-    contradict each other; a level that is no label of nodes, or slices without a size, fit nowhere. A group of pod sets
-    is a single pod and the others that lie around it, so it is of exactly two that ask for the same place. Layers of
-    slices are at most three, each within another level, and each size divides the one before it.
+    Why it is refused: pods can be required or preferred to run in one topology domain, or may run anywhere; two of
+    these contradict each other. A level that is not a node label, or slices without a size, fit nowhere. A group of pod
+    sets is one pod and the pods around it, so it has exactly two pod sets that request the same topology. There are at
+    most three layers of slices, each of another level, and each size divides the one before it.
     Example: `podset-required-topology: rack` beside `podset-preferred-topology: block`.
     Fix: keep one of the three; write the node label of the level; give slices both a level and a size.
     """
@@ -55,8 +55,8 @@ def _elastic(job: QueuedJob) -> Iterator[Finding]:
     for pods in job.pod_sets:
         for key in LEVELS[:2]:
             if key in pods.annotations:
-                message = "an elastic job changes its size, so its pods cannot be held together"
-                fix = "let the pods lie anywhere"
+                message = "an elastic job changes its size, so its pods cannot be kept in one topology domain"
+                fix = "let the pods run anywhere"
                 yield Finding(job.ref, _at(pods, key), message, fix=fix, subject=f"elastic {key}")
 
 

@@ -18,10 +18,10 @@ from policies.model.findings import Action, Finding
     no_cel="concerns work, which goes on while the webhook is down",
 )
 def topology_slice_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """The slices in which a pod set wants its pods have no size, or no topology.
+    """The slices of a pod set have no size or no topology.
 
-    Why it is refused: a slice is so many pods in one domain of a topology level. One of 0 pods, or of pods without a
-    level, cannot be placed, and the Workload would wait for ever.
+    Why it is refused: a slice is a number of pods in one domain of a topology level. A slice of 0 pods, or one without
+    a level, cannot be placed, and the Workload would wait forever.
     Example: `podSetSliceSize: 0`; `podSetSliceSize: 4` without podSetSliceRequiredTopology.
     Fix: write both podSetSliceRequiredTopology and a podSetSliceSize above 0, or neither.
     """
@@ -41,17 +41,17 @@ def topology_slice_invalid(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _faults(pod_set: PodSet) -> Iterator[tuple[str, str, str]]:
-    """(field, message, fix) of each size that cannot be."""
+    """(field, message, fix) of each invalid size."""
     slices = pod_set.slices
     field = f"{slices.field}.podSetSliceSize"
     if slices.topology and slices.size is None:
-        yield field, f"slices within {slices.topology} need a size", "write how many pods make a slice"
+        yield field, f"slices within {slices.topology} need a size", "write the number of pods in a slice"
     elif slices.topology and slices.size is not None and slices.size <= 0:
-        yield field, f"{slices.size} pods make no slice", "write 1 or more"
+        yield field, f"a slice cannot have {slices.size} pods", "write 1 or more"
     elif slices.size is not None and not slices.topology:
-        message = f"a size of {slices.size} without podSetSliceRequiredTopology says nothing"
+        message = f"a size of {slices.size} without podSetSliceRequiredTopology has no effect"
         yield field, message, "write podSetSliceRequiredTopology too, or remove the size"
     for index, (topology, size) in enumerate(slices.layers):
         if size <= 0:
             at = fields.join(slices.field, "podsetSliceRequiredTopologyConstraints", index, "size")
-            yield at, f"{size} pods make no slice within {topology or 'a level'}", "write 1 or more"
+            yield at, f"a slice within {topology or 'a level'} cannot have {size} pods", "write 1 or more"

@@ -21,7 +21,7 @@ def worker_cluster_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluate
     """A MultiKueueConfig names a MultiKueueCluster that does not exist.
 
     Why it is reported: no work goes there, and where all are missing the check is inactive. It is a warning, since
-    things may be applied in any order.
+    objects may be applied in any order.
     Example: `clusters: [europe, amreica]` where the MultiKueueCluster is called `america`.
     Fix: create the MultiKueueCluster, or correct the name.
     """

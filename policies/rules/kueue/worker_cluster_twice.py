@@ -20,7 +20,7 @@ def worker_cluster_twice(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
     """Two MultiKueueClusters of one MultiKueueConfig are the same cluster.
 
     Why it is refused: a workload is copied to each cluster under one name, so the two copies would be one object; when
-    one name wins, the copy of the other is deleted, and with it the winner's.
+    one of them is chosen, the copy of the other is deleted, and with it the chosen one.
     Example: `europe` and `eu`, both with `kubeConfig: {location: europe, locationType: Secret}`, in one config.
     Fix: take one of the two out of the config, or correct the location of its kubeconfig.
     """

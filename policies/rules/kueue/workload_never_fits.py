@@ -25,7 +25,7 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding, NotEval
 from policies.model.forest import Forest
 from policies.model.objects import Ref
 from policies.model.pools import plus, written
-from policies.rules.kueue._kueue_quota import untold
+from policies.rules.kueue._kueue_quota import incomplete
 
 
 @rule(
@@ -35,17 +35,17 @@ from policies.rules.kueue._kueue_quota import untold
     default=Action.WARN,
 )
 def workload_never_fits(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A Workload or a job asks for more than its ClusterQueue could ever give, with the whole tree idle.
+    """A Workload or a job requests more than its ClusterQueue could ever give, with the whole tree idle.
 
-    Why it is reported: Kueue takes it and lets it wait for ever; the queue, the borrowing limit or the root that is too
-    small is named nowhere. Pods that cannot get a flavor together, and all pod sets in sum, are compared with what the
-    queue could hold at best; of a Deployment one pod, since its pods are admitted one by one. LimitRanges,
-    transformations and excluded resources are not looked at.
+    Why it is reported: Kueue accepts it and lets it wait forever, and does not say which queue, borrowing limit or root
+    is too small. Each pod set, and the sum of all, is compared with the potential of the queue; of a Deployment one
+    pod, since its pods are admitted one by one. LimitRanges, resource transformations and excluded resources are not
+    considered.
     Example: 4 pods of 8 cpu each where the ClusterQueue has 10 and may borrow 10.
-    Fix: ask for less, submit to another queue, or raise the limit that the message names.
+    Fix: request less, submit to another queue, or raise the limit that the message names.
     """
     for submitted in _submissions(proposal):
-        if missing := untold(proposal):
+        if missing := incomplete(proposal):
             yield missing
             return
         local = proposal.after.get(submitted.local)
@@ -67,7 +67,7 @@ class _Asking(NamedTuple):
 
 
 class _Submission(NamedTuple):
-    """What is handed to a LocalQueue. `whole` is the path under which all pods are."""
+    """What is submitted to a LocalQueue; `whole` is the path above all its pods."""
 
     ref: Ref
     local: Ref
@@ -76,7 +76,7 @@ class _Submission(NamedTuple):
 
 
 def _submissions(proposal: Proposal) -> Iterator[_Submission]:
-    """The Workloads that wait for quota and the jobs that will have one, where they ask for something new."""
+    """The Workloads that wait for quota, and the jobs that will get a Workload, where their requests are new."""
     for before, workload in proposal.changed(Workload):
         if workload.queue is None or workload.reserved:
             continue
@@ -98,7 +98,7 @@ def _of_pod_set(workload: Workload, pod_set: PodSet) -> _Asking:
 
 
 def _of_pods(job: QueuedJob, pods: JobPods) -> _Asking:
-    """A batch Job may start with fewer pods where it says so."""
+    """A batch Job may start with fewer pods, down to its job-min-parallelism."""
     least = job.annotations.get(MIN_PARALLELISM, "") if job.ref.group_kind == BATCH_JOB else ""
     fewer = int(least[:9]) if least.isdecimal() and least.isascii() else pods.count
     count = min(pods.count, fewer)
@@ -111,7 +111,7 @@ def _asking(name: str, field: str, requests: Mapping[str, int], pods: int) -> _A
 
 
 class _Short(NamedTuple):
-    """What a flavor cannot give, and how much of it could be had at best."""
+    """A resource that a flavor cannot give enough of, and its potential there."""
 
     flavor: str
     resource: str
@@ -120,7 +120,7 @@ class _Short(NamedTuple):
 
     def __str__(self) -> str:
         most = written(self.resource, self.reach.amount)
-        return f"flavor {self.flavor} gives {most} at most, by {self.reach.limit} of {self.reach.node}"
+        return f"flavor {self.flavor} gives at most {most}, by {self.reach.limit} of {self.reach.node}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class _Fit:
         yield from alone or self._in_sum()
 
     def _of(self, asking: _Asking) -> Iterator[Finding]:
-        """One pod set by itself: its resources of one group need one flavor that can give all of them."""
+        """One pod set: its resources of one group need one flavor that can give them all."""
         requests = asking.requests
         for group in self.queue.groups:
             asked = {resource: requests[resource] for resource in group.covered_resources if resource in requests}
@@ -172,9 +172,9 @@ class _Fit:
         return Finding(
             self.submitted.ref,
             field,
-            f"can never be admitted by ClusterQueue {self.queue.name}: {who} ask{'s' * who.startswith('pod set ')} for "
-            f"{asks}, {', '.join(map(str, short))}",
-            fix=f"ask for {first.resource}={room} or less, submit to another queue, or raise {first.reach.limit} of "
+            f"ClusterQueue {self.queue.name} can never admit it: {who} request{'s' * who.startswith('pod set ')} "
+            f"{asks}, but {', '.join(map(str, short))}",
+            fix=f"request {first.resource}={room} or less, submit to another queue, or raise {first.reach.limit} of "
             f"{first.reach.node}",
             subject=" ".join(sorted({entry.resource for entry in short})),
             excess=min(entry.asked - entry.reach.amount for entry in short),

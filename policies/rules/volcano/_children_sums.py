@@ -1,4 +1,4 @@
-"""The check that two rules share: what the children of a queue are promised against what the queue itself holds."""
+"""Shared by two rules: what the children of a queue are promised, compared with what the queue itself has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEVER_SCALAR = ("cpu", "memory")
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """One of the two amounts that are handed down a tree of Volcano queues."""
+    """One of the two amounts that Volcano hands down a tree of queues."""
 
     amount: Literal["guarantee", "deserved"]
     field: str
@@ -42,7 +42,7 @@ def exceeded(proposal: Proposal, promise: Promise) -> Iterator[Finding]:
     """A finding for each touched queue and resource where the children's sum is above the queue's own amount.
 
     An amount that the queue does not set counts as zero. Top queues are not compared with root, whose amounts Volcano
-    derives from theirs. The sums are kept by the forest: siblings are only looked at for the message.
+    derives from theirs. The sums are kept by the forest: only the message looks at siblings.
     """
     asked = _asked_upstream(proposal)
     for queue in proposal.touched(Queue):
@@ -55,12 +55,12 @@ def exceeded(proposal: Proposal, promise: Promise) -> Iterator[Finding]:
             if total > (held.nano if held else 0):
                 yield _finding(proposal, promise, queue, resource, total, BOTH if upstream else STRICT_ONLY)
             elif held is None and resource not in _NEVER_SCALAR and upstream:
-                # Volcano refuses a zero that its parent does not name; a zero promises nothing, so strict lets it pass.
+                # Volcano refuses a zero that the parent does not name; a zero promises nothing, so strict accepts it.
                 yield _finding(proposal, promise, queue, resource, total, COMPAT_ONLY)
 
 
 def _asked_upstream(proposal: Proposal) -> set[Ref]:
-    """The queues that Volcano's webhook sums up: a changed one, and the parent that it has now."""
+    """The queues that Volcano's webhook adds up: each changed queue, and its present parent."""
     asked: set[Ref] = set()
     for before, queue in proposal.changed(Queue):
         if queue.ref != ROOT and reshaped(before, queue):
@@ -83,7 +83,7 @@ def _finding(
     return Finding(
         queue.ref,
         fields.join(promise.field, resource),
-        f"its children {promise.verb} {resource}={wanted.text} ({listed}{more}), {queue.name} holds {holds}",
+        f"its children {promise.verb} {resource}={wanted.text} ({listed}{more}), but {queue.name} holds {holds}",
         fix=_fix(proposal, promise, queue, resource, wanted, held),
         subject=resource,
         excess=total - held.nano,

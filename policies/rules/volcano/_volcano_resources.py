@@ -8,7 +8,7 @@ _DROPPED = ("count/", "requests.")
 
 
 def counted(resource: str) -> bool:
-    """Whether Volcano keeps the resource when it adds up or compares queues; it drops the others without a word.
+    """Whether Volcano keeps the resource when it adds up or compares queues; it drops the others silently.
 
     A queue's own three amounts are compared as written, so this does not matter there. A name with a domain, such as
     nvidia.com/gpu, is kept; the bare `gpu` is not.

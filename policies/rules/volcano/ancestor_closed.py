@@ -11,7 +11,7 @@ from policies.model.findings import STRICT_ONLY, Action, Cause, Finding
 from policies.model.forest import Forest
 from policies.model.objects import Attached, Ref
 
-_FAR = 200  # levels that are looked up; a tree of that depth is refused for it
+_FAR = 200  # levels that are searched; a deeper tree is refused anyway
 
 
 @rule(
@@ -21,10 +21,10 @@ _FAR = 200  # levels that are looked up; a tree of that depth is refused for it
     default=Action.WARN,
 )
 def ancestor_closed(proposal: Proposal) -> Iterator[Finding]:
-    """A Volcano queue is put, or work is submitted, below a queue that is closed.
+    """A Volcano queue is placed, or work is submitted, below a closed queue.
 
-    Why it is told: Volcano closes every queue below a closed one as soon as it looks at it, so the work will wait
-    without a word. Nothing is wrong for good, so this is a warning.
+    Why it is reported: Volcano closes every queue below a closed one at its next sync, so the work then waits silently.
+    It is a warning, since the queue above may be opened again.
     Example: `eng` is Closed, and a queue with `parent: eng` is created, which is Open for a moment.
     Fix: open the queue above first (`vcctl queue operate --action open`), or choose another place.
     """

@@ -18,9 +18,9 @@ from policies.rules.volcano._volcano_resources import counted
 def capability_exceeds_ancestor(proposal: Proposal) -> Iterator[Finding]:
     """A queue, or one below it, has a higher capability than the nearest queue above that limits the resource.
 
-    Why it is refused: the higher limit can never be reached, and whoever set it does not know. Capabilities of siblings
-    may add up to more than the parent's; only each alone is compared. A capability of 0 counts as none, and root is
-    never looked at. The whole moved subtree is judged, not the moved queue alone.
+    Why it is refused: the higher limit can never be reached, and nothing says so. Capabilities of siblings may add up
+    to more than the parent's; each is compared on its own. A capability of 0 counts as none, and root is not compared.
+    The whole moved subtree is judged, not only the moved queue.
     Example: `eng` has capability cpu 20, and `ml`, anywhere below it, gets cpu 21.
     Fix: lower the capability below, or raise the one above first.
     """
@@ -42,13 +42,13 @@ def capability_exceeds_ancestor(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _profiles(asked: bool, resource: str) -> frozenset[Profile]:
-    """Volcano refuses it too where it looks at the amounts of this queue, and knows the resource."""
+    """Volcano refuses it too where it compares the amounts of this queue and counts the resource."""
     return BOTH if asked and counted(resource) else STRICT_ONLY
 
 
 def _lifted(before: Queue | None, queue: Queue, resource: str) -> bool:
-    """The queue has only given up its own limit. In a sound tree that breaks nothing, and in a broken one it may not
-    be refused: what exceeds the queue above exceeded it before."""
+    """Whether the queue only drops its own limit. That breaks nothing in a valid tree, and must not be refused in an
+    invalid one: what exceeds the queue above exceeded it before."""
     return before is not None and before.parent == queue.parent and resource in dict(before.limits())
 
 
@@ -61,7 +61,7 @@ def _against_below(forest: Forest, queue: Queue, own: dict[str, Quantity], asked
             yield Finding(
                 queue.ref,
                 fields.join("spec.capability", resource),
-                f"its capability {resource}={limit.text} is below that of {holder.name} under it, {wanted.text}",
+                f"its capability {resource}={limit.text} is less than that of {holder.name} below it, {wanted.text}",
                 fix=f"lower {holder.name} to {limit.text} first, or keep {queue.name} at {wanted.text} or more",
                 subject=resource + " below",
                 excess=highest - limit.nano,
@@ -79,11 +79,12 @@ def _finding(
     profiles: frozenset[Profile],
 ) -> Finding:
     ancestor, limit = above
-    who = "its capability" if holder is queue else f"the capability of {holder.name} below it,"
+    own, amount = holder is queue, f"{resource}={wanted.text}"
+    claim = f"its capability {amount} is" if own else f"{holder.name} below it has a capability of {amount},"
     return Finding(
         queue.ref,
-        fields.join("spec.capability", resource) if holder is queue else "spec.parent",
-        f"{who} {resource}={wanted.text} is above that of {ancestor.name}, {limit.text}",
+        fields.join("spec.capability", resource) if own else "spec.parent",
+        f"{claim} more than that of {ancestor.name}, {limit.text}",
         fix=f"lower {holder.name} to {limit.text} or less, or raise {ancestor.name} first",
         subject=resource,
         excess=(wanted - limit).nano,

@@ -18,7 +18,7 @@ def children_guarantee_exceeds_parent(proposal: Proposal) -> Iterator[Finding]:
     """The children of a queue are guaranteed more than the queue itself.
 
     Why it is refused: a guarantee that the parent does not hold cannot be kept. A resource that the parent's guarantee
-    does not name counts as 0 there, so then no child may be guaranteed any.
+    does not name counts as 0 there, so no child may have a guarantee of it.
     Example: `eng` guarantees cpu 6; its children guarantee cpu 4 and cpu 3.
     Fix: lower a child's guarantee, or raise the parent's first.
     """

@@ -12,10 +12,10 @@ _DEFAULT = queue_ref("default")
 
 @rule("default-queue-as-parent", source="Volcano section 4; J1", kinds=(QUEUE,), default=Action.WARN)
 def default_queue_as_parent(proposal: Proposal) -> Iterator[Finding]:
-    """The queue `default` gets its first child, and so takes no work any more.
+    """The queue `default` gets its first child, and so takes no more work.
 
-    Why it is told: work that names no queue goes to `default`, and only leaves take work. From then on everybody who
-    names no queue is refused, whoever they are.
+    Why it is reported: work that names no queue goes to `default`, and only leaves take work. From then on all work
+    that names no queue is refused.
     Example: a queue with `parent: default` is created.
     Fix: create the queue beside `default`, or make sure that all work names a queue.
     """
@@ -26,7 +26,7 @@ def default_queue_as_parent(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(
                 queue.ref,
                 queue.parent_field,
-                "default becomes a parent and takes no work any more; work that names no queue will be refused",
+                "default becomes a parent and takes no more work; work that names no queue will be refused",
                 fix="choose another parent, or make sure that all work names a queue",
                 subject="default",
                 profiles=STRICT_ONLY,

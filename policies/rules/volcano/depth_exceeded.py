@@ -8,17 +8,17 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding
 
-_BEYOND = 100  # levels beyond the limit that are counted; a chain of thousands is told as one of about a hundred
+_BEYOND = 100  # levels beyond the limit that are counted; a longer chain is reported as one of about a hundred
 
 
 @rule("depth-exceeded", source="Volcano Q8 and gap C2: --max-queue-depth", kinds=(QUEUE,))
 def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
-    """A Volcano queue, or one below it, would lie deeper than allowed.
+    """A Volcano queue, or one below it, would be deeper than allowed.
 
     Why it is refused: each level costs every scheduling session, and Volcano sets a limit (`--max-queue-depth`, 5; a
-    child of root has depth 1). Volcano itself counts the moved queue alone; here everything below it is counted too.
+    child of root has depth 1). Volcano itself counts only the moved queue; this rule also counts everything below it.
     Example: with a limit of 5, a queue with two levels below it is moved to depth 4.
-    Fix: hang the subtree higher, or flatten it; `volcano.maxQueueDepth` in the configuration follows Volcano's flag.
+    Fix: move the subtree up, or flatten it; `volcano.maxQueueDepth` in the configuration follows Volcano's flag.
     """
     most = proposal.configuration.volcano.max_queue_depth
     for before, queue in proposal.changed(Queue):
@@ -29,7 +29,7 @@ def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
         deepest = depth + proposal.after.below(queue.ref).height
         endless = any(proposal.after.on_cycle(ref) for ref in above)
         if deepest > most:
-            where = f"lies at depth {depth}" + (f", the deepest queue below it at {deepest}" if deepest > depth else "")
+            where = f"is at depth {depth}" + (f", the deepest queue below it at {deepest}" if deepest > depth else "")
             yield Finding(
                 queue.ref,
                 "spec.parent",
@@ -39,12 +39,12 @@ def depth_exceeded(proposal: Proposal) -> Iterator[Finding]:
                 profiles=BOTH if depth > most and moved(before, queue) else STRICT_ONLY,
             )
         elif endless and moved(before, queue):
-            message, fix = "the way up does not end", "name a parent whose own parents lead to root"
+            message, fix = "its ancestors never reach root", "name a parent whose ancestors lead to root"
             yield Finding(queue.ref, "spec.parent", message, fix=fix, profiles=COMPAT_ONLY)
 
 
 def _fix(depth: int, surplus: int) -> str:
-    """Depth 1 is as high as a queue can hang, so from there on up only a flatter subtree helps."""
+    """Depth 1 is the highest place for a queue; if that is not enough, only a flatter subtree helps."""
     levels = "1 level" if surplus == 1 else f"{surplus} levels"
-    cure = f"hang it at least {levels} higher" if surplus < depth else f"take {levels} out of what is below it"
-    return f"{cure}, or raise volcano.maxQueueDepth"
+    move = f"move it up by at least {levels}" if surplus < depth else f"remove {levels} below it"
+    return f"{move}, or raise volcano.maxQueueDepth"

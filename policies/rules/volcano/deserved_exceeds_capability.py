@@ -43,8 +43,8 @@ variables.deserved.filter(r, {_both("")}
 def deserved_exceeds_capability(proposal: Proposal) -> Iterator[Finding]:
     """A queue deserves more of a resource than its own capability lets it use.
 
-    Why it is refused: the part above the capability can never be used, but counts against the siblings.
-    A resource that `capability` does not name is not limited here.
+    Why it is refused: the part above the capability can never be used, but still counts against the siblings. A
+    resource that `capability` does not name is not limited here.
     Example: `deserved: {cpu: 8}` with `capability: {cpu: 4}`.
     Fix: lower `deserved` to the capability, or raise the capability.
     """
@@ -64,7 +64,7 @@ def deserved_exceeds_capability(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _patch(queue: Queue, resource: str, capability: Quantity) -> tuple[dict[str, object], ...]:
-    """None where the queue is guaranteed more than its capability: lowering one amount does not mend that."""
+    """Empty where the queue is guaranteed more than its capability: lowering one amount does not fix that."""
     if queue.guarantee.get(resource, capability) > capability:
         return ()
     return ({"op": "replace", "path": fields.pointer("spec", "deserved", resource), "value": capability.text},)

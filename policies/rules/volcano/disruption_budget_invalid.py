@@ -14,28 +14,30 @@ MAX_UNAVAILABLE = "volcano.sh/jdb-max-unavailable"
 _NUMBER = re.compile(r"\+?0*[1-9][0-9]*").fullmatch
 _SHARE = re.compile(r"0*[1-9][0-9]?%").fullmatch
 _AS_VOLCANO_READS = re.compile(r"\+?0*[1-9][0-9]?").fullmatch
-"""Of a share, with every % taken away, wherever it stands."""
+"""A percentage with every % removed, wherever it is."""
 
 
 @rule("disruption-budget-invalid", source="Volcano D1", kinds=(POD,))
 def disruption_budget_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """A pod of Volcano's scheduler says in a way that cannot be read how many of its Job may be disrupted.
+    """A pod of Volcano's scheduler has a disruption budget that cannot be read.
 
-    Why it is refused: the scheduler would evict pods as if there were no budget. It is a whole number above 0, or a
-    share from 1% to 99%, and only one of the two annotations.
+    Why it is refused: the scheduler would evict pods as if there were no budget. The budget is a whole number above 0
+    or a percentage from 1% to 99%, in only one of the two annotations.
     Example: `volcano.sh/jdb-min-available: 0`, or `volcano.sh/jdb-max-unavailable: 100%`.
     Fix: write `2`, or `50%`, in one of `volcano.sh/jdb-min-available` and `volcano.sh/jdb-max-unavailable`.
     """
     for before, pod in proposal.changed(Pod):
         if pod.scheduler_name != VOLCANO_SCHEDULER:
             continue
-        given = {key: pod.annotations[key] for key in (MIN_AVAILABLE, MAX_UNAVAILABLE) if key in pod.annotations}
-        for key, text in given.items():
+        budgets = {key: pod.annotations[key] for key in (MIN_AVAILABLE, MAX_UNAVAILABLE) if key in pod.annotations}
+        for key, text in budgets.items():
             if not (_NUMBER(text) or _SHARE(text)):
                 upstream = before is None and not _volcano_accepts(text)
-                yield _finding(pod, key, f"{key} is {text!r}, no number above 0 and no share from 1% to 99%", upstream)
-        if len(given) == 2:
-            yield _finding(pod, MAX_UNAVAILABLE, f"{MIN_AVAILABLE} is given too", upstream=before is None)
+                yield _finding(
+                    pod, key, f"{key} is {text!r}, which is neither a number above 0 nor 1% to 99%", upstream
+                )
+        if len(budgets) == 2:
+            yield _finding(pod, MAX_UNAVAILABLE, f"{MIN_AVAILABLE} is set too", upstream=before is None)
 
 
 def _volcano_accepts(text: str) -> bool:
@@ -44,6 +46,6 @@ def _volcano_accepts(text: str) -> bool:
 
 def _finding(pod: Pod, key: str, message: str, upstream: bool) -> Finding:
     profiles: frozenset[Profile] = BOTH if upstream else STRICT_ONLY
-    fix = "give one of the two annotations a number such as 2, or a share such as 50%"
+    fix = "set one of the two annotations to a number such as 2, or a percentage such as 50%"
     field = fields.join("metadata.annotations", key)
     return Finding(pod.ref, field, message, fix=fix, subject=message, profiles=profiles)

@@ -37,8 +37,8 @@ variables.guarantee.filter(r, {amount_of("variables.guarantee", "r")}
 def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
     """A queue is guaranteed more of a resource than it deserves.
 
-    Why it is refused: what is guaranteed is part of what is deserved. A resource that `deserved` does not name is
-    deserved to the amount of 0.
+    Why it is refused: the guarantee is part of what a queue deserves. A resource that `deserved` does not name counts
+    as 0.
     Example: `guarantee.resource: {cpu: 2}` with `deserved: {cpu: 1}`, or with no `deserved` at all.
     Fix: raise `deserved` to the guarantee, or lower the guarantee.
     """
@@ -66,9 +66,9 @@ def guarantee_exceeds_deserved(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _patch(forest: Forest, queue: Queue, resource: str, guarantee: Quantity) -> tuple[dict[str, object], ...]:
-    """Of this resource alone, so that the patches of several findings go together; where there is no `deserved` to add
-    it to, the whole of it. None where part of `deserved` cannot be read and would be lost, and none where another rule
-    would refuse the raised amount."""
+    """A patch of this resource only, so that the patches of several findings combine; of the whole of `deserved` where
+    it is missing. Empty where part of `deserved` cannot be read and would be lost, or where another rule would refuse
+    the raised amount."""
     if queue.deserved:
         if not _has_room(forest, queue, resource, guarantee):
             return ()

@@ -19,10 +19,10 @@ _BEYOND_NUMBERS = re.compile(r"[+-]?(inf|infinity)|nan", re.IGNORECASE).fullmatc
 
 @rule("hierarchy-annotations-invalid", source="Volcano Q6", kinds=(QUEUE,))
 def hierarchy_annotations_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """The annotations that place a Volcano queue in the tree of hierarchical DRF do not fit together.
+    """The annotations that place a Volcano queue in the tree of hierarchical DRF do not match.
 
     Why it is refused: each name of the path `volcano.sh/hierarchy` has one weight in `volcano.sh/hierarchy-weights`, a
-    number above 0. With a weight missing or unreadable the scheduler cannot divide anything.
+    number above 0. If a weight is missing or unreadable, the scheduler cannot divide anything.
     Example: the path `root/eng/ml` with the weights `1/2`, or `1/0/3`.
     Fix: write as many weights as names, each above 0, such as `1/2/8`.
     """
@@ -61,7 +61,7 @@ def _count(text: str, parts: list[str], word: str) -> str:
 
 
 def _weights(queue: Queue, path: str, weights: str) -> Iterator[Finding]:
-    """Nothing where there are no weights at all and the path is longer, which `_lengths` has said."""
+    """Nothing where a longer path has no weights at all, which `_lengths` reports."""
     if not weights and "/" in path:
         return
     for i, text in enumerate(weights.split("/")):
@@ -80,9 +80,9 @@ def _weights(queue: Queue, path: str, weights: str) -> Iterator[Finding]:
 def _flaw(text: str) -> tuple[str, frozenset[Profile]]:
     """What is wrong with a weight, empty where nothing is. Numbers are those that Go's ParseFloat reads."""
     if _BEYOND_NUMBERS(text):
-        return "is no finite number", BOTH if text.startswith("-") else STRICT_ONLY
+        return "is not a finite number", BOTH if text.startswith("-") else STRICT_ONLY
     if not (_DECIMAL(text) or _HEXADECIMAL(text)):
-        return "is no number", BOTH
+        return "is not a number", BOTH
     try:
         number = float.fromhex(text) if _HEXADECIMAL(text) else float(text)
     except OverflowError:

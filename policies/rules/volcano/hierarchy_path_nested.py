@@ -15,10 +15,10 @@ _FIELD = fields.join("metadata.annotations", HIERARCHY)
 
 @rule("hierarchy-path-nested", source="Volcano Q6 and gap C7", kinds=(QUEUE,))
 def hierarchy_path_nested(proposal: Proposal) -> Iterator[Finding]:
-    """Of two Volcano queues, one lies below the other in the tree of hierarchical DRF.
+    """A Volcano queue is below another one in the tree of hierarchical DRF.
 
-    Why it is refused: in that tree queues are leaves; a queue on the way to another one would be leaf and inner node at
-    once. Volcano looks only for queues below the new one; here it is told as well that the new one lies below another.
+    Why it is refused: in that tree queues are leaves; a queue on the path to another one would be a leaf and an inner
+    node at once. Volcano only looks for queues below the new one; this rule also reports a new queue below another.
     Example: queue `eng` has `volcano.sh/hierarchy: root/eng`, and a queue with `root/eng/ml` is created.
     Fix: give the upper queue a leaf of its own, such as `root/eng/rest`.
     """
@@ -26,14 +26,14 @@ def hierarchy_path_nested(proposal: Proposal) -> Iterator[Finding]:
         if not queue.hierarchy:
             continue
         for other in _above(queue, proposal.after):
-            yield _finding(queue, other, "lies below", f"below {other.name}", STRICT_ONLY)
+            yield _finding(queue, other, "is below", f"below {other.name}", STRICT_ONLY)
         lower = _below(queue, proposal.after)
         if lower is not None:
-            yield _finding(queue, lower, "lies above", "above", BOTH)
+            yield _finding(queue, lower, "is above", "above", BOTH)
 
 
 def _above(queue: Queue, forest: Forest) -> list[Queue]:
-    """The queues that its path leads through, by name: no queue is looked at that ends elsewhere."""
+    """The queues that its path leads through, by name; found without looking at the other queues."""
     path = queue.hierarchy or ""
     ends = (ref for place in shortened(path) for ref in forest.users(path_end(place)))
     return [other for other in _queues(ends, forest) if path.startswith(f"{other.hierarchy}/")]
@@ -58,7 +58,7 @@ def _finding(queue: Queue, other: Queue, where: str, subject: str, profiles: fro
         queue.ref,
         _FIELD,
         f"its path {queue.hierarchy} {where} that of queue {other.name}, {other.hierarchy}",
-        fix="give each queue a path that leads to no other queue",
+        fix="give each queue a path that no other queue continues",
         subject=subject,
         causes=(Cause(other.ref, _FIELD, f"has the path {other.hierarchy}"),),
         profiles=profiles,

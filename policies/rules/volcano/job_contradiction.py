@@ -27,13 +27,13 @@ ACTIONS = (
 def job_contradiction(proposal: Proposal) -> Iterator[Finding]:
     """A new Volcano Job contradicts itself, or lacks something without which it cannot run.
 
-    Why it is refused: Volcano would have to guess, or would find out while the Job runs. Judged are: that there are
-    tasks, each with a name of its own; that a task is cut into parts without a rest; that each policy names events or
-    one exit code, none twice, and actions that a user may ask for; that each volume has a path of its own and either
-    a claim or the name of one; that the plugin mpi finds its master and its worker among the tasks. A plugin that
-    Volcano does not bring along is a warning, since yours may.
+    Why it is refused: Volcano would have to guess, or the Job would fail while it runs. A Job needs tasks with
+    different names. The partitions of a task hold exactly its replicas. A policy names events or one exit code, none of
+    them twice, and an action that users may choose. A volume has its own mount path, and either a claim or the name of
+    one. The plugin mpi needs its master and its worker among the tasks. A plugin that Volcano does not include is a
+    warning, since your build may have it.
     Example: two tasks named `worker`; `policies: [{event: PodFailed, exitCode: 3, action: RestartJob}]`.
-    Fix: what the message says.
+    Fix: change what the message names.
     """
     for before, job in proposal.changed(Job):
         if before is None:
@@ -60,7 +60,8 @@ def _tasks(job: Job) -> Iterator[Finding]:
             yield Finding(
                 job.ref,
                 f"{task.field}.partitionPolicy",
-                f"{parts.total} partitions of {parts.size} pods are {made}, task {task.name} has {task.replicas} pods",
+                f"{parts.total} partitions of {parts.size} pods make {made}, but task {task.name} has "
+                f"{task.replicas} pods",
                 fix=f"set its replicas to {made}, or choose partitions that hold {task.replicas} pods in all",
             )
 
@@ -77,28 +78,28 @@ def _policies(job: Job, policies: tuple[Policy, ...]) -> Iterator[Finding]:
         yield Finding(
             job.ref,
             policies[0].field.rpartition("[")[0],
-            "the event * stands for every event, so no other may be named beside it",
-            fix="name * alone, or the events one by one",
+            "the event * covers every event, so no other event may be named with it",
+            fix="name only *, or the events one by one",
         )
 
 
 def _policy(policy: Policy, events: set[str], codes: set[int]) -> Iterator[tuple[str, str]]:
     """What is wrong with the policy and the fix; `events` and `codes` are those of the policies before it."""
     if policy.events and policy.exit_code is not None:
-        yield "it names an event and an exit code", "make two policies of it"
+        yield "it names an event and an exit code", "split it into two policies"
     elif not policy.events and policy.exit_code is None:
         yield "it names neither an event nor an exit code", "name the event or the exit code that it is for"
     elif policy.exit_code == 0:
-        yield "an exit code of 0 is no failure", "name another exit code, or the event TaskCompleted"
+        yield "an exit code of 0 is not a failure", "name another exit code, or the event TaskCompleted"
     elif policy.exit_code in codes:
         yield f"an earlier policy has the exit code {policy.exit_code} too", "keep one of the two"
     for event in policy.events:
         if event not in EVENTS:
-            yield f"{event!r} is no event that a policy may name", f"name one of {', '.join(EVENTS)}"
+            yield f"{event!r} is not an event that a policy may name", f"name one of {', '.join(EVENTS)}"
         elif event in events:
             yield f"an earlier policy has the event {event} too", "keep one of the two"
     if policy.events and policy.action not in ACTIONS:
-        yield f"{policy.action!r} is no action that a policy may name", f"name one of {', '.join(ACTIONS)}"
+        yield f"{policy.action!r} is not an action that a policy may name", f"name one of {', '.join(ACTIONS)}"
 
 
 def _volumes(job: Job) -> Iterator[Finding]:
@@ -111,9 +112,9 @@ def _volumes(job: Job) -> Iterator[Finding]:
 
 def _volume(volume: Volume, seen: set[str]) -> Iterator[tuple[str, str]]:
     if not volume.mount_path:
-        yield "it has no mountPath", "say where it is mounted"
+        yield "it has no mountPath", "write its mountPath"
     elif volume.mount_path in seen:
-        yield f"a second volume is mounted at {volume.mount_path}", "mount each volume at a path of its own"
+        yield f"a second volume is mounted at {volume.mount_path}", "mount each volume at its own path"
     if volume.has_claim and volume.claim_name:
         yield "it has a volumeClaim and a volumeClaimName", "name an existing claim, or describe a new one, not both"
     elif not volume.has_claim and not volume.claim_name:
@@ -127,7 +128,7 @@ def _plugins(job: Job, action: Action | None) -> Iterator[Finding]:
             yield Finding(
                 job.ref,
                 "spec.plugins.mpi",
-                f"the plugin mpi takes task {name} for its {role}, and there is none of that name",
+                f"the plugin mpi uses task {name} as its {role}, but there is no such task",
                 fix=f"name a task {name}, or write --{role}= with the name of one: {', '.join(names) or 'none yet'}",
                 subject=role,
             )
@@ -136,7 +137,7 @@ def _plugins(job: Job, action: Action | None) -> Iterator[Finding]:
             yield Finding(
                 job.ref,
                 "spec.plugins",
-                f"Volcano brings no job plugin named {plugin!r}",
+                f"Volcano has no job plugin named {plugin!r}",
                 fix=f"name one of {', '.join(PLUGINS)}, unless your Volcano has one of that name",
                 subject=plugin,
                 action=action,

@@ -12,12 +12,12 @@ _MAY = "only minAvailable, priorityClassName, and the replicas and minAvailable 
 
 @rule("job-field-immutable", source="Volcano J2", kinds=(JOB,))
 def job_field_immutable(proposal: Proposal) -> Iterator[Finding]:
-    """A field of a stored Volcano Job is changed that may not change.
+    """An immutable field of a stored Volcano Job changes.
 
-    Why it is refused: the pods of the Job are made from it as it was. A Job in another queue would be counted in one
-    queue and run in the other.
+    Why it is refused: the pods of the Job were created from it as it was. A Job in another queue would be counted in
+    one queue and run in the other.
     Example: `queue: eng` becomes `queue: web`; a task is added; the image of a task changes.
-    Fix: change the number of pods only, or delete the Job and create it anew.
+    Fix: change only the number of pods, or delete and recreate the Job.
     """
     for before, job in proposal.changed(Job):
         if before is None:
@@ -29,7 +29,7 @@ def job_field_immutable(proposal: Proposal) -> Iterator[Finding]:
                     job.ref,
                     field if field in new else "spec.tasks" if field.startswith("spec.tasks") else "spec",
                     f"{_what(field, old, new)}; {_MAY}",
-                    fix="leave it as it is, or delete the Job and create it anew",
+                    fix="leave it as it is, or delete and recreate the Job",
                     subject=field,
                 )
 

@@ -9,7 +9,7 @@ from policies.judging.rule import rule
 from policies.model.findings import BOTH, COMPAT_ONLY, STRICT_ONLY, Finding, NotEvaluated
 from policies.model.objects import Ref
 
-_FAR = 200  # levels that are looked up; a tree of that depth is refused for it
+_FAR = 200  # levels that are searched; a deeper tree is refused anyway
 
 
 @rule("parent-missing", source="Volcano Q9", kinds=(QUEUE,))
@@ -41,10 +41,10 @@ def parent_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             yield Finding(
                 queue.ref,
                 "spec.parent",
-                f"{absent.name}, further up, does not exist",
+                f"the ancestor {absent.name} does not exist",
                 fix=f"create queue {absent.name} first",
                 subject=absent.name,
-                profiles=COMPAT_ONLY,  # strict tells it of the queue that names it
+                profiles=COMPAT_ONLY,  # strict reports the queue that names it
             )
 
 

@@ -7,7 +7,7 @@ from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model.findings import BOTH, STRICT_ONLY, Cause, Finding, NotEvaluated
 
-_NAMED = 5  # pieces of work that a message lists; the rest are counted
+_NAMED = 5  # jobs and PodGroups that a message lists; the rest are counted
 
 
 @rule("parent-with-workloads", source="Volcano hierarchical queue: webhook checks; Q10 and gap C4", kinds=(QUEUE,))
@@ -15,7 +15,7 @@ def parent_with_workloads(proposal: Proposal) -> Iterator[Finding | NotEvaluated
     """A queue gets its first child while work is queued or runs in it.
 
     Why it is refused: only leaves take work. Volcano's scheduler refuses every session, for all queues, in which a job
-    sits in a queue that has children; a PodGroup counts in any phase, even Completed.
+    is in a queue that has children; a PodGroup counts in any phase, even Completed.
     Example: `train` holds PodGroup `ns/bert`, and a queue with `parent: train` is created.
     Fix: let the work end or move it to a leaf, then create the child; or create the child beside the queue.
     """
@@ -28,7 +28,7 @@ def parent_with_workloads(proposal: Proposal) -> Iterator[Finding | NotEvaluated
         work = work_in(proposal.after, parent)
         if not pods and not work:
             if unknown := proposal.unknown(POD_GROUP, JOB):
-                yield NotEvaluated(f"work in queues that become parents: no {' or '.join(unknown)} objects are known")
+                yield NotEvaluated(f"whether new parents hold work: no {' or '.join(unknown)} objects are known")
             continue
         listed = ", ".join(str(item.ref) for item in work[:_NAMED]) + (
             f" and {len(work) - _NAMED} more" if len(work) > _NAMED else ""

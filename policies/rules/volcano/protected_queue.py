@@ -14,10 +14,11 @@ def protected_queue(proposal: Proposal) -> Iterator[Finding]:
     """A queue that Volcano needs is deleted, or the amounts of `root` are changed.
 
     Why it is refused: without `root` there is no tree; without `default` work that names no queue has nowhere to go.
-    The amounts of `root` are the cluster's: a capability that names only cpu would leave no memory for anybody. With
+    The amounts of `root` are the cluster's: a capability that names only cpu would leave no memory for anyone. With
     `volcano.queueAllocatedPodsCheck` a queue with allocated pods is not deleted either.
     Example: `kubectl delete queue default`.
-    Fix: change or delete another queue; `volcano.rootQueueProtection: false` in the configuration frees `root`.
+    Fix: change or delete another queue; `volcano.rootQueueProtection: false` in the configuration lifts the protection
+    of `root`.
     """
     settings = proposal.configuration.volcano
     for queue in proposal.deleted(Queue):

@@ -14,8 +14,8 @@ from policies.model.objects import Attached, Ref
 def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """Work is submitted to a Volcano queue that is closed, closing or does not exist.
 
-    Why it is refused: such a queue schedules nothing new, so the work would wait without a word.
-    A queue whose state nobody has written yet counts as open; Volcano's own webhook refuses work there.
+    Why it is refused: such a queue schedules nothing new, so the work would wait silently. A queue without a state
+    counts as open; Volcano's own webhook refuses work there.
     Example: a PodGroup with `queue: batch` while `kubectl get queue batch` shows `Closed`.
     Fix: open the queue (`vcctl queue operate --action open`), or name another.
     """
@@ -27,7 +27,7 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
         if isinstance(queue, Queue):
             yield from _closed(work, queue, profiles)
         elif exists(proposal.after, work.queue):
-            continue  # built in, and only the scheduler has seen it
+            continue  # built in: the scheduler creates it
         elif proposal.unknown(QUEUE):
             yield NotEvaluated("not all objects of Queue are known")
         else:
@@ -37,7 +37,7 @@ def queue_not_open(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _profiles(work: Attached, created: bool) -> frozenset[Profile]:
-    """Volcano asks this of new Jobs and PodGroups alone, and not of a PodGroup that names no queue."""
+    """Volcano checks only new Jobs and PodGroups, and no PodGroup that names no queue."""
     asked = created and work.ref.group_kind != POD and not (isinstance(work, PodGroup) and work.written_queue is None)
     return BOTH if asked else STRICT_ONLY
 

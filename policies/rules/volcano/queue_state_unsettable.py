@@ -12,13 +12,12 @@ SETTABLE = ("", "Open", "Closed")
 
 @rule("queue-state-unsettable", source="Volcano Q5 and issue 3517", kinds=(QUEUE,))
 def queue_state_unsettable(proposal: Proposal) -> Iterator[Finding]:
-    """Somebody writes a state of a Volcano queue that only Volcano's controller may reach.
+    """A user sets a state of a Volcano queue that only Volcano's controller may set.
 
-    Why it is refused: a queue is opened and closed; that it is closing, since work is still in it, is for Volcano to
-    find out, and a state that Volcano does not know stops the queue. A queue that *is* Closing or Unknown may be edited
-    all the same, which Volcano's own webhook refuses. On an object that is created the API server drops the state, so
-    there it is a warning. In a cluster, whoever writes the status as a person is asked; ServiceAccounts are not, since
-    Volcano's controller is one.
+    Why it is refused: users open and close a queue; Volcano's controller decides that it is still Closing, because work
+    is left in it. A state that Volcano does not know stops the queue. A queue that already is Closing or Unknown may be
+    edited, which Volcano's own webhook refuses. On create the API server drops the state, so there it is a warning. In
+    a cluster the rule applies to users who write the status, not to ServiceAccounts, since Volcano's controller is one.
     Example: `status: {state: Closing}` is written into a queue that is Open.
     Fix: write `Closed` or `Open`, or use `vcctl queue operate`.
     """

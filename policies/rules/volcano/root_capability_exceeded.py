@@ -14,11 +14,12 @@ from policies.model.quantity import Format, Quantity
 def root_capability_exceeded(proposal: Proposal) -> Iterator[Finding]:
     """The top queues are promised more than the capability of `root`.
 
-    Why it is told: Volcano never compares the top queues with root, and its scheduler clamps them without a word. As
-    soon as root has a capability, a resource that it does not name counts as 0 for the whole tree. It is a warning,
-    since a cluster that has lost a node must not stop anybody.
-    Example: root has `capability: {cpu: 100}`; the queues below it deserve cpu 120, and memory, of which there is none.
-    Fix: name every resource in root's capability, with as much as there is, or lower the top queues.
+    Why it is reported: Volcano never compares the top queues with root, and its scheduler clamps them silently. As soon
+    as root has a capability, a resource that it does not name counts as 0 for the whole tree. It is a warning, since a
+    cluster that has lost a node must not block anyone.
+    Example: root has `capability: {cpu: 100}`; the queues below it deserve cpu 120, and memory, which root does not
+    name.
+    Fix: name every resource in root's capability, with as much as the cluster has, or lower the top queues.
     """
     root = proposal.after.node(ROOT)
     if not isinstance(root, Queue) or not root.capability:
@@ -38,11 +39,11 @@ def _over(root: Queue, what: str, totals: Mapping[str, int]) -> Iterator[Finding
         held = limit.nano if limit else 0
         if total > held:
             wanted = Quantity.of_nano(total, like=limit.format if limit else _format(resource))
-            has = f"holds {limit.text}" if limit else "names none, so there is none"
+            has = f"is {limit.text}" if limit else "does not name it, which counts as 0"
             yield Finding(
                 root.ref,
                 fields.join("spec.capability", resource),
-                f"the top queues {what} {resource}={wanted.text}, of which root's capability {has}",
+                f"the top queues {what} {resource}={wanted.text}, but root's capability {has}",
                 fix=f"raise root's capability of {resource} to {wanted.text}, or lower the queues below it",
                 subject=f"{what} {resource}",
                 excess=total - held,

@@ -19,7 +19,7 @@ def task_dependency_cycle(proposal: Proposal) -> Iterator[Finding]:
     """
     for before, job in proposal.changed(Job):
         if before is not None:
-            continue  # what a stored Job depends on cannot change
+            continue  # the dependencies of a stored Job cannot change
         tasks = {task.name: task for task in job.spec.tasks}
         for task in job.spec.tasks:
             for name in dict.fromkeys(task.depends_on):
@@ -27,7 +27,7 @@ def task_dependency_cycle(proposal: Proposal) -> Iterator[Finding]:
                     yield Finding(
                         job.ref,
                         f"{task.field}.dependsOn",
-                        f"task {task.name} depends on {name}, which is none of its tasks",
+                        f"task {task.name} depends on {name}, which is not a task of the Job",
                         fix=f"name one of {', '.join(other for other in tasks if other != task.name) or 'its tasks'}",
                         subject=name,
                     )
@@ -43,7 +43,7 @@ def task_dependency_cycle(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _cycle(tasks: Mapping[str, Task]) -> list[str]:
-    """Names of tasks that each depend on the next and the last on the first; empty where there is no such ring."""
+    """Names of tasks that each depend on the next, and the last on the first; empty where there is no cycle."""
     waiting = {name: {other for other in task.depends_on if other in tasks} for name, task in tasks.items()}
     needed_by: dict[str, list[str]] = {}
     for name, others in waiting.items():
@@ -57,17 +57,17 @@ def _cycle(tasks: Mapping[str, Task]) -> list[str]:
             waiting[name].discard(done)
             if not waiting[name]:
                 ready.append(name)
-    return _ring(waiting)
+    return _cycle_among(waiting)
 
 
-def _ring(waiting: Mapping[str, set[str]]) -> list[str]:
-    """One ring among tasks that all wait: following the first name each waits for comes back somewhere."""
+def _cycle_among(waiting: Mapping[str, set[str]]) -> list[str]:
+    """One cycle among tasks that all wait: following the first dependency of each leads back to one of them."""
     if not waiting:
         return []
-    way: dict[str, None] = {}
+    path: dict[str, None] = {}
     here = min(waiting)
-    while here not in way:
-        way[here] = None
+    while here not in path:
+        path[here] = None
         here = min(other for other in waiting[here] if other in waiting)
-    names = list(way)
+    names = list(path)
     return names[names.index(here) :]

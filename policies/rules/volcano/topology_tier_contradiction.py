@@ -13,7 +13,7 @@ from policies.model.objects import KubeObject
 def topology_tier_contradiction(proposal: Proposal) -> Iterator[Finding]:
     """A network topology of a PodGroup or a Volcano Job names its highest tier twice: by number and by name.
 
-    Why it is refused: the two may mean different tiers, and nobody knows which one holds.
+    Why it is refused: the two may mean different tiers, and it is undefined which one counts.
     Example: `networkTopology: {highestTierAllowed: 1, highestTierName: rack}`.
     Fix: keep one of the two.
     """
@@ -23,7 +23,7 @@ def topology_tier_contradiction(proposal: Proposal) -> Iterator[Finding]:
                 yield Finding(
                     work.ref,
                     field,
-                    "highestTierAllowed and highestTierName are both given",
+                    "highestTierAllowed and highestTierName are both set",
                     fix="keep one of the two",
                     profiles=BOTH if before is None else STRICT_ONLY,
                 )

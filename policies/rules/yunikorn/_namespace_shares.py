@@ -1,7 +1,7 @@
-"""What the namespaces below YuniKorn's queues are guaranteed together.
+"""The total guarantees of the namespaces below YuniKorn's queues.
 
-The forest keeps one total for all namespaces with the same `parentqueue`, so a question costs the number of different
-texts there and the depth of the tree, not the number of namespaces.
+The forest keeps one total for all namespaces with the same `parentqueue`, so a query costs the number of different
+values and the depth of the tree, not the number of namespaces.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Declared:
         return queue is not None and queue.is_leaf
 
     def may_submit(self, path: str, application: Application) -> bool:
-        """All may, since nobody asks for himself here."""
+        """Everyone may: no user is considered here."""
         del path, application
         return True
 
     def placement(self, application: Application) -> Placement:
-        """For those whom the filters of the rules let pass."""
+        """The placement for users who pass the filters of the rules."""
         return placed([unfiltered(rule) for rule in self.partition.rules], self, application)
 
     def above(self, path: str) -> list[Queue]:
@@ -136,7 +136,7 @@ def parent_of(text: str, parent_queue: str, namespace: str) -> str:
 
 
 def groups(forest: Forest, text: str) -> Iterator[tuple[str, str, Amounts]]:
-    """(what `parentqueue` says, the path of that queue, what its namespaces are guaranteed) of each such text."""
+    """(value of `parentqueue`, path of that queue, what its namespaces are guaranteed) for each value."""
     for key in forest.staked(PARENT_QUEUE):
         found = _group(text, key.name)
         if found.parent:
@@ -147,7 +147,7 @@ def groups(forest: Forest, text: str) -> Iterator[tuple[str, str, Amounts]]:
 def _guaranteed(text: str, parent_queue: str, stakes: Children) -> Amounts:
     """What these namespaces are guaranteed, without those that have a declared queue.
 
-    Kept for as long as nothing of the group changes, which leaves the very same object in the next snapshot.
+    Cached as long as the group does not change: the next snapshot then holds the same object.
     """
     found, sums = _group(text, parent_queue), stakes.total.nominal
     for ref, share in _with_a_queue(text, found, stakes) if sums else ():
@@ -157,7 +157,7 @@ def _guaranteed(text: str, parent_queue: str, stakes: Children) -> Amounts:
 
 
 def _with_a_queue(text: str, group: _Group, stakes: Children) -> Iterator[tuple[Ref, Share]]:
-    """Those for whom a queue may be declared: found among the queues or among the namespaces, whichever are fewer."""
+    """Namespaces that a queue may be declared for: found by queues or by namespaces, whichever are fewer."""
     known = declared(text)
     assert known is not None
     above = [known.partition.root if path == ROOT else known.queues.get(path) for path in group.looked]
@@ -172,9 +172,9 @@ def _with_a_queue(text: str, group: _Group, stakes: Children) -> Iterator[tuple[
 
 
 def guaranteed_below(forest: Forest, text: str) -> dict[str, Amounts]:
-    """What the namespaces below each declared queue count for there, as the guarantees of the queues between let them.
+    """What the namespaces below each declared queue add to it, as far as the queues in between pass it on.
 
-    A queue that is guaranteed some of a type itself counts with that at its parent, whatever is below it.
+    A queue with its own guarantee of a type counts with that at its parent, whatever is below it.
     """
     known = declared(text)
     assert known is not None
@@ -190,7 +190,7 @@ def guaranteed_below(forest: Forest, text: str) -> dict[str, Amounts]:
 def highest_quotas(forest: Forest, text: str) -> Iterator[tuple[str, Amounts]]:
     """The path of each queue with namespaces right below it, and the highest quotas among these.
 
-    Namespaces that a queue is declared for may be among them: what is found here is to be looked at one by one.
+    Namespaces that a queue is declared for may be among them: callers check each one.
     """
     for key in forest.staked(PARENT_QUEUE):
         found = _group(text, key.name)
@@ -199,7 +199,7 @@ def highest_quotas(forest: Forest, text: str) -> Iterator[tuple[str, Amounts]]:
 
 
 def members(forest: Forest, text: str, queue: Queue) -> Iterator[tuple[Ref, Share]]:
-    """The namespaces somewhere below the queue, with what each has. All of them: for messages, not for checks."""
+    """All namespaces below the queue at any depth, with what each has: for messages, not for checks."""
     path = queue.path.lower()
     for parent_queue, parent, _ in groups(forest, text):
         if parent == path or parent.startswith(f"{path}."):
@@ -211,5 +211,5 @@ def members(forest: Forest, text: str, queue: Queue) -> Iterator[tuple[Ref, Shar
 
 def largest(forest: Forest, text: str, queue: Queue, kind: str, most: int) -> tuple[int, list[tuple[Ref, int]]]:
     """How many namespaces below the queue are guaranteed any of this type, and those that are guaranteed the most."""
-    given = [(-share.nominal[kind], ref) for ref, share in members(forest, text, queue) if share.nominal.get(kind)]
-    return len(given), [(ref, -amount) for amount, ref in nsmallest(most, given)]
+    guaranteed = [(-share.nominal[kind], ref) for ref, share in members(forest, text, queue) if share.nominal.get(kind)]
+    return len(guaranteed), [(ref, -amount) for amount, ref in nsmallest(most, guaranteed)]

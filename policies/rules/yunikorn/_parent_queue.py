@@ -1,4 +1,4 @@
-"""What becomes of the queue that a Namespace names in `parentqueue`."""
+"""How the placement rules use the queue that a Namespace names in `parentqueue`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Candidates = list[tuple[str, str]]
 
 
 def named_parents(proposal: Proposal) -> Iterator[tuple[Namespace, Candidates] | NotEvaluated]:
-    """Each changed Namespace that names a parent queue, with what becomes of it; or word that no queues are known."""
+    """Each changed Namespace that names a parent queue, with the candidates; NotEvaluated if no queues are known."""
     named = [namespace for _, namespace in proposal.changed(Namespace) if yunikorn.parent_queue(namespace)]
     queues = partition(proposal) if named else None
     if isinstance(queues, NotEvaluated):
@@ -39,10 +39,10 @@ def named_parents(proposal: Proposal) -> Iterator[tuple[Namespace, Candidates] |
 
 
 def parents_of_others(proposal: Proposal) -> Iterator[tuple[Tree, str, list[Ref], Candidates] | NotEvaluated]:
-    """(tree as written, what `parentqueue` says, the Namespaces that say so, what becomes of it) of each such text.
+    """(tree as written, value of `parentqueue`, Namespaces with it, candidates) for each value.
 
-    Only where the queues change, and of Namespaces that do not. A parent that was declared before the change is left
-    out: what its removal means is told by the rules about queues in use. Namespaces with the same text count as one.
+    Only where the queues change, and for Namespaces that do not. A parent that was declared before the change is left
+    out: the rules about busy queues report its removal. Namespaces with the same value count as one.
     """
     namespace = proposal.configuration.yunikorn.namespace
     stood = declared(tree(proposal.before, namespace).text or "")
@@ -59,26 +59,26 @@ def parents_of_others(proposal: Proposal) -> Iterator[tuple[Tree, str, list[Ref]
                 if members:
                     yield written, key.name, members, found
         if unknown := proposal.unknown(NAMESPACE):
-            yield NotEvaluated(f"not all objects of {unknown[0]} are known, some may name a parent queue that is none")
+            yield NotEvaluated(f"not all objects of {unknown[0]} are known; some may name an unusable parent queue")
 
 
 def problem(parent: str, members: list[Ref], fault: str) -> Problem:
-    """What is wrong with the parent queue that these Namespaces name, said to who writes the queues."""
+    """The problem with the parent queue of these Namespaces, for the author of the queues."""
     first = ", ".join(ref.name for ref in nsmallest(_NAMED, members))
     more = f" and {len(members) - _NAMED} more" if len(members) > _NAMED else ""
     return Problem(
         "",
         0,
         f"the parent queue {parent} of namespaces ({first}{more}) {fault}",
-        f"declare {parent} with `parent: true`, or first let the annotation parentqueue of these namespaces name "
-        "a queue that can be used",
+        f"declare {parent} with `parent: true`, or first set the annotation parentqueue of these namespaces to "
+        "a usable queue",
         f"parent queue {parent}",
         accepted=True,
     )
 
 
 def _lost(stood: Declared | None, known: Declared, application: Application) -> bool:
-    """Whether the queue was declared and usable, so that it is this change that takes it away."""
+    """Whether the queue was declared and usable before, so that this change removes it."""
     if stood is None or stood is known:
         return False
     usable = (path for path, fault in _parents(stood.partition, stood, application) if path and not fault)
@@ -105,7 +105,7 @@ def _parents(known: Partition, queues: Queues, application: Application) -> Cand
 
 
 def _naming(partition: Partition) -> Iterator[PlacementRule]:
-    """The parent rules that read the annotation; those that also ask for a user or a queue cannot be told here."""
+    """The parent rules that read the annotation; rules that also need a user or a queue are left out."""
     for rule in partition.rules:
         for link in rule.chain()[:-1]:
             kinds = {_kind(each) for each in link.chain()}

@@ -1,4 +1,4 @@
-"""What YuniKorn sees of a Pod, or of the pods that a workload makes."""
+"""What YuniKorn reads of a Pod, or of the pod template of a workload."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ MAKERS = (POD, *KINDS)
 """Pods, and the kinds of workloads that YuniKorn's admission controller looks into."""
 
 
-def template(thing: KubeObject | None) -> PodTemplate | None:
+def template(obj: KubeObject | None) -> PodTemplate | None:
     """None for objects of other kinds. The template of a Pod is the Pod."""
-    if isinstance(thing, Pod):
-        return PodTemplate("", thing.labels, thing.annotations, thing.scheduler_name)
-    if isinstance(thing, QueuedJob | Work) and thing.ref.group_kind in KINDS:
-        return thing.template
+    if isinstance(obj, Pod):
+        return PodTemplate("", obj.labels, obj.annotations, obj.scheduler_name)
+    if isinstance(obj, QueuedJob | Work) and obj.ref.group_kind in KINDS:
+        return obj.template
     return None
 
 
 def templates(proposal: Proposal) -> Iterator[tuple[KubeObject, PodTemplate | None, PodTemplate]]:
     """(object, template before, template after) of each Pod and workload that is created or updated."""
-    for before, thing in proposal.changed(KubeObject):
-        after = template(thing)
+    for before, obj in proposal.changed(KubeObject):
+        after = template(obj)
         if after is not None:
-            yield thing, template(before), after
+            yield obj, template(before), after
 
 
-def namespace_of(proposal: Proposal, thing: KubeObject) -> Namespace | None:
-    found = proposal.after.get(Ref(*NAMESPACE, "", thing.ref.namespace))
+def namespace_of(proposal: Proposal, obj: KubeObject) -> Namespace | None:
+    found = proposal.after.get(Ref(*NAMESPACE, "", obj.ref.namespace))
     return found if isinstance(found, Namespace) else None

@@ -1,4 +1,4 @@
-"""From problems of YuniKorn's queue configuration to findings about the ConfigMap that holds it."""
+"""Turns problems of YuniKorn's queue configuration into findings about the ConfigMap that holds it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CORRECT = "correct that line"
 
 
 def trees(proposal: Proposal) -> Iterator[Tree]:
-    """The tree of each namespace where one of the two ConfigMaps was written, as it stands afterwards."""
+    """The tree after the change, for each namespace where one of the two ConfigMaps was written."""
     namespaces = {config_map.ref.namespace for _, config_map in proposal.changed(QueueConfigMap)}
     namespaces |= {config_map.ref.namespace for config_map in proposal.deleted(QueueConfigMap)}
     for namespace in sorted(namespaces):
@@ -22,7 +22,7 @@ def trees(proposal: Proposal) -> Iterator[Tree]:
 
 
 def findings(proposal: Proposal, check: Callable[[Config], Iterable[Problem]]) -> Iterator[Finding]:
-    """What the check says of each written tree. What YuniKorn itself accepts counts in `strict` only."""
+    """The findings of the check in each written tree. What YuniKorn itself accepts counts only in `strict`."""
     for written in trees(proposal):
         if written.setting is not None and written.text is not None:
             for problem in check(written.config):
@@ -45,7 +45,7 @@ def finding(written: Tree, problem: Problem) -> Finding:
 
 
 def about_setting(config_map: QueueConfigMap, problem: Problem) -> Finding:
-    """A problem of one key beside the tree."""
+    """A problem of a key other than the tree."""
     return Finding(
         config_map.ref, problem.field, problem.message, fix=problem.fix, subject=problem.subject, profiles=STRICT_ONLY
     )

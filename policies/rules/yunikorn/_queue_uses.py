@@ -1,4 +1,4 @@
-"""Who would be hit if a declared queue of YuniKorn went: pods at work in it, and namespaces with queues below it."""
+"""Who uses a declared queue of YuniKorn: pods that run in it, and namespaces with queues below it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NAMED = 5  # objects that a message lists; the rest are counted
 
 @dataclass(slots=True)
 class Uses:
-    """`pods` is how many are at work in the queue or below it, `namespaces` how many have their queues there.
+    """`pods` counts those that run in the queue or below it, `namespaces` those that have their queues there.
 
-    Of both some are named, for messages.
+    Some of both are named, for messages.
     """
 
     pods: int = 0
@@ -43,7 +43,7 @@ class Uses:
 
 
 def uses(forest: Forest, text: str) -> dict[str, Uses]:
-    """By the path of the declared queue, or of the nearest declared one above a queue that is made by a rule.
+    """By the path of the declared queue, or of the nearest declared one above a queue that a rule creates.
 
     Costs one placement for each namespace and queue that pods name, and for each `parentqueue`, not for each pod.
     """
@@ -57,7 +57,7 @@ def uses(forest: Forest, text: str) -> dict[str, Uses]:
         used.named.update(nsmallest(_NAMED, (ref for ref, _ in pods.items())))
     for parent_queue, path, _ in groups(forest, text):
         above = known.above(path)
-        if above and parent_queue:  # without the annotation nobody meant this very queue
+        if above and parent_queue:  # without the annotation no namespace chose this queue
             used, stakes = found.setdefault(above[0].path.lower(), Uses()), forest.stakes(group(parent_queue))
             used.namespaces += len(stakes)
             used.named.update(nsmallest(_NAMED, (ref for ref, _ in stakes.items())))
@@ -65,11 +65,11 @@ def uses(forest: Forest, text: str) -> dict[str, Uses]:
 
 
 def _submissions(forest: Forest, known: Declared) -> Iterator[tuple[str, Ref]]:
-    """The queue that each group of like pods is placed in, as far as the rules tell without the user."""
+    """The queue that each group of like pods is placed in, as far as the rules decide it without the user."""
     for submission in forest.staked(SUBMISSION):
         namespace = forest.get(Ref(*NAMESPACE, "", submission.namespace))
-        told = tags(namespace) if isinstance(namespace, Namespace) else {"namespace": submission.namespace}
-        path = known.placement(Application(queue=submission.name, tags=told)).queue.lower()
+        labels = tags(namespace) if isinstance(namespace, Namespace) else {"namespace": submission.namespace}
+        path = known.placement(Application(queue=submission.name, tags=labels)).queue.lower()
         above = known.above(path)
         if above:
             yield above[0].path.lower(), submission

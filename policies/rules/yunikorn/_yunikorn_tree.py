@@ -1,4 +1,4 @@
-"""YuniKorn's queues and placement rules, as rules about Namespaces and Pods look at them."""
+"""YuniKorn's queues and placement rules, for the rules about Namespaces and Pods."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from policies.model.findings import NotEvaluated
 
 
 def opened(partition: Partition) -> Configured:
-    """The declared queues, where all may submit: for questions that no user asks."""
+    """The declared queues, open to everyone: for checks without a user."""
     root = partition.root
     opened = replace(root, submit_acl=replace(root.submit_acl, text="*")) if root else None
     return Configured(replace(partition, root=opened))
 
 
 def partition(proposal: Proposal) -> Partition | NotEvaluated:
-    """The queues after the change, or word that they are not known."""
+    """The queues after the change, or NotEvaluated where they are not known."""
     namespace = proposal.configuration.yunikorn.namespace
     text = tree(proposal.after, namespace).text
     found = config(text).partition if text else None
@@ -34,12 +34,12 @@ def partition(proposal: Proposal) -> Partition | NotEvaluated:
 
 @lru_cache(maxsize=8)
 def config(text: str) -> Config:
-    """Read once for as long as the text stays: it may hold thousands of queues, and every Pod asks."""
+    """Read once per text: it may hold thousands of queues, and every Pod needs it."""
     return read_config(text)
 
 
 def submitter(proposal: Proposal, pod: Pod) -> tuple[str, tuple[str, ...]]:
-    """Whom the annotation names, else who asks, which YuniKorn's admission controller would write there."""
+    """The user that the annotation names, or else the requesting user, as YuniKorn's admission controller writes it."""
     if pod.annotations.get(yunikorn.USER_INFO):
         name, groups = yunikorn.user_of(pod)
         return name, tuple(groups or ())
@@ -51,5 +51,5 @@ def tags(namespace: Namespace) -> dict[str, str]:
 
 
 def unfiltered(rule: PlacementRule) -> PlacementRule:
-    """The rule as it is for those whom its filters let pass."""
+    """The rule for users who pass its filters."""
     return replace(rule, filter=Filter(), parent=unfiltered(rule.parent) if rule.parent else None)

@@ -10,7 +10,7 @@ from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Cause, Finding, NotEvaluated
 from policies.model.objects import Ref
 
-_LOOK = 64  # pods of one application; where nothing is wrong yet they all are in one namespace, and the first tells it
+_LOOK = 64  # pods of one application that are compared; normally all are in one namespace
 
 
 @rule(
@@ -21,8 +21,8 @@ _LOOK = 64  # pods of one application; where nothing is wrong yet they all are i
 def application_in_two_namespaces(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Pod joins a YuniKorn application of another namespace.
 
-    Why it is refused: YuniKorn tells applications apart by their id alone. All pods of one id are charged to the queue,
-    the user and the namespace of the first, so whoever copies an id runs on the quota of somebody else.
+    Why it is refused: YuniKorn identifies an application by its id alone. All pods with one id are charged to the
+    queue, user and namespace of the first pod, so a copied id runs on somebody else's quota.
     Example: pods in `dev` and in `prod`, both with the label `yunikorn.apache.org/app-id: etl`.
     Fix: give the application of each namespace an id of its own, such as `etl-dev`.
     """
@@ -54,7 +54,7 @@ _FIELD = fields.join("metadata.labels", APP_ID)
 
 
 def _field(pod: Pod) -> str:
-    """Where the id stands that counts."""
+    """The field whose id counts."""
     if pod.labels.get(APP_ID):
         return _FIELD
     if pod.annotations.get(APP_ID):

@@ -15,12 +15,12 @@ from policies.rules.yunikorn._reshaped_queues import reshaped
 def busy_queue_removed(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A queue is taken out of YuniKorn's configuration while it is used.
 
-    Why it is refused: YuniKorn accepts it and lets the queue drain: what runs there goes on, but new applications go by
-    the next placement rule, into another queue or nowhere, and Namespaces whose `parentqueue` it was lose the queue
-    that theirs are made below. Pods at work in the queue count, and Namespaces that name it. Which queue a Pod is in is
-    told by the placement rules and what it asks for; rules that ask for its user are not followed.
+    Why it is refused: YuniKorn accepts the change and drains the queue. Running applications continue, but new ones
+    follow the next placement rule, into another queue or none; Namespaces with this `parentqueue` lose the parent of
+    their queues. Pods that run in the queue count, and Namespaces that name it. The queue of a Pod follows from the
+    placement rules and the queue that it requests; rules that depend on its user are not followed.
     Example: `root.eng.dev` is removed while Pods with the label `queue: root.eng.dev` run.
-    Fix: let nobody submit to the queue (`submitacl: ""`), wait until what runs there has ended, then remove it.
+    Fix: close the queue to new applications (`submitacl: ""`), wait until the running ones have ended, then remove it.
     """
     for written, before, after, used in reshaped(proposal):
         gone = [path for path in before.queues if path not in after.queues]

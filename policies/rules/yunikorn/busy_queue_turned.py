@@ -22,11 +22,11 @@ from policies.rules.yunikorn._reshaped_queues import reshaped
 def busy_queue_turned(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A leaf of YuniKorn's configuration becomes a parent while it is used, or a parent becomes a leaf.
 
-    Why it is refused: only leaves take applications. A leaf that gets children or `parent: true` still holds what runs
-    there, and takes nothing new; a parent that becomes a leaf still has below it the queues of its namespaces, and
-    every new application of these is rejected. YuniKorn compares nothing with the queues that live.
+    Why it is refused: only leaves take applications. A leaf that gets children or `parent: true` keeps its running
+    applications, but takes no new ones. A parent that becomes a leaf still has the queues of its namespaces below it,
+    and every new application of theirs is rejected. YuniKorn does not compare the configuration with the live queues.
     Example: `root.eng.dev` gets a child queue while Pods with the label `queue: root.eng.dev` run.
-    Fix: make the new leaf beside the queue, or wait until nothing uses it.
+    Fix: declare the new leaf beside the queue, or wait until nothing uses it.
     """
     for written, before, after, used in reshaped(proposal):
         turned = [
@@ -35,7 +35,7 @@ def busy_queue_turned(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
             if path in before.queues and before.is_leaf(path) != queue.is_leaf
         ]
         if turned and (unknown := proposal.unknown(POD, NAMESPACE)):
-            yield NotEvaluated(f"whether such queues are used: not all {' and '.join(unknown)} objects are known")
+            yield NotEvaluated(f"whether changed queues are used: not all {' and '.join(unknown)} objects are known")
         for queue in turned:
             use = used.get(queue.path.lower(), Uses())
             if use.count:
@@ -44,7 +44,7 @@ def busy_queue_turned(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 def _problem(queue: Queue, use: Uses) -> Problem:
     became, was = ("a leaf", "a parent") if queue.is_leaf else ("a parent", "a leaf")
-    lost = "no queue can be made below a leaf" if queue.is_leaf else "a parent takes no applications"
+    lost = "no queue can be created below a leaf" if queue.is_leaf else "a parent takes no applications"
     return Problem(
         queue.field,
         queue.line,

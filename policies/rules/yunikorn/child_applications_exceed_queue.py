@@ -20,7 +20,7 @@ def child_applications_exceed_queue(proposal: Proposal) -> Iterator[Finding]:
     """A queue of YuniKorn may run more applications than the queue above it.
 
     Why it is refused: YuniKorn refuses the configuration. Below a queue with `maxapplications` every child needs its
-    own, and no larger one; without one a child has no limit at all.
+    own, which may not be larger; a child without one has no limit at all.
     Example: `root.eng` with `maxapplications: 4`, its child `ml` without.
     Fix: give `ml` a `maxapplications` from 1 to 4.
     """

@@ -19,10 +19,10 @@ from policies.rules.yunikorn._queue_config import findings
 def child_max_exceeds_parent_max(proposal: Proposal) -> Iterator[Finding]:
     """A queue of YuniKorn has a higher max than a queue above it.
 
-    Why it is refused: the queue above stops the work first, so the number promises what nobody can have; YuniKorn
+    Why it is refused: the queue above limits the work first, so the higher number can never be reached; YuniKorn
     refuses the configuration. The smallest max on the path counts, not only the parent's. A resource that the queue
-    above does not name is without limit there. The sum of the children's max is free. Child templates are held to the
-    same, which YuniKorn overlooks.
+    above does not name is unlimited there. The children's max may add up to more than the queue's. Child templates are
+    checked too, which YuniKorn does not do.
     Example: `root.eng` with `max: {memory: 10G}` and `root.eng.ml` with `max: {memory: 12G}`.
     Fix: lower the max of `root.eng.ml` to 10G, or raise that of `root.eng` first.
     """

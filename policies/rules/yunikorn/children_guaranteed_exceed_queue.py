@@ -19,10 +19,10 @@ from policies.rules.yunikorn._queue_config import findings
 def children_guaranteed_exceed_queue(proposal: Proposal) -> Iterator[Finding]:
     """The children of a queue of YuniKorn are guaranteed more than the queue itself has.
 
-    Why it is refused: guarantees that the queue does not hold cannot all be kept. The children's sum stays within the
-    guarantee of the queue, for the resources that this names, and within the smallest max on its path. A child
-    without a guarantee counts with those of its own children. YuniKorn overlooks one case: a queue between that
-    guarantees one resource hides what its children are guaranteed of others.
+    Why it is refused: guarantees that the queue does not have cannot all be kept. The children's sum must stay within
+    the queue's guarantee, for the resources that it names, and within the smallest max on its path. A child without a
+    guarantee counts with those of its own children. YuniKorn misses one case: a queue in between that guarantees one
+    resource hides what its children are guaranteed of others.
     Example: `root.eng` with `guaranteed: {memory: 100G}`; its children with 60G and 50G.
     Fix: lower a child's guarantee by 10G, or raise that of `root.eng` to 110G.
     """

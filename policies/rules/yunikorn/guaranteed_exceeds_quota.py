@@ -20,7 +20,7 @@ def guaranteed_exceeds_quota(proposal: Proposal) -> Iterator[Finding]:
     """A Namespace is guaranteed more of a resource than its quota lets it use.
 
     Why it is refused: the part above the quota can never be used, and it distorts the order in which YuniKorn serves
-    queues and picks victims. YuniKorn refuses the same of a queue in queues.yaml but never looks at namespaces. A
+    queues and picks victims. YuniKorn refuses the same for a queue in queues.yaml but never checks namespaces. A
     resource that only one of the two names is fine.
     Example: `namespace.quota: '{"cpu":"4"}'` and `namespace.guaranteed: '{"cpu":"6"}'`.
     Fix: lower the guarantee to 4, or raise the quota to 6.
@@ -38,7 +38,7 @@ def guaranteed_exceeds_quota(proposal: Proposal) -> Iterator[Finding]:
             yield Finding(
                 namespace.ref,
                 yunikorn.field(yunikorn.GUARANTEED),
-                f"{resource}={wanted} is guaranteed, {yunikorn.short(source)} allows {name}={held}",
+                f"{resource}={wanted} is guaranteed, but {yunikorn.short(source)} allows {name}={held}",
                 fix=f"lower the guarantee to {name}={held} or less, or raise the quota to {resource}={wanted} or more",
                 subject=kind,
                 excess=guaranteed[kind] - quota[kind],

@@ -23,11 +23,11 @@ _CEL = each_legacy(f"{note('quota')} == ''", " is deprecated since YuniKorn 1.2;
     cel=[Expression((NAMESPACE,), _CEL, NOTES)],
 )
 def legacy_quota_annotation(proposal: Proposal) -> Iterator[Finding]:
-    """A Namespace gives its quota by the deprecated annotations namespace.max.cpu and namespace.max.memory.
+    """A Namespace sets its quota with the deprecated annotations namespace.max.cpu and namespace.max.memory.
 
-    Why it is reported: YuniKorn has deprecated the pair since 1.2 and drops it in 2.0; from then on the namespace has
-    no quota, without a word. It is a warning up to 1.x and an error where the configuration names YuniKorn 2.0 or
-    later. The webhook can translate the pair itself: `yunikorn.translateLegacyAnnotations` in the configuration.
+    Why it is reported: YuniKorn has deprecated the pair since 1.2 and drops it in 2.0; from then on the namespace
+    silently has no quota. It is a warning up to 1.x and an error where the configuration names YuniKorn 2.0 or later.
+    The webhook can translate the pair itself: `yunikorn.translateLegacyAnnotations` in the configuration.
     Example: `yunikorn.apache.org/namespace.max.cpu: "4"` and `yunikorn.apache.org/namespace.max.memory: 64Gi`.
     Fix: `yunikorn.apache.org/namespace.quota: '{"cpu":"4","memory":"64Gi"}'` in place of both.
     """
@@ -35,16 +35,16 @@ def legacy_quota_annotation(proposal: Proposal) -> Iterator[Finding]:
     for _, namespace in proposal.changed(Namespace):
         both = bool(namespace.annotations.get(yunikorn.QUOTA))
         if both and yunikorn.reads_legacy(version):
-            continue  # what is then wrong with them is that they are ignored: quota-annotations-conflict
-        given = [key for key in yunikorn.LEGACY if namespace.annotations.get(key)]
-        for key in given:
+            continue  # they are ignored then, which quota-annotations-conflict reports
+        present = [key for key in yunikorn.LEGACY if namespace.annotations.get(key)]
+        for key in present:
             yield Finding(
                 namespace.ref,
                 yunikorn.field(key),
                 _message(namespace, key, version),
-                fix=_fix(namespace, given),
+                fix=_fix(namespace, present),
                 subject=yunikorn.LEGACY[key],
-                patch=_patch(namespace) if key == given[0] else (),
+                patch=_patch(namespace) if key == present[0] else (),
                 profiles=STRICT_ONLY,
                 action=None if yunikorn.reads_legacy(version) else Action.DENY,
             )
@@ -55,12 +55,12 @@ def _message(namespace: Namespace, key: str, version: tuple[int, int]) -> str:
     if yunikorn.reads_legacy(version):
         return f"{text} is deprecated since YuniKorn 1.2; YuniKorn 2.0 will not read it"
     if namespace.annotations.get(yunikorn.QUOTA):
-        return f"{text} is not read by YuniKorn {version[0]}.{version[1]}; namespace.quota alone counts"
+        return f"{text} is not read by YuniKorn {version[0]}.{version[1]}; only namespace.quota counts"
     return f"{text} is not read by YuniKorn {version[0]}.{version[1]}, which runs this namespace without a quota"
 
 
-def _fix(namespace: Namespace, given: list[str]) -> str:
-    names = " and ".join(yunikorn.short(key) for key in given)
+def _fix(namespace: Namespace, present: list[str]) -> str:
+    names = " and ".join(yunikorn.short(key) for key in present)
     value = yunikorn.translation(namespace)
     if namespace.annotations.get(yunikorn.QUOTA):
         return f"remove {names}"

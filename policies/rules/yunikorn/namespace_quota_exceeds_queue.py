@@ -27,29 +27,29 @@ _NAMED = 10  # namespaces that a message lists, the highest quota first
     kinds=(NAMESPACE, CONFIG_MAP),
 )
 def namespace_quota_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A Namespace is given more than the queue above its own may use.
+    """A Namespace has a higher quota or guarantee than a queue above its own.
 
-    Why it is refused: the placement rules make a queue for the namespace, and the queues above it limit what it gets. A
-    quota or a guarantee above their max can never be used, and a guarantee above the parent's own is not backed by
-    anything. YuniKorn refuses the same in queues.yaml but never looks at namespaces. Each namespace is judged by
-    itself; guarantees of several are not summed up here. A queue that stands in queues.yaml ignores the annotations.
-    A change of the queues is compared with the quotas of the namespaces below them.
+    Why it is refused: the placement rules create a queue for the namespace, and the queues above it limit what it gets.
+    A quota or a guarantee above their max can never be used, and a guarantee above the parent's own is not backed by
+    anything. YuniKorn refuses the same in queues.yaml but never checks namespaces. Each namespace is judged alone;
+    `namespaces-guaranteed-exceed-queue` adds up several. A queue that is declared in queues.yaml ignores the
+    annotations. A change of the queues is compared with the quotas of the namespaces below them.
     Example: `namespace.quota: '{"cpu":"20"}'` below a queue with `max: {vcore: 10}`.
     Fix: lower the annotation to what the queue has, or raise the queue's max or guarantee.
     """
     yield from _of_queues(proposal)
     legacy = yunikorn.reads_legacy(proposal.configuration.yunikorn.version)
-    given = [
+    changed = [
         (namespace, quota, guaranteed)
         for _, namespace in proposal.changed(Namespace)
         for quota, guaranteed in [(yunikorn.quota(namespace, legacy), yunikorn.guaranteed(namespace))]
         if quota or guaranteed
     ]
-    queues = partition(proposal) if given else None
+    queues = partition(proposal) if changed else None
     if queues is None or isinstance(queues, NotEvaluated):
         yield from [queues] if queues else []
         return
-    for namespace, quota, guaranteed in given:
+    for namespace, quota, guaranteed in changed:
         above = _above(queues, namespace)
         quotas = yunikorn.written(yunikorn.quota_texts(namespace, legacy) or {})
         guarantees = yunikorn.written(yunikorn.guaranteed_texts(namespace) or {})
@@ -62,7 +62,7 @@ def namespace_quota_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotE
 
 
 def _of_queues(proposal: Proposal) -> Iterator[Finding]:
-    """Where a max was written: which namespaces below it have a higher quota. Only then namespaces are looked at."""
+    """Where a max was written, the namespaces below it with a higher quota. Namespaces are read only then."""
     for written_tree in trees(proposal):
         known = declared(written_tree.text) if written_tree.text else None
         if known is None or written_tree.ref.namespace != proposal.configuration.yunikorn.namespace:
@@ -106,14 +106,14 @@ def _below_quotas(proposal: Proposal, text: str, queue: Queue, kind: str) -> Pro
 
 
 def _key(namespace: Namespace, resource: str) -> str:
-    """The annotation that gives the quota of this resource; the legacy pair only where namespace.quota is absent."""
+    """The annotation that sets the quota of this resource; the legacy pair only where namespace.quota is absent."""
     if namespace.annotations.get(yunikorn.QUOTA):
         return yunikorn.QUOTA
     return next(key for key, name in yunikorn.LEGACY.items() if name == resource)
 
 
 def _above(queues: Partition, namespace: Namespace) -> list[Queue]:
-    """The declared queues above the one that the rules make for the namespace, root left out, the nearest last."""
+    """The declared queues above the one that the rules create for the namespace, without root, the nearest last."""
     rules = [unfiltered(rule) for rule in queues.rules]
     placement = placed(rules, opened(queues), Application(tags=tags(namespace)))
     if not placement.created:
@@ -134,7 +134,7 @@ def _over(
 ) -> Iterator[Finding]:
     most = amounts(limit)
     if not wanted or not any(most.values()):
-        return  # a limit that is all zero is none
+        return  # all zero is no limit
     for kind in sorted(kind for kind in wanted if kind in most and wanted[kind] > most[kind]):
         resource, text = texts[kind]
         held = written(limit, kind)
@@ -142,7 +142,7 @@ def _over(
             namespace.ref,
             yunikorn.field(key or _key(namespace, resource)),
             f"{resource}={text} is more than queue {queue.path} has: its {what} is {kind}={held}",
-            fix=f"lower {resource} to what {kind}={held} says, or raise the {what} of {queue.path}",
+            fix=f"lower {resource} to what {kind}={held} allows, or raise the {what} of {queue.path}",
             subject=f"{kind} {what} of {queue.path}",
             excess=wanted[kind] - most[kind],
             profiles=STRICT_ONLY,

@@ -26,31 +26,31 @@ _NAMED = 10  # namespaces that a message lists, the largest first
 def namespaces_guaranteed_exceed_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """The Namespaces below a queue of YuniKorn are guaranteed more together than the queue has.
 
-    Why it is refused: guarantees that the queue does not hold cannot all be kept. YuniKorn compares sums in queues.yaml
-    but never with those of the queues that it makes for namespaces. Here each namespace counts with its own
-    `namespace.guaranteed` beside the queues declared below the same queue; the sum stays within the queue's guarantee,
-    for the resources that this names, and within the smallest max on its path. Max and quota are free to overlap, as in
-    queues.yaml. Asked when a Namespace changes and when the queues do.
+    Why it is refused: guarantees that the queue does not have cannot all be kept. YuniKorn adds up guarantees in
+    queues.yaml, but not those of the queues that it creates for namespaces. Here each namespace counts with its own
+    `namespace.guaranteed`, together with the queues declared below the same queue. The sum must stay within the queue's
+    guarantee, for the resources that it names, and within the smallest max on its path. Quotas may overlap, as max may
+    in queues.yaml. The rule applies when a Namespace changes and when the queues do.
     Example: `root.eng` with `guaranteed: {vcore: 4}`; namespaces `dev` and `web` below it with `{"cpu":"3"}` each.
     Fix: lower the guarantee of one namespace to what is left, or raise that of the queue first.
     """
     namespace = proposal.configuration.yunikorn.namespace
-    given = [each for _, each in proposal.changed(Namespace) if yunikorn.guaranteed(each)]
+    guaranteed = [each for _, each in proposal.changed(Namespace) if yunikorn.guaranteed(each)]
     written = [found for found in trees(proposal) if found.ref.namespace == namespace]
-    text = tree(proposal.after, namespace).text if given or written else None
+    text = tree(proposal.after, namespace).text if guaranteed or written else None
     known = declared(text) if text else None
     if text is None or known is None:
-        if given:
+        if guaranteed:
             yield NotEvaluated(f"YuniKorn's queue configuration in namespace {namespace} is not known")
         return
     sums = _Sums(proposal, text, known)
-    for each in given:
+    for each in guaranteed:
         yield from sums.of_namespace(each)
     for found in written:
         for problem in sums.of_queues():
             yield finding(found, problem)
     if unknown := proposal.unknown(NAMESPACE):
-        yield NotEvaluated(f"not all objects of {unknown[0]} are known, so what they are guaranteed may be more")
+        yield NotEvaluated(f"not all objects of {unknown[0]} are known, so the sums may be higher")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class _Sums:
             own = {kind: amount for kind, amount in own.items() if kind not in amounts(queue.guaranteed)}
 
     def of_queues(self) -> Iterator[Problem]:
-        """What is too much by the namespaces alone; the sums of declared queues are another rule's."""
+        """The excess that namespaces cause; another rule checks the sums of declared queues alone."""
         for path in sorted(self._below):
             for excess in self._excesses(self._known.queues[path]):
                 if self._known.promised[path].get(excess.kind, 0) <= excess.limit:
@@ -98,7 +98,7 @@ class _Sums:
                     yield _Excess(queue, kind, key, wanted, limits[kind])
 
     def _about(self, namespace: Namespace, excess: _Excess, own: int) -> Finding:
-        message, causes = self._told(excess)
+        message, causes = self._summary(excess)
         room, kind, path = own - (excess.wanted - excess.limit), excess.kind, excess.queue.path
         texts = yunikorn.written(yunikorn.guaranteed_texts(namespace) or {})
         lower = f"lower the guarantee by {excess.surplus}" if room >= 0 else "lower the guarantees of namespaces"
@@ -106,7 +106,7 @@ class _Sums:
         return Finding(
             namespace.ref,
             yunikorn.field(yunikorn.GUARANTEED),
-            f"with {texts[kind][0]}={texts[kind][1]} here {message}",
+            f"with {texts[kind][0]}={texts[kind][1]} here, {message}",
             fix=f"{lower}, or raise the {excess.key} of {path} to {shown(kind, excess.wanted)} or more{left}",
             subject=f"{kind} {excess.key} of {path}",
             excess=excess.wanted - excess.limit,
@@ -115,9 +115,9 @@ class _Sums:
         )
 
     def _problem(self, excess: _Excess) -> Problem:
-        queue, message = excess.queue, self._told(excess)[0]
-        given = queue.guaranteed if excess.key == "guaranteed" else queue.maximum
-        place = given[excess.kind].written if given and excess.kind in given else None
+        queue, message = excess.queue, self._summary(excess)[0]
+        guaranteed = queue.guaranteed if excess.key == "guaranteed" else queue.maximum
+        place = guaranteed[excess.kind].written if guaranteed and excess.kind in guaranteed else None
         wanted = shown(excess.kind, excess.wanted)
         return Problem(
             place.field if place else queue.at("resources", excess.key),
@@ -130,16 +130,16 @@ class _Sums:
             accepted=True,
         )
 
-    def _told(self, excess: _Excess) -> tuple[str, tuple[Cause, ...]]:
+    def _summary(self, excess: _Excess) -> tuple[str, tuple[Cause, ...]]:
         kind, path = excess.kind, excess.queue.path
         count, first = largest(self._forest, self._text, excess.queue, kind, _NAMED)
         listed = ", ".join(f"{ref.name} {shown(kind, amount)}" for ref, amount in first)
         more = f" and {count - len(first)} more" if count > len(first) else ""
         queues = self._known.promised[path.lower()].get(kind, 0)
         beside = f", its queues {shown(kind, queues)}" if queues else ""
-        holds = {"guaranteed": "is guaranteed", "max": "has at most"}[excess.key]
+        holds = {"guaranteed": "is guaranteed only", "max": "has a max of"}[excess.key]
         field = yunikorn.field(yunikorn.GUARANTEED)
         causes = tuple(Cause(ref, field, f"{kind}={shown(kind, amount)}") for ref, amount in first)
         wanted, limit = (shown(kind, amount) for amount in (excess.wanted, excess.limit))
         whose = f"namespaces {listed}{more}{beside}"
-        return f"{kind}={wanted} is guaranteed below {path} ({whose}), which {holds} {limit}", causes
+        return f"{kind}={wanted} is guaranteed below {path} ({whose}), but {path} {holds} {limit}", causes

@@ -20,9 +20,9 @@ from policies.rules.yunikorn._queue_config import finding
 def parent_queue_is_leaf(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Namespace names a leaf as its parent queue.
 
-    Why it is refused: no queue can be made below a leaf. YuniKorn takes the annotation as it is, and rejects every
-    application of the namespace at once, whatever placement rules come later. Asked when a Namespace changes, and of
-    all Namespaces when the queues or the rules do.
+    Why it is refused: no queue can be created below a leaf. YuniKorn does not check the annotation, and rejects every
+    application of the namespace at once, whatever placement rules follow. The rule applies to a Namespace that changes,
+    and to all Namespaces when the queues or the placement rules change.
     Example: `yunikorn.apache.org/parentqueue: root.batch` where `root.batch` has neither children nor `parent: true`.
     Fix: name a queue that has `parent: true`, or give that flag to this one.
     """
@@ -36,7 +36,7 @@ def parent_queue_is_leaf(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
             yield Finding(
                 namespace.ref,
                 yunikorn.field(yunikorn.PARENT_QUEUE),
-                f"the parent queue {leaves[0]} is a leaf; no queue can be made below it",
+                f"the parent queue {leaves[0]} is a leaf; no queue can be created below it",
                 fix=f"name a queue that has `parent: true`, or give that flag to {leaves[0]}",
                 subject=leaves[0],
                 profiles=STRICT_ONLY,
@@ -48,4 +48,4 @@ def parent_queue_is_leaf(proposal: Proposal) -> Iterator[Finding | NotEvaluated]
         written, parent, members, found = other
         leaves = [path for path, fault in found if path and fault]
         if leaves and not any(path and not fault for path, fault in found):
-            yield finding(written, problem(parent, members, "is a leaf; no queue can be made below it"))
+            yield finding(written, problem(parent, members, "is a leaf; no queue can be created below it"))

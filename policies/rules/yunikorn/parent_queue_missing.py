@@ -20,10 +20,11 @@ from policies.rules.yunikorn._queue_config import finding
 def parent_queue_missing(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """A Namespace names a parent queue that does not exist.
 
-    Why it is refused: YuniKorn takes the annotation `parentqueue` as it is. The placement rule that puts the
-    namespace's queue below it then does not match: applications go to another queue, without the quota meant for
-    them, or are rejected. Where a placement rule creates the parent it may be missing; where no rule reads the
-    annotation nothing is said. Asked when a Namespace changes, and of all Namespaces when the queues or the rules do.
+    Why it is refused: YuniKorn does not check the annotation `parentqueue`. The placement rule that should create the
+    namespace's queue below it does not match: applications go to another queue, without the quota meant for them, or
+    are rejected. A missing parent is fine where a placement rule creates it; where no rule reads the annotation,
+    nothing is reported. The rule applies to a Namespace that changes, and to all Namespaces when the queues or the
+    placement rules change.
     Example: `yunikorn.apache.org/parentqueue: root.produktion` where the queue is called `root.production`.
     Fix: name a queue of queues.yaml that has `parent: true`, or let the placement rule create it.
     """

@@ -24,12 +24,12 @@ _DEFAULTED = frozenset(["", "namespace"])
 def placement_rejected(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
     """YuniKorn would reject the Pod's application, since no placement rule gives it a queue.
 
-    Why it is refused: YuniKorn accepts the Pod and lets it fail later, with a message that is cut off. A queue must be
-    a leaf that exists, or that a rule creates, and the user must be allowed to submit to it; a queue that was taken out
-    of queues.yaml takes no new applications. Queues that placement rules have created are not known here: a Pod that
-    may be meant for one of them is not judged, nor is one whose application is known to have pods already.
+    Why it is refused: YuniKorn accepts the Pod and lets it fail later, with a truncated message. A queue must be a leaf
+    that exists, or that a rule creates, and the user must be allowed to submit to it. A queue that was removed from
+    queues.yaml takes no new applications. Queues that placement rules have created are not known here: a Pod that may
+    go to one of them is not judged, and neither is one whose application already has pods.
     Example: the label `yunikorn.apache.org/queue: root.production` where `root.production` has `parent: true`.
-    Fix: name a leaf where the user may submit; the message tells of each placement rule why it did not match.
+    Fix: name a leaf where the user may submit; the message says for each placement rule why it did not match.
     """
     new = [pod for before, pod in proposal.changed(Pod) if before is None and pod.scheduler_name == yunikorn.SCHEDULER]
     queues = partition(proposal) if new else None
@@ -50,9 +50,9 @@ def _judged(proposal: Proposal, pod: Pod, queues: Partition) -> Iterator[Finding
     if not isinstance(namespace, Namespace) and _reads_annotations(queues):
         yield NotEvaluated(f"Namespace {pod.ref.namespace} is not known")
         return
-    told = tags(namespace) if isinstance(namespace, Namespace) else {"namespace": pod.ref.namespace}
+    labels = tags(namespace) if isinstance(namespace, Namespace) else {"namespace": pod.ref.namespace}
     asked = yunikorn.queue_of(pod) or ""
-    placement = placed(queues.rules, Configured(queues), Application(asked, user, groups, told))
+    placement = placed(queues.rules, Configured(queues), Application(asked, user, groups, labels))
     if placement.queue:
         return
     if not placement.decided:
@@ -75,10 +75,10 @@ def _is_tag(name: str) -> bool:
 
 
 def _may_be_dynamic(queues: Partition, asked: str) -> bool:
-    """Whether the queue that the pod names may be one that a rule made for another application."""
+    """Whether a rule may have created the queue that the pod names, for another application."""
     creating = any(link.create for rule in queues.rules for link in rule.chain())
     path = asked if asked.startswith("root.") else f"root.{asked}"
-    possible = bool(asked) and all(map(name_fits, path.split(".")))  # no rule makes a queue of another name
+    possible = bool(asked) and all(map(name_fits, path.split(".")))  # no rule creates a queue with another name
     return possible and creating and queues.queue(path) is None
 
 
@@ -89,14 +89,14 @@ def _finding(pod: Pod, placement: Placement, asked: str, user: str) -> Finding:
         pod.ref,
         _field(pod),
         f"YuniKorn would reject the application of {user}{named}: {reasons}",
-        fix=f"name a queue by the label {yunikorn.QUEUE} that is a leaf and where {user} may submit",
+        fix=f"set the label {yunikorn.QUEUE} to a leaf queue where {user} may submit",
         subject=asked,
         profiles=STRICT_ONLY,
     )
 
 
 def _field(pod: Pod) -> str:
-    """Where the queue stands that counts."""
+    """The field whose queue counts."""
     if not pod.labels.get(yunikorn.QUEUE) and pod.annotations.get(yunikorn.QUEUE):
         return yunikorn.field(yunikorn.QUEUE)
     bare = not pod.labels.get(yunikorn.QUEUE) and pod.labels.get("queue")

@@ -17,12 +17,12 @@ from policies.rules.yunikorn._queue_config import findings
     kinds=(CONFIG_MAP,),
 )
 def placement_rule_broken(proposal: Proposal) -> Iterator[Finding]:
-    """A placement rule of YuniKorn is wrong in itself, or leads nowhere.
+    """A placement rule of YuniKorn is invalid, or leads nowhere.
 
-    Why it is refused: some faults YuniKorn refuses (a bad name or filter, a fixed path that does not exist, ends on a
-    parent or goes on below a leaf). Others pass its check and make the loader refuse all rules: a rule of unknown
-    name, a tag or fixed rule without a value, a whole path with a parent rule. Then the old rules stay, and after a
-    restart there are none, so that every new application is rejected.
+    Why it is refused: YuniKorn refuses some faults: a bad name or filter, or a fixed path that does not exist, ends at
+    a parent or continues below a leaf. Others pass its validation and make the loader refuse all rules: an unknown rule
+    name, a tag or fixed rule without a value, a full path with a parent rule. The old rules then stay in force; after a
+    restart there are none, and every new application is rejected.
     Example: `name: fixed` with `value: root.batch` where `root.batch` has children and no flag: it never matches.
     Fix: name a leaf, such as `root.batch.nightly`.
     """

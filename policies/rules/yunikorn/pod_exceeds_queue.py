@@ -27,13 +27,13 @@ _NAMES = {yunikorn.VCORE: "cpu"}
     default=Action.WARN,
 )
 def pod_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A Pod asks for more than its queue of YuniKorn could ever give, even when nothing else runs.
+    """A Pod requests more than its queue of YuniKorn could ever give, even when nothing else runs.
 
-    Why it is reported: YuniKorn takes the Pod and lets it wait for ever. The Pod's requests, with init containers,
+    Why it is reported: YuniKorn accepts the Pod and lets it wait forever. The Pod's requests, with init containers,
     sidecars and overhead, are compared with the max of each queue on its path, and with the quota of its Namespace
     where a placement rule makes the queue. A resource that a queue does not limit is not compared.
     Example: a Pod that requests 8 cpu in a namespace with `namespace.quota: '{"cpu":"4"}'`.
-    Fix: ask for less, or have the quota or the queue's max raised.
+    Fix: request less, or have the quota or the queue's max raised.
     """
     new = [pod for before, pod in proposal.changed(Pod) if before is None and pod.asks]
     namespace = proposal.configuration.yunikorn.namespace
@@ -50,12 +50,12 @@ def pod_exceeds_queue(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
 
 
 def _limits(proposal: Proposal, pod: Pod, known: Declared) -> Iterator[tuple[str, Amounts]]:
-    """(whose, the most) of each limit above the pod; nothing where its queue cannot be told. All zero is no limit."""
+    """(whose, the most) of each limit above the pod; nothing where its queue is not known. All zero is no limit."""
     found = proposal.after.get(Ref(*NAMESPACE, "", pod.ref.namespace))
     namespace = found if isinstance(found, Namespace) else None
     user, groups = submitter(proposal, pod)
-    told = tags(namespace) if namespace else {"namespace": pod.ref.namespace}
-    application = Application(yunikorn.queue_of(pod) or "", user, groups, told)
+    labels = tags(namespace) if namespace else {"namespace": pod.ref.namespace}
+    application = Application(yunikorn.queue_of(pod) or "", user, groups, labels)
     placement = placed(known.partition.rules, Configured(known.partition), application)
     for queue in known.above(placement.queue.lower()):
         most = amounts(queue.maximum)
@@ -71,8 +71,8 @@ def _finding(pod: Pod, kind: str, whose: str, most: int) -> Finding:
     return Finding(
         pod.ref,
         "spec.containers",
-        f"the pod needs {resource}={wanted}, {whose} is {limit}: it would wait for ever",
-        fix=f"ask for {resource}={limit} or less in all, or have {whose} raised to {wanted}",
+        f"the pod requests {resource}={wanted}, but {whose} is {limit}: it would wait forever",
+        fix=f"request {resource}={limit} or less in all, or have {whose} raised to {wanted}",
         subject=f"{kind} of {whose}",
         excess=pod.asks[kind] - most,
         profiles=STRICT_ONLY,

@@ -22,29 +22,29 @@ _READ = ("true", "false")
     no_cel="concerns work, which goes on while the webhook is down",
 )
 def preemption_setting_ignored(proposal: Proposal) -> Iterator[Finding]:
-    """The annotation that keeps pods from being preempted by YuniKorn is written so that it says nothing.
+    """The annotation that protects pods from YuniKorn's preemption has a value that YuniKorn ignores.
 
-    Why it is reported: YuniKorn reads `true` and `false` alone, in small letters. Anything else on a Pod counts as not
-    written, so that its PriorityClass decides; anything else on a PriorityClass counts as `true`, so that pods which
-    were meant to be spared are preempted.
+    Why it is reported: YuniKorn reads only `true` and `false`, in lower case. It ignores any other value on a Pod, so
+    the PriorityClass decides; on a PriorityClass any other value counts as `true`, so pods that should be protected are
+    preempted.
     Example: a PriorityClass with `yunikorn.apache.org/allow-preemption: "False"`.
-    Fix: write "false" to spare the pods, or "true".
+    Fix: write "false" to protect the pods, or "true".
     """
-    for _, thing in proposal.changed(KubeObject):
-        annotations = _annotations(thing)
+    for _, obj in proposal.changed(KubeObject):
+        annotations = _annotations(obj)
         written = annotations.get(ALLOW_PREEMPTION)
         if written is None or written in _READ:
             continue
-        instead = "it counts as true" if isinstance(thing, PriorityClass) else "its PriorityClass decides"
+        instead = "it counts as true" if isinstance(obj, PriorityClass) else "its PriorityClass decides"
         meant = written.strip().lower()
         yield Finding(
-            thing.ref,
+            obj.ref,
             fields.join("metadata.annotations", ALLOW_PREEMPTION),
             f"{ALLOW_PREEMPTION.removeprefix(YUNIKORN)} is {written[:40]!r}, which YuniKorn does not read: {instead}",
-            fix=f'write "{meant}"' if meant in _READ else 'write "false" to spare the pods, or "true"',
+            fix=f'write "{meant}"' if meant in _READ else 'write "false" to protect the pods, or "true"',
             profiles=STRICT_ONLY,
         )
 
 
-def _annotations(thing: KubeObject) -> Mapping[str, str]:
-    return thing.annotations if isinstance(thing, Pod | PriorityClass) else {}
+def _annotations(obj: KubeObject) -> Mapping[str, str]:
+    return obj.annotations if isinstance(obj, Pod | PriorityClass) else {}

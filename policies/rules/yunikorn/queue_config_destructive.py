@@ -14,12 +14,12 @@ _BUILT_IN = "YuniKorn would run its built-in tree, where all namespaces may subm
 
 @rule("queue-config-destructive", source="YuniKorn: reload of the queue configuration", kinds=(CONFIG_MAP,))
 def queue_config_destructive(proposal: Proposal) -> Iterator[Finding]:
-    """A change of YuniKorn's configuration throws the live tree away.
+    """A change of YuniKorn's configuration discards the live queue tree.
 
     Why it is refused: YuniKorn accepts it. A text without partitions, or without the partition `default`, makes the
-    reload tear the running partition down, and every application in it fails. A key that is missing or cannot be
-    unzipped, and a ConfigMap that is emptied or deleted, make it run its built-in tree: all quotas are gone. Only
-    where the other one of `yunikorn-defaults` and `yunikorn-configs` has the tree is a missing key fine.
+    reload tear the running partition down, and every application in it fails. A missing key, one that cannot be
+    unzipped, or an emptied or deleted ConfigMap makes YuniKorn run its built-in tree: all quotas are gone. A missing
+    key is fine only where the other of `yunikorn-defaults` and `yunikorn-configs` has the tree.
     Example: `queues.yaml: "# to be done"`.
     Fix: keep the key and its partition `default`; to stop work, close queues by their ACLs.
     """
@@ -29,21 +29,21 @@ def queue_config_destructive(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _text(written: Tree) -> Iterator[Finding]:
-    """What the text says, or that there is none to be read."""
+    """Faults of the text, or a text that cannot be read."""
     setting = written.setting
     if setting is None:
         return
     if setting.text is None:
         message = f"{written.key} cannot be read ({setting.fault}); {_BUILT_IN}"
-        yield _finding(written, setting.field, message, "write the text anew, or compress it with gzip")
+        yield _finding(written, setting.field, message, "write the text again, or compress it with gzip")
     elif not setting.text.strip():
-        yield _finding(written, setting.field, f"{written.key} is empty; {_BUILT_IN}", "give the whole tree")
+        yield _finding(written, setting.field, f"{written.key} is empty; {_BUILT_IN}", "write the whole tree")
     elif not written.config.problems and written.config.partition is None:
         several = ", ".join(partition.called for partition in written.config.partitions)
         has = f"only {several}" if several else "no partitions at all"
         message = (
-            f"{written.key} has {has}, not the partition {DEFAULT_PARTITION}; YuniKorn would take down the one that "
-            "runs, and every application in it fails"
+            f"{written.key} has {has}, not the partition {DEFAULT_PARTITION}; YuniKorn would tear down the running "
+            "partition, and every application in it would fail"
         )
         yield _finding(written, setting.field, message, f"add the partition {DEFAULT_PARTITION} with its queues")
 

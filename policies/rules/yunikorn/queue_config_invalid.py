@@ -16,14 +16,14 @@ from policies.rules.yunikorn._queue_config import findings
     kinds=(CONFIG_MAP,),
 )
 def queue_config_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """YuniKorn's queue configuration has a fault of its own: its YAML, a name, an ACL, an amount.
+    """YuniKorn's queue configuration has invalid YAML, or an invalid name, ACL or amount.
 
-    Why it is refused: YuniKorn refuses the whole configuration over one such fault and tells the first one only;
-    where its scheduler does not answer it lets the configuration pass, and then the old tree stays with a line in the
-    log. The text is strict YAML: an unknown key, one that stands twice, or a value of another type is a fault, and
-    only the first document counts. Partitions have different names and `queues`; root has no resources; names have 1
-    to 64 of the characters a-z A-Z 0-9 - _ : # / @ and differ among siblings in more than capitals; an ACL has two
-    lists at most; an amount is a whole number with a suffix.
+    Why it is refused: YuniKorn refuses the whole configuration for one such fault and reports only the first. Where its
+    scheduler does not answer, the configuration passes, and the old tree stays in force with only a log entry. The text
+    is strict YAML: an unknown key, a duplicate key or a value of the wrong type is a fault, and only the first document
+    counts. Partitions need different names and `queues`. Root has no resources. Names have 1 to 64 of the characters
+    a-z A-Z 0-9 - _ : # / @, and siblings differ in more than case. An ACL has at most two lists. An amount is a whole
+    number with an optional suffix.
     Example: `max: {memory: 1.5Gi}`.
     Fix: `max: {memory: 1536Mi}`. Every finding names the line.
     """

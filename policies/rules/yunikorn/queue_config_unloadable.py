@@ -16,13 +16,13 @@ from policies.rules.yunikorn._queue_config import about_setting, findings
     kinds=(CONFIG_MAP,),
 )
 def queue_config_unloadable(proposal: Proposal) -> Iterator[Finding]:
-    """YuniKorn's queue configuration passes its check and then fails to load.
+    """YuniKorn's queue configuration passes validation and then fails to load.
 
-    Why it is refused: the ConfigMap is accepted, the scheduler writes a line into its log and goes on with the old
-    tree, so that the two differ without a word; after a restart the scheduler does not come up with this tree at all.
-    That happens where root is written in capitals, a queue is called `@recovery@`, an ACL has a blank too many, an
-    amount in a child template is none, or a `service.*` setting is no time span or switch.
-    Example: `submitacl: "sue  dev"`, with two blanks.
+    Why it is refused: the ConfigMap is accepted, but the scheduler only logs the fault and keeps the old tree, so the
+    two silently differ. After a restart the scheduler does not start with this tree at all. This happens where root is
+    written in capitals, a queue is called `@recovery@`, an ACL has an extra space, an amount in a child template is
+    invalid, or a `service.*` setting is not a duration or a boolean.
+    Example: `submitacl: "sue  dev"`, with two spaces.
     Fix: `submitacl: "sue dev"`.
     """
     yield from findings(proposal, load_failures)

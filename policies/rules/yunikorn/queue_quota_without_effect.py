@@ -14,10 +14,9 @@ from policies.rules.yunikorn._queue_config import findings
 def queue_quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
     """A queue of YuniKorn has a quota that limits nothing.
 
-    Why it is refused: whoever wrote it believes in a limit that is none. YuniKorn drops a max whose amounts are all
-    0, so that the queue which should be shut has no limit at all; and it counts `cpu` under the name `vcore`, so that
-    no pod ever asks for a `cpu`.
+    Why it is refused: the limit looks effective but is not. YuniKorn drops a max whose amounts are all 0, so a queue
+    that should be shut has no limit at all. It counts `cpu` as `vcore`, so no pod ever requests `cpu`.
     Example: `max: {memory: 0}`, or `max: {cpu: 4}`.
-    Fix: shut the queue by an ACL or by maxapplications; write `max: {vcore: 4}`.
+    Fix: shut the queue with an ACL or with maxapplications; write `max: {vcore: 4}`.
     """
     yield from findings(proposal, quota_without_effect)

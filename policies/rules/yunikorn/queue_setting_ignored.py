@@ -24,11 +24,11 @@ from policies.rules.yunikorn._queue_config import about_setting, findings
 def queue_setting_ignored(proposal: Proposal) -> Iterator[Finding]:
     """A setting of YuniKorn's configuration has no effect.
 
-    Why it is told: YuniKorn refuses no such value; it takes its default and says so, if at all, in a debug line. That
-    concerns properties of queues that it does not know or cannot read, names in ACLs and in longer filter lists that
-    fit no name there, an unknown user group resolver, a quota preemption delay where the partition has that switched
-    off, and switches and patterns of the admission controller. A change of the policy group has no effect before the
-    scheduler is restarted.
+    Why it is reported: YuniKorn does not refuse these values; it uses its default and at most writes a debug log. The
+    rule covers queue properties that YuniKorn does not know or cannot read, invalid names in ACLs and in longer filter
+    lists, an unknown user group resolver, a quota preemption delay where the partition has quota preemption disabled,
+    and booleans and patterns of the admission controller. A change of the policy group takes effect only after a
+    restart of the scheduler.
     Example: `preemption.delay: 30`, without a unit.
     Fix: `preemption.delay: 30s`.
     """

@@ -22,13 +22,14 @@ from policies.model.findings import STRICT_ONLY, Finding
 def quota_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
     """A quota annotation of a Namespace cannot be read.
 
-    Why it is refused: YuniKorn writes a line into its log and runs the namespace without a quota, so one missing quote
-    lifts the limit of a whole team. It does not fall back to the legacy annotations, and one bad value voids the whole
-    annotation. A queue that lives keeps its earlier quota until it is empty, which hides the mistake for a while.
-    `namespace.quota` and `namespace.guaranteed` hold one JSON object, each key once, whose values are all texts with a
+    Why it is refused: YuniKorn only logs the fault and runs the namespace without a quota, so one missing quote lifts
+    the limit of a whole team. It does not fall back to the legacy annotations, and one bad value invalidates the whole
+    annotation. A live queue keeps its earlier quota until it is empty, which hides the mistake for a while.
+    `namespace.quota` and `namespace.guaranteed` hold one JSON object with unique keys, whose values are strings with a
     quantity of 0 or more; `namespace.max.cpu` and `namespace.max.memory` hold such a quantity, `namespace.maxApps` a
     whole number.
-    Example: `yunikorn.apache.org/namespace.quota: '{"cpu":4,"memory":"64MiB"}'`; the 4 is no text, MiB is no suffix.
+    Example: `yunikorn.apache.org/namespace.quota: '{"cpu":4,"memory":"64MiB"}'`; the 4 is not a string, MiB is not a
+    suffix.
     Fix: `'{"cpu":"4","memory":"64Mi"}'`.
     """
     legacy = yunikorn.reads_legacy(proposal.configuration.yunikorn.version)
@@ -48,7 +49,7 @@ def quota_annotation_invalid(proposal: Proposal) -> Iterator[Finding]:
 
 def _outcome(namespace: Namespace, flaw: Flaw, legacy: bool) -> str:
     """What YuniKorn does where it drops the whole annotation."""
-    given = [yunikorn.short(key) for key in yunikorn.LEGACY if namespace.annotations.get(key)]
+    legacy_keys = [yunikorn.short(key) for key in yunikorn.LEGACY if namespace.annotations.get(key)]
     if flaw.annotation == yunikorn.GUARANTEED:
         return "YuniKorn would run this namespace without a guarantee"
     if flaw.annotation == yunikorn.MAX_APPS:
@@ -56,8 +57,10 @@ def _outcome(namespace: Namespace, flaw: Flaw, legacy: bool) -> str:
     if flaw.annotation in yunikorn.LEGACY and not legacy:
         return "and this YuniKorn no longer reads this annotation at all"
     if flaw.annotation in yunikorn.LEGACY and namespace.annotations.get(yunikorn.QUOTA):
-        return "YuniKorn ignores it here, since namespace.quota is given"
+        return "YuniKorn ignores it here, since namespace.quota is set"
     instead = (
-        f", and would not use {' and '.join(given)} instead" if given and flaw.annotation == yunikorn.QUOTA else ""
+        f", and would not use {' and '.join(legacy_keys)} instead"
+        if legacy_keys and flaw.annotation == yunikorn.QUOTA
+        else ""
     )
     return f"YuniKorn would run this namespace without a quota{instead}"

@@ -23,15 +23,15 @@ _CEL = each_legacy(f"{note('quota')} != ''", " is ignored, since namespace.quota
     cel=[Expression((NAMESPACE,), _CEL, NOTES)],
 )
 def quota_annotations_conflict(proposal: Proposal) -> Iterator[Finding]:
-    """A Namespace gives its quota twice: by namespace.quota and by the legacy annotations.
+    """A Namespace sets its quota twice: with namespace.quota and with the legacy annotations.
 
-    Why it is reported: YuniKorn takes namespace.quota alone, even where it cannot be read, and never merges the two. A
+    Why it is reported: YuniKorn uses only namespace.quota, even where it cannot be read, and never merges the two. A
     resource that only the legacy annotation names is not limited.
     Example: `namespace.quota: '{"cpu":"5"}'` beside `namespace.max.memory: 1Gi`; memory is not limited.
     Fix: write every amount into `namespace.quota` and remove `namespace.max.cpu` and `namespace.max.memory`.
     """
     if not yunikorn.reads_legacy(proposal.configuration.yunikorn.version):
-        return  # then the pair means nothing any more: legacy-quota-annotation
+        return  # the pair has no effect then, which legacy-quota-annotation reports
     for _, namespace in proposal.changed(Namespace):
         if not namespace.annotations.get(yunikorn.QUOTA):
             continue
@@ -41,8 +41,8 @@ def quota_annotations_conflict(proposal: Proposal) -> Iterator[Finding]:
                 yield Finding(
                     namespace.ref,
                     yunikorn.field(key),
-                    f"{name}={shown(text)} is ignored: namespace.quota is given, {_instead(namespace, resource)}",
-                    fix=f"keep the amount of {resource} in namespace.quota alone and remove {name}",
+                    f"{name}={shown(text)} is ignored: namespace.quota is set, {_instead(namespace, resource)}",
+                    fix=f"keep the amount of {resource} only in namespace.quota and remove {name}",
                     subject=resource,
                     patch=({"op": "remove", "path": yunikorn.pointer(key)},),
                     profiles=STRICT_ONLY,

@@ -17,9 +17,9 @@ _REQUESTED = ("cpu", "memory", "ephemeral-storage", "pods")
 _REQUESTED_PREFIXES = ("hugepages-", "attachable-volumes-")
 _MEANT = {"vcore": "cpu", "vcores": "cpu", "cpus": "cpu", "cores": "cpu", "mem": "memory", "ram": "memory"}
 _LISTED = 100
-"""Findings of one Namespace: an annotation has room for 10 000 such names, and nobody reads even these."""
+"""Findings for one Namespace; an annotation has room for 10 000 such names."""
 _SMALL = 1000
-"""Units. A fraction of fewer was not meant: `100m` of memory, half a device; 1.1Gi is a fraction of a byte as well."""
+"""In units. A fraction of fewer is a mistake: `100m` of memory, half a device. 1.1Gi has a fraction of a byte too."""
 
 
 @rule(
@@ -33,12 +33,12 @@ _SMALL = 1000
 def quota_without_effect(proposal: Proposal) -> Iterator[Finding]:
     """A quota annotation can be read but does not do what it seems to.
 
-    Why it is reported: YuniKorn accepts each of these without a word.
-    - Keys are case-sensitive: it never sees `namespace.Quota` or `enableYunikorn`, nor a label of the right name.
-    - Pods ask for `cpu`, never for `vcore`, `CPU` or `cpus`; a limit on these limits nothing.
+    Why it is reported: YuniKorn accepts each of these silently.
+    - Keys are case-sensitive: it reads neither `namespace.Quota` nor `enableYunikorn`, and no label of that name.
+    - Pods request `cpu`, never `vcore`, `CPU` or `cpus`; a limit on these limits nothing.
     - A quota whose amounts are all zero is no quota: everything is allowed, not nothing.
-    - `memory: 100m` is a tenth of a byte, rounded up to 1: no pod that asks for memory ever fits.
-    - `namespace.maxApps: "0"` is no limit, and one with a sign is lost on the way to the scheduler.
+    - `memory: 100m` is a tenth of a byte, rounded up to 1: no pod that requests memory ever fits.
+    - `namespace.maxApps: "0"` is no limit, and a value with a sign never reaches the scheduler.
     Example: `yunikorn.apache.org/namespace.quota: '{"vcore":"4","memory":"64Gi"}'`; cpu is not limited.
     Fix: write what the message names.
     """
@@ -77,16 +77,16 @@ def _keys(namespace: Namespace) -> Iterator[_Slip]:
             if not namespace.annotations[key] and key not in (yunikorn.ENABLE, yunikorn.GENERATE_APP_ID):
                 message = f"{yunikorn.short(key)} is empty, which counts as absent"
                 yield _Slip(yunikorn.field(key), message, f"write a value, or remove {yunikorn.short(key)}")
-        elif key.startswith(YUNIKORN) and (cure := _near(yunikorn.short(key))):
-            yield _Slip(yunikorn.field(key), f"YuniKorn does not read {yunikorn.short(key)} on a Namespace", cure)
+        elif key.startswith(YUNIKORN) and (fix := _near(yunikorn.short(key))):
+            yield _Slip(yunikorn.field(key), f"YuniKorn does not read {yunikorn.short(key)} on a Namespace", fix)
     for key in sorted(namespace.labels):
         if key in yunikorn.NAMESPACE_KEYS:
-            message = f"{yunikorn.short(key)} is a label; YuniKorn reads the annotation of that name alone"
+            message = f"{yunikorn.short(key)} is a label; YuniKorn reads only the annotation of that name"
             yield _Slip(yunikorn.label_field(key), message, "write it under metadata.annotations")
 
 
 def _near(key: str) -> str:
-    """What to write instead of a key that is none; empty for a key that is not meant as one of a Namespace."""
+    """What to write instead of an unknown key; empty for a key that is not meant for a Namespace."""
     for known in yunikorn.NAMESPACE_KEYS:
         if _letters(known) == _letters(key) and known not in yunikorn.LEGACY:
             return f"write {known}; keys are case-sensitive"
@@ -98,7 +98,7 @@ def _near(key: str) -> str:
 
 
 def _letters(key: str) -> str:
-    """The key without what is easily got wrong: case, separators, the plural and the word namespace."""
+    """The key without what is easily mistyped: case, separators, the plural and the word namespace."""
     stem = key.removeprefix(YUNIKORN).casefold().removeprefix("namespace.")
     return "".join(character for character in stem if character.isalnum()).removesuffix("s")
 
@@ -107,7 +107,7 @@ def _letters(key: str) -> str:
 
 
 def _amounts(namespace: Namespace, annotation: str) -> Iterator[_Slip]:
-    """Of the members that can be read; the others are quota-annotation-invalid, which then voids all."""
+    """For the members that can be read; quota-annotation-invalid reports the others, which invalidate all."""
     text = namespace.annotations.get(annotation, "")
     field = yunikorn.field(annotation)
     members = {member.key: member.value for member in scan(text).members if member.kind == "text"}
@@ -122,12 +122,12 @@ def _amounts(namespace: Namespace, annotation: str) -> Iterator[_Slip]:
 
 def _legacy(namespace: Namespace) -> Iterator[_Slip]:
     texts = yunikorn.legacy_texts(namespace)
-    given = [key for key, resource in yunikorn.LEGACY.items() if resource in texts]
-    for key in given:
+    present = [key for key, resource in yunikorn.LEGACY.items() if resource in texts]
+    for key in present:
         if problem := _fraction(yunikorn.LEGACY[key], texts[yunikorn.LEGACY[key]]):
             yield _Slip(yunikorn.field(key), *problem)
-    if given and _nothing(yunikorn.resource(texts)):
-        yield _all_zero(given[0])
+    if present and _nothing(yunikorn.resource(texts)):
+        yield _all_zero(present[0])
 
 
 def _nothing(amounts: yunikorn.Resource | None) -> bool:
@@ -139,8 +139,8 @@ def _all_zero(annotation: str) -> _Slip:
     if annotation == yunikorn.GUARANTEED:
         message = f"{name} guarantees nothing, which counts as absent"
         return _Slip(yunikorn.field(annotation), message, f"write an amount above 0, or remove {name}")
-    message = f"{name} has no amount above 0, which YuniKorn takes for no quota at all: everything is allowed"
-    fix = 'to allow nothing, write a smallest amount beside the zeros, such as {"cpu":"0","memory":"1"}'
+    message = f"{name} has no amount above 0, which YuniKorn treats as no quota at all: everything is allowed"
+    fix = 'to allow nothing, write one tiny amount beside the zeros, such as {"cpu":"0","memory":"1"}'
     return _Slip(yunikorn.field(annotation), message, f"{fix}; to allow everything, remove {name}")
 
 
@@ -160,11 +160,11 @@ def _unrequested(resource: str, text: str, beside_cpu: bool) -> tuple[str, str] 
     lower = resource.strip().casefold().removeprefix("requests.").removeprefix("limits.")
     meant = lower if lower in _REQUESTED else _MEANT.get(lower, "")
     fix = f"write {quoted(meant)}" if meant else "write the name that pods use, such as cpu, memory or nvidia.com/gpu"
-    return f"no pod requests a resource of the name {quoted(resource)}, so nothing is limited by it", fix
+    return f"no pod requests a resource named {quoted(resource)}, so it limits nothing", fix
 
 
 def _fraction(resource: str, text: str) -> tuple[str, str] | None:
-    """For an amount of a few units and a bit: milli was not meant, nor was half a device."""
+    """For a small fractional amount: neither milli-units nor half a device can be meant."""
     quantity = _quantity(text)
     if quantity is None or resource == "cpu" or quantity.nano % 10**9 == 0 or not 0 < quantity.units() < _SMALL:
         return None
@@ -194,7 +194,9 @@ def _max_apps(namespace: Namespace) -> Iterator[_Slip]:
         message = f"namespace.maxApps={shown(text)} counts as absent and limits nothing"
         yield _Slip(field, message, "write a number above 0, or remove namespace.maxApps")
     elif not text.isdecimal():
-        message = f"namespace.maxApps={shown(text)} is lost: YuniKorn's scheduler reads no sign, so nothing is limited"
+        message = (
+            f"namespace.maxApps={shown(text)} is lost: YuniKorn's scheduler cannot read the sign, so it limits nothing"
+        )
         yield _Slip(field, message, f"write {text.lstrip('+-')}")
 
 

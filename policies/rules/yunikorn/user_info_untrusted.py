@@ -24,50 +24,50 @@ from policies.rules.yunikorn._pod_templates import MAKERS, templates
 
 @rule("user-info-untrusted", source="YuniKorn: admission controller, user.info of pods and workloads", kinds=MAKERS)
 def user_info_untrusted(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """Somebody says that a Pod runs on behalf of another user, without the right to say so.
+    """A Pod claims to run on behalf of another user, without permission.
 
     Why it is refused: YuniKorn charges limits and checks queue access by the annotation
-    `yunikorn.apache.org/user.info`, so whoever may write it freely runs on the quota of others. It may be written by
-    the users and groups that YuniKorn's ConfigMap lists under `admissionController.accessControl` (externalUsers,
-    externalGroups, and systemUsers while trustControllers is on); nobody is refused for naming nobody but himself, and
-    with bypassAuth all may write anything. On a Pod it stays as it is. YuniKorn looks at workloads only when they are
-    created; here the template may not be changed so later either. The value is a JSON object with user and groups.
+    `yunikorn.apache.org/user.info`, so anyone who may write it freely runs on the quota of others. Only the users and
+    groups may write it that YuniKorn's ConfigMap lists under `admissionController.accessControl` (externalUsers,
+    externalGroups, and systemUsers while trustControllers is on). Everyone may name themselves, and with bypassAuth
+    everyone may write anything. On a Pod it cannot change. YuniKorn checks workloads only when they are created; this
+    rule also checks later changes of the template. The value is a JSON object with user and groups.
     Example: anna creates a Pod with `user.info: '{"user":"root"}'`.
-    Fix: leave the annotation out; YuniKorn fills in who creates the Pod.
+    Fix: leave the annotation out; YuniKorn writes the user who creates the Pod.
     """
     settings = proposal.configuration.yunikorn
     filters: Filters | None = None
-    for thing, before, after in templates(proposal):
+    for obj, before, after in templates(proposal):
         written, old = (each.annotations.get(yunikorn.USER_INFO) if each else None for each in (after, before))
         if written == old:
             continue
         if filters is None:
             filters = Filters.of(proposal.after, settings.namespace)
-        request = Request.of(thing.ref.namespace, proposal.circumstances.user, proposal.after)
-        reason = _reason(thing, before, after, request, filters)
+        request = Request.of(obj.ref.namespace, proposal.circumstances.user, proposal.after)
+        reason = _reason(obj, before, after, request, filters)
         if reason is None:
             continue
         if not request.user.name and _is_readable(written):
-            yield NotEvaluated("who asks is not known, so whether he may write user.info is not either")
+            yield NotEvaluated("the requesting user is not known, so neither is whether they may write user.info")
         elif proposal.unknown(CONFIG_MAP) and all(proposal.after.get(ref) is None for ref in refs(settings.namespace)):
             yield NotEvaluated(f"whom YuniKorn trusts is not known: its ConfigMaps in namespace {settings.namespace}")
         else:
-            yield _finding(thing, after, reason, BOTH if before is None or thing.ref.group_kind == POD else STRICT_ONLY)
+            yield _finding(obj, after, reason, BOTH if before is None or obj.ref.group_kind == POD else STRICT_ONLY)
 
 
 def _reason(
-    thing: KubeObject, before: PodTemplate | None, after: PodTemplate, request: Request, filters: Filters
+    obj: KubeObject, before: PodTemplate | None, after: PodTemplate, request: Request, filters: Filters
 ) -> str | None:
-    written, kind = after.annotations.get(yunikorn.USER_INFO), thing.ref.kind
+    written, kind = after.annotations.get(yunikorn.USER_INFO), obj.ref.kind
     if kind == POD.kind and before is not None:
         return refused_pod_update(after.labels, before.annotations.get(yunikorn.USER_INFO), written, request, filters)
     if kind != POD.kind and not concerns_workload(kind, after.labels, request, filters):
         return None
-    return None if _names_himself(written, request.user) else refused_user_info(written, request.user, filters)
+    return None if _names_requester(written, request.user) else refused_user_info(written, request.user, filters)
 
 
-def _names_himself(written: str | None, user: User) -> bool:
-    """Which is what mutating webhooks write before this is asked."""
+def _names_requester(written: str | None, user: User) -> bool:
+    """Mutating webhooks write this before the rule is judged."""
     found = yunikorn.read_user_info(written or "")
     return bool(user.name) and found is not None and found[0] == user.name and set(found[1] or ()) <= set(user.groups)
 
@@ -76,12 +76,12 @@ def _is_readable(written: str | None) -> bool:
     return written is None or yunikorn.read_user_info(written) is not None
 
 
-def _finding(thing: KubeObject, after: PodTemplate, reason: str, profiles: frozenset[Profile]) -> Finding:
+def _finding(obj: KubeObject, after: PodTemplate, reason: str, profiles: frozenset[Profile]) -> Finding:
     return Finding(
-        thing.ref,
+        obj.ref,
         fields.join(after.at, "metadata", "annotations", yunikorn.USER_INFO),
         f"the annotation {yunikorn.USER_INFO} is refused: {reason}",
-        fix="leave it as it was, or out of a new object: YuniKorn then writes who creates it; whom it trusts to write "
-        "it stands in its ConfigMap under admissionController.accessControl",
+        fix="keep it as it was, or leave it out of a new object: YuniKorn then writes the user who creates it. Its "
+        "ConfigMap lists trusted users under admissionController.accessControl",
         profiles=profiles,
     )

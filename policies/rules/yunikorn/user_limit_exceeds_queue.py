@@ -19,12 +19,11 @@ from policies.rules.yunikorn._queue_config import findings
 def user_limit_exceeds_queue(proposal: Proposal) -> Iterator[Finding]:
     """A limit allows users or groups more than their queue, or than a limit above it.
 
-    Why it is refused: the smaller number wins whatever the limit says, and YuniKorn refuses the configuration. A
-    limit stays within the max and the maxapplications of its queue. Further up the tree the limit on the same name
-    counts, or that on `*` where the name has none; where that sets a number of applications, this one has to set one
-    too.
+    Why it is refused: the smaller number wins anyway, and YuniKorn refuses the configuration. A limit must stay within
+    the max and the maxapplications of its queue. Further up the tree it is compared with the limit on the same name, or
+    on `*` where the name has none; if that one limits applications, this one must too.
     Example: `root.eng` allows `sue` 10G of memory, `root.eng.ml` allows her 11G.
-    Fix: lower the limit in `root.eng.ml` to 10G, or raise that in `root.eng`.
+    Fix: lower the limit in `root.eng.ml` to 10G, or raise the one in `root.eng`.
     """
     yield from findings(proposal, _limits)
 

@@ -13,11 +13,11 @@ from policies.rules.yunikorn._queue_config import findings
 
 @rule("user-limit-invalid", source="YuniKorn: validation of queues.yaml, limits by themselves", kinds=(CONFIG_MAP,))
 def user_limit_invalid(proposal: Proposal) -> Iterator[Finding]:
-    """A limit on users or groups in a queue of YuniKorn cannot be used as it stands.
+    """A limit on users or groups in a queue of YuniKorn is invalid.
 
-    Why it is refused: YuniKorn refuses the configuration. A limit names users or groups, and something that it
-    limits; each name stands once in the limits of a queue; `*` means all others and stands last, for groups after at
-    least one name; maxresources are amounts, one of them above 0.
+    Why it is refused: YuniKorn refuses the configuration. A limit names users or groups and sets at least one limit.
+    Each name appears once in the limits of a queue. `*` means all others and comes last; for groups, at least one name
+    comes before it. maxresources holds amounts, at least one above 0.
     Example: `users: ["*"]`, and in the next limit `users: [sue]`.
     Fix: put the limit of `sue` first.
     """

@@ -31,54 +31,53 @@ _DEFAULT = NO_TEMPLATE.scheduler_name
     default=Action.WARN,
 )
 def yunikorn_bypassed(proposal: Proposal) -> Iterator[Finding | NotEvaluated]:
-    """A Pod runs beside YuniKorn in a Namespace that has quota there.
+    """A Pod bypasses YuniKorn in a Namespace with a YuniKorn quota.
 
-    Why it is told: YuniKorn charges only the pods of its own scheduler. Its admission controller leaves every Pod alone
-    that is labelled `app: yunikorn`, so this label lifts the quota for whoever sets it; a Pod of another scheduler
-    takes room on the nodes that no queue accounts for. Only Namespaces that YuniKorn processes are looked at, and of
-    these those that have its quota, its `parentqueue` or `namespace.enableYuniKorn: "true"`. Set the rule to deny to
-    close the gap.
+    Why it is reported: YuniKorn charges only the pods of its own scheduler. Its admission controller ignores Pods with
+    the label `app: yunikorn`, so anyone who sets it escapes the quota. A Pod of another scheduler takes room on the
+    nodes that no queue accounts for. The rule covers Namespaces that YuniKorn processes and that have a YuniKorn quota,
+    a `parentqueue` or `namespace.enableYuniKorn: "true"`. Set the rule to deny to close the gap.
     Example: a Pod with the label `app: yunikorn` in a namespace with `namespace.quota`.
-    Fix: take the label or the schedulerName away, or run the Pod in a namespace without quota of YuniKorn.
+    Fix: remove the label or the schedulerName, or run the Pod in a namespace without a YuniKorn quota.
     """
     filters: Filters | None = None
-    for thing, before, after in templates(proposal):
-        said = _fault(thing, after)
-        if said is None or (before is not None and _fault(thing, before) == said):
+    for obj, before, after in templates(proposal):
+        fault = _fault(obj, after)
+        if fault is None or (before is not None and _fault(obj, before) == fault):
             continue
-        namespace = namespace_of(proposal, thing)
+        namespace = namespace_of(proposal, obj)
         if namespace is None:
             if proposal.unknown(NAMESPACE):
-                yield NotEvaluated(f"Namespace {thing.ref.namespace} is not known")
+                yield NotEvaluated(f"Namespace {obj.ref.namespace} is not known")
             continue
         filters = filters or Filters.of(proposal.after, proposal.configuration.yunikorn.namespace)
-        given = _given(namespace)
-        if given and filters.processes(namespace.ref.name, yunikorn.enabled(namespace)):
-            field, message, fix = said
+        annotation = _given(namespace)
+        if annotation and filters.processes(namespace.ref.name, yunikorn.enabled(namespace)):
+            field, message, fix = fault
             yield Finding(
-                thing.ref,
+                obj.ref,
                 fields.join(after.at, *field),
-                f"{message}; {given} of namespace {namespace.ref.name} does not count for it",
+                f"{message}; {annotation} of namespace {namespace.ref.name} does not apply to it",
                 fix=fix,
                 profiles=STRICT_ONLY,
             )
 
 
-def _fault(thing: KubeObject, pod: PodTemplate) -> tuple[tuple[str, ...], str, str] | None:
-    """The place, what is wrong and what to do; a template's scheduler may still be replaced when the pod is made."""
+def _fault(obj: KubeObject, pod: PodTemplate) -> tuple[tuple[str, ...], str, str] | None:
+    """(path, message, fix); the scheduler in a template may still be replaced when the pod is created."""
     if pod.scheduler_name == yunikorn.SCHEDULER:
         return None
     if pod.labels.get("app") == yunikorn.SCHEDULER:
-        message = f"the label app: yunikorn keeps the pod with {pod.scheduler_name}, unseen by YuniKorn"
+        message = f"the label app: yunikorn keeps the pod with {pod.scheduler_name}, and YuniKorn ignores it"
         return ("metadata", "labels", "app"), message, "give the label app another value"
-    if pod.scheduler_name != _DEFAULT and thing.ref.group_kind == POD:
+    if pod.scheduler_name != _DEFAULT and obj.ref.group_kind == POD:
         message = f"the pod is scheduled by {pod.scheduler_name}, not by YuniKorn"
-        fix = "remove schedulerName, or run the pod in a namespace that has no quota of YuniKorn"
+        fix = "remove schedulerName, or run the pod in a namespace without a YuniKorn quota"
         return ("spec", "schedulerName"), message, fix
     return None
 
 
 def _given(namespace: Namespace) -> str:
-    """The annotation by which the namespace is YuniKorn's, for the message; empty where there is none."""
+    """The annotation that makes the namespace YuniKorn's, for the message; empty where there is none."""
     found = next((key for key in _GIVING if namespace.annotations.get(key)), "")
     return yunikorn.short(found or (yunikorn.ENABLE if yunikorn.enabled(namespace) else ""))

@@ -24,7 +24,7 @@ def test_text_has_head_findings_causes_fix_and_counts(tmp_path: Path) -> None:
         f"{file}:8:10: error[children-deserved-exceed-parent]: Queue eng: {finding.message}\n"
         f"    {file}:19:10: Queue ml: spec.deserved.cpu: {finding.causes[0].message}\n"
         f"    fix: {finding.fix}\n"
-        "not evaluated[parent-with-workloads]: work in queues that become parents:"
+        "not evaluated[parent-with-workloads]: whether new parents hold work:"
         " no PodGroup or Job objects are known\n"
         "1 error, 1 rule not evaluated\n"
     )

@@ -14,7 +14,7 @@ def test_an_annotation_that_is_no_text_is_refused_as_the_api_server_would() -> N
 
     assert judged.rule.id == "bad-structure"
     assert judged.finding.field == f"metadata.annotations[{MAX_CPU}]"
-    assert (judged.finding.message, judged.finding.fix) == ("4 is no text", "write it in quotes")
+    assert (judged.finding.message, judged.finding.fix) == ("4 is not a string", "write it in quotes")
 
 
 def test_only_what_the_three_projects_read_is_kept() -> None:

@@ -9,18 +9,18 @@ from tests.policies.dialects.yunikorn_texts import ANNOTATIONS, JSON_VOID, UNREA
 from tests.policies.yunikorn_objects import namespace
 
 IN_JSON = [  # the text, and for each flaw its subject, its place and a part of what it says or cures
-    ('{"cpu":64}', [("cpu", "line 1, column 8", "64 is a number, not a text", 'write "64"')]),
-    ('{"cpu":true}', [("cpu", "line 1, column 8", "a boolean stands", '"500m"')]),
-    ('{"cpu":{}}', [("cpu", "line 1, column 8", "an object stands", '"500m"')]),
-    ('{"cpu":["1"]}', [("cpu", "line 1, column 8", "a list stands", '"500m"')]),
-    ('{"cpu":null}', [("cpu", "line 1, column 8", "null stands", '"500m"')]),
+    ('{"cpu":64}', [("cpu", "line 1, column 8", "64 is a number, not a string", 'write "64"')]),
+    ('{"cpu":true}', [("cpu", "line 1, column 8", "not a boolean", '"500m"')]),
+    ('{"cpu":{}}', [("cpu", "line 1, column 8", "not an object", '"500m"')]),
+    ('{"cpu":["1"]}', [("cpu", "line 1, column 8", "not a list", '"500m"')]),
+    ('{"cpu":null}', [("cpu", "line 1, column 8", "not null", '"500m"')]),
     ('{"memory":"64MiB"}', [("memory", "line 1, column 11", "no quantity", "write 64Mi")]),
     ('{"memory":"64K"}', [("memory", "line 1, column 11", "no quantity", "write 64k")]),
     ('{"memory":"1 G"}', [("memory", "line 1, column 11", "no quantity", "write 1G")]),
-    ('{"cpu":"-1","memory":"1G"}', [("cpu", "line 1, column 8", "-1 is below zero", "0 or more")]),
+    ('{"cpu":"-1","memory":"1G"}', [("cpu", "line 1, column 8", "-1 is negative", "0 or more")]),
     ('{"cpu":"9223372036854776"}', [("cpu", "line 1, column 8", "more than", "write 9223372036854775 or less")]),
     ('{"pods":"1e30"}', [("pods", "line 1, column 9", "more than", "write 9223372036854775807 or less")]),
-    ('{"cpu":"1","cpu":"2"}', [("cpu (twice)", "line 1, column 12", 'the key "cpu" is given 2 times', "once")]),
+    ('{"cpu":"1","cpu":"2"}', [("cpu (twice)", "line 1, column 12", 'the key "cpu" appears 2 times', "once")]),
     ("{'cpu':'1'}", [("", "line 1, column 2", "double quotes", 'write {"cpu":"1"}')]),
     ('{"cpu":"1"} x', [("", "line 1, column 13", "more text follows", "write one JSON object")]),
     ('"{\\"cpu\\":\\"1\\"}"', [("", "line 1, column 1", "a text, not an object", 'write {"cpu":"1"}')]),
@@ -121,4 +121,4 @@ def test_a_text_full_of_flaws_says_that_not_all_are_listed() -> None:
     found = list(flaws(namespace(quota="{" + ",".join('"cpu":"x"' for _ in range(500)) + "}")))
 
     assert len(found) == 101
-    assert found[-1].message == "more is wrong than is listed here"
+    assert found[-1].message == "there are more faults than are listed here"

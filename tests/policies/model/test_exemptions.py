@@ -100,7 +100,7 @@ def test_an_exemption_turns_the_error_into_a_warning_that_names_reason_and_last_
 
     assert verdict.allowed
     assert depth(verdict).severity is Severity.WARNING
-    assert depth(verdict).finding.message.startswith("exempt until 2026-12-31 (moving house): lies at depth 2")
+    assert depth(verdict).finding.message.startswith("exempt until 2026-12-31 (moving house): is at depth 2")
     assert [judged.rule.id for judged in verdict.findings] == [DEPTH]
 
 
@@ -150,14 +150,14 @@ def test_until_the_day_the_rule_warns_and_says_what_will_come() -> None:
     judged = depth(too_deep(rules=RULES, now=datetime(2026, 11, 30, 23, 59, tzinfo=UTC)))
 
     assert judged.severity is Severity.WARNING
-    assert judged.finding.message.startswith("from 2026-12-01 on this is refused: lies at depth 2")
+    assert judged.finding.message.startswith("from 2026-12-01 on this is refused: is at depth 2")
 
 
 def test_from_the_day_on_it_denies() -> None:
     judged = depth(too_deep(rules=RULES, now=datetime(2026, 12, 1, tzinfo=UTC)))
 
     assert judged.severity is Severity.ERROR
-    assert judged.finding.message.startswith("lies at depth 2")
+    assert judged.finding.message.startswith("is at depth 2")
 
 
 def test_the_day_begins_in_utc() -> None:

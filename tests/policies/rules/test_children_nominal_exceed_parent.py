@@ -25,7 +25,7 @@ def test_one_unit_more_is_told_at_the_cohort() -> None:
     assert finding.object == cohort_ref("org")
     assert finding.field == "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota"
     assert finding.message == (
-        "its children have cpu=10001m in flavor spot (ml 6, web 4001m), org caps them at 10; "
+        "its children have cpu=10001m in flavor spot (ml 6, web 4001m), but org caps them at 10; "
         "Kueue adds the two, up to 20001m in all"
     )
     assert finding.fix == "lower the children by 1m in all, or raise org to 10001m"

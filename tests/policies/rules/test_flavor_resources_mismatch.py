@@ -53,7 +53,7 @@ def test_a_resource_that_is_missing_is_named(make: Any) -> None:
     (finding,) = found(RULE, change(EMPTY, holding(make("x"), group("cpu memory", flavor("spot", cpu="1")))))
 
     assert finding.field == FIELD
-    assert finding.message == "flavor spot lists 1 resource, its group covers 2; it lacks memory"
+    assert finding.message == "flavor spot lists 1 resource, but its group covers 2; it lacks memory"
     assert finding.patch == ()
 
 
@@ -63,7 +63,7 @@ def test_a_resource_that_is_not_covered_is_named(make: Any) -> None:
     (finding,) = found(RULE, change(EMPTY, manifest))
 
     assert finding.field == FIELD
-    assert finding.message == "flavor spot lists 3 resources, its group covers 1; gpu, memory are not covered"
+    assert finding.message == "flavor spot lists 3 resources, but its group covers 1; gpu, memory are not covered"
 
 
 def test_only_the_flavor_at_fault_is_told() -> None:

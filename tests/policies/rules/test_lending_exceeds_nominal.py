@@ -20,7 +20,7 @@ def test_more_is_refused_to_the_last_unit(nominal: str, lending: str) -> None:
     (finding,) = found(RULE, change(EMPTY, spot(cluster_queue("x", "org"), quota(nominal, lend=lending))))
 
     assert finding.field == "spec.resourceGroups[0].flavors[0].resources[0].lendingLimit"
-    assert finding.message == f"may lend cpu={lending} in flavor spot, its nominalQuota is {nominal}"
+    assert finding.message == f"may lend cpu={lending} in flavor spot, but its nominalQuota is {nominal}"
     assert finding.subject == "spot/cpu"
     assert finding.profiles == set(Profile)
 

@@ -63,13 +63,13 @@ def test_a_label_of_the_right_name_is_not_read() -> None:
 NAMES = [  # the JSON, a part of the message, the fix
     ('{"vcore":"4"}', "thousandths of a core in an annotation: 4 is 4m of cpu", 'write "cpu", which counts cores'),
     ('{"vcore":"4","cpu":"4"}', "chance decides which of the two counts", 'remove "vcore"'),
-    ('{"CPU":"4"}', 'no pod requests a resource of the name "CPU"', 'write "cpu"'),
-    ('{"Memory":"4"}', 'no pod requests a resource of the name "Memory"', 'write "memory"'),
-    ('{"cpus":"4"}', 'no pod requests a resource of the name "cpus"', 'write "cpu"'),
-    ('{"requests.cpu":"4"}', 'no pod requests a resource of the name "requests.cpu"', 'write "cpu"'),
-    ('{"":"4"}', 'no pod requests a resource of the name ""', "write the name that pods use"),
-    ('{"gpu":"4"}', 'no pod requests a resource of the name "gpu"', "write the name that pods use"),
-    ('{"cpu":1,"CPU":"4"}', 'no pod requests a resource of the name "CPU"', 'write "cpu"'),
+    ('{"CPU":"4"}', 'no pod requests a resource named "CPU"', 'write "cpu"'),
+    ('{"Memory":"4"}', 'no pod requests a resource named "Memory"', 'write "memory"'),
+    ('{"cpus":"4"}', 'no pod requests a resource named "cpus"', 'write "cpu"'),
+    ('{"requests.cpu":"4"}', 'no pod requests a resource named "requests.cpu"', 'write "cpu"'),
+    ('{"":"4"}', 'no pod requests a resource named ""', "write the name that pods use"),
+    ('{"gpu":"4"}', 'no pod requests a resource named "gpu"', "write the name that pods use"),
+    ('{"cpu":1,"CPU":"4"}', 'no pod requests a resource named "CPU"', 'write "cpu"'),
 ]
 
 
@@ -113,7 +113,12 @@ def test_all_zero_is_told_once(annotations: dict[str, str], message: str) -> Non
     assert message in told
 
 
-COUNTS = [("0", "counts as absent"), ("+0", "counts as absent"), ("-0", "counts as absent"), ("+5", "reads no sign")]
+COUNTS = [
+    ("0", "counts as absent"),
+    ("+0", "counts as absent"),
+    ("-0", "counts as absent"),
+    ("+5", "cannot read the sign"),
+]
 
 
 @pytest.mark.parametrize(("text", "message"), COUNTS)

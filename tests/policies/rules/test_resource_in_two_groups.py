@@ -30,7 +30,7 @@ def test_a_resource_stands_in_one_group(make: Any) -> None:
 
     assert finding.field == "spec.resourceGroups[1].coveredResources[1]"
     assert finding.message == (
-        "resource memory is listed again; it stands in spec.resourceGroups[0].coveredResources[1] already"
+        "resource memory is listed again; it is already in spec.resourceGroups[0].coveredResources[1]"
     )
     assert finding.profiles == set(Profile)
 
@@ -41,7 +41,7 @@ def test_a_flavor_stands_in_one_group(make: Any) -> None:
     (finding,) = found(RULE, change(EMPTY, holding(make("x"), *groups)))
 
     assert finding.field == "spec.resourceGroups[1].flavors[0].name"
-    assert finding.message == "flavor spot is listed again; it stands in spec.resourceGroups[0].flavors[0].name already"
+    assert finding.message == "flavor spot is listed again; it is already in spec.resourceGroups[0].flavors[0].name"
 
 
 def test_a_resource_may_be_called_like_a_flavor() -> None:

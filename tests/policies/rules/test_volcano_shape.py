@@ -45,7 +45,7 @@ def test_a_moved_subtree_names_the_queue_in_it_that_does_not_fit() -> None:
     (finding,) = found("capability-exceeds-ancestor", change(PATH, queue("p", "h")))
 
     assert (finding.object.name, finding.field) == ("p", "spec.parent")
-    assert finding.message == "the capability of x below it, cpu=20 is above that of h, 5"
+    assert finding.message == "x below it has a capability of cpu=20, more than that of h, 5"
     assert [cause.object.name for cause in finding.causes] == ["x", "h"]
 
 
@@ -130,7 +130,7 @@ def test_a_stored_cycle_can_be_mended_and_edited_but_not_grown() -> None:
     assert errors(evaluate(grown)) == ["parent-cycle"]
     below = evaluate(change(stored, queue("d", "a")))
     assert below.allowed
-    assert "hangs below the cycle a -> b -> a" in below.findings[0].finding.message
+    assert "is below the cycle a -> b -> a" in below.findings[0].finding.message
 
 
 def test_one_cycle_closed_by_many_changes_is_told_once() -> None:
@@ -172,7 +172,7 @@ def test_work_that_cannot_be_seen_is_not_evaluated_rather_than_passed() -> None:
     org = forest("p", known=(QUEUE,))
 
     assert [m.reason for m in missed("parent-with-workloads", change(org, queue("child", "p")))] == [
-        "work in queues that become parents: no PodGroup or Job objects are known"
+        "whether new parents hold work: no PodGroup or Job objects are known"
     ]
 
 

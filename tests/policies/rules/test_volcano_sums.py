@@ -47,7 +47,7 @@ def test_the_message_has_both_sums_the_siblings_and_the_way_out() -> None:
 
     assert finding.object.name == "p"
     assert finding.field == "spec.deserved.cpu"
-    assert finding.message == "its children deserve cpu=10001m (b 5, a 4, c 1001m), p holds 10"
+    assert finding.message == "its children deserve cpu=10001m (b 5, a 4, c 1001m), but p holds 10"
     assert finding.fix == "lower c to 1 or less, which is what is left, or raise p to 10001m"
     assert [cause.object.name for cause in finding.causes] == ["b", "a", "c"]
 

@@ -53,10 +53,10 @@ def judged(proposal: Proposal) -> list[tuple[Severity, str]]:
         ({"guaranteed": '{"cpu":4}'}, "YuniKorn would run this namespace without a guarantee"),
         ({"max_cpu": "4", "max_memory": "64MiB"}, "YuniKorn would run this namespace without a quota"),
         ({"max_cpu": "-4"}, "YuniKorn would run this namespace without a quota"),
-        ({"quota": "{}", "max_cpu": "x"}, "YuniKorn ignores it here, since namespace.quota is given"),
+        ({"quota": "{}", "max_cpu": "x"}, "YuniKorn ignores it here, since namespace.quota is set"),
         ({"maxApps": "-5"}, "YuniKorn would not limit the number of applications"),
         ({"quota": '{"cpu":"1","cpu":"2"}'}, 'YuniKorn would take the last, "2"'),
-        ({"quota": '{"cpu":"9223372036854776"}'}, "which limit results is undefined"),
+        ({"quota": '{"cpu":"9223372036854776"}'}, "the resulting limit is undefined"),
     ],
 )
 def test_a_bad_annotation_is_refused_and_the_message_says_what_yunikorn_would_do(
@@ -73,7 +73,7 @@ def test_the_finding_points_at_the_annotation_the_key_and_the_place() -> None:
     cpu, memory = found(INVALID, created(quota='{\n "cpu": 4,\n "memory": "64MiB"\n}'))
 
     assert (cpu.field, cpu.subject) == (QUOTA_FIELD, "cpu")
-    assert cpu.message.startswith('namespace.quota, line 2, column 9: "cpu": 4 is a number, not a text;')
+    assert cpu.message.startswith('namespace.quota, line 2, column 9: "cpu": 4 is a number, not a string;')
     assert cpu.fix == 'write "4", in double quotes'
     assert (memory.field, memory.subject) == (QUOTA_FIELD, "memory")
     assert "line 3, column 12" in memory.message
@@ -198,7 +198,7 @@ def test_the_new_annotation_wins_and_each_legacy_one_is_named() -> None:
 
     cpu, memory = found(CONFLICT, both)
 
-    assert cpu.message == "namespace.max.cpu=1 is ignored: namespace.quota is given, which says cpu=5"
+    assert cpu.message == "namespace.max.cpu=1 is ignored: namespace.quota is set, which says cpu=5"
     assert "does not limit memory, and the two are never merged" in memory.message
     assert judged(both) == [(Severity.WARNING, CONFLICT), (Severity.WARNING, CONFLICT)]
 
@@ -206,7 +206,7 @@ def test_the_new_annotation_wins_and_each_legacy_one_is_named() -> None:
 def test_a_new_annotation_that_limits_nothing_wins_too() -> None:
     (finding,) = found(CONFLICT, created(quota="x", max_cpu="1"))
 
-    assert "namespace.quota is given, though it limits nothing" in finding.message
+    assert "namespace.quota is set, though it limits nothing" in finding.message
 
 
 def test_the_patches_remove_what_is_ignored() -> None:
@@ -229,7 +229,7 @@ def test_from_2_0_on_the_pair_is_outdated_rather_than_in_conflict() -> None:
     (finding,) = found(LEGACY, both)
 
     assert judged(both) == [(Severity.ERROR, LEGACY)]
-    assert finding.message.endswith("namespace.quota alone counts")
+    assert finding.message.endswith("only namespace.quota counts")
     assert finding.fix == "remove namespace.max.cpu"
     assert [step["op"] for step in finding.patch] == ["remove"]
 
@@ -244,7 +244,7 @@ def test_a_guarantee_above_the_quota_is_refused_for_each_resource() -> None:
 
     assert (memory.subject, memory.excess) == ("vcore", 1)
     assert (cpu.subject, cpu.excess) == ("memory", 2**30)
-    assert memory.message == "cpu=4001m is guaranteed, namespace.quota allows cpu=4"
+    assert memory.message == "cpu=4001m is guaranteed, but namespace.quota allows cpu=4"
     assert memory.fix == "lower the guarantee to cpu=4 or less, or raise the quota to cpu=4001m or more"
     assert [cause.field for cause in memory.causes] == [QUOTA_FIELD]
 
@@ -273,7 +273,7 @@ def test_a_quota_of_zero_beside_another_holds_the_guarantee_to_zero() -> None:
 def test_vcore_and_cpu_are_the_same_amount() -> None:
     (finding,) = found(EXCEEDS, created(quota='{"vcore":"4000"}', guaranteed='{"cpu":"5"}'))
 
-    assert finding.message == "cpu=5 is guaranteed, namespace.quota allows vcore=4000"
+    assert finding.message == "cpu=5 is guaranteed, but namespace.quota allows vcore=4000"
 
 
 def test_the_legacy_quota_holds_the_guarantee_as_long_as_it_is_read() -> None:
@@ -281,7 +281,7 @@ def test_the_legacy_quota_holds_the_guarantee_as_long_as_it_is_read() -> None:
 
     (finding,) = found(EXCEEDS, created(**annotations))
 
-    assert finding.message == "cpu=5 is guaranteed, namespace.max.cpu allows cpu=4"
+    assert finding.message == "cpu=5 is guaranteed, but namespace.max.cpu allows cpu=4"
     assert found(EXCEEDS, created(VERSION_2, **annotations)) == []
 
 

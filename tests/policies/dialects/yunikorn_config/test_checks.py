@@ -86,7 +86,7 @@ def test_what_a_guarantee_between_hides_is_told_all_the_same() -> None:
     (problem,) = quotas.guaranteed_above_queue(tree)
 
     assert problem.accepted
-    assert "root.top are guaranteed vcore=20 (mid=20), it is guaranteed 10" in problem.message
+    assert "root.top are guaranteed vcore=20 (mid=20), but it is guaranteed only 10" in problem.message
     assert problem.excess == 10_000
 
 
@@ -119,14 +119,14 @@ def limits(*entries: str) -> Queue:
 @pytest.mark.parametrize(
     ("entries", "says"),
     [
-        (["{users: [bob, bob], maxapplications: 1}"], "twice"),
-        (["{users: ['*'], maxapplications: 1}", "{users: [bob], maxapplications: 1}"], "stands after *"),
+        (["{users: [bob, bob], maxapplications: 1}"], "two limits in root.q"),
+        (["{users: ['*'], maxapplications: 1}", "{users: [bob], maxapplications: 1}"], "comes after *"),
         (["{groups: ['*'], maxapplications: 1}"], "no other group before it"),
         (["{users: [bob]}"], "limits nothing"),
-        (["{users: [bob], maxresources: {memory: 0}}"], "are all 0"),
+        (["{users: [bob], maxresources: {memory: 0}}"], "all maxresources of"),
         (["{maxapplications: 1}"], "names no user and no group"),
-        (["{users: ['a b'], maxapplications: 1}"], "no name of a user"),
-        (["{groups: ['a@b'], maxapplications: 1}"], "no name of a group"),
+        (["{users: ['a b'], maxapplications: 1}"], "is not a user name"),
+        (["{groups: ['a@b'], maxapplications: 1}"], "is not a group name"),
     ],
 )
 def test_limits_that_cannot_be_used(entries: list[str], says: str) -> None:
@@ -203,8 +203,8 @@ def test_placement_rules(rule: str, refused_by_yunikorn: bool, told: bool) -> No
 @pytest.mark.parametrize(
     ("queue_text", "says"),
     [
-        ('- {name: a, adminacl: " a b"}', "every single blank separates"),
-        ('- {name: a, submitacl: "a  b"}', "every single blank separates"),
+        ('- {name: a, adminacl: " a b"}', "splits at every single space"),
+        ('- {name: a, submitacl: "a  b"}', "splits at every single space"),
         ("- {name: '@Recovery@'}", "own queue for recovery"),
         ("- {name: a, childtemplate: {resources: {max: {memory: 1.5G}}}}", "child template of root.a"),
     ],

@@ -65,7 +65,7 @@ def test_the_policy_group_names_the_key() -> None:
 @pytest.mark.parametrize(
     ("raw", "says"),
     [
-        (gzip.compress(b"x" * 1000)[:-9], "ends too early"),
+        (gzip.compress(b"x" * 1000)[:-9], "is truncated"),
         (b"no archive", "header"),
         (gzip.compress(b"\xff\xfe"), "utf-8"),
         (gzip.compress(bytes(MAX_UNZIPPED + 1)), "more than 8 MiB"),

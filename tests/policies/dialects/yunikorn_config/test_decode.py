@@ -68,8 +68,8 @@ def test_every_fault_is_told_with_its_line_and_the_rest_is_read() -> None:
     assert told(text) == [
         (4, "partitions[0].queues[0].nmae", "the key 'nmae' is unknown here"),
         (5, "partitions[0].queues[1].name", "the key 'name' occurs twice, first in line 5"),
-        (6, "partitions[0].queues[2]", "'text' stands where a mapping is expected"),
-        (2, "partitions[0].name", "a list stands where a text is expected"),
+        (6, "partitions[0].queues[2]", "a mapping is expected, not 'text'"),
+        (2, "partitions[0].name", "a text is expected, not a list"),
         (7, "partitions[0].extra", "the key 'extra' is unknown here"),
     ]
     assert [queue.name for queue in read_config(text).partitions[0].root.queues] == ["", "c", ""]  # type: ignore[union-attr]

@@ -43,7 +43,7 @@ def test_by_tags(rules: str, tags: dict[str, str], outcome: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parent", "says"), [("root.batch", "which is a leaf"), ("root.bad name", "no name of a queue")]
+    ("parent", "says"), [("root.batch", "which is a leaf"), ("root.bad name", "is not a queue name")]
 )
 def test_a_bad_parent_rejects_at_once(parent: str, says: str) -> None:
     assert says in placed(PARENT + "\n" + NAMESPACE, namespace="fin", namespace_parentqueue=parent)
@@ -87,7 +87,7 @@ def test_a_filter_that_could_run_for_ages_is_not_tried() -> None:
     got = place(config(TREE, rule), Application(user="a" * 40 + "!"))
 
     assert not got.decided
-    assert "too intricate" in got.reason
+    assert "too complex" in got.reason
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("policies", "webhook", "cli", "certs", "cluster")
+PACKAGES = ("policies", "scheduling", "reconciler", "webhook", "cli", "certs", "cluster")
 
 Graph = Mapping[str, set[str]]
 

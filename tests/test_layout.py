@@ -10,8 +10,6 @@ _IMPORTS_A_TEST = re.compile(
     r"^\s*(?:from|import)\s+(tests\.(?:\w+\.)*test_\w+|tests\.(?:\w+\.)*conftest)\b", re.MULTILINE
 )
 _FROM_FOLDER = re.compile(r"^\s*from\s+(tests(?:\.\w+)*)\s+import\s+(?:\(\s*)?(test_\w+)", re.MULTILINE)
-_ELSEWHERE = ("reconciler",)
-"""Folders whose modules still share what stands in tests."""
 
 
 def imported(text: str) -> list[str]:
@@ -32,7 +30,7 @@ def test_no_module_imports_a_test_module() -> None:
     found = {
         file.relative_to(TESTS).as_posix(): names
         for file in TESTS.rglob("*.py")
-        if file.relative_to(TESTS).parts[0] not in _ELSEWHERE and (names := imported(file.read_text(encoding="utf-8")))
+        if (names := imported(file.read_text(encoding="utf-8")))
     }
 
     assert found == {}

@@ -21,6 +21,8 @@ from reconciler.api.routes import Api
 log = logging.getLogger(__name__)
 _STALL = 10.0
 """Seconds that a client may be silent in a handshake or a request."""
+_STOP = 0.05
+"""Seconds after which `close` is noticed at the latest."""
 _ROOM = 64
 """Connections at a time; who comes then is turned away, and may come again."""
 _PATIENCE = 1.0
@@ -52,7 +54,7 @@ class ApiServer(ThreadingHTTPServer):
         super().__init__((host, port), _Handler)
         self.api, self.tls = api, tls
         self._room = threading.BoundedSemaphore(_ROOM)
-        self._thread = threading.Thread(target=self.serve_forever, name="v1", daemon=True)
+        self._thread = threading.Thread(target=self.serve_forever, args=(_STOP,), name="v1", daemon=True)
 
     def start(self) -> None:
         self._thread.start()

@@ -13,6 +13,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 _STALL = 10.0
 """Seconds that a client may be silent in the middle of a request."""
 _PLAIN = "text/plain; charset=utf-8"
+_STOP = 0.05
+"""Seconds after which `close` is noticed at the latest."""
 Problems = Callable[[], Sequence[str]]
 """What is wrong, in sentences; empty where nothing is."""
 
@@ -32,7 +34,7 @@ class HealthServer(ThreadingHTTPServer):
             self.address_family = socket.AF_INET6
         super().__init__((host, port), _Handler)
         self.live, self.ready, self.registry, self.notes = live, ready, registry, notes
-        self._thread = threading.Thread(target=self.serve_forever, name="health", daemon=True)
+        self._thread = threading.Thread(target=self.serve_forever, args=(_STOP,), name="health", daemon=True)
 
     def start(self) -> None:
         self._thread.start()

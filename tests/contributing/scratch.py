@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+UNFINISHED = shutil.ignore_patterns("*.pyc.*", "*.pyo.*")
+"""Bytecode that another process is about to write."""
 PACKAGES = ("policies", "scheduling", "cluster", "certs", "webhook", "reconciler", "cli")
 
 
@@ -34,22 +36,37 @@ class Scratch:
 
     def run(self, module: str, *arguments: str) -> str:
         """What `python -m module` prints there. Raises AssertionError where it fails."""
-        environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
-        command = [sys.executable, "-m", module, *arguments]
-        ended = subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
-        assert ended.returncode == 0, (
-            f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}"
-        )
+        ended = self.ended(module, *arguments)
+        assert ended.returncode == 0, f"{ended.args} ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}"
         return ended.stdout
+
+    def ended(self, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """What `python -m module` came to there, whatever that was."""
+        environment = {**os.environ, "PYTHONPATH": str(self.root)}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all that was not compiled before
+        command = [sys.executable, "-m", module, *arguments]
+        return subprocess.run(
+            command,
+            cwd=self.root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
 
 
 def copy_to(folder: Path, *more: str) -> Scratch:
-    """The packages, and whatever else of the project is named: files and folders below its root."""
+    """The packages, and whatever else of the project is named: files and folders below its root.
+
+    Bytecode comes along: it counts by the time and size of its source, which are copied too.
+    """
     for name in (*PACKAGES, *more):
         source, target = ROOT / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+            shutil.copytree(source, target, ignore=UNFINISHED, dirs_exist_ok=True)
         else:
             shutil.copy(source, target)
     return Scratch(folder)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "controlplane")
+from tests.contributing.scratch import ROOT, Scratch, copy_to
+
+FILE = "cli/commands/count_queues.py"
 COMMAND = '''\
 """Count the queues in manifests."""
 
@@ -47,63 +45,52 @@ spec: {}
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
+def scratch(tmp_path: Path) -> Scratch:
     """A copy of the project, with the one new file."""
-    folder = tmp_path / "project"
-    shutil.copytree(ROOT, folder, ignore=NOT_COPIED)
-    (folder / "cli" / "commands" / "count_queues.py").write_text(COMMAND)
-    return folder
+    made = copy_to(tmp_path / "project", "tests", "docs", "manifests")
+    made.write(FILE, COMMAND)
+    return made
 
 
-def _python(project: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-B", "-m", *map(str, arguments)]
-    environment = {"PYTHONPATH": str(project)}
-    return subprocess.run(
-        command, cwd=project, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
-
-
-def test_one_file_is_a_command_with_help_exit_codes_and_a_row_in_the_docs(project: Path) -> None:
-    queues = project.parent / "queues.yaml"
+def test_one_file_is_a_command_with_help_exit_codes_and_a_row_in_the_docs(scratch: Scratch, tmp_path: Path) -> None:
+    queues = tmp_path / "queues.yaml"
     queues.write_text(QUEUES)
 
-    counted = _python(project, "cli.main", "count-queues", queues)
+    counted = scratch.ended("cli.main", "count-queues", str(queues))
 
     assert (counted.returncode, counted.stdout, counted.stderr) == (0, "2 queues\n", "")
-    assert "count-queues  Count the queues in manifests." in _python(project, "cli.main", "--help").stdout
-    shown = _python(project, "cli.main", "count-queues", "--help").stdout
+    assert "count-queues  Count the queues in manifests." in scratch.run("cli.main", "--help")
+    shown = scratch.run("cli.main", "count-queues", "--help")
     assert "Count the queues in PATH..." in shown
     assert "Exit codes: 0 clean" in shown
     assert "-v, --verbose" in shown
 
 
-def test_its_exit_codes_are_those_of_every_command(project: Path) -> None:
-    torn = project.parent / "torn.yaml"
+def test_its_exit_codes_are_those_of_every_command(scratch: Scratch, tmp_path: Path) -> None:
+    torn = tmp_path / "torn.yaml"
     torn.write_text("a: [\n")
 
-    unreadable = _python(project, "cli.main", "count-queues", torn)
-    misused = _python(project, "cli.main", "count-queues")
+    unreadable = scratch.ended("cli.main", "count-queues", str(torn))
+    misused = scratch.ended("cli.main", "count-queues")
 
     assert (unreadable.returncode, f"{torn}:2:1: unreadable: " in unreadable.stderr) == (3, True)
     assert (misused.returncode, "no input: name files or folders" in misused.stderr) == (2, True)
 
 
-def test_an_internal_error_in_it_is_one_line_and_exit_code_4(project: Path) -> None:
-    file = project / "cli" / "commands" / "count_queues.py"
-    file.write_text(COMMAND.replace("emit(f", "emit(1 / 0 or f"))
+def test_an_internal_error_in_it_is_one_line_and_exit_code_4(scratch: Scratch) -> None:
+    scratch.replace(FILE, "emit(f", "emit(1 / 0 or f")
 
-    ended = _python(project, "cli.main", "count-queues", "-f", "-")
+    ended = scratch.ended("cli.main", "count-queues", "-f", "-")
 
     assert ended.returncode == 4
     assert ended.stderr == "quotree: internal error: ZeroDivisionError: division by zero; -v shows where\n"
 
 
-def test_the_docs_list_it_once_they_are_generated(project: Path) -> None:
-    stale = _python(project, "tests.generated", "--check")
-    written = _python(project, "tests.generated")
+def test_the_docs_list_it_once_they_are_generated(scratch: Scratch) -> None:
+    stale = scratch.ended("tests.generated", "--check")
 
     assert stale.returncode == 1
     assert "+| `quotree count-queues` | Count the queues in manifests. |" in stale.stdout
-    assert (written.returncode, written.stdout) == (0, "wrote docs/command-line.md\n")
-    assert _python(project, "tests.generated", "--check").returncode == 0
+    assert scratch.run("tests.generated") == "wrote docs/command-line.md\n"
+    assert scratch.ended("tests.generated", "--check").returncode == 0
     assert "| `quotree count-queues` |" not in (ROOT / "docs" / "command-line.md").read_text()

@@ -1,4 +1,4 @@
-"""An API server in memory that answers at once, and a loop with sides on it."""
+"""An API server in memory that answers at once, and a loop with controllers on it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import ApiError, Conflict, NotFound
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from tests import builders
 from tests.merging import merged
 from tests.reconciler.checked import Asks, MakeController, loop, statuses
-from tests.reconciler.core.test_faults import START, cluster_queue
+from tests.reconciler.plain_queues import NAMESPACE, PLAIN, START, cluster_queue
 
 Manifest = dict[str, Any]
 
@@ -43,11 +44,10 @@ class Prompt:
         asks = Asks(self._write, self._read)
         self.loop = loop(asks, (*controllers, statuses), clock=lambda: self.now)
         self.watched = self.loop.core.informer.watched
-        self.put(("Namespace", "ns"), {"metadata": {"name": "ns"}})
-        self.put(("ResourceFlavor", "plain"), {"metadata": {"name": "plain"}, "spec": {}})
+        self.put(("Namespace", "ns"), NAMESPACE)
+        self.put(("ResourceFlavor", "plain"), PLAIN)
         self.put(("ClusterQueue", "q0"), cluster_queue("q0", "", quota))
-        meta = {"name": "q0", "namespace": "ns"}
-        self.put(("LocalQueue", "ns/q0"), {"metadata": meta, "spec": {"clusterQueue": "q0"}})
+        self.put(("LocalQueue", "ns/q0"), builders.local_queue("q0", "q0"))
         for kind in self.watched:
             objects = tuple(self._seen(key) for key in self.objects if key[0] == kind)
             self.loop.inbox.put(Listed(kind, objects, str(self.version)))
@@ -127,12 +127,6 @@ class Prompt:
 
 
 def job(name: str, suspend: bool = True, cpu: str = "1", **spec: Any) -> Manifest:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    template = {"spec": {"containers": [container], "restartPolicy": "Never"}}
-    labels = {"kueue.x-k8s.io/queue-name": "q0"}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": "ns", "uid": f"uid-{name}", "labels": labels},
-        "spec": {"parallelism": 1, "completions": 1, "suspend": suspend, "template": template, **spec},
-    }
+    """In the LocalQueue q0."""
+    whole = {"parallelism": 1, "completions": 1, "suspend": suspend, "template": builders.template(cpu), **spec}
+    return builders.batch_job(name, whole, labels=builders.queued("q0"), uid=f"uid-{name}")

@@ -13,7 +13,7 @@ from reconciler.core.events import Continue, LeadershipGained, TimePassed
 from reconciler.core.state import ClusterState
 from reconciler.core.watched import by_kind
 from reconciler.objects.observed import Listed
-from tests.builders import cluster_queue
+from tests import builders
 from tests.reconciler.checked import statuses
 
 T = TypeVar("T")
@@ -21,24 +21,20 @@ NOW = 1_800_000_000 * 10**9
 
 
 def kueue(kind: str, name: str, spec: dict[str, Any], namespace: str | None = None) -> dict[str, Any]:
-    meta = {"name": name, "uid": name, "resourceVersion": "1", **({"namespace": namespace} if namespace else {})}
-    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": meta, "spec": spec}
+    """As it is stored."""
+    return builders.kueue(kind, name, spec, namespace=namespace, uid=name, resourceVersion="1")
 
 
 def queue(name: str, cpu: int, cohort: str = "org", **fields: Any) -> dict[str, Any]:
-    flavors = [{"name": "spot", "resources": [{"name": "cpu", "nominalQuota": cpu, **fields.pop("limits", {})}]}]
-    groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
-    spec = cluster_queue(name, cohort)["spec"] | {"namespaceSelector": {}, "resourceGroups": groups, **fields}
-    return kueue("ClusterQueue", name, spec)
+    quota = {"nominalQuota": cpu, **fields.pop("limits", {})}
+    made = builders.cluster_queue(name, cohort, builders.group("cpu", builders.flavor("spot", cpu=quota)), **fields)
+    return kueue("ClusterQueue", name, made["spec"])
 
 
 def waiting(name: str, cpu: int, local: str = "a/main", priority: int = 0, **fields: Any) -> dict[str, Any]:
     namespace, _, queue_name = local.partition("/")
-    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]
-    pods = {"name": "main", "count": 1, "template": {"spec": {"containers": containers, "restartPolicy": "Never"}}}
-    made = kueue(
-        "Workload", name, {"queueName": queue_name, "podSets": [pods], "priority": priority, "active": True}, namespace
-    )
+    spec = builders.workload(name, queue_name, cpu, priority=priority, active=True)["spec"]
+    made = kueue("Workload", name, spec, namespace)
     made["metadata"] |= {"creationTimestamp": "2026-01-01T00:00:00Z", **fields.pop("metadata", {})}
     return made | fields
 
@@ -65,7 +61,7 @@ def organisation(*more: dict[str, Any]) -> list[dict[str, Any]]:
     for name in ("a", "b"):
         found.append(queue(name, 4))
         found.append(kueue("LocalQueue", "main", {"clusterQueue": name}, name))
-        found.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "resourceVersion": "1"}})
+        found.append(builders.namespace(name, resourceVersion="1"))
     return [*found, *more]
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from reconciler.api.placement import explained, placement_json
 from tests.cli.runs import kubeconfig, run
+from tests.reconciler.api.lists import Lists
 from tests.reconciler.api.organisation import admitted, core, get, kueue, organisation
-from tests.reconciler.api.test_snapshot import Lists
 from tests.reconciler.multikueue.three_clusters import World3, queues
 
 OFFERED = "east has no namespace b; create it there; west cannot be reached"

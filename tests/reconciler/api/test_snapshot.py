@@ -5,43 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from reconciler.api.snapshot import snapshot
-from reconciler.core.watched import WATCHED_KINDS
 from tests.cli.runs import kubeconfig, run
-from tests.cluster.fake import FakeApi, Handler, Reply, Seen
+from tests.reconciler.api.lists import Lists
 from tests.reconciler.api.organisation import admitted, kueue, organisation, queue, waiting
 
 BORROWER = admitted("big", 6, "b/main", "b")
-
-
-class Lists(FakeApi):
-    """Lists these objects; `forbidden` are plurals that may not be read."""
-
-    def __init__(self, *manifests: dict[str, Any]) -> None:
-        self.objects = manifests
-        self.forbidden: set[str] = set()
-        self.methods: set[str] = set()
-        super().__init__()
-
-    def reply_to(self, observed: Seen) -> Reply:
-        def reply(handler: Handler) -> None:
-            self.methods.add(observed.method)
-            plural = observed.path.rpartition("/")[2]
-            kinds = [each.kind for each in WATCHED_KINDS if each.resource.plural == plural]
-            items = [each for each in self.objects if each["kind"] in kinds]
-            if plural in self.forbidden:
-                handler.send_json(403, {"kind": "Status", "reason": "Forbidden", "message": "not for you", "code": 403})
-            elif plural == "cohorts" or not kinds:
-                handler.send_json(404, {"kind": "Status", "reason": "NotFound", "message": "no such kind", "code": 404})
-            else:
-                kind = f"{kinds[0]}List"
-                handler.send_json(200, {"kind": kind, "metadata": {"resourceVersion": "1"}, "items": items})
-
-        return reply
 
 
 @pytest.fixture

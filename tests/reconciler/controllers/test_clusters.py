@@ -17,7 +17,7 @@ from reconciler.objects.workers import DropWorker, FollowWorker, PathSource, Sec
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
 from tests.reconciler.driver import Driver
-from tests.reconciler.multikueue.test_connections import World
+from tests.reconciler.multikueue.workers_in_hand import World
 
 NOW = times.parse("2026-01-01T00:00:00Z")
 

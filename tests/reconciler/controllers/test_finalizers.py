@@ -8,7 +8,7 @@ from cluster.actions import Patch
 from reconciler.controllers.finalizers import ADMISSION_CHECK, IN_USE, RESOURCE_FLAVOR, finalizer_patch
 from reconciler.objects.stored import Stored
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT
-from tests.reconciler.controllers.test_queue_status import NOW, running, world
+from tests.reconciler.two_queues import NOW, running, world
 
 QUEUE, FLAVOR, CHECK = (CLUSTER_QUEUE, "q"), (RESOURCE_FLAVOR, "spot"), (ADMISSION_CHECK, "check")
 

@@ -17,7 +17,7 @@ from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.times import SECOND
-from tests.reconciler.controllers.test_pods import stored
+from tests.reconciler.controllers.stored_pods import stored
 from tests.reconciler.driver import Driver
 from tests.reconciler.jobs.world import NOW, job
 

@@ -12,8 +12,8 @@ from reconciler.objects.outcomes import Failed, ObjectRead, Written
 from scheduling.objects.times import SECOND
 from tests.reconciler.checked import Asks, loop, without_events
 from tests.reconciler.checked import pods as made_of_pods
+from tests.reconciler.controllers.stored_pods import done, stored
 from tests.reconciler.driver import Driver
-from tests.reconciler.jobs.pod_world import pod
 
 
 class Cluster:
@@ -36,15 +36,6 @@ class Cluster:
         self.asked.clear()
         self.loop.round(0)
         return list(self.asked)
-
-
-def stored(name: str, version: str = "1", **parts: Any) -> dict[str, Any]:
-    made = pod(name)
-    return {**made, "metadata": {**made["metadata"], "uid": f"uid-{name}", "resourceVersion": version}, **parts}
-
-
-def done(name: str, version: str = "1") -> dict[str, Any]:
-    return stored(name, version, status={"phase": "Succeeded"})
 
 
 def test_a_write_that_is_refused_is_asked_for_again_after_a_rest() -> None:

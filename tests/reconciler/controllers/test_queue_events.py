@@ -5,7 +5,7 @@ from __future__ import annotations
 from reconciler.controllers.queue_events import QueueEvents
 from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.queue_settings import CohortSettings
-from tests.reconciler.controllers.test_queue_status import NOW, world
+from tests.reconciler.two_queues import NOW, world
 
 
 def about(found: list[WantedWrite]) -> list[str]:

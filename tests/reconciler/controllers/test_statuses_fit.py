@@ -12,7 +12,7 @@ from reconciler.controllers.queue_status import status_of_cluster_queue, status_
 from reconciler.objects.stored import Stored
 from scheduling.objects.queue_settings import CohortSettings
 from scheduling.quota.state import Options
-from tests.reconciler.controllers.test_queue_status import NOW, fading, running, world
+from tests.reconciler.two_queues import NOW, fading, running, world
 
 BEFORE = Stored(generation=1)
 

@@ -13,7 +13,8 @@ from reconciler.core.records import InFlight
 from reconciler.objects.wanted import WantedWrite
 from tests.reconciler.checked import jobs
 from tests.reconciler.core.invariants import violations
-from tests.reconciler.core.test_faults import START, Storm, workload
+from tests.reconciler.core.storm import Storm
+from tests.reconciler.plain_queues import START, workload
 
 RUNS, WAITS = ("Workload", "ns/runs"), ("Workload", "ns/waits")
 
@@ -26,7 +27,7 @@ def core() -> Core:
     storm.api.put(WAITS, workload("waits", 2, "q0", 40, 0))
     storm.settle()
     storm.api.put(("Workload", "ns/new"), workload("new", 3, "q1", 1, 0))
-    storm._event_all()
+    storm.event_all()
     storm.loop.round(0)
     assert [*storm.loop.core.state.records.in_flight] == [("Workload", "ns/new")]
     return storm.loop.core

@@ -20,9 +20,10 @@ from scheduling.objects.workload import Admission, PodSetAdmission
 from scheduling.status.progress import finish
 from scheduling.status.reservation import reserve, sync_admitted
 from scheduling.status.writing import written_status
+from tests import builders
 from tests.reconciler.checked import Asks, Leads, loop, pods, without_events
-from tests.reconciler.core.test_faults import START, cluster_queue, workload
 from tests.reconciler.memory_api import Api
+from tests.reconciler.plain_queues import NAMESPACE, PLAIN, START, cluster_queue, workload
 from tests.reconciler.recount import holds, holds_quota
 
 
@@ -36,11 +37,10 @@ class TakeOver:
         self.answers = True
         self.asked: dict[str, int] = {}
         self.api = Api(random.Random(1), self._tell)
-        self.api.put(("Namespace", "ns"), {"metadata": {"name": "ns"}})
-        self.api.put(("ResourceFlavor", "plain"), {"metadata": {"name": "plain"}, "spec": {}})
+        self.api.put(("Namespace", "ns"), NAMESPACE)
+        self.api.put(("ResourceFlavor", "plain"), PLAIN)
         self.api.put(("ClusterQueue", "q0"), cluster_queue("q0", "", 3))
-        meta = {"name": "q0", "namespace": "ns"}
-        self.api.put(("LocalQueue", "ns/q0"), {"metadata": meta, "spec": {"clusterQueue": "q0"}})
+        self.api.put(("LocalQueue", "ns/q0"), builders.local_queue("q0", "q0"))
 
     def _tell(self, message: Observed | Listed | Outcome) -> None:
         if self.told is not None:

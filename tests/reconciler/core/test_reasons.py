@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.reconciler.core.test_faults import Storm, workload
+from tests.reconciler.core.storm import Storm
+from tests.reconciler.plain_queues import workload
 from tests.reconciler.recount import holds
 
 
@@ -19,7 +20,7 @@ def crowd(storm: Storm, count: int) -> None:
 
 def settle(storm: Storm) -> None:
     while storm.api.arriving or storm.api.answers:
-        storm._arrive_all()
+        storm.arrive_all()
         while storm.api.answers:
             storm.api.answer()
         storm.loop.round(0)

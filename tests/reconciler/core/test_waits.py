@@ -15,7 +15,7 @@ from reconciler.objects.wanted import WantedWrite
 from reconciler.shell.loop import Loop
 from scheduling.objects.times import SECOND
 from tests.reconciler.checked import Asks, loop, without_events
-from tests.reconciler.core.test_faults import START, cluster_queue
+from tests.reconciler.plain_queues import START, cluster_queue
 
 WATCHED = by_kind()["ClusterQueue"]
 KEY, ITEM = ("ClusterQueue", "q"), ("Item", "one")

@@ -10,7 +10,7 @@ from reconciler.jobs.kinds import SHIPPED
 from reconciler.objects.observed import Key
 from scheduling.objects.times import SECOND
 from tests.reconciler.checked import jobs
-from tests.reconciler.core.test_faults import workload
+from tests.reconciler.plain_queues import workload
 from tests.reconciler.prompt import Manifest, Prompt, job
 
 ROUNDS = 100

@@ -26,7 +26,7 @@ from scheduling.queues.pending import Requeue
 from scheduling.quota.state import Options
 from scheduling.world.decisions import Wait
 from scheduling.world.world import World
-from tests.reconciler.controllers.test_queue_status import running, world
+from tests.reconciler.two_queues import running, world
 
 
 @contextmanager

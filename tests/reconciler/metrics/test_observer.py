@@ -21,7 +21,7 @@ from scheduling.status.eviction import evict, preempt
 from scheduling.status.progress import finish
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
 from scheduling.world.decisions import Wait
-from tests.reconciler.controllers.test_queue_status import NOW, world
+from tests.reconciler.two_queues import NOW, world
 from tests.scheduling.manifests import workload
 
 NEW = replace(

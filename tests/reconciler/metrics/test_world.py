@@ -14,7 +14,7 @@ from reconciler.metrics.registry import ChosenRegistry
 from scheduling.objects.queue_settings import CohortSettings
 from scheduling.quota.state import Options
 from scheduling.world.world import World
-from tests.reconciler.controllers.test_queue_status import NOW, running, world
+from tests.reconciler.two_queues import NOW, running, world
 from tests.scheduling.cluster import queue_settings
 from tests.scheduling.manifests import pod_set, workload
 

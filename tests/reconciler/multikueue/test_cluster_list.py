@@ -21,7 +21,7 @@ from scheduling.objects import times
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
 from scheduling.world.world import World as Engine
-from tests.reconciler.multikueue.test_connections import World
+from tests.reconciler.multikueue.workers_in_hand import World
 
 SINCE = times.parse("2026-01-01T00:00:00Z")
 

@@ -10,7 +10,7 @@ import pytest
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import PlacementSettings
 from tests.merging import merged
-from tests.reconciler.multikueue.test_pods import Pods3
+from tests.reconciler.multikueue.pods_on_three_clusters import Pods3
 from tests.reconciler.multikueue.three_clusters import Server
 
 LOST = 120

@@ -2,96 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from scheduling.placement.settings import PlacementSettings
 from tests.merging import merged
-from tests.reconciler.jobs.pod_world import GATE, pod
 from tests.reconciler.jobs.world import K
-from tests.reconciler.multikueue.three_clusters import Server, World3, queues
-
-MADE_FOR = f"{K}prebuilt-workload-name"
-
-
-class Pods3:
-    """The three clusters with Pods of the queue `main` here."""
-
-    def __init__(self, *names: str, group: str = "", placing: PlacementSettings | None = None) -> None:
-        self.world = World3(placing)
-        for name in names:
-            self.create(name, group, len(names))
-        self.world.settle()
-
-    def create(self, name: str, group: str = "", size: int = 0) -> None:
-        made = pod(name, group, size, queue_name="main")
-        meta = {"uid": "", "creationTimestamp": f"2027-01-15T07:00:0{len(self.pods())}Z"}
-        self.here.put(
-            "Pod", {**made, "metadata": {**made["metadata"], **meta, "uid": f"uid-{name}-{self.here.version}"}}
-        )
-
-    @property
-    def here(self) -> Server:
-        return self.world.manager.server
-
-    @property
-    def there(self) -> Server:
-        """The worker that runs them."""
-        (found,) = (worker.server for name, worker in self.world.workers.items() if self.pods(name))
-        return found
-
-    def server(self, cluster: str) -> Server:
-        return self.world.workers[cluster].server if cluster else self.here
-
-    def pods(self, cluster: str = "") -> dict[str, dict[str, Any]]:
-        objects = self.server(cluster).objects
-        return {key[1].removeprefix("ns/"): found for key, found in objects.items() if key[0] == "Pod"}
-
-    def on(self) -> dict[str, list[str]]:
-        """Where which Pods are that are not about to go."""
-        found = {name: self.pods(name) for name in self.world.workers}
-        return {name: [each for each, it in pods.items() if not _going(it)] for name, pods in found.items() if pods}
-
-    def workload(self, cluster: str = "") -> dict[str, Any] | None:
-        return self.world.workload(cluster)
-
-    def run(self, *names: str) -> None:
-        """They get a node there, and run."""
-        conditions = [{"type": "PodScheduled", "status": "True"}, {"type": "Ready", "status": "True"}]
-        status = {"phase": "Running", "podIP": "10.0.0.9", "conditions": conditions}
-        self.tell(self.there, {"spec": {"nodeName": "n"}, "status": status}, *names)
-
-    def end(self, phase: str, *names: str) -> None:
-        self.tell(self.there, {"status": {"phase": phase, "conditions": []}}, *names)
-
-    def tell(self, server: Server, patch: dict[str, Any], *names: str) -> None:
-        for name in names:
-            server.put("Pod", merged(server.objects["Pod", f"ns/{name}"], patch))
-        self.world.settle()
-
-    def nodes(self) -> None:
-        """Nodes let go what is deleted; time goes by."""
-        for name in self.world.workers:
-            for found in list(self.pods(name).values()):
-                if _going(found) and found["spec"].get("nodeName"):
-                    gone = {"spec": {"nodeName": None}, "status": {"phase": "Failed"}}
-                    self.server(name).put("Pod", merged(found, gone))
-        self.world.settle(seconds=2)
-
-    def gated(self) -> list[str]:
-        return [name for name, found in self.pods().items() if _gated(found)]
-
-    def finished(self) -> str:
-        found = self.workload()
-        assert found is not None
-        return next((each["reason"] for each in found["status"]["conditions"] if each["type"] == "Finished"), "")
-
-
-def _going(found: dict[str, Any]) -> bool:
-    return "deletionTimestamp" in found["metadata"]
-
-
-def _gated(found: dict[str, Any]) -> bool:
-    return {"name": GATE} in found["spec"].get("schedulingGates", [])
+from tests.reconciler.multikueue.pods_on_three_clusters import MADE_FOR, Pods3, gated, going
+from tests.reconciler.multikueue.three_clusters import queues
 
 
 def test_a_pod_runs_on_one_worker_and_keeps_its_gate_here() -> None:
@@ -103,7 +17,7 @@ def test_a_pod_runs_on_one_worker_and_keeps_its_gate_here() -> None:
     assert workload is not None
     assert found["metadata"]["labels"][MADE_FOR] == workload["metadata"]["name"]
     assert found["metadata"]["labels"][f"{K}multikueue-origin"] == "multikueue"
-    assert not _gated(found)
+    assert not gated(found)
     assert pods.gated() == ["p"]
     assert pods.world.check()[0] == "Ready"
     assert pods.workload("west") is None
@@ -142,7 +56,7 @@ def test_all_pods_of_a_group_run_on_the_same_worker_in_their_roles() -> None:
     assert clone is not None
     roles = {each["metadata"]["annotations"][f"{K}role-hash"] for each in pods.pods("east").values()}
     assert roles == {each["name"] for each in clone["spec"]["podSets"]}
-    assert not any(map(_gated, pods.pods("east").values()))
+    assert not any(map(gated, pods.pods("east").values()))
 
     pods.run("a", "b")
     pods.end("Succeeded", "a")
@@ -163,7 +77,7 @@ def test_a_pod_that_takes_the_place_of_a_failed_one_is_made_there_too() -> None:
     pods.nodes()
 
     assert "c" in pods.on()["east"]
-    assert not _gated(pods.pods("east")["c"])
+    assert not gated(pods.pods("east")["c"])
     assert "c" in pods.gated()
 
 
@@ -203,7 +117,7 @@ def test_pods_that_are_deleted_there_queue_again_and_run_anew() -> None:
             pods.nodes()
 
         assert pods.on() == {"east": [*names]}
-        assert not any(map(_gated, pods.pods("east").values()))
+        assert not any(map(gated, pods.pods("east").values()))
         assert pods.gated() == [*names]
         assert [each["status"]["phase"] for each in pods.pods().values()] == ["Pending"] * len(names)
 
@@ -236,7 +150,7 @@ def test_a_gate_that_somebody_takes_off_here_starts_no_second_one() -> None:
     pods.nodes()
 
     assert pods.gated() == []
-    assert all(map(_going, pods.pods().values()))
+    assert all(map(going, pods.pods().values()))
 
 
 def test_pods_that_run_here_when_their_queue_gets_the_check_stay_here() -> None:
@@ -250,7 +164,7 @@ def test_pods_that_run_here_when_their_queue_gets_the_check_stay_here() -> None:
         pods.nodes()
 
     assert pods.on() == {}
-    assert not any(map(_going, pods.pods().values()))
+    assert not any(map(going, pods.pods().values()))
     assert pods.world.check()[0] == "Ready"
 
 

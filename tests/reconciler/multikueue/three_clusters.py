@@ -27,8 +27,11 @@ from reconciler.objects.workers import Activity, Connection, FromWorker, Source
 from reconciler.shell.loop import Loop
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import PlacementSettings
+from tests import builders
 from tests.merging import merged
+from tests.reconciler import plain_queues
 from tests.reconciler.checked import Asks, MakeController, loop, pods, statuses
+from tests.reconciler.plain_queues import NAMESPACE, PLAIN
 
 Manifest = dict[str, Any]
 START = 1_800_000_000 * SECOND
@@ -352,16 +355,11 @@ class World3:
 
 
 def queues(server: Server, check: str = "", cpus: int = 8) -> None:
-    quota = {"name": "cpu", "nominalQuota": str(cpus)}
-    groups = [{"coveredResources": ["cpu"], "flavors": [{"name": "plain", "resources": [quota]}]}]
     strategy = {"admissionChecksStrategy": {"admissionChecks": [{"name": check}]}} if check else {}
-    server.put("Namespace", {"metadata": {"name": "ns"}})
-    server.put("ResourceFlavor", {"metadata": {"name": "plain"}, "spec": {}})
-    server.put(
-        "ClusterQueue",
-        {"metadata": {"name": "cq"}, "spec": {"namespaceSelector": {}, "resourceGroups": groups, **strategy}},
-    )
-    server.put("LocalQueue", {"metadata": {"name": "main", "namespace": "ns"}, "spec": {"clusterQueue": "cq"}})
+    server.put("Namespace", NAMESPACE)
+    server.put("ResourceFlavor", PLAIN)
+    server.put("ClusterQueue", builders.cluster_queue("cq", None, plain_queues.cpus(cpus), **strategy))
+    server.put("LocalQueue", builders.local_queue("main", "cq"))
 
 
 def _check(name: str, parameters: Manifest) -> Manifest:
@@ -374,17 +372,7 @@ def _check(name: str, parameters: Manifest) -> Manifest:
 
 
 def job(name: str, cpus: int = 1, **spec: Any) -> Manifest:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": str(cpus)}}}
-    template = {"metadata": {}, "spec": {"containers": [container], "restartPolicy": "Never"}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "main"}},
-        "spec": {
-            "suspend": True,
-            "parallelism": 1,
-            "template": template,
-            "managedBy": "kueue.x-k8s.io/multikueue",
-            **spec,
-        },
-    }
+    """For a worker to run, in the LocalQueue main."""
+    managed = {"suspend": True, "parallelism": 1, "managedBy": "kueue.x-k8s.io/multikueue"}
+    pods = builders.template(str(cpus))
+    return builders.batch_job(name, {**managed, "template": pods, **spec}, labels=builders.queued("main"))

@@ -15,7 +15,7 @@ from scheduling.status.deadlines import act_on_checks
 from scheduling.status.eviction import evict, preempt
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
 from scheduling.world.decisions import Preempt
-from tests.reconciler.controllers.test_queue_status import NOW, running
+from tests.reconciler.two_queues import NOW, running
 from tests.scheduling.cluster import Cluster, queue_settings
 from tests.scheduling.manifests import pod_set, workload
 

@@ -107,6 +107,8 @@ class Core:
         self.leads = self.informer.records_events = True
         if self._exclusive:
             return
+        self.decider.unfinished = False
+        self.writes.doubt_decisions()
         self.fencing.begin(event.late_writes)
         for watched in self.informer.watched.values():
             if watched.relist:

@@ -40,6 +40,8 @@ class LeaderFencing:
     def done(self) -> bool:
         """Whether decisions may be made; asked when all objects are known."""
         if self._open is None:
+            if self._undecided():
+                return False
             self._open, self._sent = self._endangered(), set()
         for key, stored in [*self._open.items()]:
             record = self._records.find(key)
@@ -50,6 +52,11 @@ class LeaderFencing:
             else:
                 self._fence(key, stored)
         return not self._open
+
+    def _undecided(self) -> bool:
+        """Whether a decision of an earlier leadership still counts as quota, and so hides what would fit."""
+        flights = (self._records.record(key).in_flight for key in self._records.in_flight)
+        return any(flight is not None and flight.decided is not None for flight in flights)
 
     def _endangered(self) -> dict[Key, Observed]:
         """The Workloads that a late write could give quota."""

@@ -15,12 +15,14 @@ class Waits:
     def __init__(self) -> None:
         self._by_key: dict[Key, dict[tuple[Controller, Key], None]] = {}
         self._by_moment: list[tuple[int, int, Controller, Key]] = []
+        self._moments: set[tuple[int, Controller, Key]] = set()
         self._numbers = count()
 
     def add(self, controller: Controller, wait: WaitFor | WakeAt) -> None:
         if isinstance(wait, WaitFor):
             self._by_key.setdefault(wait.key, {})[controller, wait.item] = None
-        else:
+        elif (moment := (wait.at, controller, wait.item)) not in self._moments:
+            self._moments.add(moment)
             heapq.heappush(self._by_moment, (wait.at, next(self._numbers), controller, wait.item))
 
     def awaited(self) -> list[Key]:
@@ -40,5 +42,6 @@ class Waits:
     def ring(self, now: int) -> None:
         """Wake all whose moment has come."""
         while self._by_moment and self._by_moment[0][0] <= now:
-            _, _, controller, item = heapq.heappop(self._by_moment)
+            at, _, controller, item = heapq.heappop(self._by_moment)
+            self._moments.discard((at, controller, item))
             controller.wake(item)

@@ -89,6 +89,13 @@ class Writes:
                 record.in_flight.held = False
                 self._commands.append(record.in_flight.request)
 
+    def doubt_decisions(self) -> None:
+        """Another process may have decided since: a held decision is not sent again, but its Workload is read."""
+        for key in self._records.in_flight:
+            flight = self._in_flight(key)
+            if flight is not None and flight.held and flight.decided is not None:
+                flight.request = self._request(key)
+
     def _send(self, key: Key, flight: InFlight) -> None:
         self._records.send(key, flight)
         self._commands.append(flight.request)

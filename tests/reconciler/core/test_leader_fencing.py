@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+from cluster.errors import Unreachable
 from reconciler.controllers.jobs import JobsController
 from reconciler.core.state import ClusterState
 from reconciler.core.watched import WATCHED_KINDS, WatchedKind
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.objects.observed import Listed, Observed
-from reconciler.objects.outcomes import Outcome
+from reconciler.objects.outcomes import Failed, Outcome
 from reconciler.shell.loop import Loop
 from scheduling.objects.reading import read_workload
+from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Admission, PodSetAdmission
 from scheduling.status.progress import finish
 from scheduling.status.reservation import reserve, sync_admitted
@@ -240,3 +242,63 @@ def test_what_this_process_still_writes_is_not_written_again_when_it_leads_once_
     assert (second.core.stats.cycles, len(world.api.arriving)) == (0, 1)
     world.settle(second)
     assert world.admitted() == {"w1"}
+
+
+def test_a_decision_of_an_earlier_leadership_is_read_before_anything_is_decided() -> None:
+    world, leading = TakeOver(), [True]
+    first = world.start()
+    first.permit = Leads(lambda: leading[0], late_writes=True)
+    world.submit(1, 3)
+    request = _decided_and_lost(world, first)
+    leading[0] = False
+    first.inbox.put(Failed(request.key, request.action, Unreachable("server", "no answer", "x")))
+    first.round(0)
+    world.submit(0, 3)
+    between = world.start(inherits=False)
+    for _ in range(3):
+        between.round(0)
+    late, world.api.arriving = world.api.arriving[:1], []  # w0 gets the quota, and the write hangs
+
+    world.told, world.now, leading[0] = first, world.now + 60 * SECOND, True
+    for kind in world.api.events:
+        world.api.relist(kind)
+    while not world.api.arriving:
+        first.round(0)
+    world.api.arriving.pop(0)()
+    late[0]()  # the recount of the API raises at an overdraft
+    world.settle(first)
+
+    assert len(world.admitted()) == 1
+
+
+def _decided_and_lost(world: TakeOver, first: Loop) -> Any:
+    """The write that gives w1 quota, of which the API server never hears."""
+    for _ in range(10):
+        first.round(0)
+        record = first.core.state.records.find(("Workload", "ns/w1"))
+        if record is not None and record.in_flight is not None and record.in_flight.decided is not None:
+            world.api.arriving.clear()
+            return record.in_flight.request
+        while world.api.arriving:
+            world.api.arrive()
+        while world.api.answers:
+            world.api.answer()
+        for kind, events in world.api.events.items():
+            while events:
+                world.api.event(kind)
+    raise AssertionError("w1 was given no quota")
+
+
+def test_cycles_left_over_from_an_earlier_leadership_do_not_make_the_loop_spin() -> None:
+    world = TakeOver()
+    first = world.start()
+    world.submit(1, 3)
+    first.core.decider.unfinished = True  # as after as many cycles as one turn may have
+    for _ in range(3):
+        first.round(0)
+        for kind, events in world.api.events.items():
+            while events:
+                world.api.event(kind)
+
+    assert not first.core.fencing.done()
+    assert first.patience(0.5) > 0

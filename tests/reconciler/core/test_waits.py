@@ -8,6 +8,7 @@ from cluster.actions import Action, Patch
 from cluster.errors import ApiError
 from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.core.state import ClusterState
+from reconciler.core.waits import Waits
 from reconciler.core.watched import by_kind
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed
@@ -100,3 +101,17 @@ def test_a_moment_wakes_and_the_loop_waits_no_longer_than_that() -> None:
     assert case.loop.patience(10.0) == 3.0
     case.now += SECOND
     assert case.rounds(6)[:2] == [0, 3]
+
+
+def test_a_moment_that_is_asked_for_again_is_kept_once() -> None:
+    waits, controller = Waits(), Waiting(WakeAt(ITEM, START))
+    for _ in range(3):
+        waits.add(controller, WakeAt(ITEM, START))
+    waits.ring(START)
+
+    assert waits.next is None
+    waits.add(controller, WakeAt(ITEM, START))
+    assert waits.next == START
+    for _ in range(3):
+        waits.add(controller, WakeAt(ITEM, START + 1))
+    assert len(waits._by_moment) == 2

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, "A kind of job": one description, from which all that lists kinds follows."""
+"""CONTRIBUTING.md, "A new kind of job": one description, from which all that lists kinds follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, "Change the order of preemption": one file decides who gives way first."""
+"""CONTRIBUTING.md, "A change of the order of preemption": one file decides who gives way first."""
 
 from __future__ import annotations
 

@@ -58,11 +58,11 @@ conformance: venv ## the cases of Kueue, Volcano and YuniKorn; QUOTREE_CONFORMAN
 bench: venv ## the figures that docs/performance.md quotes
 	$(BIN)/python -m tests.bench
 
-soak: venv ## random load on a reconciler that is killed behind a failing line; SOAK_SECONDS, 1800 of itself
-	SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s tests/apiserver/test_reconciler_faults.py
+soak: venv ## random load on a reconciler that is killed behind a failing connection; SOAK_SECONDS, default 1800
+	SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s tests/apiserver/reconciler/test_faults.py
 
-soak-multikueue: venv ## random faults over three clusters; SOAK_PLACEMENTS, 500 of itself, and SOAK_SEED
-	SOAK_PLACEMENTS=$(or $(SOAK_PLACEMENTS),500) $(BIN)/python -m pytest -s -o timeout=7200 tests/apiserver/test_multikueue.py
+soak-multikueue: venv ## random faults over three clusters; SOAK_PLACEMENTS, default 500, and SOAK_SEED
+	SOAK_PLACEMENTS=$(or $(SOAK_PLACEMENTS),500) $(BIN)/python -m pytest -s -o timeout=7200 tests/apiserver/multikueue/test_multikueue.py
 
 controlplane: venv ## build the real API server that the tests use
 	$(BIN)/python -m tests.apiserver.build

@@ -39,7 +39,7 @@ class Namespace(KubeObject):
     labels: Mapping[str, str]
     shown: tuple[Ref, Share] | None = None
 
-    def stake(self) -> tuple[Ref, Share] | None:
+    def group_share(self) -> tuple[Ref, Share] | None:
         return self.shown
 
 
@@ -74,7 +74,7 @@ class Pod(Attached):
     def uses(self) -> frozenset[Ref]:
         return frozenset([self.application]) if self.application else frozenset()
 
-    def stake(self) -> tuple[Ref, Share] | None:
+    def group_share(self) -> tuple[Ref, Share] | None:
         """Pods that YuniKorn treats alike count together: those of one namespace that request the same queue."""
         if self.scheduler_name != "yunikorn":
             return None

@@ -38,12 +38,12 @@ def join(shares: Iterable[Share]) -> Share:
 Children = Trie[Ref, Share, Share]
 Attachments = Trie[Ref, Attached, None]
 Users = Trie[Ref, Ref, None]
-Stakes = Trie[Ref, Children, None]
+Groups = Trie[Ref, Children, None]
 _EMPTY: Trie[Any, Any, None] = Trie(no_total)
 NO_CHILDREN: Children = Trie(join)
 NONE_ATTACHED: Attachments = Trie(no_total)
 NO_USERS: Users = Trie(no_total)
-NO_STAKES: Stakes = Trie(no_total)
+NO_GROUPS: Groups = Trie(no_total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Forest:
     _objects: Trie[Ref, KubeObject, None] = _EMPTY
     _attached: Trie[Ref, Attachments, None] = _EMPTY
     _users: Trie[Ref, Users, None] = _EMPTY
-    _stakes: Trie[GroupKind, Stakes, None] = _EMPTY
+    _groups: Trie[GroupKind, Groups, None] = _EMPTY
 
     def node(self, ref: Ref) -> Node | None:
         place = self._places.get(ref)
@@ -157,13 +157,13 @@ class Forest:
     def count_users(self, ref: Ref) -> int:
         return len(self._users.get(ref) or NO_USERS)
 
-    def staked(self, kind: GroupKind) -> Iterator[Ref]:
-        """The names of this kind that objects share by `stake`, in no order; each has one object at least."""
-        return (name for name, _ in (self._stakes.get(kind) or NO_STAKES).items())
+    def groups(self, kind: GroupKind) -> Iterator[Ref]:
+        """The names of this kind that objects share by `group_share`, in no order; each has one object at least."""
+        return (name for name, _ in (self._groups.get(kind) or NO_GROUPS).items())
 
-    def stakes(self, name: Ref) -> Children:
+    def members(self, name: Ref) -> Children:
         """The objects that share this name, each with what it adds; `total` is all of it."""
-        return (self._stakes.get(name.group_kind) or NO_STAKES).get(name) or NO_CHILDREN
+        return (self._groups.get(name.group_kind) or NO_GROUPS).get(name) or NO_CHILDREN
 
     def knowing(self, kinds: Iterable[GroupKind]) -> Forest:
         return replace(self, known=self.known | frozenset(kinds))
@@ -220,14 +220,14 @@ class _Draft:
         self.objects = base._objects
         self.attached = base._attached
         self.users = base._users
-        self.stakes = base._stakes
+        self.groups = base._groups
 
     def forest(self) -> Forest:
-        return Forest(self.known, self.places, self.edges, self.objects, self.attached, self.users, self.stakes)
+        return Forest(self.known, self.places, self.edges, self.objects, self.attached, self.users, self.groups)
 
     def note(self, ref: Ref, old: KubeObject | None, new: KubeObject | None) -> None:
         """Keep the index of who uses what, and of who shares quota with whom."""
-        self._stake(ref, old.stake() if old else None, new.stake() if new else None)
+        self._regroup(ref, old.group_share() if old else None, new.group_share() if new else None)
         before, after = old.uses() if old else frozenset(), new.uses() if new else frozenset()
         for used in before - after:
             rest = (self.users.get(used) or NO_USERS).drop(ref)
@@ -235,7 +235,7 @@ class _Draft:
         for used in after - before:
             self.users = self.users.put(used, (self.users.get(used) or NO_USERS).put(ref, ref))
 
-    def _stake(self, ref: Ref, old: tuple[Ref, Share] | None, new: tuple[Ref, Share] | None) -> None:
+    def _regroup(self, ref: Ref, old: tuple[Ref, Share] | None, new: tuple[Ref, Share] | None) -> None:
         if old == new:
             return
         if old is not None:
@@ -244,12 +244,12 @@ class _Draft:
             self._share(new[0], self._sharing(new[0]).put(ref, new[1]))
 
     def _sharing(self, name: Ref) -> Children:
-        return (self.stakes.get(name.group_kind) or NO_STAKES).get(name) or NO_CHILDREN
+        return (self.groups.get(name.group_kind) or NO_GROUPS).get(name) or NO_CHILDREN
 
     def _share(self, name: Ref, sharing: Children) -> None:
-        names = self.stakes.get(name.group_kind) or NO_STAKES
+        names = self.groups.get(name.group_kind) or NO_GROUPS
         names = names.put(name, sharing) if len(sharing) else names.drop(name)
-        self.stakes = self.stakes.put(name.group_kind, names)
+        self.groups = self.groups.put(name.group_kind, names)
 
     def place(self, ref: Ref, node: Node | None) -> None:
         old = self.places.get(ref)

@@ -51,7 +51,7 @@ class KubeObject:
         """Objects that it names beside a parent or a queue, and that are missed when they go."""
         return frozenset()
 
-    def stake(self) -> tuple[Ref, Share] | None:
+    def group_share(self) -> tuple[Ref, Share] | None:
         """The name that it shares with others, and what it adds to their total; None for most objects."""
         return None
 

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import yaml
 
-from tests.apiserver.guard import ROOT, as_input, documents
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.webhook.guard import ROOT, as_input, documents
 from tests.waiting import eventually
 
 Manifest = dict[str, Any]

@@ -14,7 +14,7 @@ from cluster.endpoint import from_kubeconfig
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import mapping
 from reconciler.objects.patches import WORKLOADS
-from tests.apiserver.multikueue_world import JOBS, World, three_clusters
+from tests.apiserver.multikueue.world import JOBS, World, three_clusters
 from tests.bench.admission import gauges
 from tests.bench.admission.lines import Group, Line
 from tests.bench.admission.offered import NAMESPACE, Job

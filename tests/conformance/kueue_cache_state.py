@@ -26,34 +26,34 @@ def same_snapshot(expected: Data, world: World) -> str | None:
     cohorts = {name: node for name, node in world.state.tree.cohorts.items() if not world.state.tree.broken(node)}
     wrong = mismatch(sorted(expected.get("clusterQueues") or {}), sorted(queues))
     wrong = wrong or mismatch(sorted(expected.get("cohorts") or {}), sorted(cohorts))
-    for name, told in (expected.get("clusterQueues") or {}).items():
-        wrong = wrong or _same_node(told, queues[name].node)
-    for name, told in (expected.get("cohorts") or {}).items():
-        wrong = wrong or _same_node(told, cohorts[name])
+    for name, shown in (expected.get("clusterQueues") or {}).items():
+        wrong = wrong or _same_node(shown, queues[name].node)
+    for name, shown in (expected.get("cohorts") or {}).items():
+        wrong = wrong or _same_node(shown, cohorts[name])
     return wrong
 
 
-def same_workloads(told: Data, found: Iterable[str]) -> str | None:
-    return mismatch(sorted(told["workloads"] or ()), sorted(found)) if "workloads" in told else None
+def same_workloads(shown: Data, found: Iterable[str]) -> str | None:
+    return mismatch(sorted(shown["workloads"] or ()), sorted(found)) if "workloads" in shown else None
 
 
-def _same_node(told: Data, node: QuotaNode) -> str | None:
+def _same_node(shown: Data, node: QuotaNode) -> str | None:
     """What the case tells of a node."""
-    parent = told.get("parent") or told.get("cohort")
+    parent = shown.get("parent") or shown.get("cohort")
     above = node.parent.name if node.parent else None
-    wrong = mismatch(parent, above) if parent or "parent" in told else None
-    if "quotas" in told:
-        wrong = wrong or mismatch(_quotas(told["quotas"]), _terms(node))
-    if "fairWeight" in told and node.explicit:
-        wrong = wrong or mismatch(told["fairWeight"] * 10**9, node.weight)
-    wrong = wrong or mismatch(_nonzero(told.get("subtreeQuota")), amounts(node.subtree))
-    return wrong or mismatch(_nonzero(told.get("usage")), amounts(node.usage))
+    wrong = mismatch(parent, above) if parent or "parent" in shown else None
+    if "quotas" in shown:
+        wrong = wrong or mismatch(_quotas(shown["quotas"]), _terms(node))
+    if "fairWeight" in shown and node.explicit:
+        wrong = wrong or mismatch(shown["fairWeight"] * 10**9, node.weight)
+    wrong = wrong or mismatch(_nonzero(shown.get("subtreeQuota")), amounts(node.subtree))
+    return wrong or mismatch(_nonzero(shown.get("usage")), amounts(node.usage))
 
 
-def _quotas(told: Data) -> dict[str, tuple[Any, Any, Any]]:
+def _quotas(shown: Data) -> dict[str, tuple[Any, Any, Any]]:
     return {
         pair: (quota.get("nominal", 0), quota.get("borrowingLimit"), quota.get("lendingLimit"))
-        for pair, quota in (told or {}).items()
+        for pair, quota in (shown or {}).items()
     }
 
 
@@ -64,14 +64,14 @@ def _terms(node: QuotaNode) -> dict[str, tuple[Any, Any, Any]]:
     }
 
 
-def same_state(told: Data, world: World) -> str | None:
+def same_state(shown: Data, world: World) -> str | None:
     tree = world.state.tree
-    wrong = mismatch(sorted(told.get("clusterQueues") or {}), sorted(tree.queues))
-    wrong = wrong or mismatch(sorted(told.get("cohorts") or {}), sorted(tree.cohorts))
-    for name, expected in (told.get("clusterQueues") or {}).items():
+    wrong = mismatch(sorted(shown.get("clusterQueues") or {}), sorted(tree.queues))
+    wrong = wrong or mismatch(sorted(shown.get("cohorts") or {}), sorted(tree.cohorts))
+    for name, expected in (shown.get("clusterQueues") or {}).items():
         wrong = wrong or _same_stored(expected, tree.queues[name], tree)
         wrong = wrong or same_workloads(expected, world.state.queues[name].reservations)
-    for name, expected in (told.get("cohorts") or {}).items():
+    for name, expected in (shown.get("cohorts") or {}).items():
         wrong = wrong or mismatch(expected["hasCycle"], bool(tree.broken(tree.cohorts[name])))
         wrong = wrong or _same_stored(expected, tree.cohorts[name], tree)
     return wrong

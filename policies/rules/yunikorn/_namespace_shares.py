@@ -137,36 +137,36 @@ def parent_of(text: str, parent_queue: str, namespace: str) -> str:
 
 def groups(forest: Forest, text: str) -> Iterator[tuple[str, str, Amounts]]:
     """(value of `parentqueue`, path of that queue, what its namespaces are guaranteed) for each value."""
-    for key in forest.staked(PARENT_QUEUE):
+    for key in forest.groups(PARENT_QUEUE):
         found = _group(text, key.name)
         if found.parent:
-            yield key.name, found.parent, _guaranteed(text, key.name, forest.stakes(key))
+            yield key.name, found.parent, _guaranteed(text, key.name, forest.members(key))
 
 
 @lru_cache(maxsize=4096)
-def _guaranteed(text: str, parent_queue: str, stakes: Children) -> Amounts:
+def _guaranteed(text: str, parent_queue: str, members: Children) -> Amounts:
     """What these namespaces are guaranteed, without those that have a declared queue.
 
     Cached as long as the group does not change: the next snapshot then holds the same object.
     """
-    found, sums = _group(text, parent_queue), stakes.total.nominal
-    for ref, share in _with_a_queue(text, found, stakes) if sums else ():
+    found, sums = _group(text, parent_queue), members.total.nominal
+    for ref, share in _with_a_queue(text, found, members) if sums else ():
         if not _is_in(text, found, parent_queue, ref.name):
             sums = minus(sums, share.nominal)
     return {name: amount for name, amount in sums.items() if amount}
 
 
-def _with_a_queue(text: str, group: _Group, stakes: Children) -> Iterator[tuple[Ref, Share]]:
+def _with_a_queue(text: str, group: _Group, members: Children) -> Iterator[tuple[Ref, Share]]:
     """Namespaces that a queue may be declared for: found by queues or by namespaces, whichever are fewer."""
     known = declared(text)
     assert known is not None
     above = [known.partition.root if path == ROOT else known.queues.get(path) for path in group.looked]
-    if sum(len(queue.queues) for queue in above if queue) > len(stakes):
-        yield from stakes.items()
+    if sum(len(queue.queues) for queue in above if queue) > len(members):
+        yield from members.items()
         return
     for name in {child.name.lower() for queue in above if queue for child in queue.queues}:
         ref = Ref(*NAMESPACE, "", name)
-        share = stakes.get(ref)
+        share = members.get(ref)
         if share is not None:
             yield ref, share
 
@@ -192,10 +192,10 @@ def highest_quotas(forest: Forest, text: str) -> Iterator[tuple[str, Amounts]]:
 
     Namespaces that a queue is declared for may be among them: callers check each one.
     """
-    for key in forest.staked(PARENT_QUEUE):
+    for key in forest.groups(PARENT_QUEUE):
         found = _group(text, key.name)
         if found.parent:
-            yield found.parent, forest.stakes(key).total.limit
+            yield found.parent, forest.members(key).total.limit
 
 
 def members(forest: Forest, text: str, queue: Queue) -> Iterator[tuple[Ref, Share]]:
@@ -204,7 +204,7 @@ def members(forest: Forest, text: str, queue: Queue) -> Iterator[tuple[Ref, Shar
     for parent_queue, parent, _ in groups(forest, text):
         if parent == path or parent.startswith(f"{path}."):
             found = _group(text, parent_queue)
-            for ref, share in forest.stakes(group(parent_queue)).items():
+            for ref, share in forest.members(group(parent_queue)).items():
                 if _is_in(text, found, parent_queue, ref.name):
                     yield ref, share
 

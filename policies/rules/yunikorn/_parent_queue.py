@@ -51,11 +51,11 @@ def parents_of_others(proposal: Proposal) -> Iterator[tuple[Tree, str, list[Ref]
         known = declared(written.text) if written.text else None
         if known is None or written.ref.namespace != namespace:
             continue
-        for key in proposal.after.staked(PARENT_QUEUE):
+        for key in proposal.after.groups(PARENT_QUEUE):
             application = Application(tags={_TAG: key.name})
             found = _parents(known.partition, known, application) if key.name else []
             if any(fault for _, fault in found) and not _lost(stood, known, application):
-                members = [ref for ref, _ in proposal.after.stakes(key).items() if ref not in changing]
+                members = [ref for ref, _ in proposal.after.members(key).items() if ref not in changing]
                 if members:
                     yield written, key.name, members, found
         if unknown := proposal.unknown(NAMESPACE):

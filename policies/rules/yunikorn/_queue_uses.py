@@ -51,22 +51,22 @@ def uses(forest: Forest, text: str) -> dict[str, Uses]:
     if known is None:
         return found
     for queue, submission in _submissions(forest, known):
-        pods = forest.stakes(submission)
+        pods = forest.members(submission)
         used = found.setdefault(queue, Uses())
         used.pods += len(pods)
         used.named.update(nsmallest(_NAMED, (ref for ref, _ in pods.items())))
     for parent_queue, path, _ in groups(forest, text):
         above = known.above(path)
         if above and parent_queue:  # without the annotation no namespace chose this queue
-            used, stakes = found.setdefault(above[0].path.lower(), Uses()), forest.stakes(group(parent_queue))
-            used.namespaces += len(stakes)
-            used.named.update(nsmallest(_NAMED, (ref for ref, _ in stakes.items())))
+            used, members = found.setdefault(above[0].path.lower(), Uses()), forest.members(group(parent_queue))
+            used.namespaces += len(members)
+            used.named.update(nsmallest(_NAMED, (ref for ref, _ in members.items())))
     return found
 
 
 def _submissions(forest: Forest, known: Declared) -> Iterator[tuple[str, Ref]]:
     """The queue that each group of like pods is placed in, as far as the rules decide it without the user."""
-    for submission in forest.staked(SUBMISSION):
+    for submission in forest.groups(SUBMISSION):
         namespace = forest.get(Ref(*NAMESPACE, "", submission.namespace))
         labels = tags(namespace) if isinstance(namespace, Namespace) else {"namespace": submission.namespace}
         path = known.placement(Application(queue=submission.name, tags=labels)).queue.lower()

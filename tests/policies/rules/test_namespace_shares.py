@@ -105,10 +105,10 @@ def test_a_name_that_nobody_shares_quota_under_any_more_is_forgotten() -> None:
     forest = world(namespace("n3", "a", 1))
     (only,) = forest.objects()
 
-    assert [group("a")] == list(forest.staked(PARENT_QUEUE))
-    assert forest.stakes(group("a")).total.nominal == {"vcore": 1000}
-    assert list(forest.drop(only.ref).staked(PARENT_QUEUE)) == []
-    assert NO_CHILDREN is forest.drop(only.ref).stakes(group("a"))
+    assert [group("a")] == list(forest.groups(PARENT_QUEUE))
+    assert forest.members(group("a")).total.nominal == {"vcore": 1000}
+    assert list(forest.drop(only.ref).groups(PARENT_QUEUE)) == []
+    assert NO_CHILDREN is forest.drop(only.ref).members(group("a"))
 
 
 def test_a_namespace_that_fits_is_judged_without_a_look_at_its_siblings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, Touch
 from scheduling.world.world import World
 from tests.merging import merged
 from tests.profiles import times
-from tests.scheduling.engine_runs import FairRuns, Runs
+from tests.scheduling.cycle.engine_runs import FairRuns, Runs
 
 
 class Statuses(Runs):

@@ -1,0 +1,99 @@
+"""End to end: Pods that name a LocalQueue are held back, and are not created while nobody could hold them back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests import builders
+from tests.apiserver import build
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.kueue_world import KUEUE, following, queue
+from tests.apiserver.webhook.guard import Guard, as_input
+from tests.builders import kueue
+from tests.waiting import eventually
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+CONFIGURATION = """
+apiVersion: config.quotree.dev/v1alpha1
+kind: Configuration
+kueue: {managePods: true}
+"""
+CONTAINERS = [{"name": "main", "image": "busybox"}]
+
+Manifest = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def guard(programs: build.Programs) -> Iterator[Guard]:
+    with ControlPlane() as control_plane, Guard(control_plane, CONFIGURATION) as running:
+        yield running
+
+
+def pod(name: str, **labels: str) -> Manifest:
+    return builders.pod(name, "default", {"containers": CONTAINERS}, labels=labels)
+
+
+def stored(guard: Guard, kind: str, name: str) -> Manifest:
+    found = guard.control_plane.kubectl("get", kind, name, "-o", "json").stdout
+    return dict(json.loads(found))
+
+
+def test_a_pod_that_names_a_queue_is_stored_with_the_gate_and_the_marks_of_a_managed_pod(guard: Guard) -> None:
+    guard.control_plane.kubectl("create", "-f", "-", input=as_input([pod("held", **{QUEUE: "a"}), pod("free")]))
+
+    held, free = stored(guard, "pod", "held"), stored(guard, "pod", "free")
+
+    assert held["spec"]["schedulingGates"] == [{"name": "kueue.x-k8s.io/admission"}]
+    assert held["metadata"]["labels"] == {QUEUE: "a", "kueue.x-k8s.io/managed": "true"}
+    assert held["metadata"]["finalizers"] == ["kueue.x-k8s.io/managed"]
+    assert "schedulingGates" not in free["spec"]
+
+
+def test_the_template_of_a_deployment_takes_over_its_queue_when_it_is_labelled_later(guard: Guard) -> None:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": CONTAINERS}}
+    spec = {"replicas": 0, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+    guard.control_plane.kubectl("create", "-f", "-", input=as_input([deployment]))
+
+    guard.control_plane.kubectl("label", "deployment", "web", f"{QUEUE}=a")
+
+    meta = stored(guard, "deployment", "web")["spec"]["template"]["metadata"]
+    assert meta["labels"] == {"app": "web", QUEUE: "a"}
+    assert meta["annotations"] == {"kueue.x-k8s.io/pod-suspending-parent": "deployment"}
+
+
+def test_what_the_webhook_holds_the_reconciler_lets_go_where_its_quota_is(guard: Guard) -> None:
+    server = guard.control_plane
+    spec = {"clusterQueue": "team"}
+    server.request("POST", f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {"nodeLabels": {"pool": "a"}}))
+    server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "team", queue("org", "2")))
+    server.request("POST", f"{KUEUE}/namespaces/default/localqueues", kueue("LocalQueue", "main", spec))
+    group = [pod(name, **{QUEUE: "main", "kueue.x-k8s.io/pod-group-name": "g"}) for name in ("a", "b")]
+    for each in group:
+        each["metadata"]["annotations"] = {"kueue.x-k8s.io/pod-group-total-count": "2"}
+        each["spec"] = {"containers": [{**CONTAINERS[0], "resources": {"requests": {"cpu": "1"}}}]}
+
+    with following(server):
+        server.kubectl("create", "-f", "-", input=as_input(group))
+        eventually(lambda: not any(stored(guard, "pod", name)["spec"].get("schedulingGates") for name in "ab"))
+
+        assert [stored(guard, "pod", name)["spec"]["nodeSelector"] for name in "ab"] == [{"pool": "a"}] * 2
+        server.kubectl("delete", "pod", "a", "b", "--timeout=20s")
+
+
+def test_while_the_webhook_is_down_only_pods_that_name_a_queue_are_refused(guard: Guard) -> None:
+    kubectl = guard.control_plane.kubectl
+    guard.stop()
+    try:
+        refused = kubectl("create", "-f", "-", input=as_input([pod("late", **{QUEUE: "a"})]), check=False)
+        kubectl("create", "-f", "-", input=as_input([pod("other", app="x")]))
+    finally:
+        guard.start()
+
+    assert refused.returncode != 0
+    assert "failed calling webhook" in refused.stderr
+    assert "kueue-pods.quotree.dev" in refused.stderr

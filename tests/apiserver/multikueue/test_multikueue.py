@@ -1,0 +1,374 @@
+"""MultiKueue over three real control planes: one manages, two work, each with a reconciler of its own."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.apiserver.jobs.job_kinds import JOB_SET
+from tests.apiserver.multikueue.observer import Observer
+from tests.apiserver.multikueue.storm import Storm
+from tests.apiserver.multikueue.world import LOST_TIMEOUT, World, conditions, three_clusters, wait_out
+from tests.builders import kueue, local_queue
+from tests.reconciler.jobs.pod_world import pod
+from tests.waiting import eventually
+
+NOW = "2026-01-01T00:00:00Z"
+PLACEMENTS = int(os.environ.get("SOAK_PLACEMENTS", "0"))
+"""How many the random faults go on for (`make soak-multikueue`); 0: a few, as in CI, and kills at every second step."""
+
+
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory: pytest.TempPathFactory, programs: object) -> Iterator[World]:
+    with three_clusters(tmp_path_factory.mktemp("multikueue")) as world:
+        yield world
+
+
+@pytest.fixture
+def world(clusters: World) -> Iterator[World]:
+    yield clusters
+    clusters.clean()
+
+
+def check(world: World, job: str, namespace: str = "default") -> tuple[str, str]:
+    """The state and message of the check of a job's workload."""
+    for each in ((world.workload(job, namespace) or {}).get("status") or {}).get("admissionChecks", []):
+        return each["state"], each["message"]
+    return "", ""
+
+
+def finished(world: World, job: str) -> tuple[str, str] | None:
+    return conditions(world.workload(job)).get("Finished")
+
+
+def told(world: World, job: str, namespace: str = "default") -> str:
+    return f"{world.workload(job, namespace)}\n{world.logs()}"
+
+
+def alone(world: World, job: str) -> bool:
+    return len(world.copies(job)) == 1
+
+
+def test_a_job_is_created_on_several_clusters_and_runs_where_it_is_admitted(world: World) -> None:
+    world.quota("one", "0")
+    world.submit("alone")
+    assert world.runs("alone") == "two"
+    eventually(lambda: world.copies("alone") == ["two"], lambda: told(world, "alone"))
+    assert check(world, "alone")[0] == "Ready"
+    assert world.manager.get("Job", "alone")["spec"]["suspend"] is False  # type: ignore[index]
+
+
+def test_a_job_that_two_clusters_admit_at_the_same_moment_runs_on_one(world: World) -> None:
+    for number in range(5):
+        world.submit(f"both-{number}")
+    for job in (f"both-{number}" for number in range(5)):
+        world.runs(job)
+        eventually(partial(alone, world, job), world.logs)
+
+
+def test_a_job_that_a_cluster_rejects_runs_on_another_or_waits_and_says_why(world: World) -> None:
+    for worker in world.workers:
+        world.quota(worker, "0")
+    world.submit("refused")
+    eventually(lambda: world.copies("refused") == ["one", "two"], lambda: told(world, "refused"))
+    eventually(lambda: "one" in check(world, "refused")[1] and "two" in check(world, "refused")[1], world.logs)
+    assert check(world, "refused")[0] == "Pending"
+    world.quota("two", "4")
+    assert world.runs("refused") == "two"
+
+
+def test_a_cluster_without_the_namespace_is_told_and_another_runs_the_job(world: World) -> None:
+    for cluster in (world.manager, world.workers["two"]):
+        cluster.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-b"}})
+        cluster.put(local_queue("main", "team", None), "team-b")
+    world.quota("two", "0")
+    world.submit("elsewhere", namespace="team-b")
+    said = "one has no namespace team-b"
+    eventually(lambda: said in check(world, "elsewhere", "team-b")[1], lambda: told(world, "elsewhere", "team-b"))
+    world.quota("two", "4")
+    assert world.runs("elsewhere", "team-b") == "two"
+    world.remove("elsewhere", "team-b")
+
+
+def test_a_cluster_without_the_local_queue_or_its_cluster_queue_is_told_and_another_runs_the_job(world: World) -> None:
+    for cluster in world.clusters:
+        cluster.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-c"}})
+    for cluster in (world.manager, world.workers["two"]):
+        cluster.put(local_queue("main", "team", None), "team-c")
+    world.quota("two", "0")
+    world.submit("queueless", namespace="team-c")
+    eventually(
+        lambda: "LocalQueue" in check(world, "queueless", "team-c")[1], lambda: told(world, "queueless", "team-c")
+    )
+    world.workers["one"].put(local_queue("main", "nothing", None), "team-c")
+    eventually(lambda: "nothing" in check(world, "queueless", "team-c")[1], lambda: told(world, "queueless", "team-c"))
+    world.quota("two", "4")
+    assert world.runs("queueless", "team-c") == "two"
+    world.remove("queueless", "team-c")
+
+
+@pytest.mark.parametrize("how", ["frozen", "refused", "silent"])
+def test_work_of_a_cluster_that_does_not_respond_goes_elsewhere_after_its_time_and_is_removed_there(
+    world: World, how: Any
+) -> None:
+    world.quota("two", "0")
+    world.submit("lost")
+    assert world.runs("lost") == "one"
+    world.quota("two", "4")
+    lose(world, "one", how)
+    eventually(lambda: not world.connected("one"), world.logs)
+    wait_out(LOST_TIMEOUT / 2)
+    assert (world.placed("lost"), check(world, "lost")[0]) == ("one", "Ready")
+    eventually(lambda: world.placed("lost") == "two", lambda: told(world, "lost"), 60)
+    find(world, "one", how)
+    eventually(lambda: world.connected("one"), world.logs, 60)
+    eventually(lambda: world.copies("lost") == ["two"], lambda: told(world, "lost"), 60)
+    assert world.running("lost") == ["two"]
+
+
+def test_a_brief_loss_moves_nothing(world: World) -> None:
+    world.quota("two", "0")
+    world.submit("brief")
+    assert world.runs("brief") == "one"
+    world.quota("two", "4")
+    world.workers["one"].partition.turn("refused")
+    eventually(lambda: not world.connected("one"), world.logs)
+    world.workers["one"].partition.turn("open")
+    eventually(lambda: world.connected("one"), world.logs)
+    wait_out(LOST_TIMEOUT)
+    assert (world.running("brief"), world.placed("brief")) == (["one"], "one")
+
+
+def test_a_job_that_is_deleted_on_the_worker_is_queued_anew(world: World) -> None:
+    world.submit("deleted")
+    where = world.runs("deleted")
+    uid = world.workers[where].get("Job", "deleted")["metadata"]["uid"]  # type: ignore[index]
+    world.workers[where].delete("Job", "deleted")
+    world.workers[where].delete("Workload", world.workload("deleted")["metadata"]["name"])  # type: ignore[index]
+
+    def again() -> bool:
+        found = [world.workers[name].get("Job", "deleted") for name in world.running("deleted")]
+        return len(found) == 1 and found[0] is not None and found[0]["metadata"]["uid"] != uid
+
+    eventually(again, lambda: told(world, "deleted"), 60)
+
+
+@pytest.mark.parametrize(("phase", "kind"), [("Succeeded", "Complete"), ("Failed", "Failed")])
+def test_a_job_that_is_over_there_is_over_here_and_nothing_is_left_there(world: World, phase: str, kind: str) -> None:
+    world.submit("over")
+    world.end(world.runs("over"), "over", phase)
+    eventually(lambda: finished(world, "over") == ("True", phase), lambda: told(world, "over"))
+    eventually(lambda: world.copies("over") == [], lambda: told(world, "over"))
+    status = world.manager.get("Job", "over")["status"]  # type: ignore[index]
+    assert kind in [each["type"] for each in status["conditions"]]
+
+
+def test_statuses_that_change_in_quick_succession_arrive_in_the_end(world: World) -> None:
+    world.submit("busy")
+    where = world.workers[world.runs("busy")]
+    pod = world.pod(where.name, "busy")
+    for count in range(31):
+        ready = {"type": "Ready", "status": "False" if count % 2 else "True"}
+        where.patch("Pod", pod, {"status": {"phase": "Running", "conditions": [ready]}}, sub="/status")
+
+    def arrived() -> bool:
+        status = (world.manager.get("Job", "busy") or {}).get("status", {})
+        return (status.get("active"), status.get("ready")) == (1, 1)
+
+    eventually(arrived, lambda: told(world, "busy"))
+
+
+def test_a_kubeconfig_that_is_rotated_while_work_runs_disturbs_nothing(world: World) -> None:
+    world.submit("running")
+    where = world.runs("running")
+    for worker in world.workers:
+        world.put_login(worker, world.login(worker))
+    world.submit("next")
+    world.runs("next")
+    world.end(where, "running", "Succeeded")
+    eventually(lambda: finished(world, "running") == ("True", "Succeeded"), lambda: told(world, "running"))
+    assert world.connected()
+
+
+def test_a_job_that_is_deleted_or_suspended_here_is_removed_there(world: World) -> None:
+    world.submit("gone")
+    world.submit("paused")
+    world.runs("gone")
+    world.runs("paused")
+    name = world.workload("gone")["metadata"]["name"]  # type: ignore[index]
+    world.manager.delete("Job", "gone")
+    world.manager.delete("Workload", name)
+    world.manager.patch("Workload", world.workload("paused")["metadata"]["name"], {"spec": {"active": False}})  # type: ignore[index]
+    eventually(lambda: not any(worker.names("Job") for worker in world.workers.values()), world.logs)
+    eventually(lambda: not any(worker.names("Workload") for worker in world.workers.values()), world.logs)
+
+
+def lose(world: World, worker: str, how: Any) -> None:
+    if how == "frozen":
+        world.workers[worker].freeze()
+    else:
+        world.workers[worker].partition.turn(how)
+
+
+def find(world: World, worker: str, how: Any) -> None:
+    if how == "frozen":
+        world.workers[worker].thaw()
+    else:
+        world.workers[worker].partition.turn("open")
+
+
+def test_a_job_set_goes_the_whole_way(world: World) -> None:
+    meta = {"name": "set", "labels": {"kueue.x-k8s.io/queue-name": "main"}}
+    spec = {**JOB_SET.spec, "suspend": True, "managedBy": "kueue.x-k8s.io/multikueue"}
+    world.manager.put({"apiVersion": JOB_SET.version, "kind": "JobSet", "metadata": meta, "spec": spec})
+    where = world.workers[str(eventually(lambda: world.placed("set"), lambda: told(world, "set")))]
+    eventually(lambda: not (where.get("JobSet", "set") or {"spec": {"suspend": True}})["spec"]["suspend"], world.logs)
+    where.patch("JobSet", "set", {"status": JOB_SET.running}, sub="/status")
+
+    def arrived() -> bool:
+        return bool((world.manager.get("JobSet", "set") or {}).get("status") == JOB_SET.running)
+
+    eventually(arrived, lambda: told(world, "set"))
+    where.patch("JobSet", "set", {"status": JOB_SET.done}, sub="/status")
+    eventually(lambda: finished(world, "set") == ("True", "Succeeded"), lambda: told(world, "set"))
+    eventually(lambda: not where.names("JobSet") and not where.names("Workload"), world.logs)
+
+
+def test_a_worker_whose_queue_asks_for_new_nodes_admits_when_it_has_them(world: World) -> None:
+    world.quota("one", "0")
+    two = world.workers["two"]
+    two.put(kueue("AdmissionCheck", "new-nodes", {"controllerName": "kueue.x-k8s.io/provisioning-request"}))
+    active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": NOW}
+    two.patch("AdmissionCheck", "new-nodes", {"status": {"conditions": [active]}}, sub="/status")
+    asked = {"admissionChecks": [{"name": "new-nodes"}]}
+    two.patch("ClusterQueue", "team", {"spec": {"admissionChecksStrategy": asked}})
+    try:
+        world.submit("patient")
+        name = str(eventually(lambda: (world.workload("patient") or {}).get("metadata", {}).get("name")))
+        eventually(lambda: "QuotaReserved" in conditions(two.get("Workload", name)), lambda: told(world, "patient"))
+        wait_out(2)
+        assert (world.placed("patient"), check(world, "patient")[0]) == ("", "Pending")
+        ready = {"name": "new-nodes", "state": "Ready", "message": "", "lastTransitionTime": NOW}
+        two.patch("Workload", name, {"status": {"admissionChecks": [ready]}}, sub="/status")
+        assert world.runs("patient") == "two"
+    finally:
+        two.patch("ClusterQueue", "team", {"spec": {"admissionChecksStrategy": None}})
+        two.delete("AdmissionCheck", "new-nodes")
+
+
+def pod_there(world: World, worker: str, name: str) -> dict[str, Any] | None:
+    """The Pod on the worker, once it may be scheduled there."""
+    found = world.workers[worker].get("Pod", name) if worker else None
+    return found if found is not None and not found["spec"].get("schedulingGates") else None
+
+
+def tell_pod(world: World, worker: str, name: str, phase: str) -> None:
+    """What a node says of it."""
+    state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": 0, "reason": "Completed"}}
+    told = {"name": "c", "image": "i", "imageID": "i", "ready": phase == "Running", "restartCount": 0, "state": state}
+    ready = [{"type": each, "status": "True"} for each in ("PodScheduled", "Ready")]
+    status = {"phase": phase, "podIP": "10.1.2.3", "conditions": ready, "containerStatuses": [told]}
+    world.workers[worker].patch("Pod", name, {"status": status}, sub="/status")
+
+
+def here(world: World, name: str) -> tuple[str, str, bool]:
+    """What the Pod says here: its phase, that of its container, and whether it is gated."""
+    found = world.manager.get("Pod", name) or {"spec": {}, "status": {}}
+    (state,) = found["status"].get("containerStatuses", [{"state": {"": {}}}])
+    return found["status"].get("phase", ""), next(iter(state["state"])), "schedulingGates" in found["spec"]
+
+
+def submit_pods(world: World, *names: str, group: str = "") -> None:
+    for name in names:
+        made = pod(name, group, len(names), queue_name="main")
+        spec = {**made["spec"], "restartPolicy": "Never"}
+        meta = {key: value for key, value in made["metadata"].items() if key != "namespace"}
+        world.manager.put({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+
+
+def remove_pods(world: World, *names: str) -> None:
+    own = world.workload(names[0])
+    for name in names:
+        world.manager.delete("Pod", name)
+    if own is not None:
+        world.manager.delete("Workload", own["metadata"]["name"])
+    for cluster in world.clusters:
+        eventually(partial(lambda each: not set(names) & set(each.names("Pod")), cluster), world.logs)
+
+
+def test_a_pod_runs_on_a_worker_tells_of_it_here_and_keeps_its_gate(world: World) -> None:
+    submit_pods(world, "lone")
+    eventually(lambda: pod_there(world, world.placed("lone"), "lone"), lambda: told(world, "lone"))
+    where = world.placed("lone")
+    tell_pod(world, where, "lone", "Running")
+    eventually(lambda: here(world, "lone") == ("Running", "running", True), lambda: told(world, "lone"))
+    assert "podIP" not in world.manager.get("Pod", "lone")["status"]  # type: ignore[index]
+    assert check(world, "lone")[0] == "Ready"
+    tell_pod(world, where, "lone", "Succeeded")
+    eventually(lambda: here(world, "lone") == ("Succeeded", "terminated", True), lambda: told(world, "lone"))
+    eventually(lambda: finished(world, "lone") == ("True", "Succeeded"), lambda: told(world, "lone"))
+    eventually(lambda: not any("lone" in each.names("Pod") for each in world.workers.values()), world.logs)
+    remove_pods(world, "lone")
+
+
+def test_a_group_of_pods_runs_on_one_worker_and_queues_anew_where_one_is_deleted_there(world: World) -> None:
+    submit_pods(world, "left", "right", group="pair")
+
+    def both() -> set[str]:
+        found = [pod_there(world, world.placed("left"), name) for name in ("left", "right")]
+        return {each["metadata"]["uid"] for each in found if each is not None} if all(found) else set()
+
+    before = eventually(both, lambda: told(world, "left"))
+    where = world.placed("left")
+    for name in ("left", "right"):
+        tell_pod(world, where, name, "Running")
+    eventually(lambda: here(world, "right")[0] == "Running", lambda: told(world, "left"))
+    world.workers[where].delete("Pod", "right")
+    eventually(lambda: both() and not both() & before, lambda: told(world, "left"), 60)
+    assert [here(world, name) for name in ("left", "right")] == [("Pending", "", True)] * 2
+    remove_pods(world, "left", "right")
+
+
+@pytest.fixture
+def observer(world: World) -> Iterator[Observer]:
+    watching = Observer(world.manager.server, {name: each.server for name, each in world.workers.items()})
+    watching.start()
+    yield watching
+    watching.stop()
+
+
+def test_a_manager_that_is_killed_behind_any_write_leaves_no_job_twice_and_none_behind(
+    world: World, observer: Observer
+) -> None:
+    for worker in world.workers:
+        world.quota(worker, "20")
+    world.manager.process.end()
+    steps = range(1, 13, 1 if PLACEMENTS else 2)
+    for step in steps:
+        world.submit(f"killed-{step}")
+        world.release()
+        world.manager.process.start(die_at=step)
+        eventually(lambda: world.manager.process.dead, world.logs, 60)
+        world.manager.process.end()
+    world.release()
+    world.manager.process.start()
+    for job in (f"killed-{step}" for step in steps):
+        where = world.runs(job, seconds=60)
+        eventually(partial(alone, world, job), world.logs, 60)
+        assert [where] == [run.worker for run in observer.times_run(job)], told(world, job)
+    assert list(observer.two_winners()) == []
+
+
+def test_random_faults_make_no_job_run_twice_and_none_be_forgotten(world: World, observer: Observer) -> None:
+    seed = int(os.environ.get("SOAK_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
+    storm = Storm(world, observer, PLACEMENTS or 25, random.Random(seed))
+    print(f"SOAK_SEED={seed}")
+    storm.run(60 + 6.0 * storm.placements)
+    print(f"{len(observer.runs)} placements, faults: {storm.faults}")
+    assert list(observer.double_runs(LOST_TIMEOUT, 60)) == []
+    assert list(observer.two_winners()) == []

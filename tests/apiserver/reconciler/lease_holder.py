@@ -1,0 +1,39 @@
+"""A process that wants a Lease: `python -m tests.apiserver.reconciler.lease_holder KUBECONFIG NAMESPACE NAME IDENTITY`.
+
+It prints when it holds it: pairs of moments between which it did all the time, by the clock that all processes share.
+SIGTERM lets it give the Lease up.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import time
+
+from cluster.client import Cluster
+from cluster.endpoint import from_kubeconfig
+from cluster.lease import Lease, LeaseTimes
+
+TIMES = LeaseTimes(duration=2.0, renew_deadline=1.2, retry=0.2)
+_LOOK = 0.01
+
+
+def main(kubeconfig: str, namespace: str, name: str, identity: str) -> None:
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    with Cluster(from_kubeconfig(None, kubeconfig), attempts=1) as cluster:
+        lease = Lease(cluster, namespace, name, identity, TIMES)
+        lease.start()
+        before = 0.0
+        while not ended.wait(_LOOK):
+            now = time.monotonic()
+            held = lease.held()
+            if held and before:
+                print(before, now, flush=True)
+            before = now if held else 0.0
+        lease.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,162 @@
+"""People and jobs that load a reconciler at random."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from cluster.client import MERGE_PATCH, Cluster
+from cluster.errors import Conflict, NotFound
+from scheduling.objects.reading import read_workload
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Workload
+from scheduling.status.deadlines import release
+from scheduling.status.progress import finish
+from scheduling.status.writing import written_status
+from tests.apiserver.kueue_world import KUEUE, queue, workload
+from tests.apiserver.reconciler.watch_history import KINDS
+from tests.builders import kueue
+from tests.reconciler.recount import Tree, asked, holds, holds_quota, node, used
+
+SOAK_SECONDS = float(os.environ.get("SOAK_SECONDS", "25"))
+LAG_SECONDS = 12.0
+"""How long a quota that was taken back may still be given: the longest hang of a watch, and until it is resumed."""
+QUEUES = ("storm-a", "storm-b", "storm-c", "storm-d")
+COHORTS = {"storm-left": "storm-top", "storm-right": "storm-top", "storm-top": ""}
+MOST_WAITING = 20
+
+
+class Load:
+    """People and jobs, straight at the API server, drawn from a seed."""
+
+    def __init__(self, cluster: Cluster, namespace: str, seed: int) -> None:
+        self.cluster = cluster
+        self.namespace = namespace
+        self.chance = random.Random(seed)
+        self.made = 0
+
+    def prepare(self) -> None:
+        self.cluster.create(f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
+        for name, parent in COHORTS.items():
+            self.cluster.create(f"{KUEUE}/cohorts", kueue("Cohort", name, {"parentName": parent} if parent else {}))
+        policy = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
+        for index, name in enumerate(QUEUES):
+            spec = queue("storm-left" if index < 2 else "storm-right", "4", preemption=policy)
+            self.cluster.create(f"{KUEUE}/clusterqueues", kueue("ClusterQueue", name, spec))
+            path = f"{KUEUE}/namespaces/{self.namespace}/localqueues"
+            self.cluster.create(path, kueue("LocalQueue", name, {"clusterQueue": name}))
+
+    def remove(self) -> None:
+        for manifest in self.workloads():
+            self._delete(manifest)
+        objects = (("clusterqueues", QUEUES), ("cohorts", tuple(COHORTS)), ("resourceflavors", ("plain",)))
+        for plural, names in objects:
+            for name in names:
+                with suppress(NotFound):
+                    path = f"{KUEUE}/{plural}/{name}"
+                    self.cluster.patch(path, {"metadata": {"finalizers": None}}, MERGE_PATCH)
+                    self.cluster.delete(path)
+
+    def act(self) -> None:
+        actions: list[tuple[int, Callable[[], None]]] = [
+            (10, self._submit),
+            (8, self.jobs),
+            (1, self._any_delete),
+            (1, self._edit),
+        ]
+        weights = [weight for weight, _ in actions]
+        with suppress(Conflict, NotFound):
+            self.chance.choices([action for _, action in actions], weights)[0]()
+
+    def jobs(self, finishing: float = 0.15) -> bool:
+        """What job controllers do: victims stop, and some of what runs ends. Whether anybody had to stop."""
+        stopped = False
+        for manifest in self.workloads():
+            with suppress(Conflict, NotFound):
+                if holds_quota(manifest) and holds(manifest, "Evicted"):
+                    self._rewrite(manifest, lambda each: release(each, _now()))
+                    stopped = True
+                elif holds(manifest, "Admitted") and self.chance.random() < finishing:
+                    self._rewrite(manifest, lambda each: finish(each, "Succeeded", "done", _now()))
+        return stopped
+
+    def workloads(self) -> list[dict[str, Any]]:
+        found = self.cluster.snapshot(KINDS["Workload"], lambda each: each, namespace=self.namespace)
+        return list(found.items)
+
+    def tree(self) -> Tree:
+        kinds = ("ClusterQueue", "Cohort")
+        nodes = [each for kind in kinds for each in self.cluster.snapshot(KINDS[kind], node).items]
+        return Tree({each.name: each for each in nodes if each.name in (*QUEUES, *COHORTS)})
+
+    def wrong_at_rest(self) -> list[str]:
+        """What should not be once all is quiet; empty where nothing is."""
+        found, workloads, tree = [], self.workloads(), self.tree()
+        before = used(workloads)
+        for manifest in workloads:
+            name, place = manifest["metadata"]["name"], manifest["spec"]["queueName"]
+            if holds(manifest, "Finished"):
+                continue
+            if holds_quota(manifest):
+                if holds(manifest, "Evicted") or not holds(manifest, "Admitted"):
+                    found.append(f"{name} holds quota and is not admitted")
+            elif not tree.overdrawn(before, {**before, place: before.get(place, 0) + asked(manifest)}):
+                found.append(f"{name} waits though it fits")
+        return found
+
+    def _submit(self) -> None:
+        """Some more; of those that are too many some are given up, since not all of them ever fit."""
+        there = self.workloads()
+        for manifest in there:
+            if holds(manifest, "Finished"):
+                self._delete(manifest)
+        waiting = [each for each in there if not holds(each, "Finished") and not holds_quota(each)]
+        for manifest in self.chance.sample(waiting, max(0, len(waiting) - MOST_WAITING)):
+            self._delete(manifest)
+        for _ in range(self.chance.randint(1, 3)):
+            self.made += 1
+            cpus, priority = str(self.chance.randint(1, 5)), self.chance.choice((0, 0, 0, 100))
+            made = workload(f"w{self.made}", cpus, priority, self.chance.choice(QUEUES))
+            self.cluster.create(f"{KUEUE}/namespaces/{self.namespace}/workloads", made)
+
+    def _any_delete(self) -> None:
+        found = self.workloads()
+        if found:
+            self._delete(self.chance.choice(found))
+
+    def _delete(self, manifest: dict[str, Any]) -> None:
+        with suppress(NotFound):
+            if manifest["metadata"].get("finalizers"):
+                self.cluster.patch(self._path(manifest), {"metadata": {"finalizers": None}}, MERGE_PATCH)
+            self.cluster.delete(self._path(manifest))
+
+    def _edit(self) -> None:
+        if self.chance.random() < 0.2:
+            cohort = self.chance.choice(("storm-left", "storm-right"))
+            spec = {"parentName": self.chance.choice(("storm-top", None))}
+            self.cluster.patch(f"{KUEUE}/cohorts/{cohort}", {"spec": spec}, MERGE_PATCH)
+            return
+        name = self.chance.choice(QUEUES)
+        path = f"{KUEUE}/clusterqueues/{name}"
+        spec = self.cluster.get(path)["spec"]
+        quota = spec["resourceGroups"][0]["flavors"][0]["resources"][0]
+        quota["nominalQuota"] = str(self.chance.randint(3, 6))
+        quota["borrowingLimit"] = str(self.chance.randint(0, 6))
+        self.cluster.patch(path, {"spec": {"resourceGroups": spec["resourceGroups"]}}, MERGE_PATCH)
+
+    def _rewrite(self, manifest: dict[str, Any], change: Callable[[Workload], Workload]) -> None:
+        meta = {"resourceVersion": manifest["metadata"]["resourceVersion"]}
+        status = written_status(change(read_workload(manifest)))
+        gone = {key: None for key in manifest.get("status", {}) if key not in status}
+        self.cluster.patch(f"{self._path(manifest)}/status", {"metadata": meta, "status": status | gone}, MERGE_PATCH)
+
+    def _path(self, manifest: dict[str, Any]) -> str:
+        return f"{KUEUE}/namespaces/{self.namespace}/workloads/{manifest['metadata']['name']}"
+
+
+def _now() -> int:
+    return time.time_ns() // SECOND * SECOND

@@ -1,0 +1,35 @@
+"""A reconciler as a process of its own, to be killed.
+
+`python -m tests.apiserver.reconciler.running KUBECONFIG IDENTITY` starts it.
+It takes the Lease `default/quotree-storm`, which ends soon after its holder does.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+
+from cluster.client import Cluster
+from cluster.endpoint import from_kubeconfig
+from cluster.lease import Lease, LeaseTimes
+from reconciler.process import Reconciler
+
+TIMES = LeaseTimes(duration=1.2, renew_deadline=0.7, retry=0.15)
+
+
+def main(kubeconfig: str, identity: str) -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    with Cluster(from_kubeconfig(None, kubeconfig)) as cluster:
+        lease = Lease(cluster, "default", "quotree-storm", identity, TIMES)
+        reconciler = Reconciler(cluster, lease=lease)
+        reconciler.start()
+        ended.wait()
+        reconciler.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

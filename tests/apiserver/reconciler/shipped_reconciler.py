@@ -1,0 +1,87 @@
+"""The reconciler as shipped: its manifests applied, and replicas of its process under their ServiceAccount."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.kueue_world import install
+from tests.apiserver.webhook.guard import QUOTREE, ROOT
+
+SYSTEM = "quotree-system"
+CONFIGURATION = {
+    "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+    "kind": "Configuration",
+    "leaderElection": {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "300ms"},
+}
+
+
+class Replica:
+    """A process under the ServiceAccount of the manifests."""
+
+    def __init__(self, server: ControlPlane, folder: Path, *arguments: str) -> None:
+        folder.mkdir()
+        self._folder = folder
+        login = server.service_account_kubeconfig(SYSTEM, "quotree-reconciler")
+        (folder / "configuration.yaml").write_text(yaml.safe_dump(CONFIGURATION))
+        command = [str(QUOTREE), "serve", "reconciler", "--port=0", f"--kubeconfig={login}", *arguments]
+        command += [f"--config={folder}/configuration.yaml", f"--address-file={folder}/address.json"]
+        with (folder / "log").open("wb") as log:
+            self.process = subprocess.Popen(
+                command, stdout=log, stderr=log, env={"PATH": os.environ["PATH"], "HOME": str(folder)}
+            )
+
+    @property
+    def address(self) -> dict[str, Any]:
+        """What it says of where it is, empty before it does."""
+        file = self._folder / "address.json"
+        return dict(json.loads(file.read_text())) if file.exists() else {}
+
+    def get(self, path: str) -> tuple[int, str]:
+        if not self.address:
+            return 0, self.log()
+        try:
+            with urllib.request.urlopen(self.address["url"] + path, timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    @property
+    def ready(self) -> bool:
+        return self.get("/readyz")[0] == 200
+
+    @property
+    def writes(self) -> bool:
+        return re.search(r"^quotree_reconciler_writes 1", self.get("/metrics")[1], re.MULTILINE) is not None
+
+    def log(self) -> str:
+        return (self._folder / "log").read_text()
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(how)
+        return self.process.wait(20)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.end(signal.SIGKILL)
+
+
+def shipped(started: ControlPlane) -> ControlPlane:
+    """With Kueue's kinds and the manifests of the reconciler."""
+    install(started)
+    everything = started.kubectl("kustomize", str(ROOT / "manifests" / "with-reconciler")).stdout
+    things = [thing for thing in yaml.safe_load_all(everything) if "webhooks" not in thing]
+    things.sort(key=lambda thing: thing["kind"] != "Namespace")
+    started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(things))
+    return started

@@ -1,0 +1,192 @@
+"""What Kueue's Configuration asks of the reconciler, on a real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.apiserver.harness import ApiError, ControlPlane
+from tests.apiserver.jobs.batch_jobs import job
+from tests.apiserver.kueue_world import KUEUE, conditions, following, install, queue, workload
+from tests.builders import kueue
+from tests.waiting import eventually
+
+HOME = f"{KUEUE}/namespaces/default"
+WORKLOADS = f"{HOME}/workloads"
+SCOPE = {"admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}}
+
+
+@pytest.fixture
+def server(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
+    started = new_control_plane()
+    install(started)
+    started.request("POST", f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
+    return started
+
+
+def put_queue(server: ControlPlane, cpu: str, *local: str, **spec: Any) -> None:
+    server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "team", queue("org", cpu, **spec)))
+    for name in local:
+        server.request("POST", f"{HOME}/localqueues", kueue("LocalQueue", name, {"clusterQueue": "team"}))
+
+
+def admitted(server: ControlPlane, name: str) -> bool:
+    return conditions(server, "default", name).get("Admitted", ("", ""))[0] == "True"
+
+
+def told(server: ControlPlane, name: str, kind: str, reason: str) -> None:
+    """What whoever runs the workload says of it: a condition that holds from now on."""
+    found = server.request("GET", f"{WORKLOADS}/{name}")
+    now = found["metadata"]["creationTimestamp"]
+    condition = {"type": kind, "status": "True", "reason": reason, "message": "", "lastTransitionTime": now}
+    listed = [each for each in found["status"].get("conditions", []) if each["type"] != kind]
+    body = {"status": {"conditions": [*listed, condition]}, "metadata": {"resourceVersion": _version(found)}}
+    server.request("PATCH", f"{WORKLOADS}/{name}/status", body, content_type="application/merge-patch+json")
+
+
+def _version(found: dict[str, Any]) -> str:
+    return str(found["metadata"]["resourceVersion"])
+
+
+def gone(server: ControlPlane, path: str) -> bool:
+    try:
+        server.request("GET", path)
+    except ApiError as error:
+        return error.status == 404
+    return False
+
+
+def test_one_at_a_time_is_admitted_where_admission_is_blocked_by_pods_that_are_not_ready(server: ControlPlane) -> None:
+    put_queue(server, "10", "main")
+    with following(server, waitForPodsReady={"timeout": "10m", "blockAdmission": True}):
+        for name in ("one", "two"):
+            server.request("POST", WORKLOADS, workload(name, "1"))
+            eventually(lambda name=name: conditions(server, "default", name))
+        eventually(lambda: admitted(server, "one"))
+        waits = ("False", "WaitingForPodsReady")
+        eventually(lambda: conditions(server, "default", "two").get("QuotaReserved") == waits)
+
+        told(server, "one", "PodsReady", "Started")
+        eventually(lambda: admitted(server, "two"))
+
+
+def test_jobs_without_a_queue_wait_in_selected_namespaces_and_run_in_others(server: ControlPlane) -> None:
+    def jobs(namespace: str) -> str:
+        return f"/apis/batch/v1/namespaces/{namespace}/jobs"
+
+    def suspended(namespace: str, name: str) -> bool:
+        return bool(server.request("GET", f"{jobs(namespace)}/{name}")["spec"].get("suspend"))
+
+    for namespace, labels in (("batch", {"jobs": "managed"}), ("free", {})):
+        server.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace, "labels": labels}})
+        bare = job("bare", "1")
+        bare["metadata"].pop("labels")
+        bare["spec"]["suspend"] = False
+        server.request("POST", jobs(namespace), bare)
+    server.request("POST", jobs("free"), job("queued", "1"))
+    put_queue(server, "10")
+    local = kueue("LocalQueue", "main", {"clusterQueue": "team"})
+    server.request("POST", f"{KUEUE}/namespaces/batch/localqueues", local)
+
+    selector = {"matchLabels": {"jobs": "managed"}}
+    with following(server, manageJobsWithoutQueueName=True, managedJobsNamespaceSelector=selector):
+        eventually(lambda: suspended("batch", "bare"))
+        eventually(lambda: server.request("GET", f"{KUEUE}/namespaces/batch/workloads")["items"])
+        assert not suspended("free", "bare")
+        assert server.request("GET", f"{KUEUE}/namespaces/free/workloads")["items"] == []
+
+        label = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "main"}}}
+        server.request("PATCH", f"{jobs('batch')}/bare", label, content_type="application/merge-patch+json")
+        eventually(lambda: not suspended("batch", "bare"))
+
+        chosen = {"metadata": {"labels": {"jobs": "managed"}}}
+        server.request("PATCH", "/api/v1/namespaces/free", chosen, content_type="application/merge-patch+json")
+        eventually(lambda: suspended("free", "bare"))
+        eventually(lambda: len(server.request("GET", f"{KUEUE}/namespaces/free/workloads")["items"]) == 2)
+
+
+def test_the_local_queue_that_used_less_of_late_goes_first_also_after_a_restart(server: ControlPlane) -> None:
+    def consumed(local: str) -> str:
+        status = server.request("GET", f"{HOME}/localqueues/{local}").get("status", {})
+        told = status.get("fairSharing", {}).get("admissionFairSharingStatus", {})
+        return str(told.get("consumedResources", {}).get("cpu", "0"))
+
+    sharing = {"usageHalfLifeTime": "10s", "usageSamplingInterval": "1s"}
+    put_queue(server, "2", "busy", "idle", **SCOPE)
+    with following(server, admissionFairSharing=sharing):
+        server.request("POST", WORKLOADS, workload("first", "2", queue_name="busy"))
+        eventually(lambda: admitted(server, "first"))
+        eventually(lambda: consumed("busy") not in ("0", ""))
+    stored = consumed("busy")
+    server.request("POST", WORKLOADS, workload("older", "2", queue_name="busy"))
+    server.request("POST", WORKLOADS, workload("newer", "2", queue_name="idle"))
+
+    with following(server, admissionFairSharing={**sharing, "usageSamplingInterval": "1h"}) as running:
+        eventually(lambda: conditions(server, "default", "newer").get("QuotaReserved"))
+        record = running.ask(lambda core: core.state.world.consumption.record("default/busy"))
+        assert record is not None
+        assert record.consumed["cpu"] > 0
+        assert consumed("busy") == stored
+
+        told(server, "first", "Finished", "Succeeded")
+        eventually(lambda: admitted(server, "newer"))
+        assert not admitted(server, "older")
+
+
+def test_what_finished_is_deleted_when_its_time_is_over_and_all_else_stays(server: ControlPlane) -> None:
+    put_queue(server, "10", "main")
+    retention = {"workloads": {"afterFinished": "2s"}}
+    with following(server, objectRetentionPolicies=retention):
+        for name in ("done", "running"):
+            server.request("POST", WORKLOADS, workload(name, "1"))
+            eventually(lambda name=name: admitted(server, name))
+
+        told(server, "done", "Finished", "Succeeded")
+        eventually(lambda: gone(server, f"{WORKLOADS}/done"))
+        assert admitted(server, "running")
+
+
+def test_a_job_that_finished_stays_when_its_workload_goes_and_gets_no_other(server: ControlPlane) -> None:
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+
+    def workloads() -> list[Any]:
+        return list(server.request("GET", WORKLOADS)["items"])
+
+    put_queue(server, "10", "main")
+    with following(server, objectRetentionPolicies={"workloads": {"afterFinished": "1s"}}):
+        server.request("POST", jobs, job("done", "1"))
+        eventually(lambda: not server.request("GET", f"{jobs}/done")["spec"]["suspend"])
+        started = server.request("GET", f"{jobs}/done")["metadata"]["creationTimestamp"]
+        kinds = ("SuccessCriteriaMet", "Complete")
+        ends = [{"type": kind, "status": "True", "lastTransitionTime": started} for kind in kinds]
+        status = {"startTime": started, "completionTime": started, "succeeded": 1, "conditions": ends}
+        merge = "application/merge-patch+json"
+        server.request("PATCH", f"{jobs}/done/status", {"status": status}, content_type=merge)
+
+        eventually(lambda: workloads() == [])
+        server.request("POST", jobs, job("next", "1"))
+        eventually(lambda: not server.request("GET", f"{jobs}/next")["spec"]["suspend"])
+        assert len(workloads()) == 1
+        assert not gone(server, f"{jobs}/done")
+
+
+def test_the_job_of_a_workload_that_was_deactivated_is_deleted_also_by_who_comes_later(server: ControlPlane) -> None:
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    put_queue(server, "10", "main")
+    limits = {"timeout": "1s", "requeuingStrategy": {"backoffLimitCount": 0}}
+    with following(server, waitForPodsReady=limits):
+        server.request("POST", jobs, job("stuck", "1"))
+        eventually(lambda: _deactivated(server))
+    assert not gone(server, f"{jobs}/stuck")
+
+    retention = {"workloads": {"afterDeactivatedByKueue": "1s"}}
+    with following(server, waitForPodsReady=limits, objectRetentionPolicies=retention):
+        eventually(lambda: gone(server, f"{jobs}/stuck"))
+
+
+def _deactivated(server: ControlPlane) -> bool:
+    items = server.request("GET", WORKLOADS)["items"]
+    told = [each for item in items for each in item.get("status", {}).get("conditions", [])]
+    return any(each["reason"] == "DeactivatedDueToRequeuingLimitExceeded" for each in told)

@@ -1,0 +1,146 @@
+"""Quotree's webhook in front of a control plane: the manifests of the repository, and the process that they name.
+
+The API server calls the process by URL instead of by Service, since nothing routes Services here; everything else is
+as in a cluster: the ServiceAccount and its roles, the Secret with the certificates, the caBundle.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from pathlib import Path
+from typing import Any, Self
+
+import yaml
+
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.processes import free_ports
+from tests.waiting import SECONDS, eventually
+
+ROOT = Path(__file__).parents[3]
+QUOTREE = Path(sys.executable).with_name("quotree")
+
+
+class Guard:
+    """The installed webhook. As a context manager it installs, serves and stops; the manifests stay in place."""
+
+    def __init__(self, control_plane: ControlPlane, configuration: str = "") -> None:
+        self.control_plane = control_plane
+        self.port, self.metrics_port = free_ports(2)
+        self._folder = tempfile.TemporaryDirectory(prefix="quotree-guard-")
+        self._configuration = configuration
+        self._process: subprocess.Popen[bytes] | None = None
+        self._converted: list[str] = []
+
+    def __enter__(self) -> Self:
+        self.install()
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._folder.cleanup()
+
+    def install(self) -> None:
+        """Apply the CRDs and the base."""
+        kubectl = self.control_plane.kubectl
+        crds = yaml.safe_load_all(kubectl("kustomize", str(ROOT / "manifests" / "crds")).stdout)
+        kubectl("apply", "-f", "-", input=yaml.safe_dump_all(map(self._reachable, crds)))
+        kubectl("apply", "-f", str(Path(__file__).parent / "foreign_crds.yaml"))
+        kubectl("wait", "--for=condition=Established", "crd", "--all")
+        base = kubectl("kustomize", str(ROOT / "manifests" / "base")).stdout
+        things = [self._reachable(thing) for thing in yaml.safe_load_all(base)]
+        things.sort(key=lambda thing: thing["kind"] != "Namespace")
+        kubectl("apply", "-f", "-", input=yaml.safe_dump_all(things))
+
+    def start(self) -> None:
+        """Start the process under the ServiceAccount of the manifests, and wait until it is ready."""
+        log = (Path(self._folder.name) / "log").open("ab")
+        login = self.control_plane.service_account_kubeconfig("quotree-system", "quotree-webhook")
+        self._process = subprocess.Popen(
+            [
+                *(str(QUOTREE), "serve", "webhook", f"--port={self.port}", f"--metrics-port={self.metrics_port}"),
+                *(f"--certs={self._folder.name}/certs", "--secret=quotree-system/quotree-webhook-certificate"),
+                *("--service=quotree-webhook", "--name=127.0.0.1"),
+                *("--validating=quotree-validate", "--mutating=quotree-mutate", "--drain=0"),
+                *(f"--conversion={name}" for name in self._converted),
+                *(f"--kubeconfig={login}", *self._config()),
+            ],
+            stdout=log,
+            stderr=log,
+            env={"PATH": os.environ["PATH"], "HOME": self._folder.name},
+            start_new_session=True,
+        )
+        log.close()
+        eventually(self._ready, lambda: f"the webhook is not ready; it says: {self.log()[-2000:]}")
+
+    def stop(self) -> None:
+        """End the process as a kubelet would."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(SECONDS)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def log(self) -> str:
+        return (Path(self._folder.name) / "log").read_text()
+
+    def asked(self) -> float:
+        """How many reviews have come in so far."""
+        return sum(
+            float(line.rpartition(" ")[2])
+            for line in self._metrics().splitlines()
+            if re.match(r"quotree_admission_requests_total\{", line)
+        )
+
+    def _metrics(self) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=5) as answer:
+            return str(answer.read().decode())
+
+    def _ready(self) -> bool:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            raise AssertionError(f"the webhook ended with {self._process.returncode}: {self.log()[-2000:]}")
+        try:
+            metrics = self._metrics()
+        except OSError:
+            return False
+        return re.search(r"^quotree_cache_synced 1", metrics, re.MULTILINE) is not None
+
+    def _config(self) -> list[str]:
+        if not self._configuration:
+            return []
+        path = Path(self._folder.name) / "configuration.yaml"
+        path.write_text(self._configuration)
+        return [f"--config={path}"]
+
+    def _reachable(self, thing: dict[str, Any]) -> dict[str, Any]:
+        callers = list(thing.get("webhooks", ()))
+        if thing["kind"] == "CustomResourceDefinition" and "conversion" in thing["spec"]:
+            self._converted.append(thing["metadata"]["name"])
+            callers.append(thing["spec"]["conversion"]["webhook"])
+        for webhook in callers:
+            path = webhook["clientConfig"].pop("service")["path"]
+            webhook["clientConfig"]["url"] = f"https://127.0.0.1:{self.port}{path}"
+        return thing
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    """Every manifest in a file or below a folder."""
+    files = [path] if path.is_file() else sorted(path.rglob("*.yaml"))
+    return [document for file in files for document in yaml.safe_load_all(file.read_text())]
+
+
+def as_input(things: list[dict[str, Any]]) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": things})

@@ -1,0 +1,326 @@
+"""End to end: kubectl, a real API server, our CRDs, our manifests, our process; the trees of examples/."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.apiserver import build
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.organisation import (
+    ACCEPTED,
+    CONFIGURATION,
+    EXAMPLES,
+    Example,
+    accept,
+    examples,
+    key,
+    put_back,
+    without_breaks,
+)
+from tests.apiserver.webhook.guard import ROOT, Guard, as_input, documents
+from tests.builders import cohort, queue
+from tests.waiting import eventually
+
+Manifest = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def guard(programs: build.Programs) -> Iterator[Guard]:
+    """A guarded control plane that holds the accepted organisation; tests leave it as it is."""
+    with ControlPlane() as control_plane, Guard(control_plane, CONFIGURATION) as running:
+        accept(control_plane)
+        yield running
+
+
+def stored(guard: Guard, kind: str, name: str, namespace: str = "") -> Manifest:
+    within = ["-n", namespace] if namespace else []
+    text = guard.control_plane.kubectl("get", kind, name, *within, "-o", "yaml").stdout
+    return dict(yaml.safe_load(text))
+
+
+def everything(guard: Guard) -> dict[tuple[str, str, str], str]:
+    """The resource version of each object that an example could touch."""
+    kinds = "queues,podgroups,jobs.batch.volcano.sh,pods,jobs.batch,statefulsets,namespaces,configmaps"
+    kinds += ",cohorts,clusterqueues,localqueues,resourceflavors,admissionchecks,workloads"
+    kinds += ",multikueueconfigs,multikueueclusters"
+    listed = json.loads(guard.control_plane.kubectl("get", kinds, "-A", "-o", "json").stdout)["items"]
+    return {
+        key(thing): thing["metadata"]["resourceVersion"]
+        for thing in listed
+        if thing["kind"] != "ConfigMap" or thing["metadata"]["name"].startswith("yunikorn")
+    }
+
+
+def refusal(guard: Guard, *command: str, input: str | None = None) -> str:
+    """What kubectl says when the command is refused, empty when it passes."""
+    done = guard.control_plane.kubectl(*command, input=input, check=False)
+    return done.stderr if done.returncode else ""
+
+
+# -- what passes --
+
+
+def test_the_accepted_organisation_is_stored_with_what_the_webhook_fills_in(guard: Guard) -> None:
+    archive = stored(guard, "queue", "archive")["spec"]
+    group = stored(guard, "podgroup", "ad-hoc", "acme-speech")["spec"]
+    job = stored(guard, "jobs.batch.volcano.sh", "resnet", "acme-vision")["spec"]
+
+    assert archive["parent"] == "root"
+    assert archive["reclaimable"] is True
+    assert archive["weight"] == 1
+    assert group["queue"] == "speech"
+    assert (job["maxRetry"], job["tasks"][0]["minAvailable"], job["tasks"][0]["maxRetry"]) == (3, 4, 3)
+    assert {key(thing) for thing in ACCEPTED} <= set(everything(guard))
+
+
+def test_warnings_reach_the_person_at_the_terminal(guard: Guard) -> None:
+    namespace = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": "old-ways", "annotations": {"yunikorn.apache.org/namespace.max.cpu": "4"}},
+    }
+
+    done = guard.control_plane.kubectl("apply", "--dry-run=server", "-f", "-", input=yaml.safe_dump(namespace))
+
+    assert "Warning: Namespace old-ways: namespace.max.cpu=4 is deprecated" in done.stderr
+    assert "[legacy-quota-annotation]" in done.stderr
+
+
+# -- what is refused --
+
+
+@pytest.mark.parametrize("example", examples("refused"), ids=lambda example: example.name)
+def test_each_refused_example_is_refused_and_changes_nothing(guard: Guard, example: Example) -> None:
+    before = everything(guard)
+
+    dry = eventually(
+        lambda: refusal(guard, *example.command, "--dry-run=server"),
+        lambda: f"{example.name} passes a dry run",
+        seconds=10,
+    )
+    real = refusal(guard, *example.command)
+
+    for said in (dry, real):
+        for rule in example.rules:
+            assert (f"[{rule}]" in said) == (example.layer == "webhook"), said
+        for piece in example.says:
+            assert piece in said, said
+    assert everything(guard) == before
+
+
+def test_every_verb_and_every_dialect_is_among_the_refused() -> None:
+    accepted = {key(thing) for thing in ACCEPTED}
+    seen = set()
+    for example in examples("refused"):
+        dialect = example.name.partition("-")[0]
+        if example.verb == "delete":
+            seen.add((dialect, "delete"))
+            continue
+        for thing in documents(example.file):
+            seen.add((dialect, "update" if key(thing) in accepted else "create"))
+
+    assert seen == {
+        *(("volcano", verb) for verb in ("create", "update", "delete")),
+        *(("kueue", verb) for verb in ("create", "update", "delete")),
+        *(("yunikorn", verb) for verb in ("create", "update", "delete")),
+    }
+
+
+def test_a_collection_is_deleted_one_by_one_and_parents_stay(guard: Guard) -> None:
+    path = "/apis/scheduling.volcano.sh/v1beta1/queues?dryRun=All"
+
+    said = refusal(guard, "delete", "--raw", path)
+
+    assert "delete-with-children" in said or "protected-queue" in said
+
+
+def test_an_exemption_that_cannot_be_read_is_refused_even_if_nothing_else_changes(guard: Guard) -> None:
+    said = refusal(guard, "annotate", "queue", "batch", "ignore.quotree.dev/depth-exceeded=because", "--dry-run=server")
+
+    assert "[exemption-invalid]" in said
+
+
+def test_a_repair_passes_in_a_tree_that_was_broken_behind_the_webhook(guard: Guard) -> None:
+    """A cycle made while the webhook configuration is away can be mended, edited and deleted once it is back."""
+    kubectl = guard.control_plane.kubectl
+    away = stored(guard, "validatingwebhookconfiguration", "quotree-validate")
+    away["metadata"] = {"name": "quotree-validate"}
+    cycle = [cohort("left", "right"), cohort("right", "left")]
+    kubectl("delete", "validatingwebhookconfiguration", "quotree-validate")
+    try:
+        kubectl("apply", "-f", "-", input=as_input(cycle))
+    finally:
+        kubectl("create", "-f", "-", input=yaml.safe_dump(away))
+
+    itself = yaml.safe_dump(cohort("itself", "itself"))
+    eventually(
+        lambda: "[parent-cycle]" in refusal(guard, "apply", "--dry-run=server", "-f", "-", input=itself),
+        lambda: "the webhook does not answer again",
+    )
+    edited = {**cohort("left", "right"), "spec": {"parentName": "right", "fairSharing": {"weight": "2"}}}
+    said = kubectl("apply", "-f", "-", input=yaml.safe_dump(edited)).stderr
+    assert "(as before this change)" in said
+    assert "[parent-cycle]" in said
+    kubectl("apply", "-f", "-", input=yaml.safe_dump(cohort("left")))
+    eventually(
+        lambda: not refusal(guard, "delete", "cohort", "right", "--dry-run=server"), lambda: "right cannot be deleted"
+    )
+    kubectl("delete", "cohort", "right", "left")
+
+
+# -- what is warned of --
+
+
+@pytest.mark.parametrize("example", examples("warned"), ids=lambda example: example.name)
+def test_each_warned_example_is_stored_and_its_cure_is_shown(guard: Guard, example: Example) -> None:
+    kubectl = guard.control_plane.kubectl
+
+    def warned() -> bool:
+        said = kubectl(*example.command, "--dry-run=server").stderr
+        return all(f"[{rule}]" in said for rule in example.rules)
+
+    eventually(warned, lambda: f"{example.name} is not warned of", seconds=10)
+    done = kubectl(*example.command)
+    try:
+        for rule in example.rules:
+            assert f"[{rule}]" in done.stderr
+        for piece in example.says:
+            assert piece in without_breaks(done.stderr)
+        assert any(line.endswith((" created", " configured")) for line in done.stdout.splitlines()), done.stdout
+    finally:
+        put_back(guard.control_plane, documents(example.file))
+
+
+# -- what never reaches the webhook --
+
+
+def plain(kind: str, name: str, **more: Any) -> Manifest:
+    api = {"Deployment": "apps/v1", "Job": "batch/v1"}.get(kind, "v1")
+    return {"apiVersion": api, "kind": kind, "metadata": {"name": name, **more.pop("metadata", {})}, **more}
+
+
+POD_SPEC = {"containers": [{"name": "main", "image": "busybox"}], "restartPolicy": "Never"}
+TEMPLATE = {"metadata": {"labels": {"app": "plain"}}, "spec": {**POD_SPEC, "restartPolicy": "Always"}}
+UNRELATED = [
+    plain("ConfigMap", "plain", data={"a": "b"}),
+    plain("Secret", "plain", stringData={"a": "b"}),
+    plain("Pod", "plain", spec=POD_SPEC),
+    plain("Job", "plain", spec={"template": {"spec": POD_SPEC}}),
+    plain(
+        "Deployment",
+        "plain",
+        spec={"replicas": 1, "selector": {"matchLabels": {"app": "plain"}}, "template": TEMPLATE},
+    ),
+    plain("Namespace", "plain"),
+    plain("Namespace", "annotated", metadata={"annotations": {"somebody.example/note": "hello"}}),
+]
+
+
+def test_objects_of_other_kinds_never_reach_the_webhook(guard: Guard) -> None:
+    kubectl = guard.control_plane.kubectl
+    before = guard.asked()
+
+    kubectl("apply", "-f", "-", input=as_input(UNRELATED))
+    kubectl("label", "namespace", "plain", "team=a")
+    kubectl("annotate", "pod", "plain", "somebody.example/note=hello")
+    kubectl("delete", "--wait=false", "-f", "-", input=as_input(UNRELATED))
+
+    assert guard.asked() == before
+
+
+def test_updates_that_touch_nothing_that_a_rule_reads_never_reach_the_webhook(guard: Guard) -> None:
+    kubectl = guard.control_plane.kubectl
+    before = guard.asked()
+
+    kubectl("label", "queue", "training", "team=a")
+    kubectl("label", "cohort", "research", "team=a")
+    kubectl("label", "namespace", "acme-vision", "team=a")
+    kubectl("patch", "queue", "serving", "--subresource=status", "--type=merge", "-p", '{"status": {"pending": 1}}')
+    kubectl(
+        *("patch", "podgroup", "nightly-report", "-n", "acme-batch", "--type=merge"),
+        *("-p", '{"status": {"phase": "Inqueue"}}'),
+    )
+
+    assert guard.asked() == before
+
+
+# -- when the webhook is down --
+
+
+def test_without_the_webhook_nobody_changes_a_tree_and_everybody_goes_on_working(guard: Guard) -> None:
+    control_plane = guard.control_plane
+    tree_edits = [
+        *(["apply", "-f", "-", "--dry-run=server"], queue("new")),
+        *(["patch", "queue", "batch", "--type=merge", "-p", '{"spec": {"weight": 3}}', "--dry-run=server"], None),
+        *(["delete", "queue", "batch", "--dry-run=server"], None),
+        *(["apply", "-f", "-", "--dry-run=server"], cohort("new")),
+        *(["delete", "clusterqueue", "standalone", "--dry-run=server"], None),
+        *(["annotate", "namespace", "acme-vision", "yunikorn.apache.org/namespace.maxApps=5", "--overwrite"], None),
+    ]
+    late = {"annotations": {"scheduling.volcano.sh/queue-name": "batch"}}
+    work = [
+        {
+            **plain("PodGroup", "late", metadata={"namespace": "acme-batch"}),
+            "apiVersion": "scheduling.volcano.sh/v1beta1",
+        },
+        plain("Pod", "late", metadata=late, spec={**POD_SPEC, "schedulerName": "volcano"}),
+    ]
+    guard.stop()
+    try:
+        for command, thing in zip(tree_edits[::2], tree_edits[1::2], strict=True):
+            said = refusal(guard, *command, input=yaml.safe_dump(thing) if thing else None)  # type: ignore[arg-type, misc]
+            assert "failed calling webhook" in said, (command, said)
+        control_plane.kubectl("apply", "-f", "-", input=as_input([*work, *UNRELATED]))
+        control_plane.kubectl("label", "queue", "batch", "still=editable")
+        control_plane.kubectl("delete", "--wait=false", "-f", "-", input=as_input([*work, *UNRELATED]))
+    finally:
+        guard.start()
+
+
+# -- the pieces around it --
+
+
+def test_the_trust_of_the_configurations_is_ours_and_survives_a_reinstallation(guard: Guard) -> None:
+    kubectl = guard.control_plane.kubectl
+
+    def trusted() -> list[str]:
+        found = yaml.safe_load(
+            kubectl("get", "validatingwebhookconfiguration", "quotree-validate", "-o", "yaml").stdout
+        )
+        return [webhook["clientConfig"].get("caBundle", "") for webhook in found["webhooks"]]
+
+    before = trusted()
+    assert all(before)
+    guard.install()
+    assert trusted() == before
+
+
+def test_the_whole_base_is_taken_by_the_api_server(guard: Guard) -> None:
+    said = guard.control_plane.kubectl("apply", "--dry-run=server", "-k", str(ROOT / "manifests" / "base")).stdout
+
+    for kind in ("deployment.apps/quotree-webhook", "poddisruptionbudget.policy/quotree-webhook", "service/"):
+        assert kind in said
+
+
+def test_the_command_line_says_the_same_of_the_live_cluster(guard: Guard) -> None:
+    import subprocess
+
+    from tests.apiserver.webhook.guard import QUOTREE
+
+    for name, rule in (("volcano-cycle", "parent-cycle"), ("kueue-cohort-cycle", "parent-cycle")):
+        done = subprocess.run(
+            [
+                *(str(QUOTREE), "validate", str(EXAMPLES / "refused" / name / "change.yaml")),
+                *("--against=cluster", f"--kubeconfig={guard.control_plane.kubeconfig}"),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1, done.stderr
+        assert f"error[{rule}]" in done.stdout

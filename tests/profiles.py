@@ -19,6 +19,11 @@ def register() -> None:
     settings.load_profile("lean")  # no deadline: a busy machine is no defect of the code
 
 
+def seeds(factor: float) -> range:
+    """The seeds of runs that are drawn without hypothesis: `factor` of them for each example of the profile."""
+    return range(max(1, round(factor * settings().max_examples)))
+
+
 def times(factor: float) -> settings:
     """For a property that is worth more, or fewer, examples than the profile has."""
     return settings(max_examples=max(1, round(factor * settings().max_examples)))

@@ -58,7 +58,7 @@ def report(result: Result) -> dict[str, Any]:
 def write(path: Path, *manifests: Manifest) -> Path:
     """The manifests as the documents of a YAML file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(yaml.safe_dump_all(manifests, sort_keys=False))
+    path.write_text(yaml.dump_all(manifests, Dumper=yaml.CSafeDumper, sort_keys=False))
     return path
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from policies.dialects.reading import Manifest
 from scheduling.objects.amounts import UNLIMITED, FlavorResource, quantity_of
@@ -21,6 +20,7 @@ from scheduling.quota.node import QuotaNode
 from scheduling.quota.tree import QuotaTree
 from scheduling.world.usage_report import ResourceUsage, local_queue_usage, queue_usage
 from scheduling.world.world import World
+from tests.conformance.kueue_cache_state import amounts, same_snapshot, same_state, same_workloads
 from tests.conformance.suite import NO_COUNTERPART, Data, Suite, left_out, mismatch, suite
 
 _TOPOLOGY = "topologies are not placed"
@@ -129,15 +129,6 @@ def _world(given: Data) -> World:
     return world
 
 
-def _amounts(found: Mapping[FlavorResource, int]) -> dict[str, object]:
-    """As the cases write them; what is nothing is left out."""
-    return {str(pair): "unlimited" if amount == UNLIMITED else amount for pair, amount in found.items() if amount}
-
-
-def _nonzero(found: Mapping[str, object] | None) -> dict[str, object]:
-    return {pair: amount for pair, amount in (found or {}).items() if amount}
-
-
 def _available(case: Data) -> str | None:
     world, expect = _world(case["given"]), case["expect"]
 
@@ -163,7 +154,7 @@ def _snapshot(case: Data) -> str | None:
     wrong = _taken(case)
     queues = _world(case["given"]).state.queues
     for name, told in (case["expect"]["snapshot"].get("clusterQueues") or {}).items():
-        wrong = wrong or _same_workloads(told, queues[name].reservations)
+        wrong = wrong or same_workloads(told, queues[name].reservations)
     return wrong
 
 
@@ -176,50 +167,7 @@ def _taken(case: Data) -> str | None:
     by_key = {held.key: held for held in keys}
     for key in given.get("add") or ():
         world.state.reserve(by_key[key])
-    return _same_snapshot(case["expect"]["snapshot"], world)
-
-
-def _same_snapshot(expected: Data, world: World) -> str | None:
-    queues = {name: queue for name, queue in world.state.queues.items() if not queue.inactive}
-    cohorts = {name: node for name, node in world.state.tree.cohorts.items() if not world.state.tree.broken(node)}
-    wrong = mismatch(sorted(expected.get("clusterQueues") or {}), sorted(queues))
-    wrong = wrong or mismatch(sorted(expected.get("cohorts") or {}), sorted(cohorts))
-    for name, told in (expected.get("clusterQueues") or {}).items():
-        wrong = wrong or _same_node(told, queues[name].node)
-    for name, told in (expected.get("cohorts") or {}).items():
-        wrong = wrong or _same_node(told, cohorts[name])
-    return wrong
-
-
-def _same_workloads(told: Data, found: Iterable[str]) -> str | None:
-    return mismatch(sorted(told["workloads"] or ()), sorted(found)) if "workloads" in told else None
-
-
-def _same_node(told: Data, node: QuotaNode) -> str | None:
-    """What the case tells of a node."""
-    parent = told.get("parent") or told.get("cohort")
-    above = node.parent.name if node.parent else None
-    wrong = mismatch(parent, above) if parent or "parent" in told else None
-    if "quotas" in told:
-        wrong = wrong or mismatch(_quotas(told["quotas"]), _terms(node))
-    if "fairWeight" in told and node.explicit:
-        wrong = wrong or mismatch(told["fairWeight"] * 10**9, node.weight)
-    wrong = wrong or mismatch(_nonzero(told.get("subtreeQuota")), _amounts(node.subtree))
-    return wrong or mismatch(_nonzero(told.get("usage")), _amounts(node.usage))
-
-
-def _quotas(told: Data) -> dict[str, tuple[Any, Any, Any]]:
-    return {
-        pair: (quota.get("nominal", 0), quota.get("borrowingLimit"), quota.get("lendingLimit"))
-        for pair, quota in (told or {}).items()
-    }
-
-
-def _terms(node: QuotaNode) -> dict[str, tuple[Any, Any, Any]]:
-    return {
-        str(pair): tuple("unlimited" if amount == UNLIMITED else amount for amount in terms)  # type: ignore[misc]
-        for pair, terms in node.terms.items()
-    }
+    return same_snapshot(case["expect"]["snapshot"], world)
 
 
 # --- operations one after another
@@ -231,7 +179,7 @@ def _steps(case: Data) -> str | None:
         _stored(world, manifest)
     for step, told in zip(case["given"]["operations"], case["expect"]["steps"], strict=True):
         _operate(world, step)
-        wrong = _same_state(told["stateAfter"], world) if "stateAfter" in told else None
+        wrong = same_state(told["stateAfter"], world) if "stateAfter" in told else None
         if wrong:
             return f"after {step['op']} {step.get('name') or step.get('object', {}).get('metadata', {})}: {wrong}"
     return None
@@ -267,29 +215,6 @@ def _operate(world: World, step: Data) -> None:
         raise ValueError(f"no such operation: {operation}")
 
 
-def _same_state(told: Data, world: World) -> str | None:
-    tree = world.state.tree
-    wrong = mismatch(sorted(told.get("clusterQueues") or {}), sorted(tree.queues))
-    wrong = wrong or mismatch(sorted(told.get("cohorts") or {}), sorted(tree.cohorts))
-    for name, expected in (told.get("clusterQueues") or {}).items():
-        wrong = wrong or _same_stored(expected, tree.queues[name], tree)
-        wrong = wrong or _same_workloads(expected, world.state.queues[name].reservations)
-    for name, expected in (told.get("cohorts") or {}).items():
-        wrong = wrong or mismatch(expected["hasCycle"], bool(tree.broken(tree.cohorts[name])))
-        wrong = wrong or _same_stored(expected, tree.cohorts[name], tree)
-    return wrong
-
-
-def _same_stored(expected: Data, node: QuotaNode, tree: QuotaTree) -> str | None:
-    """Sums below a cycle mean nothing; only edges and the node's own numbers are compared there."""
-    if tree.broken(node):
-        own = {key: value for key, value in expected.items() if key not in ("subtreeQuota", "usage")}
-        return mismatch(own.get("parent"), node.parent.name if node.parent else None) or mismatch(
-            _quotas(own["quotas"]), _terms(node)
-        )
-    return _same_node(expected, node)
-
-
 def _ancestor_quota(case: Data) -> str | None:
     world = World()
     before, after = case["expect"]["before"], case["expect"]["after"]
@@ -297,9 +222,9 @@ def _ancestor_quota(case: Data) -> str | None:
     for step in first:
         _operate(world, step)
     cohorts = world.state.tree.cohorts
-    wrong = mismatch(before, {name: _amounts(cohorts[name].subtree) for name in before})
+    wrong = mismatch(before, {name: amounts(cohorts[name].subtree) for name in before})
     _operate(world, last)
-    return wrong or mismatch(after, {name: _amounts(cohorts[name].subtree) for name in after})
+    return wrong or mismatch(after, {name: amounts(cohorts[name].subtree) for name in after})
 
 
 # --- what follows from it

@@ -12,9 +12,8 @@ from tests.generated import crds
 from webhook.app import CONVERTING
 
 FILES = crds.generate()
-CRDS = {
-    content["metadata"]["name"]: content for content in map(yaml.safe_load, FILES.values()) if "metadata" in content
-}
+_READ = [yaml.load(text, yaml.CSafeLoader) for text in FILES.values()]
+CRDS = {content["metadata"]["name"]: content for content in _READ if "metadata" in content}
 
 
 def nodes(node: Any) -> Iterator[dict[str, Any]]:

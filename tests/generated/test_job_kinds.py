@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -16,13 +17,17 @@ from reconciler.configured import read_configured
 from tests.generated import generated
 from tests.generated.job_kinds import rbac_rules, webhook_rules
 
-FILES = generated()
 (JOB_SET,) = jobset.FRAMEWORKS
 OF_KUBEFLOW = [each for each in kubeflow.FRAMEWORKS if each.kind.group == "kubeflow.org"]
 
 
+@cache
+def files() -> dict[str, str]:
+    return generated()
+
+
 def webhooks(which: str) -> dict[str, list[dict[str, Any]]]:
-    configuration = yaml.safe_load(FILES[f"manifests/base/{which}-webhooks.yaml"])
+    configuration = yaml.safe_load(files()[f"manifests/base/{which}-webhooks.yaml"])
     return {webhook["name"]: webhook["rules"] for webhook in configuration["webhooks"]}
 
 
@@ -88,14 +93,14 @@ def test_what_is_queued_by_its_pods_hands_on_its_queue_when_it_changes_as_well()
 
 
 def row(name: str) -> str:
-    (line,) = [line for line in FILES["docs/configuration.md"].splitlines() if line.startswith(f"| `{name}` | ")]
+    (line,) = [line for line in files()["docs/configuration.md"].splitlines() if line.startswith(f"| `{name}` | ")]
     return line
 
 
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_the_table_says_what_is_on(name: str) -> None:
     """As the code decides it without the key, and by the configuration that is shipped."""
-    text = yaml.safe_load(FILES["manifests/components/reconciler/configuration.yaml"])["data"]["configuration.yaml"]
+    text = yaml.safe_load(files()["manifests/components/reconciler/configuration.yaml"])["data"]["configuration.yaml"]
     shipped = read(yaml.safe_load(text)).integrations
     *_, default, with_reconciler = [cell.strip() for cell in row(name).strip("|").split("|")]
 

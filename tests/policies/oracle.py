@@ -6,27 +6,24 @@ wrong is a mapping from (what, object, detail) to by how much; a world is sound 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any, NamedTuple
 
-from tests.policies import queue_oracle
-from tests.policies.queue_oracle import PARENT, Team, Tree, json_object
-
-Manifest = dict[str, Any]
-
-
-class Key(NamedTuple):
-    kind: str
-    namespace: str
-    name: str
-
-
-World = dict[Key, Manifest]
-Edit = dict[Key, Manifest | None]
-Fault = tuple[str, Key, str]
-Faults = dict[Fault, Fraction]
+from tests.policies.namespace_oracle import namespace_faults, queue_lost, queue_text_faults
+from tests.policies.oracle_world import (
+    CONFIGS,
+    NONE,
+    Edit,
+    Faults,
+    Key,
+    Manifest,
+    Row,
+    World,
+    amount,
+    applied,
+    key_of,
+    of_kind,
+)
 
 RULES = frozenset(
     {
@@ -68,36 +65,14 @@ RULES = frozenset(
     }
 )
 """The rules on which this is a second opinion; others may refuse what is sound here."""
-NONE = Fraction(0)
 DEPTH = 5
-YUNIKORN = "yunikorn.apache.org/namespace."
-CONFIGS = Key("ConfigMap", "yunikorn", "yunikorn-configs")
 _BUILT_IN = ("root", "default")
-_UNITS = {
-    "": Fraction(1),
-    "m": Fraction(1, 1000),
-    "k": Fraction(1000),
-    "Ki": Fraction(1024),
-    "Mi": Fraction(1024**2),
-    "Gi": Fraction(1024**3),
-}
-_AMOUNT = re.compile(r"([+-]?[0-9]+(?:\.[0-9]+)?)(|m|k|Ki|Mi|Gi)").fullmatch
-
-
-def key_of(manifest: Manifest) -> Key:
-    meta = manifest["metadata"]
-    return Key(manifest["kind"], meta.get("namespace", ""), meta["name"])
-
-
-def applied(world: World, edit: Edit) -> World:
-    after = {key: manifest for key, manifest in world.items() if key not in edit}
-    return after | {key: manifest for key, manifest in edit.items() if manifest is not None}
 
 
 def faults(world: World) -> Faults:
     """Everything that is wrong in this world."""
     found: Faults = {}
-    for check in (_volcano, _work, _kueue, _namespaces, _queue_texts):
+    for check in (_volcano, _work, _kueue, namespace_faults, queue_text_faults):
         for what, key, detail, excess in check(world):
             found[what, key, detail] = max(excess, found.get((what, key, detail), NONE))
     return found
@@ -114,24 +89,11 @@ def worse(before: World, edit: Edit) -> list[object]:
     return [fault for fault, excess in now.items() if fault not in was or excess > was[fault]]
 
 
-def amount(text: object, whole: bool = False) -> Fraction | None:
-    """None for what is no amount, negative, or a fraction of a thing that comes in whole ones."""
-    match = _AMOUNT(text) if isinstance(text, str) else None
-    value = Fraction(match[1]) * _UNITS[match[2]] if match else None
-    return None if value is None or value < 0 or (whole and value.denominator != 1) else value
-
-
 # -- Volcano -----------------------------------------------------------------------------------------------------------
-
-Row = tuple[str, Key, str, Fraction]
 
 
 def _queue(name: str) -> Key:
     return Key("Queue", "", name)
-
-
-def _of_kind(world: World, *kinds: str) -> Iterator[tuple[Key, Manifest]]:
-    return ((key, manifest) for key, manifest in world.items() if key.kind in kinds)
 
 
 def _parent(queue: Manifest) -> str | None:
@@ -164,7 +126,7 @@ def _texts(queue: Manifest, field: str) -> Mapping[str, object]:
 
 
 def _volcano(world: World) -> Iterator[Row]:
-    for key, queue in _of_kind(world, "Queue"):
+    for key, queue in of_kind(world, "Queue"):
         yield from _own_spec(key, queue)
         if key.name == "root":
             continue
@@ -195,7 +157,7 @@ def _own_spec(key: Key, queue: Manifest) -> Iterator[Row]:
 
 
 def _sums(world: World, key: Key, queue: Manifest) -> Iterator[Row]:
-    children = [child for _, child in _of_kind(world, "Queue") if _parent(child) == key.name]
+    children = [child for _, child in of_kind(world, "Queue") if _parent(child) == key.name]
     for field in ("guarantee", "deserved"):
         held = _amounts(queue, field)
         wanted: dict[str, Fraction] = {}
@@ -228,11 +190,11 @@ def _sits(work: Manifest) -> bool:
 
 
 def _inner(world: World, name: str) -> bool:
-    return name == "root" or any(_parent(queue) == name for _, queue in _of_kind(world, "Queue"))
+    return name == "root" or any(_parent(queue) == name for _, queue in of_kind(world, "Queue"))
 
 
 def _work(world: World) -> Iterator[Row]:
-    for key, work in _of_kind(world, "PodGroup", "Job"):
+    for key, work in of_kind(world, "PodGroup", "Job"):
         if _sits(work) and _inner(world, _queue_of(work)):
             yield "work in an inner queue", key, _queue_of(work), NONE
 
@@ -246,7 +208,7 @@ def _cohort_of(node: Manifest) -> str | None:
 
 
 def _kueue(world: World) -> Iterator[Row]:
-    for key, node in _of_kind(world, "Cohort", "ClusterQueue"):
+    for key, node in of_kind(world, "Cohort", "ClusterQueue"):
         path: list[str] = []
         parent = _cohort_of(node)
         while parent is not None and parent not in path:
@@ -289,75 +251,6 @@ def _quota(key: Key, node: Manifest, flavor: str, quota: Manifest) -> Iterator[R
         yield "lends more than it has", key, where, lending - nominal
 
 
-# -- YuniKorn ----------------------------------------------------------------------------------------------------------
-
-
-def _namespaces(world: World) -> Iterator[Row]:
-    for key, namespace in _of_kind(world, "Namespace"):
-        notes = namespace["metadata"].get("annotations", {})
-        for which in ("quota", "guaranteed"):
-            values = json_object(notes.get(YUNIKORN + which) or "{}")
-            if values is None:
-                yield "no JSON object", key, which, NONE
-            for name, value in (values or {}).items():
-                if amount(value) is None:
-                    yield "no amount", key, f"{which} {name}", NONE
-        quota, guaranteed = (_granted(notes, which) for which in ("quota", "guaranteed"))
-        for name, value in guaranteed.items():
-            if name in quota and value > quota[name]:
-                yield "guaranteed > quota", key, name, value - quota[name]
-
-
-def _granted(notes: Mapping[str, str], which: str) -> dict[str, Fraction]:
-    """One bad value voids the whole, and nothing but zeros is no quota."""
-    values = {name: amount(value) for name, value in (json_object(notes.get(YUNIKORN + which) or "{}") or {}).items()}
-    read = {name: value for name, value in values.items() if value is not None}
-    return read if len(read) == len(values) and any(read.values()) else {}
-
-
-def queues_of(world: World) -> Tree | None:
-    config = world.get(CONFIGS)
-    return queue_oracle.read(config["data"]["queues.yaml"], amount) if config else None
-
-
-def _team(namespace: Manifest) -> Team:
-    notes = namespace["metadata"].get("annotations", {})
-    quota, guaranteed = (
-        {"vcore" if name == "cpu" else name: value for name, value in _granted(notes, which).items()}
-        for which in ("quota", "guaranteed")
-    )
-    return Team(namespace["metadata"]["name"], notes.get(PARENT, ""), quota, guaranteed)
-
-
-def _queue_texts(world: World) -> Iterator[Row]:
-    root = queues_of(world)
-    if root is None:
-        return
-    teams = [_team(namespace) for _, namespace in _of_kind(world, "Namespace")]
-    for what, where, excess in (*queue_oracle.queue_faults(root, amount), *queue_oracle.team_faults(root, teams)):
-        yield what, CONFIGS, where, excess
-
-
-def _lost(before: World, after: World, key: Key) -> str:
-    """Why the Namespace's queue cannot be made where it asks for one, unless that was so before in the same way."""
-    stood, root = queues_of(before), queues_of(after)
-    team = _team(after[key])
-    fault = queue_oracle.parent_fault(root, team) if root else ""
-    kept = key in before and _team(before[key]).parent == team.parent
-    return "" if kept and stood and queue_oracle.parent_fault(stood, team) == fault else fault
-
-
-def disturbs(before: World, edit: Edit) -> bool:
-    """Whether a queue goes, or becomes a leaf, that Namespaces name as the parent of theirs."""
-    after = applied(before, edit)
-    stood, root = queues_of(before), queues_of(after)
-    teams = [_team(namespace) for _, namespace in _of_kind(after, "Namespace")]
-    if stood is None or root is None:
-        return False
-    faults = [(queue_oracle.parent_fault(stood, team), queue_oracle.parent_fault(root, team)) for team in teams]
-    return any(now and not was for was, now in faults)
-
-
 # -- steps -------------------------------------------------------------------------------------------------------------
 
 
@@ -366,7 +259,7 @@ def _missteps(before: World, after: World, edit: Edit) -> Iterator[str]:
         old = before.get(key)
         if new is None:
             yield from _deleted(key, after)
-        elif key.kind == "Namespace" and (fault := _lost(before, after, key)):
+        elif key.kind == "Namespace" and (fault := queue_lost(before, after, key)):
             yield f"{key}: {fault}"
         elif key == CONFIGS:
             yield from _forsaken(before, after, edit)
@@ -383,8 +276,8 @@ def _missteps(before: World, after: World, edit: Edit) -> Iterator[str]:
 
 def _forsaken(before: World, after: World, edit: Edit) -> Iterator[str]:
     """Namespaces that stay as they are while the queues are written, and can have no queue where they ask for one."""
-    for key, _ in _of_kind(after, "Namespace"):
-        if key not in edit and (fault := _lost(before, after, key)):
+    for key, _ in of_kind(after, "Namespace"):
+        if key not in edit and (fault := queue_lost(before, after, key)):
             yield f"{key}: {fault}"
 
 
@@ -394,11 +287,11 @@ def _deleted(key: Key, after: World) -> Iterator[str]:
     if key.kind == "Queue" and (key.name in _BUILT_IN or _inner(after, key.name)):
         yield f"{key} is needed"
     if key.kind == "Cohort" and any(
-        _cohort_of(node) == key.name for _, node in _of_kind(after, "Cohort", "ClusterQueue")
+        _cohort_of(node) == key.name for _, node in of_kind(after, "Cohort", "ClusterQueue")
     ):
         yield f"{key} has children"
     if key.kind == "ClusterQueue" and any(
-        q["spec"]["clusterQueue"] == key.name for _, q in _of_kind(after, "LocalQueue")
+        q["spec"]["clusterQueue"] == key.name for _, q in of_kind(after, "LocalQueue")
     ):
         yield f"{key} has LocalQueues"
 
@@ -422,8 +315,8 @@ def _opened(old: Manifest | None, new: Manifest, after: World) -> Iterator[str]:
     name = new["spec"]["clusterQueue"]
     if old is not None and old["spec"]["clusterQueue"] != name:
         yield "a LocalQueue keeps its ClusterQueue"
-    cohorts = {key.name for key, _ in _of_kind(after, "Cohort")}
-    cohorts |= {str(_cohort_of(node)) for _, node in _of_kind(after, "Cohort", "ClusterQueue")}
+    cohorts = {key.name for key, _ in of_kind(after, "Cohort")}
+    cohorts |= {str(_cohort_of(node)) for _, node in of_kind(after, "Cohort", "ClusterQueue")}
     if old is None and Key("ClusterQueue", "", name) not in after and name in cohorts:
         yield f"{name} is a Cohort"
 

@@ -10,7 +10,9 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from tests.builders import cluster_queue, cohort, config_map, holding, job, local_queue, namespace, pod_group, queue
-from tests.policies.oracle import CONFIGS, YUNIKORN, Edit, Manifest, World, applied, disturbs, faults, key_of
+from tests.policies.namespace_oracle import disturbs
+from tests.policies.oracle import faults
+from tests.policies.oracle_world import CONFIGS, YUNIKORN, Edit, Manifest, World, applied, key_of
 from tests.policies.queue_oracle import PARENT
 
 MOST = 12

@@ -15,7 +15,8 @@ from policies.judging.verdict import Judged, Verdict
 from policies.model.change import Change
 from policies.model.findings import Profile, Severity
 from tests.builders import COMPAT, cluster_queue, cohort, flavor, group, holding, pod_group, queue, typed, world
-from tests.policies.oracle import RULES, Edit, Manifest, World, applied, describe, faults, key_of, missteps, worse
+from tests.policies.oracle import RULES, describe, faults, missteps, worse
+from tests.policies.oracle_world import Edit, Manifest, World, applied, key_of
 from tests.policies.organisations import changes, queue_text
 from tests.policies.yunikorn_objects import namespace_manifest
 from tests.profiles import times

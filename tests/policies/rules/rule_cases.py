@@ -63,5 +63,11 @@ def _circumstances(case: Case) -> Circumstances:
     return Circumstances(now=datetime.combine(day, time(), UTC), user=who) if day else Circumstances(user=who)
 
 
+@cache
+def outcomes(rule: str) -> list[tuple[Case, Proposal, list[Judged]]]:
+    """Each case of a rule, what it proposes and what the rule says; worked out once for all tests."""
+    return [(case, proposal, judged(rule, proposal)) for case in cases(rule) for proposal in [proposed(case)]]
+
+
 def judged(rule: str, proposal: Proposal) -> list[Judged]:
     return [finding for finding in evaluate(proposal).findings if finding.rule.id == rule]

@@ -15,7 +15,7 @@ from policies.model.change import Change
 from policies.model.findings import Severity
 from policies.rules import registry
 from tests.builders import change, typed
-from tests.policies.rules.rule_cases import CASES, RULES, cases, judged, proposed
+from tests.policies.rules.rule_cases import CASES, RULES, cases, judged, outcomes, proposed
 
 PAGES = Path(__file__).parents[3] / "docs" / "rules"
 REFUSING = {"error", "warning"}
@@ -29,10 +29,8 @@ def known(finding: Judged) -> tuple[str, str, str]:
 
 @for_each_rule
 def test_the_rule_says_this_and_no_more(rule: str, subtests: pytest.Subtests) -> None:
-    for case in cases(rule):
+    for case, _, found in outcomes(rule):
         with subtests.test(case["name"]):
-            found = judged(rule, proposed(case))
-
             said = [known(finding) for finding in found]
             assert [(f["object"], f["field"], f["severity"]) for f in case["findings"]] == said
             for expected, finding in zip(case["findings"], found, strict=True):
@@ -41,9 +39,9 @@ def test_the_rule_says_this_and_no_more(rule: str, subtests: pytest.Subtests) ->
 
 @for_each_rule
 def test_the_order_of_documents_means_nothing(rule: str, subtests: pytest.Subtests) -> None:
-    for case in cases(rule):
+    for case, _, forwards in outcomes(rule):
         with subtests.test(case["name"]):
-            forwards, backwards = (judged(rule, proposed(case, backwards=backwards)) for backwards in (False, True))
+            backwards = judged(rule, proposed(case, backwards=True))
 
             assert [(known(f), statement(f)) for f in forwards] == [(known(f), statement(f)) for f in backwards]
 
@@ -51,11 +49,10 @@ def test_the_order_of_documents_means_nothing(rule: str, subtests: pytest.Subtes
 @for_each_rule
 def test_applying_once_more_what_is_stored_is_refused_by_nobody(rule: str, subtests: pytest.Subtests) -> None:
     """In `compat` the answer is upstream's, which refuses some of these edits."""
-    for case in cases(rule):
+    for case, proposal, _ in outcomes(rule):
         if case.get("profile", "strict") == "compat":
             continue
         with subtests.test(case["name"]):
-            proposal = proposed(case)
             stored = [typed(manifest) for manifest in case.get("apply", [])]
             again = propose(proposal.after, [Change(each, each) for each in stored], proposal.configuration)
 
@@ -64,10 +61,8 @@ def test_applying_once_more_what_is_stored_is_refused_by_nobody(rule: str, subte
 
 @for_each_rule
 def test_what_a_patch_cures_is_cured(rule: str, subtests: pytest.Subtests) -> None:
-    for case in cases(rule):
+    for case, proposal, found in outcomes(rule):
         with subtests.test(case["name"]):
-            proposal = proposed(case)
-            found = judged(rule, proposal)
             cured = [finding.finding.identity for finding in found if finding.finding.patch]
             patches: dict[object, list[Any]] = {}
             for finding in found:
@@ -84,9 +79,9 @@ def test_what_a_patch_cures_is_cured(rule: str, subtests: pytest.Subtests) -> No
 
 @for_each_rule
 def test_every_complaint_says_what_to_do(rule: str, subtests: pytest.Subtests) -> None:
-    for case in cases(rule):
+    for case, _, found in outcomes(rule):
         with subtests.test(case["name"]):
-            for complaint in judged(rule, proposed(case)):
+            for complaint in found:
                 if complaint.severity in (Severity.ERROR, Severity.WARNING):
                     assert complaint.finding.fix.strip(), complaint.finding.message
 

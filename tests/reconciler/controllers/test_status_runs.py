@@ -12,6 +12,7 @@ from reconciler.objects.stored import Stored
 from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE, Touch
 from scheduling.world.world import World
 from tests.merging import merged
+from tests.profiles import times
 from tests.scheduling.cycle.engine_runs import FairRuns, Runs
 
 
@@ -58,5 +59,5 @@ def everything(world: World) -> list[Touch]:
 
 TestStatuses = Statuses.TestCase
 TestFairStatuses = FairStatuses.TestCase
-TestStatuses.settings = settings(max_examples=15, stateful_step_count=15)
-TestFairStatuses.settings = settings(max_examples=15, stateful_step_count=15)
+TestStatuses.settings = settings(times(0.6), stateful_step_count=15)
+TestFairStatuses.settings = settings(times(0.6), stateful_step_count=15)

@@ -8,6 +8,7 @@ import pytest
 
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import INCREMENTAL, PlacementSettings
+from tests.profiles import seeds
 from tests.reconciler.multikueue.three_clusters import START, World3
 
 LOST = 120
@@ -163,7 +164,7 @@ class Storm:
 
 
 @pytest.mark.parametrize("dispatcher", ["", INCREMENTAL])
-@pytest.mark.parametrize("seed", range(7))
+@pytest.mark.parametrize("seed", seeds(0.16))
 def test_no_job_runs_twice_and_none_is_lost(seed: int, dispatcher: str) -> None:
     storm = Storm(seed, dispatcher)
     assert storm.world.now == START

@@ -10,6 +10,7 @@ import pytest
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import PlacementSettings
 from tests.merging import merged
+from tests.profiles import seeds
 from tests.reconciler.multikueue.pods_on_three_clusters import Pods3
 from tests.reconciler.multikueue.three_clusters import Server
 
@@ -162,7 +163,7 @@ def _can_start(found: dict[str, Any]) -> bool:
     )
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(0.16))
 def test_no_group_runs_on_two_clusters_and_none_is_lost(seed: int) -> None:
     storm = Storm(seed)
     for _ in range(40):

@@ -107,7 +107,7 @@ def test_more_than_can_ever_be_told_is_dropped_and_counted() -> None:
 
 def test_what_is_remembered_has_bounds_also_when_all_is_written() -> None:
     events, moment = EventCorrelator(), NOW
-    for number in range(25_000):
+    for number in range(12_000):
         moment += SECOND // 10
         events.record(W._replace(name=f"w{number}"), "Admitted", "m", moment)
         events.due(moment)

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from scheduling.objects.times import SECOND
 from scheduling.placement.settings import INCREMENTAL, PlacementSettings
+from tests.profiles import seeds
 from tests.scheduling.placement.played import LOST, Played
 
 NAMES = st.sampled_from(("one", "two", "three"))
@@ -119,7 +120,7 @@ _USUAL = ("admit", "work", "connect", "connect", "work", "admit")
 
 @pytest.mark.parametrize("dispatcher", ["", INCREMENTAL])
 @pytest.mark.parametrize("managed", [True, False])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(0.8))
 def test_long_storms_run_nothing_twice_and_lose_nothing(seed: int, managed: bool, dispatcher: str) -> None:
     chance = random.Random(seed)
     placing = PlacementSettings(worker_lost=LOST, **({"dispatcher": dispatcher, "step": 1} if dispatcher else {}))  # type: ignore[arg-type]

@@ -345,7 +345,8 @@ def test_pods_that_are_never_ready_time_out_and_come_back_after_a_backoff() -> N
     assert [(each.at - simulation.start) // SECOND for each in reserved[:3]] == [0, 360, 780]
 
 
-def test_timeouts_without_any_delay_are_broken_off() -> None:
+def test_timeouts_without_any_delay_are_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduling.simulation.simulation._LEAST_CYCLES", 100)
     strategy = {"backoffBaseSeconds": 0, "backoffMaxSeconds": 0}
     settings = read_settings({"waitForPodsReady": {"timeout": "1ns", "requeuingStrategy": strategy}}, {})
     simulation = simulated(FLAVOR, org_queue("a", 4), local("a"), queued_job("job", "a", 1), settings=settings)

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Thread
-from typing import TYPE_CHECKING
+from wsgiref.simple_server import WSGIServer
 
 from prometheus_client import CollectorRegistry, start_http_server
 
 from cluster.metrics import Family, Type
+from cluster.store import ObjectCache
 from policies.conversion import VERSIONS
 from policies.judging.verdict import Verdict
-
-if TYPE_CHECKING:
-    from wsgiref.simple_server import WSGIServer
-
-    from cluster.store import ObjectCache
 
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 """Seconds; a decision should take about one of the first three, and the API server waits 3 s."""

@@ -21,7 +21,7 @@ _THREADS = 8
 """As many writes at a time; one write waits for the API server, so this is its load and not ours."""
 _LATER_THREADS = 2
 _LATER = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck")
-"""What only shows how things stand has threads of its own: admissions never wait behind a thousand statuses."""
+"""Kinds whose writes only report have threads of their own: admissions never wait behind a thousand statuses."""
 
 
 class LeaseLost(ClusterError):

@@ -11,7 +11,7 @@ from policies.model.findings import Finding
 from policies.model.quantity import Quantity
 
 _PARENT = ("cohortName", "cohort", "parentName", "parent")
-"""Every name that the versions of Cohort and ClusterQueue give the parent; none is another thing in another version."""
+"""Every name that the versions of Cohort and ClusterQueue give the parent; each means the same in every version."""
 
 
 def _parents(thing: str) -> str:

@@ -62,6 +62,7 @@ class Lease:
         self._since = 0.0
         self._version = ""
         self._inherited = False
+        self._term = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"lease {name}", daemon=True)
 
@@ -89,6 +90,10 @@ class Lease:
     def inherits(self) -> bool:
         """Whether the last holder did not release it, and so may still have writes in flight."""
         return self._inherited
+
+    def term(self) -> int:
+        """Grows each time that this process takes the Lease; in between another one may have held it."""
+        return self._term
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -127,6 +132,7 @@ class Lease:
         taken = self._written(lambda: self._cluster.replace(self._path, body))
         if taken and holder != self.identity:
             self._inherited = bool(holder)
+            self._term += 1
         return taken
 
     def _create(self) -> bool:
@@ -136,6 +142,7 @@ class Lease:
             return False
         made = self._written(lambda: self._cluster.create(self._collection, self._body(0)))
         self._inherited = self._inherited or (made and bool(holder))
+        self._term += made
         return made
 
     def _expired(self, holder: str, renewed: str, lasting: float) -> bool:

@@ -49,6 +49,8 @@ class Leadership(Protocol):
 
     def inherits(self) -> bool: ...
 
+    def term(self) -> int: ...
+
 
 class Workers(Protocol):
     """Carries out what is asked of worker clusters; see `reconciler.objects.workers`."""
@@ -74,6 +76,7 @@ class Loop:
     inbox: queue.SimpleQueue[Message] = field(default_factory=queue.SimpleQueue)
     clock: Callable[[], int] = time.time_ns
     _pace: Pace = field(default_factory=Pace)
+    _term: int = 0
 
     def round(self, patience: float = 0.5) -> None:
         """Wait up to `patience` seconds for a message, hand over all there are, and let the core decide."""
@@ -99,9 +102,13 @@ class Loop:
             self._handle(message, self.clock())
 
     def _report_leadership(self, now: int) -> None:
-        leads = self.permit.held()
-        if leads != self.core.leads:
-            self._handle(LeadershipGained(self.permit.inherits()) if leads else LeadershipLost(), now)
+        """Leadership that was lost and came back within one round is reported as both: others may have written."""
+        term, leads = self.permit.term(), self.permit.held()
+        if self.core.leads and not (leads and term == self._term):
+            self._handle(LeadershipLost(), now)
+        if leads and not self.core.leads:
+            self._term = term
+            self._handle(LeadershipGained(self.permit.inherits()), now)
 
     def _handle(self, event: Event, now: int) -> None:
         for command in self.core.handle((event,), now):

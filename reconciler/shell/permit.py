@@ -40,6 +40,9 @@ class Permit(Protocol):
     def inherits(self) -> bool:
         """Whether whoever wrote before may still have writes on their way."""
 
+    def term(self) -> int:
+        """Grows each time that somebody else may have written; also where it is held before and after."""
+
 
 class Alone:
     """For a process that no other one shares its cluster with: it may write until it stops."""
@@ -59,6 +62,9 @@ class Alone:
     def inherits(self) -> bool:
         return False
 
+    def term(self) -> int:
+        return 0
+
 
 class Never:
     """For who only looks on."""
@@ -74,6 +80,9 @@ class Never:
 
     def inherits(self) -> bool:
         return False
+
+    def term(self) -> int:
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +120,7 @@ class Rival:
         self._lock = threading.Lock()
         self._seen: dict[str, tuple[Claim, float]] = {}
         self._listed = False
+        self._renewals = 0
         self._blind = float("-inf")
         self._reflector: Reflector[Claim] = Reflector(
             cluster,
@@ -151,6 +161,11 @@ class Rival:
         with self._lock:
             return bool(self._seen)
 
+    @property
+    def renewals(self) -> int:
+        """How often it was observed to be renewed."""
+        return self._renewals
+
     def change(self, kind: ChangeKind, claim: Claim, _version: str = "") -> None:
         """One Lease of that name was written, or is gone."""
         with self._lock:
@@ -174,6 +189,7 @@ class Rival:
             self._seen.pop(claim.key, None)
         elif before is None or before[0] != claim:
             self._seen[claim.key] = claim, self._clock()
+            self._renewals += 1
 
 
 class Manage:
@@ -197,6 +213,9 @@ class Manage:
 
     def inherits(self) -> bool:
         return self._lease.inherits() or self._rival.left()
+
+    def term(self) -> int:
+        return self._lease.term() + self._rival.renewals
 
     def obstacle(self) -> str:
         """Why nobody of us may write, in words; empty where nothing is in the way."""

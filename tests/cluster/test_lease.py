@@ -266,6 +266,20 @@ def test_who_takes_it_from_one_that_was_lost_inherits(server: Server, clock: Clo
     assert second.inherits(), "who holds it again still inherits from the first"
 
 
+def test_a_term_begins_where_another_may_have_held_it_and_goes_on_where_none_did(server: Server, clock: Clock) -> None:
+    first, second = lease(server, clock, "first"), lease(server, clock, "second")
+    first.renew()
+    clock.now += 11
+    first.renew()
+    assert first.term() == 1  # held again, and by nobody in between
+    first.stop()
+    second.renew()
+    second.stop()
+    first.renew()
+
+    assert (first.held(), first.term(), second.term()) == (True, 2, 1)
+
+
 def test_who_takes_it_from_one_that_gave_it_up_inherits_nothing(server: Server, clock: Clock) -> None:
     first, second = lease(server, clock, "first"), lease(server, clock, "second")
     first.renew()

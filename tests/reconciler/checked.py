@@ -62,12 +62,16 @@ class Leads:
 
     leads: Callable[[], bool] = lambda: True
     late_writes: bool = False
+    terms: Callable[[], int] = lambda: 0
 
     def held(self) -> bool:
         return self.leads()
 
     def inherits(self) -> bool:
         return self.late_writes
+
+    def term(self) -> int:
+        return self.terms()
 
 
 class CheckedCore(Core):

@@ -41,6 +41,9 @@ class Ours:
     def inherits(self) -> bool:
         return False
 
+    def term(self) -> int:
+        return 0
+
 
 def kueue_lease(renewed: str, holder: str = "kueue-0", version: int = 1, seconds: int = 15) -> dict[str, Any]:
     return {

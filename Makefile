@@ -32,10 +32,10 @@ test: unit ## every test; builds the control plane on first use, starts servers 
 	-$(BIN)/python -m tests.apiserver.build
 	$(BIN)/python -m pytest -m apiserver $(BY_FILE)
 
-unit: venv ## the tests that need no API server and start no server of ours, on all processors
+unit: venv ## the tests that need no API server, no server of ours and no copy of the project
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL)
 
-thorough: venv ## the same with eighty times as many random examples
+thorough: venv ## the same with a hundred times as many random examples
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL) --hypothesis-profile=thorough
 
 check: venv ## format, lint, types, import contract, generated files

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-LEAN = 25
+LEAN = 20
 THOROUGH = 2000
 
 

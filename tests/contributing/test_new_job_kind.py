@@ -9,6 +9,8 @@ import yaml
 
 from tests.contributing.scratch import Scratch, copy_to
 
+pytestmark = pytest.mark.apiserver
+
 DESCRIPTION = '''"""TrainRun of example.dev, v1."""
 
 from __future__ import annotations

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.contributing.scratch import copy_to
+
+pytestmark = pytest.mark.apiserver
 
 METRIC = '''"""How large the tree is."""
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.contributing.scratch import Scratch, copy_to
 
+pytestmark = pytest.mark.apiserver
+
 RULE = '''
 from __future__ import annotations
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.contributing.scratch import Scratch, copy_to
+
+pytestmark = pytest.mark.apiserver
 
 ORDER = "scheduling/preemption/candidates.py"
 QUEUES = """

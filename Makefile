@@ -8,7 +8,7 @@ PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
 BY_FILE := --numprocesses=auto --maxprocesses=4 --dist=loadfile
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock run test unit thorough check format generate conformance bench soak soak-multikueue controlplane clean
+.PHONY: help venv lock run test unit thorough check format generate conformance bench soak soak-multikueue soak-certs controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,9 @@ soak: venv ## random load on a reconciler that is killed behind a failing connec
 
 soak-multikueue: venv ## random faults over three clusters; SOAK_PLACEMENTS, default 500, and SOAK_SEED
 	SOAK_PLACEMENTS=$(or $(SOAK_PLACEMENTS),500) $(BIN)/python -m pytest -s -o timeout=7200 tests/apiserver/multikueue/test_multikueue.py
+
+soak-certs: venv ## certificates that others change, under load; CERTS_SOAK_SECONDS, default 600, and CERTS_SOAK_SEED
+	CERTS_SOAK_SECONDS=$(or $(CERTS_SOAK_SECONDS),600) $(BIN)/python -m pytest -s -o timeout=7200 tests/apiserver/webhook/test_certificate_storm.py
 
 controlplane: venv ## build the real API server that the tests use
 	$(BIN)/python -m tests.apiserver.build

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from certs.pki import KeyPair, canonical, check_pair, inspect, new_authority, new_server, signed_by
+from certs.pki import BACKDATE, KeyPair, canonical, check_pair, inspect, new_authority, new_server, signed_by
 
 # Two are usual. There are more only if clocks differ by months, so that replicas renew against each other; the limit
 # keeps the Secret from growing without bound.
@@ -16,12 +16,14 @@ class Lifetimes:
     """How long new certificates are valid. The serving certificate is renewed after half of its lifetime.
 
     The authority is renewed `authority_margin` before it expires. That must be longer than the lifetime of a serving
-    certificate, so that none outlives its authority.
+    certificate, so that none outlives its authority. An older authority stays trusted for `overlap` after the next one
+    was made, so that every replica has time to change over.
     """
 
     authority: timedelta = timedelta(days=365)
     authority_margin: timedelta = timedelta(days=60)
     server: timedelta = timedelta(days=30)
+    overlap: timedelta = timedelta(minutes=15)
 
 
 @dataclass(frozen=True)
@@ -47,20 +49,39 @@ class Bundle:
         check_pair(self.server)
 
 
-def plan(bundle: Bundle | None, names: Sequence[str], now: datetime, lifetimes: Lifetimes | None = None) -> Bundle:
+def plan(
+    bundle: Bundle | None,
+    names: Sequence[str],
+    now: datetime,
+    lifetimes: Lifetimes | None = None,
+    *,
+    served: bytes | None = None,
+    made_since: datetime | None = None,
+) -> Bundle:
     """The bundle to use at `now`: `bundle` itself if nothing is due.
 
     A serving certificate is also renewed if it lacks one of `names` or was signed by another authority. Additional
     names are accepted, so that replicas of two versions do not renew against each other.
+
+    `served`: the authority that this replica serves under, which stays trusted. `made_since`: an authority that was
+    made before that is renewed.
     """
     lifetimes = lifetimes or Lifetimes()
-    signer = bundle.signer if bundle and not _authority_due(bundle, now, lifetimes) else _new_signer(now, lifetimes)
-    old = bundle.trusted if bundle else ()
-    still_valid = (pem for pem in old if pem != signer.certificate and _is_valid(pem, now))
-    trusted = (signer.certificate, *still_valid)[:_MOST_TRUSTED]
+    due = bundle is None or _authority_due(bundle, now, lifetimes) or _made_before(bundle, made_since, now)
+    signer = _new_signer(now, lifetimes) if bundle is None or due else bundle.signer
+    trusted = _trusted(signer, bundle.trusted if bundle else (), served, now, lifetimes)
     if bundle and signer is bundle.signer and not _server_due(bundle, names, now):
         return bundle if trusted == bundle.trusted else Bundle(signer, trusted, bundle.server)
     return Bundle(signer, trusted, new_server(signer, names, now, lifetimes.server))
+
+
+def _trusted(
+    signer: KeyPair, old: Sequence[bytes], served: bytes | None, now: datetime, lifetimes: Lifetimes
+) -> tuple[bytes, ...]:
+    overlap = now < _made(signer) + lifetimes.overlap
+    candidates = [signer.certificate, *([served] if served else ()), *(old if overlap else ())]
+    valid = (pem for pem in candidates if pem == signer.certificate or now < inspect(pem).not_after)
+    return tuple(dict.fromkeys(valid))[:_MOST_TRUSTED]
 
 
 def renew_at(bundle: Bundle) -> datetime:
@@ -82,10 +103,15 @@ def _server_due(bundle: Bundle, names: Sequence[str], now: datetime) -> bool:
     return not complete or now < facts.not_before or now >= renew_at(bundle)
 
 
-def _is_valid(certificate: bytes, now: datetime) -> bool:
-    return now < inspect(certificate).not_after
+def _made_before(bundle: Bundle, moment: datetime | None, now: datetime) -> bool:
+    """Whether the authority is older than that; a moment to come asks for nothing yet."""
+    return moment is not None and moment <= now and _made(bundle.signer) < moment
+
+
+def _made(authority: KeyPair) -> datetime:
+    return inspect(authority.certificate).not_before + BACKDATE
 
 
 def _new_signer(now: datetime, lifetimes: Lifetimes) -> KeyPair:
-    # The date makes the subjects of two authorities differ, so that chains are unambiguous for every client.
-    return new_authority(f"Quotree CA {now:%Y-%m-%d %H:%M}", now, lifetimes.authority)
+    # The moment makes the subjects of two authorities differ, so that chains are unambiguous for every client.
+    return new_authority(f"Quotree CA {now:%Y-%m-%d %H:%M:%S}", now, lifetimes.authority)

@@ -3,14 +3,17 @@
 import base64
 import binascii
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from enum import Enum, auto
+from typing import Any, NamedTuple
 
+from certs.callers import Caller, ConversionWebhook
 from certs.pki import BadCertificate, KeyPair, split
 from certs.rotate import Bundle, Lifetimes, plan
-from cluster.actions import Action, ApplySecret, SetCaBundle, SetConversionBundle, WebhookKind
+from cluster.actions import ApplySecret
 from cluster.apply import perform
 from cluster.client import Cluster
 from cluster.errors import ClusterError, Conflict, NotFound
@@ -20,6 +23,12 @@ KEYS = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 LABELS = {"app.kubernetes.io/managed-by": "quotree"}
 # With each lost race another replica made progress, so a handful of rounds is enough.
 _ROUNDS = 10
+NEW_SINCE = "quotree.dev/authority-not-before"
+"""The annotation of the Secret that asks for a new authority: one that was made before this moment is replaced."""
+_SETTLE = 1.0
+"""Seconds until every API server goes by a caBundle that was written."""
+_PUT_BACK = (0.25, 12)
+"""Seconds between two looks at a Secret that is gone, and how many: a replica that serves puts it back."""
 
 log = logging.getLogger(__name__)
 
@@ -30,38 +39,6 @@ class BadSecret(ClusterError):
 
 class Contended(ClusterError):
     """Other writers kept changing the Secret."""
-
-
-@dataclass(frozen=True)
-class Webhooks:
-    """One of our webhook configurations; `names` None means all of its webhooks."""
-
-    kind: WebhookKind
-    name: str
-    names: tuple[str, ...] | None = None
-
-    def trusting(self, ca_bundle: bytes) -> Action:
-        return SetCaBundle(self.kind, self.name, ca_bundle, self.names)
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.name}"
-
-
-@dataclass(frozen=True)
-class ConversionWebhook:
-    """One of our CustomResourceDefinitions, with a conversion webhook."""
-
-    name: str
-
-    def trusting(self, ca_bundle: bytes) -> Action:
-        return SetConversionBundle(self.name, ca_bundle)
-
-    def __str__(self) -> str:
-        return f"CustomResourceDefinition {self.name}"
-
-
-Caller = Webhooks | ConversionWebhook
-"""An object that makes the API server call us, so it must trust our authority."""
 
 
 @dataclass(frozen=True)
@@ -88,22 +65,43 @@ def service_names(service: str, namespace: str) -> tuple[str, ...]:
     return (f"{service}.{namespace}.svc", f"{service}.{namespace}.svc.cluster.local", f"{service}.{namespace}")
 
 
-def ensure(cluster: Cluster, settings: SecretSettings, now: datetime) -> Ensured:
+def ensure(
+    cluster: Cluster,
+    settings: SecretSettings,
+    now: datetime,
+    served: Bundle | None = None,
+    rest: Callable[[float], object] = time.sleep,
+) -> Ensured:
     """The bundle of all replicas: read, created or renewed, and trusted by every existing caller.
 
+    `served`: what this replica serves at present. Where the Secret is gone it is put back. Its authority stays trusted,
+    whatever is stored by now.
+
     Replicas that start together agree: the loser of a compare-and-swap takes what the winner wrote. Trust is written
-    before the bundle is returned, so nobody serves a certificate that the API server does not trust. Call it again from
-    time to time (see certs.renewal). Raises ClusterError: BadSecret, Forbidden, Unreachable, ...
+    before the bundle is returned, and every API server had time to take it in, so nobody serves a certificate that an
+    API server does not trust. Call it again from time to time (see certs.renewal). Raises ClusterError: BadSecret,
+    Forbidden, Unreachable, ...
     """
+    authority = served.signer.certificate if served else None
     for _ in range(_ROUNDS):
-        stored, version = _fetch(cluster, settings)
-        bundle = plan(stored, settings.names, now, settings.lifetimes)
-        if bundle != stored and not _store(cluster, settings, bundle, version):
+        stored = _fetch(cluster, settings) if served else _fetch_patiently(cluster, settings, rest)
+        bundle = plan(
+            stored.bundle or served,
+            settings.names,
+            now,
+            settings.lifetimes,
+            served=authority,
+            made_since=stored.new_since,
+        )
+        if bundle != stored.bundle and not _store(cluster, settings, bundle, stored.version):
             continue
-        missing = tuple(caller for caller in settings.callers if not _trust(cluster, caller, bundle))
+        trusts = [_trust(cluster, caller, bundle) for caller in settings.callers]
+        if _Trust.NEW in trusts or (authority and authority != bundle.signer.certificate):
+            rest(_SETTLE)
         # Another replica may have renewed before we wrote the caBundle; then ours has overwritten theirs.
-        if _fetch(cluster, settings)[0] == bundle:
-            return Ensured(bundle, missing)
+        if _fetch(cluster, settings).bundle == bundle:
+            missing = (caller for caller, trust in zip(settings.callers, trusts, strict=True) if trust is _Trust.NONE)
+            return Ensured(bundle, tuple(missing))
     raise Contended(
         f"Secret {settings.namespace}/{settings.secret} changed at every attempt; check whether another tool writes it"
     )
@@ -135,19 +133,55 @@ def from_data(data: Mapping[str, bytes]) -> Bundle | None:
     return bundle
 
 
-def _fetch(cluster: Cluster, settings: SecretSettings) -> tuple[Bundle | None, str | None]:
-    """The stored bundle, and the Secret's resource version; None if there is no Secret."""
+class _Stored(NamedTuple):
+    """`version` is None where there is no Secret. `new_since`: see NEW_SINCE."""
+
+    bundle: Bundle | None = None
+    version: str | None = None
+    new_since: datetime | None = None
+
+
+def _fetch_patiently(cluster: Cluster, settings: SecretSettings, rest: Callable[[float], object]) -> _Stored:
+    """Where the Secret is gone and callers trust somebody, a replica may be serving: it knows what the Secret held."""
+    stored = _fetch(cluster, settings)
+    seconds, looks = _PUT_BACK
+    if stored.bundle is None and any(_published(cluster, caller) for caller in settings.callers):
+        for _ in range(looks):
+            rest(seconds)
+            stored = _fetch(cluster, settings)
+            if stored.bundle is not None:
+                break
+    return stored
+
+
+def _fetch(cluster: Cluster, settings: SecretSettings) -> _Stored:
     try:
         secret = cluster.get(SECRETS.item(settings.secret, settings.namespace))
     except NotFound:
-        return None, None
+        return _Stored()
     try:
-        return from_data(_decoded(secret)), str(secret["metadata"]["resourceVersion"])
+        bundle = from_data(_decoded(secret))
     except (BadCertificate, binascii.Error) as error:
         cure = "name another Secret, or delete this one to have a new one created"
         raise BadSecret(
             f"Secret {settings.namespace}/{settings.secret} is not from quotree: {error}; {cure}"
         ) from error
+    return _Stored(bundle, str(secret["metadata"]["resourceVersion"]), _new_since(secret))
+
+
+def _new_since(secret: Mapping[str, Any]) -> datetime | None:
+    """None, with a word in the log, for a text that is no moment: a typing error must not stop a renewal."""
+    written = (secret["metadata"].get("annotations") or {}).get(NEW_SINCE)
+    if not written:
+        return None
+    try:
+        moment = datetime.fromisoformat(written)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        log.warning("the annotation %s is %r; write a moment such as 2026-01-31T12:00:00Z", NEW_SINCE, written)
+        return None
+    return moment
 
 
 def _decoded(secret: Mapping[str, Any]) -> dict[str, bytes]:
@@ -164,18 +198,36 @@ def _store(cluster: Cluster, settings: SecretSettings, bundle: Bundle, version: 
     return True
 
 
-def _trust(cluster: Cluster, caller: Caller, bundle: Bundle) -> bool:
-    """Make the caller trust the bundle. False if it does not exist."""
+class _Trust(Enum):
+    NONE = auto()
+    """The caller does not exist."""
+    OLD = auto()
+    NEW = auto()
+    """It was written just now."""
+
+
+def _published(cluster: Cluster, caller: Caller) -> frozenset[str]:
+    """What the caller trusts; nothing where it does not exist, is not ours, or trusts nobody yet."""
+    try:
+        return caller.published(cluster.get(caller.path)) - {""}
+    except NotFound:
+        return frozenset()
+
+
+def _trust(cluster: Cluster, caller: Caller, bundle: Bundle) -> _Trust:
+    """Make the caller trust the bundle."""
     for _ in range(_ROUNDS):
         try:
+            if caller.published(cluster.get(caller.path)) <= {base64.b64encode(bundle.ca_bundle).decode()}:
+                return _Trust.OLD
             perform(cluster, caller.trusting(bundle.ca_bundle))
-            return True
+            return _Trust.NEW
         except Conflict:
             continue  # changed since it was read, usually by another replica
         except NotFound:
             # Without Kueue's CRDs there is nothing to convert; without webhook configurations nothing is checked.
             level = logging.INFO if isinstance(caller, ConversionWebhook) else logging.WARNING
             log.log(level, "%s does not exist: the API server does not call quotree", caller)
-            return False
+            return _Trust.NONE
     log.warning("%s changed at every attempt to set its caBundle", caller)
-    return False
+    return _Trust.NONE

@@ -1,6 +1,8 @@
 """The only module that writes to a cluster: with a field manager for each purpose, and never over a newer version."""
 
 import base64
+from collections.abc import Mapping
+from typing import Any
 
 from cluster.actions import INSTALLED_BY, Action, ApplySecret, Create, Delete, Patch, SetCaBundle, SetConversionBundle
 from cluster.client import MERGE_PATCH, Cluster
@@ -9,7 +11,7 @@ from cluster.stream import Manifest
 
 CERTS_MANAGER = "quotree-certs"
 
-_WEBHOOKS: dict[str, Resource] = {
+WEBHOOKS: Mapping[str, Resource] = {
     "ValidatingWebhookConfiguration": VALIDATING_WEBHOOKS,
     "MutatingWebhookConfiguration": MUTATING_WEBHOOKS,
 }
@@ -57,7 +59,7 @@ def _apply_secret(cluster: Cluster, action: ApplySecret) -> Manifest:
 
 
 def _set_ca_bundle(cluster: Cluster, action: SetCaBundle) -> Manifest:
-    path = _WEBHOOKS[action.kind].item(action.name)
+    path = WEBHOOKS[action.kind].item(action.name)
     present = [webhook["name"] for webhook in cluster.get(path).get("webhooks") or ()]
     wanted = [name for name in present if action.webhooks is None or name in action.webhooks]
     bundle = base64.b64encode(action.ca_bundle).decode()
@@ -75,11 +77,9 @@ def _set_conversion_bundle(cluster: Cluster, action: SetConversionBundle) -> Man
     path = CUSTOM_RESOURCE_DEFINITIONS.item(action.name)
     present = cluster.get(path)
     bundle = base64.b64encode(action.ca_bundle).decode()
-    conversion = present["spec"].get("conversion") or {}
-    ours = INSTALLED_BY.items() <= (present["metadata"].get("labels") or {}).items()
-    if not ours or conversion.get("strategy") != "Webhook":
+    if not converts_with_us(present):
         return present
-    if conversion["webhook"].get("clientConfig", {}).get("caBundle") == bundle:
+    if present["spec"]["conversion"]["webhook"].get("clientConfig", {}).get("caBundle") == bundle:
         return present  # every write makes the API server rebuild its handler of the kind
     body = {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -89,3 +89,9 @@ def _set_conversion_bundle(cluster: Cluster, action: SetConversionBundle) -> Man
         "spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": bundle}}}},
     }
     return cluster.apply(path, body, CERTS_MANAGER, force=True)
+
+
+def converts_with_us(definition: Mapping[str, Any]) -> bool:
+    """Whether this CustomResourceDefinition is ours, and has a conversion webhook."""
+    ours = INSTALLED_BY.items() <= (definition["metadata"].get("labels") or {}).items()
+    return ours and (definition["spec"].get("conversion") or {}).get("strategy") == "Webhook"

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from certs.renewal import Renewal
 from certs.tls import ReloadingContext
 from cli.exits import Misused, OutOfReach
-from cli.serving.certificates import Certificates
+from cli.serving.certificates import Certificates, KeptCertificates
 from cluster.client import Cluster
 from cluster.wire import Timeouts
 from reconciler.api.access import Reviews
@@ -57,7 +56,7 @@ def _tls(
         keeper = certificates.keeper(cluster)
         if keeper is not None:
             keeper()
-            renewal = Renewal(keeper)
+            renewal = KeptCertificates(keeper)
             renewal.start()
             opened.callback(renewal.stop)
         return ReloadingContext(certificates.folder / "tls.crt", certificates.folder / "tls.key")

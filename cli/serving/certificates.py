@@ -8,9 +8,11 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from certs import files
+from certs import callers, files
 from certs import secret as secrets
+from certs.renewal import Renewal
 from certs.rotate import Bundle
+from certs.watch import CertificateWatch
 from cli.exits import Misused
 from cluster.client import Cluster
 
@@ -47,12 +49,12 @@ class Certificates:
         namespace, _, name = secret.partition("/")
         if not (namespace and name and self.service):
             raise Misused("--secret takes NAMESPACE/NAME and needs --service, the name that clients call")
-        callers: list[secrets.Caller] = []
-        callers += [secrets.Webhooks("ValidatingWebhookConfiguration", each) for each in self.validating]
-        callers += [secrets.Webhooks("MutatingWebhookConfiguration", each) for each in self.mutating]
-        callers += map(secrets.ConversionWebhook, self.conversion)
+        calling: list[callers.Caller] = []
+        calling += [callers.Webhooks("ValidatingWebhookConfiguration", each) for each in self.validating]
+        calling += [callers.Webhooks("MutatingWebhookConfiguration", each) for each in self.mutating]
+        calling += map(callers.ConversionWebhook, self.conversion)
         names = (*secrets.service_names(self.service, namespace), *self.names)
-        return secrets.SecretSettings(namespace, name, names, tuple(callers))
+        return secrets.SecretSettings(namespace, name, names, tuple(calling))
 
 
 def _in_folder(folder: Path, names: Sequence[str]) -> bool:
@@ -70,8 +72,29 @@ class _InSecret:
         self._written: Bundle | None = None
 
     def __call__(self) -> bool:
-        ensured = secrets.ensure(self._cluster, self._settings, datetime.now(UTC))
+        ensured = secrets.ensure(self._cluster, self._settings, datetime.now(UTC), self._written)
         if ensured.bundle != self._written:
             files.write(ensured.bundle, self._folder, signing_key=False)
             self._written = ensured.bundle
         return not ensured.missing
+
+    def watch(self, changed: Callable[[], None]) -> CertificateWatch:
+        return CertificateWatch(self._cluster, self._settings, changed)
+
+
+class KeptCertificates:
+    """Renews the certificates from `start` to `stop`; a change by somebody else in the cluster is mended at once."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._renewal = Renewal(keeper)
+        self._watch = keeper.watch(self._renewal.wake) if isinstance(keeper, _InSecret) else None
+
+    def start(self) -> None:
+        self._renewal.start()
+        if self._watch:
+            self._watch.start()
+
+    def stop(self) -> None:
+        if self._watch:
+            self._watch.stop()
+        self._renewal.stop()

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from certs.renewal import Renewal
 from cli.exits import Exit, Misused, OutOfReach
 from cli.input.context import Against, load
-from cli.serving.certificates import Certificates, Keeper
+from cli.serving.certificates import Certificates, Keeper, KeptCertificates
 from cluster.client import Cluster
 from cluster.errors import ClusterError
 from cluster.sources import FOLLOWED, Source, sources
@@ -20,7 +19,8 @@ from webhook.settings import WebhookSettings
 
 def run(settings: WebhookSettings, against: Against, kubeconfig: str | None, certificates: Certificates) -> Exit:
     """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start."""
-    connect = partial(Cluster.connect, against.name or None, kubeconfig)
+    context = against.name if against.kind == "cluster" else ""
+    connect = partial(Cluster.connect, context or None, kubeconfig)
     try:
         keeper = certificates.keeper(connect)
         opening = (
@@ -60,7 +60,7 @@ class _WithRenewal:
 
     def __init__(self, world: ObjectCache, keeper: Keeper | None) -> None:
         self._world = world
-        self._renewal = Renewal(keeper) if keeper else None
+        self._renewal = KeptCertificates(keeper) if keeper else None
         if self._renewal:
             self._renewal.start()
 

@@ -54,7 +54,7 @@ def test_a_failure_is_told_and_tried_again_sooner(error: Exception) -> None:
 
     assert script.problems == [None, str(error), str(error), None]
     assert (script.rests[0], script.rests[3]) == (EVERY, EVERY)
-    assert all(5.0 <= rest <= 20.0 for rest in script.rests[1:3])
+    assert all(1.0 <= rest <= 4.0 for rest in script.rests[1:3])
 
 
 def test_what_is_not_complete_is_tried_again_sooner_but_is_no_problem() -> None:
@@ -62,7 +62,23 @@ def test_what_is_not_complete_is_tried_again_sooner_but_is_no_problem() -> None:
 
     assert script.problems == [None] * 4
     assert (script.rests[0], script.rests[2]) == (EVERY, EVERY)
-    assert all(5.0 <= rest <= 10.0 for rest in (script.rests[1], script.rests[3]))  # a success starts over
+    assert all(1.0 <= rest <= 2.0 for rest in (script.rests[1], script.rests[3]))  # a success starts over
+
+
+def test_it_looks_at_once_when_it_is_woken() -> None:
+    looked = threading.Event()
+
+    def renew() -> bool:
+        looked.set()
+        return True
+
+    renewal = Renewal(renew)
+    renewal.start()
+    try:
+        renewal.wake()
+        assert looked.wait(PATIENCE)
+    finally:
+        renewal.stop(PATIENCE)
 
 
 def test_stop_ends_a_long_wait_and_works_before_start() -> None:

@@ -52,12 +52,30 @@ def test_the_authority_is_renewed_near_its_end_and_the_old_one_stays_trusted() -
     assert inspect(renewed.signer.certificate).subject != inspect(FRESH.signer.certificate).subject
 
 
-def test_an_old_authority_leaves_the_bundle_when_it_expires() -> None:
+def test_an_old_authority_leaves_the_bundle_when_every_replica_had_time_to_change_over() -> None:
     renewed = plan(FRESH, NAMES, AUTHORITY_DUE)
-    end = NOW + 365 * DAY
+    end = AUTHORITY_DUE + LIFETIMES.overlap
 
     assert len(plan(renewed, NAMES, end - SECOND).trusted) == 2
     assert plan(renewed, NAMES, end).trusted == (renewed.signer.certificate,)
+
+
+def test_the_authority_that_a_replica_serves_under_stays_trusted_until_it_expires() -> None:
+    renewed = plan(FRESH, NAMES, AUTHORITY_DUE)
+    served = FRESH.signer.certificate
+    end = NOW + 365 * DAY
+
+    assert plan(renewed, NAMES, AUTHORITY_DUE + 5 * DAY, served=served).trusted == (renewed.trusted[0], served)
+    assert plan(renewed, NAMES, end, served=served).trusted == (renewed.signer.certificate,)
+
+
+def test_an_authority_older_than_asked_for_is_renewed_and_one_that_is_not_stays() -> None:
+    renewed = plan(FRESH, NAMES, NOW + DAY, made_since=NOW + DAY)
+
+    assert renewed.trusted == (renewed.signer.certificate, FRESH.signer.certificate)
+    assert plan(renewed, NAMES, NOW + DAY, made_since=NOW + DAY) is renewed
+    assert plan(FRESH, NAMES, NOW + DAY, made_since=NOW) is FRESH
+    assert plan(FRESH, NAMES, NOW + DAY, made_since=NOW + 2 * DAY) is FRESH  # a moment to come
 
 
 def test_no_serving_certificate_outlives_its_authority() -> None:

@@ -10,19 +10,11 @@ from typing import Any
 
 import pytest
 
+from certs import secret
+from certs.callers import ConversionWebhook, Webhooks
 from certs.pki import signed_by
 from certs.rotate import Bundle, plan
-from certs.secret import (
-    BadSecret,
-    Contended,
-    ConversionWebhook,
-    SecretSettings,
-    Webhooks,
-    ensure,
-    from_data,
-    service_names,
-    to_data,
-)
+from certs.secret import NEW_SINCE, BadSecret, Contended, Ensured, SecretSettings, from_data, service_names, to_data
 from cluster.actions import INSTALLED_BY
 from cluster.client import Cluster
 from cluster.errors import Forbidden, Unreachable
@@ -30,7 +22,7 @@ from cluster.wire import Timeouts
 from tests.cluster.fake import FakeApi, Handler, Reply, Seen, status
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-DAY = timedelta(days=1)
+DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 HOOKS = Webhooks("ValidatingWebhookConfiguration", "quotree")
 SETTINGS = SecretSettings("quotree", "certs", service_names("quotree", "quotree"), (HOOKS,))
 
@@ -42,7 +34,8 @@ class Store(FakeApi):
         super().__init__()
         self.version = 0
         self.data: dict[str, str] | None = None
-        self.hooks: dict[str, Any] | None = {"webhooks": [{"name": "a"}]}
+        self.annotations: dict[str, str] = {}
+        self.hooks: dict[str, Any] | None = {"webhooks": [{"name": "a", "clientConfig": {}}]}
         self.before_write: Callable[[], None] = lambda: None
 
     @property
@@ -75,7 +68,10 @@ class Store(FakeApi):
         return self.secret()
 
     def secret(self) -> Reply:
-        answer = {"metadata": {"resourceVersion": str(self.version)}, "data": self.data}
+        answer = {
+            "metadata": {"resourceVersion": str(self.version), "annotations": self.annotations},
+            "data": self.data,
+        }
         return lambda handler: handler.send_json(200, answer)
 
     def reply_for_hooks(self, seen: Seen) -> Reply:
@@ -100,6 +96,16 @@ def cluster(store: Store) -> Iterator[Cluster]:
         yield client
 
 
+def ensure(
+    cluster: Cluster,
+    settings: SecretSettings,
+    now: datetime,
+    served: Bundle | None = None,
+    rest: Callable[[float], object] = lambda _: None,
+) -> Ensured:
+    return secret.ensure(cluster, settings, now, served, rest)
+
+
 def methods(store: Store) -> list[str]:
     return [seen.method for seen in store.seen if "secrets" in seen.path]
 
@@ -118,6 +124,90 @@ def test_the_next_takes_what_is_there(store: Store, cluster: Cluster) -> None:
 
     assert ensure(cluster, SETTINGS, NOW + DAY).bundle == first
     assert set(methods(store)) == {"GET"}
+    assert {seen.method for seen in store.seen} == {"GET"}  # nothing is written that is so already
+
+
+def test_a_secret_that_is_gone_is_put_back_by_who_serves_it(store: Store, cluster: Cluster) -> None:
+    served = ensure(cluster, SETTINGS, NOW).bundle
+    store.data = None
+
+    assert ensure(cluster, SETTINGS, NOW + DAY, served).bundle == served
+    assert store.bundle == served
+
+
+def test_who_starts_without_a_secret_waits_for_who_serves_it(store: Store, cluster: Cluster) -> None:
+    served = ensure(cluster, SETTINGS, NOW).bundle
+    store.data = None
+    rests: list[float] = []
+
+    def rest(seconds: float) -> None:
+        rests.append(seconds)
+        if len(rests) == 3:
+            store.put(to_data(served))
+
+    assert ensure(cluster, SETTINGS, NOW + DAY, rest=rest).bundle == served
+    assert len(rests) == 3
+
+
+def test_who_starts_without_a_secret_makes_one_where_nobody_serves(store: Store, cluster: Cluster) -> None:
+    before = ensure(cluster, SETTINGS, NOW).bundle
+    store.data = None
+    rests: list[float] = []
+
+    made = ensure(cluster, SETTINGS, NOW + DAY, rest=rests.append).bundle
+
+    assert sum(rests) >= 3
+    assert made.signer != before.signer
+    assert store.ca_bundle == made.ca_bundle
+
+
+def test_what_a_replica_serves_under_stays_trusted_when_the_secret_holds_another(
+    store: Store, cluster: Cluster
+) -> None:
+    served = ensure(cluster, SETTINGS, NOW).bundle
+    other = plan(None, SETTINGS.names, NOW + DAY)
+    store.put(to_data(other))
+    trusted: list[bytes] = []
+
+    following = ensure(cluster, SETTINGS, NOW + DAY, served, rest=lambda _: trusted.append(store.ca_bundle)).bundle
+
+    assert following.server == other.server
+    assert following.trusted == (other.signer.certificate, served.signer.certificate)
+    assert trusted == [following.ca_bundle]  # the API server had time to take it in before the bundle is served
+
+
+def test_another_authority_is_served_after_a_rest_also_where_another_replica_published_it(
+    store: Store, cluster: Cluster
+) -> None:
+    served = ensure(cluster, SETTINGS, NOW).bundle
+    published = ensure(cluster, SETTINGS, NOW + 320 * DAY).bundle
+    rests: list[float] = []
+
+    assert ensure(cluster, SETTINGS, NOW + 320 * DAY, served, rests.append).bundle == published
+    assert rests == [1.0]
+
+
+def test_an_annotation_asks_for_a_new_authority_once(store: Store, cluster: Cluster) -> None:
+    first = ensure(cluster, SETTINGS, NOW).bundle
+    store.annotations = {NEW_SINCE: (NOW + DAY).isoformat()}
+
+    assert ensure(cluster, SETTINGS, NOW + DAY - SECOND, first).bundle == first
+    second = ensure(cluster, SETTINGS, NOW + DAY + SECOND, first).bundle
+    third = ensure(cluster, SETTINGS, NOW + DAY + 2 * SECOND, second).bundle
+
+    assert second.trusted == (second.signer.certificate, first.signer.certificate)
+    assert third == second
+
+
+@pytest.mark.parametrize("written", ["now", "2026-11-21T12:00:00", "yesterday"])
+def test_an_annotation_that_is_no_moment_is_named_and_stops_nothing(
+    store: Store, cluster: Cluster, caplog: pytest.LogCaptureFixture, written: str
+) -> None:
+    first = ensure(cluster, SETTINGS, NOW).bundle
+    store.annotations = {NEW_SINCE: written}
+
+    assert ensure(cluster, SETTINGS, NOW + DAY).bundle == first
+    assert f"the annotation {NEW_SINCE} is {written!r}" in caplog.text
 
 
 def test_who_loses_the_race_to_create_takes_the_winners(store: Store, cluster: Cluster) -> None:

@@ -83,7 +83,7 @@ def test_of_secrets_it_may_make_and_read_the_one_of_its_certificate_alone() -> N
 
     (one, created), (other, own) = rules
     assert {one, other} == {"Role"}
-    assert (created["verbs"], own["verbs"]) == (["create"], ["get", "patch"])
+    assert (created["verbs"], own["verbs"]) == (["create"], ["get", "list", "watch", "patch"])
     assert own["resourceNames"] == ["quotree-reconciler-certificate"]
     assert "--secret=quotree-system/quotree-reconciler-certificate" in container()["args"]
 

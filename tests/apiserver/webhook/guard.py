@@ -34,6 +34,7 @@ class Guard:
         self.control_plane = control_plane
         self.port, self.metrics_port = free_ports(2)
         self._folder = tempfile.TemporaryDirectory(prefix="quotree-guard-")
+        self.certs = Path(self._folder.name) / "certs"
         self._configuration = configuration
         self._process: subprocess.Popen[bytes] | None = None
         self._converted: list[str] = []
@@ -54,8 +55,7 @@ class Guard:
         kubectl("apply", "-f", "-", input=yaml.safe_dump_all(map(self._reachable, crds)))
         kubectl("apply", "-f", str(Path(__file__).parent / "foreign_crds.yaml"))
         kubectl("wait", "--for=condition=Established", "crd", "--all")
-        base = kubectl("kustomize", str(ROOT / "manifests" / "base")).stdout
-        things = [self._reachable(thing) for thing in yaml.safe_load_all(base)]
+        things = [self._reachable(thing) for thing in yaml.safe_load_all(self._rendered())]
         things.sort(key=lambda thing: thing["kind"] != "Namespace")
         kubectl("apply", "-f", "-", input=yaml.safe_dump_all(things))
 
@@ -66,10 +66,7 @@ class Guard:
         self._process = subprocess.Popen(
             [
                 *(str(QUOTREE), "serve", "webhook", f"--port={self.port}", f"--metrics-port={self.metrics_port}"),
-                *(f"--certs={self._folder.name}/certs", "--secret=quotree-system/quotree-webhook-certificate"),
-                *("--service=quotree-webhook", "--name=127.0.0.1"),
-                *("--validating=quotree-validate", "--mutating=quotree-mutate", "--drain=0"),
-                *(f"--conversion={name}" for name in self._converted),
+                *(f"--certs={self.certs}", *self._certificates(), "--drain=0"),
                 *(f"--kubeconfig={login}", *self._config()),
             ],
             stdout=log,
@@ -117,6 +114,17 @@ class Guard:
         except OSError:
             return False
         return re.search(r"^quotree_cache_synced 1", metrics, re.MULTILINE) is not None
+
+    def _rendered(self) -> str:
+        return self.control_plane.kubectl("kustomize", str(ROOT / "manifests" / "base")).stdout
+
+    def _certificates(self) -> list[str]:
+        """The arguments that say whose certificates are served."""
+        return [
+            *("--secret=quotree-system/quotree-webhook-certificate", "--service=quotree-webhook", "--name=127.0.0.1"),
+            *("--validating=quotree-validate", "--mutating=quotree-mutate"),
+            *(f"--conversion={name}" for name in self._converted),
+        ]
 
     def _config(self) -> list[str]:
         if not self._configuration:

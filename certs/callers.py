@@ -1,0 +1,69 @@
+"""The objects that make the API server call us. Each holds the authorities that it trusts, as its caBundle."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cluster.actions import Action, SetCaBundle, SetConversionBundle, WebhookKind
+from cluster.apply import WEBHOOKS, converts_with_us
+from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, Resource
+
+
+@dataclass(frozen=True)
+class Webhooks:
+    """One of our webhook configurations; `names` None means all of its webhooks."""
+
+    kind: WebhookKind
+    name: str
+    names: tuple[str, ...] | None = None
+
+    @property
+    def resource(self) -> Resource:
+        return WEBHOOKS[self.kind]
+
+    @property
+    def path(self) -> str:
+        return self.resource.item(self.name)
+
+    def trusting(self, ca_bundle: bytes) -> Action:
+        return SetCaBundle(self.kind, self.name, ca_bundle, self.names)
+
+    def published(self, manifest: Mapping[str, Any]) -> frozenset[str]:
+        """The values of caBundle that the object holds, in base64; the empty text where one is missing."""
+        hooks = manifest.get("webhooks") or ()
+        chosen = (hook for hook in hooks if self.names is None or hook["name"] in self.names)
+        return frozenset(hook["clientConfig"].get("caBundle", "") for hook in chosen)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True)
+class ConversionWebhook:
+    """One of our CustomResourceDefinitions, with a conversion webhook."""
+
+    name: str
+
+    @property
+    def resource(self) -> Resource:
+        return CUSTOM_RESOURCE_DEFINITIONS
+
+    @property
+    def path(self) -> str:
+        return self.resource.item(self.name)
+
+    def trusting(self, ca_bundle: bytes) -> Action:
+        return SetConversionBundle(self.name, ca_bundle)
+
+    def published(self, manifest: Mapping[str, Any]) -> frozenset[str]:
+        """See Webhooks; empty for a definition that is not ours."""
+        if not converts_with_us(manifest):
+            return frozenset()
+        return frozenset([manifest["spec"]["conversion"]["webhook"].get("clientConfig", {}).get("caBundle", "")])
+
+    def __str__(self) -> str:
+        return f"CustomResourceDefinition {self.name}"
+
+
+Caller = Webhooks | ConversionWebhook
+"""An object that makes the API server call us, so it must trust our authority."""

@@ -25,8 +25,8 @@ class Webhooks:
     def path(self) -> str:
         return self.resource.item(self.name)
 
-    def trusting(self, ca_bundle: bytes) -> Action:
-        return SetCaBundle(self.kind, self.name, ca_bundle, self.names)
+    def trusting(self, ca_bundle: bytes, version: str) -> Action:
+        return SetCaBundle(self.kind, self.name, ca_bundle, self.names, version)
 
     def published(self, manifest: Mapping[str, Any]) -> frozenset[str]:
         """The values of caBundle that the object holds, in base64; the empty text where one is missing."""
@@ -52,8 +52,8 @@ class ConversionWebhook:
     def path(self) -> str:
         return self.resource.item(self.name)
 
-    def trusting(self, ca_bundle: bytes) -> Action:
-        return SetConversionBundle(self.name, ca_bundle)
+    def trusting(self, ca_bundle: bytes, version: str) -> Action:
+        return SetConversionBundle(self.name, ca_bundle, version)
 
     def published(self, manifest: Mapping[str, Any]) -> frozenset[str]:
         """See Webhooks; empty for a definition that is not ours."""

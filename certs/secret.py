@@ -95,10 +95,12 @@ def ensure(
         )
         if bundle != stored.bundle and not _store(cluster, settings, bundle, stored.version):
             continue
-        trusts = [_trust(cluster, caller, bundle) for caller in settings.callers]
+        trusts = [_trust(cluster, settings, caller, bundle) for caller in settings.callers]
+        if _Trust.OUTDATED in trusts:
+            continue
         if _Trust.NEW in trusts or (authority and authority != bundle.signer.certificate):
             rest(_SETTLE)
-        # Another replica may have renewed before we wrote the caBundle; then ours has overwritten theirs.
+        # Another replica may have renewed meanwhile.
         if _fetch(cluster, settings).bundle == bundle:
             missing = (caller for caller, trust in zip(settings.callers, trusts, strict=True) if trust is _Trust.NONE)
             return Ensured(bundle, tuple(missing))
@@ -204,6 +206,8 @@ class _Trust(Enum):
     OLD = auto()
     NEW = auto()
     """It was written just now."""
+    OUTDATED = auto()
+    """Another replica has renewed the bundle, and what it published stays."""
 
 
 def _published(cluster: Cluster, caller: Caller) -> frozenset[str]:
@@ -214,13 +218,21 @@ def _published(cluster: Cluster, caller: Caller) -> frozenset[str]:
         return frozenset()
 
 
-def _trust(cluster: Cluster, caller: Caller, bundle: Bundle) -> _Trust:
-    """Make the caller trust the bundle."""
+def _trust(cluster: Cluster, settings: SecretSettings, caller: Caller, bundle: Bundle) -> _Trust:
+    """Make the caller trust the bundle.
+
+    The caller is read before the Secret, and only written if it did not change since: whoever stores a newer bundle
+    publishes it afterwards, so what is published is never replaced by something older.
+    """
+    wanted = base64.b64encode(bundle.ca_bundle).decode()
     for _ in range(_ROUNDS):
         try:
-            if caller.published(cluster.get(caller.path)) <= {base64.b64encode(bundle.ca_bundle).decode()}:
+            present = cluster.get(caller.path)
+            if caller.published(present) <= {wanted}:
                 return _Trust.OLD
-            perform(cluster, caller.trusting(bundle.ca_bundle))
+            if _fetch(cluster, settings).bundle != bundle:
+                return _Trust.OUTDATED
+            perform(cluster, caller.trusting(bundle.ca_bundle, present["metadata"]["resourceVersion"]))
             return _Trust.NEW
         except Conflict:
             continue  # changed since it was read, usually by another replica

@@ -31,24 +31,28 @@ class ApplySecret:
 class SetCaBundle:
     """Make the API server trust `ca_bundle` (PEM) when it calls webhooks; owns only that field of each.
 
-    `webhooks` None means all that the configuration has now; names that it lacks are skipped.
+    `webhooks` None means all that the configuration has now; names that it lacks are skipped. If `resource_version` is
+    set, only if the configuration still has that.
     """
 
     kind: WebhookKind
     name: str
     ca_bundle: bytes
     webhooks: tuple[str, ...] | None = None
+    resource_version: str = ""
 
 
 @dataclass(frozen=True)
 class SetConversionBundle:
     """Make the API server trust `ca_bundle` (PEM) when it calls the conversion webhook of a CustomResourceDefinition.
 
-    Owns only that field. A definition without the label INSTALLED_BY, or without a webhook, is not changed.
+    Owns only that field. A definition without the label INSTALLED_BY, or without a webhook, is not changed; nor is one
+    that no longer has `resource_version`, if that is set.
     """
 
     name: str
     ca_bundle: bytes
+    resource_version: str = ""
 
 
 @dataclass(frozen=True)

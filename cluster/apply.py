@@ -66,7 +66,7 @@ def _set_ca_bundle(cluster: Cluster, action: SetCaBundle) -> Manifest:
     body = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": action.kind,
-        "metadata": {"name": action.name},
+        "metadata": _named(action.name, action.resource_version),
         # To server-side apply, webhooks are a map by name: fields that are missing here stay with their owner.
         "webhooks": [{"name": name, "clientConfig": {"caBundle": bundle}} for name in wanted],
     }
@@ -85,10 +85,14 @@ def _set_conversion_bundle(cluster: Cluster, action: SetConversionBundle) -> Man
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         # The version ensures that Kueue's definition has not replaced ours meanwhile.
-        "metadata": {"name": action.name, "resourceVersion": present["metadata"]["resourceVersion"]},
+        "metadata": _named(action.name, action.resource_version or present["metadata"]["resourceVersion"]),
         "spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": bundle}}}},
     }
     return cluster.apply(path, body, CERTS_MANAGER, force=True)
+
+
+def _named(name: str, version: str) -> dict[str, str]:
+    return {"name": name, "resourceVersion": version} if version else {"name": name}
 
 
 def converts_with_us(definition: Mapping[str, Any]) -> bool:

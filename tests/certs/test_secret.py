@@ -27,6 +27,11 @@ HOOKS = Webhooks("ValidatingWebhookConfiguration", "quotree")
 SETTINGS = SecretSettings("quotree", "certs", service_names("quotree", "quotree"), (HOOKS,))
 
 
+def hooks(ca_bundle: bytes = b"", version: int = 0) -> dict[str, Any]:
+    client = {"caBundle": base64.b64encode(ca_bundle).decode()} if ca_bundle else {}
+    return {"metadata": {"resourceVersion": str(version)}, "webhooks": [{"name": "a", "clientConfig": client}]}
+
+
 class Store(FakeApi):
     """One Secret and one webhook configuration."""
 
@@ -35,7 +40,7 @@ class Store(FakeApi):
         self.version = 0
         self.data: dict[str, str] | None = None
         self.annotations: dict[str, str] = {}
-        self.hooks: dict[str, Any] | None = {"webhooks": [{"name": "a", "clientConfig": {}}]}
+        self.hooks: dict[str, Any] | None = hooks()
         self.before_write: Callable[[], None] = lambda: None
 
     @property
@@ -77,8 +82,11 @@ class Store(FakeApi):
     def reply_for_hooks(self, seen: Seen) -> Reply:
         if self.hooks is None:
             return status(404, "NotFound")
+        version = int(self.hooks["metadata"]["resourceVersion"])
         if seen.method == "PATCH":
-            self.hooks = seen.body
+            if seen.body["metadata"]["resourceVersion"] != str(version):
+                return status(409, "Conflict")
+            self.hooks = {**seen.body, "metadata": {"resourceVersion": str(version + 1)}}
         answer = self.hooks
         return lambda handler: handler.send_json(200, answer)
 
@@ -242,6 +250,34 @@ def test_a_renewal_while_the_trust_is_written_is_noticed(store: Store, cluster: 
 
     assert ensure(cluster, SETTINGS, NOW + DAY).bundle == newer
     assert store.ca_bundle == newer.ca_bundle
+
+
+@pytest.mark.parametrize("moment", range(1, 12))
+def test_what_a_newer_bundle_published_is_never_replaced_by_an_older_one(
+    store: Store, cluster: Cluster, moment: int
+) -> None:
+    """A replica is about to restore the caBundle; before that request of it another one renews and publishes."""
+    store.hooks = hooks(b"foreign")
+    old = plan(None, SETTINGS.names, NOW)
+    newer = plan(old, SETTINGS.names, NOW + DAY, made_since=NOW + DAY)
+    store.put(to_data(old))
+    published: list[bytes] = []
+    reply_to = store.reply_to
+
+    def renew_before(seen: Seen) -> Reply:
+        if len(store.seen) == moment - 1:
+            assert store.hooks
+            store.put(to_data(newer))
+            store.hooks = hooks(newer.ca_bundle, int(store.hooks["metadata"]["resourceVersion"]) + 1)
+        reply = reply_to(seen)
+        published.append(store.ca_bundle)
+        return reply
+
+    store.reply_to = renew_before  # type: ignore[method-assign]
+    ensure(cluster, SETTINGS, NOW + DAY, old)
+
+    after = published[moment - 1 :]
+    assert {*after} <= {newer.ca_bundle}
 
 
 def test_an_empty_secret_of_the_manifests_is_filled(store: Store, cluster: Cluster) -> None:

@@ -119,7 +119,7 @@ def test_the_webhooks_are_asked_about_it(scratch: Scratch, which: str, webhook: 
                 "trainruns/finalizers": ["update"],
             },
         ),
-        ("components/reconciler/multikueue.yaml", "quotree-reconciler-multikueue", {"trainruns/status": ["patch"]}),
+        ("components/multikueue/rbac.yaml", "quotree-reconciler-multikueue", {"trainruns/status": ["patch"]}),
         (
             "components/reconciler/user-roles.yaml",
             "quotree-batch-user",

@@ -113,7 +113,7 @@ def _object(request: Mapping[str, Any], key: str, namespace: str, *, needed: boo
         return None
     if not text(manifest.get("apiVersion")) or not text(manifest.get("kind")):
         raise BadReview(f"request.{key} has no apiVersion and kind")
-    metadata = manifest.get("metadata", {})
+    metadata = manifest.get("metadata")
     if not namespace or group_kind(manifest) == NAMESPACE or not isinstance(metadata, Mapping):
         return manifest  # (a request for a Namespace has that as its own namespace)
     if text(metadata.get("namespace")):

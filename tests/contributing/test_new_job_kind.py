@@ -115,7 +115,6 @@ def test_the_webhooks_are_asked_about_it(scratch: Scratch, which: str, webhook: 
             "quotree-reconciler",
             {
                 "trainruns": ["get", "list", "watch", "patch"],
-                "trainruns/status": ["patch"],
                 "trainruns/finalizers": ["update"],
             },
         ),

@@ -7,13 +7,16 @@ import json
 import logging
 from typing import Any
 
+import jsonpatch
 import pytest
 
+from policies.configuration.settings import Configuration, KueueSettings
 from policies.model.forest import Forest
 from tests.builders import queue
 from tests.webhook.reviews import KUEUE, MUTATE_VOLCANO, VOLCANO, answer, body, client, review
 from webhook.app import CONVERTING
 from webhook.logs import JsonFormatter
+from webhook.settings import WebhookSettings
 
 EVIL = "a\x1b[2J\u202eb\u2066\nQueue ok: fine\x9b\u2028c\u200f"
 FLAVOR = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}}
@@ -115,3 +118,13 @@ def test_a_number_that_no_api_server_can_hold_is_a_bad_request(number: str) -> N
     reply = client(Forest()).post(MUTATE_VOLCANO, data=sent, content_type="application/json")
 
     assert (reply.status_code, "which is too large" in reply.text) == (400, True)
+
+
+def test_a_patch_applies_to_an_object_without_metadata() -> None:
+    bare = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "spec": {}}
+    settings = WebhookSettings(configuration=Configuration(kueue=KueueSettings(manage_jobs=True)))
+
+    response = answer(client(Forest(), settings), "/v1/mutate/kueue", review(bare, namespace="ns"))
+
+    operations = json.loads(base64.b64decode(response.get("patch", base64.b64encode(b"[]"))))
+    jsonpatch.apply_patch(bare, operations)

@@ -24,6 +24,7 @@ from policies.dialects.kubeconfig import (
     path_fault,
 )
 from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.model.printing import plain
 from policies.text.positions import BadText, position
 from policies.text.yaml_values import single
 
@@ -72,7 +73,7 @@ def read_login(content: str, allowed: Allowed, *, allow_exec: bool = False) -> L
         return Refused(INSECURE, "failed to parse kubeconfig: it is no mapping")
     fault = content_fault(config, replace(allowed.trust, exec=allow_exec))
     if fault is not None:
-        return Refused(INSECURE, fault)
+        return Refused(INSECURE, plain(fault))
     return Login(content, config, expiry_of(_user(config)), allowed.trust.link_local)
 
 

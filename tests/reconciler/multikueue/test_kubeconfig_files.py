@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import tracemalloc
 from pathlib import Path
@@ -105,6 +106,12 @@ def test_aliases_that_multiply_are_refused_before_they_take_memory() -> None:
 
 def test_a_kubeconfig_in_a_secret_has_a_bounded_size() -> None:
     assert "more than 1048576 bytes" in message(read_login("#" * (2**20 + 1), Allowed()))
+
+
+def test_a_name_in_a_kubeconfig_is_told_so_that_it_can_do_nothing() -> None:
+    evil = {**config(), "current-context": "a\x1b[2J\u202e\n"}
+
+    assert r'the current context "a\x1b[2J\u202e\n" does not exist' in message(read_login(json.dumps(evil), Allowed()))
 
 
 def test_a_secret_is_read_by_its_key() -> None:

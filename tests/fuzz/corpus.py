@@ -40,7 +40,7 @@ def texts() -> tuple[str, ...]:
     """YAML of examples, with its comments and styles, and the trees of YuniKorn inside their ConfigMaps."""
     files = sorted((ROOT / "examples").rglob("*.yaml"))
     inner = [text for manifest in manifests() for text in _texts_of(manifest)]
-    return (*(file.read_text() for file in files if file.stat().st_size < 8000), *inner, *TRICKS)
+    return (*(file.read_text() for file in files if file.stat().st_size < 8000), *inner, *TRICKS, DEEP)
 
 
 TRICKS = (
@@ -49,6 +49,8 @@ TRICKS = (
     "? [a]\n: b\n--- !!map\n? x\n...\n%YAML 1.1\n---\n- |\n  a\n- >-\n  b\n- 'c'\n",
     '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "\\ud83d\\ude00", "a": 1e5}}',
 )
+DEEP = "partitions:\n- &a0 {name: q}\n" + "".join(f"- &a{n} {{queues: [*a{n - 1}]}}\n" for n in range(1, 400))
+"""Shallow lines that are deep together."""
 KUBECONFIG = config()
 CONFIGURATIONS: tuple[Manifest, ...] = (
     {

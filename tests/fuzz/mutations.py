@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 RAW = "@raw:"
-"""A text that begins so becomes a bare token of JSON: a number that no value of Python writes."""
+"""A text that begins so becomes bare JSON: a number that no value of Python writes, or nesting that no stack copies."""
 _NUMBERS = (
     "1.5",
     "-0.0",
@@ -21,6 +21,7 @@ _NUMBERS = (
     "0e0",
     "1e22",
 )
+_DEEP = tuple("[" * levels + "1" + "]" * levels for levels in (120, 300, 900, 3000))
 _TEXTS = (
     *(
         "",
@@ -226,7 +227,7 @@ class Mutator:
             case 0:
                 return copied(self._chance.choice(_LEAVES))
             case 1:
-                return RAW + self._chance.choice(_NUMBERS)
+                return RAW + self._chance.choice(_NUMBERS if self._chance.random() < 0.9 else _DEEP)
             case _:
                 return self._chance.choice(_TEXTS)
 

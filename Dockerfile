@@ -1,18 +1,18 @@
 # Two stages: the first has pip and a compiler's worth of tools, the second only what runs.
 # Both must be the same Debian and Python, since the virtual environment is copied from one to the other.
+# `make base-image` pins the tag to the digest that it has now.
 ARG PYTHON=python:3.13-slim-trixie
 
 FROM ${PYTHON} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src
-RUN python -m venv /opt/quotree
-COPY requirements-runtime.lock ./
-RUN /opt/quotree/bin/pip install --require-hashes -r requirements-runtime.lock
+RUN python -m venv /opt/quotree && python -m venv /tmp/build
+COPY requirements-runtime.lock requirements-build.lock ./
+RUN /opt/quotree/bin/pip install --require-hashes -r requirements-runtime.lock \
+    && /tmp/build/bin/pip install --require-hashes -r requirements-build.lock
 COPY . .
-RUN python -m venv /tmp/build \
-    && /tmp/build/bin/pip install hatchling==1.29.0 \
-    && /tmp/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /tmp/wheel . \
-    && /opt/quotree/bin/pip install --no-deps /tmp/wheel/*.whl \
+RUN /tmp/build/bin/pip wheel --no-index --no-deps --no-build-isolation --wheel-dir /tmp/wheel . \
+    && /opt/quotree/bin/pip install --no-index --no-deps /tmp/wheel/*.whl \
     && /opt/quotree/bin/pip uninstall --yes pip \
     && /opt/quotree/bin/python -m compileall -q /opt/quotree/lib
 

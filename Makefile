@@ -8,7 +8,7 @@ PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
 BY_FILE := --numprocesses=auto --maxprocesses=4 --dist=loadfile
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock run test unit thorough check format generate conformance bench soak soak-multikueue soak-certs controlplane clean
+.PHONY: help venv lock base-image run test unit thorough check format generate conformance bench fuzz soak soak-multikueue soak-certs controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -24,6 +24,13 @@ $(STAMP): requirements.lock pyproject.toml
 lock: venv ## resolve the dependencies anew
 	$(BIN)/uv pip compile pyproject.toml --group dev --upgrade $(COMPILE) -o requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --constraint requirements.lock $(COMPILE) -o requirements-runtime.lock
+	$(BIN)/uv pip compile --group build --constraint requirements.lock $(COMPILE) -o requirements-build.lock
+
+base-image: ## pin the base image of the Dockerfile to the digest that its tag has now; needs docker and a network
+	tag=$$(sed -n 's/^ARG PYTHON=\([^@]*\).*/\1/p' Dockerfile) \
+	  && digest=$$(docker buildx imagetools inspect "$$tag" --format '{{.Manifest.Digest}}') \
+	  && echo "$$digest" | grep -Eqx 'sha256:[0-9a-f]{64}' \
+	  && sed -i "s|^ARG PYTHON=.*|ARG PYTHON=$$tag@$$digest|" Dockerfile
 
 run: venv ## judge examples/, then serve the webhook on loopback (ONCE=1: and end)
 	$(BIN)/python -m examples.demo $(if $(ONCE),--once)
@@ -57,6 +64,9 @@ conformance: venv ## the cases of Kueue, Volcano and YuniKorn; QUOTREE_CONFORMAN
 
 bench: venv ## the figures that docs/performance.md quotes
 	$(BIN)/python -m tests.bench
+
+fuzz: venv ## wrong inputs through the webhook and all readers; FUZZ_INPUTS, default 1000000, and FUZZ_SEED
+	$(BIN)/python -m tests.fuzz
 
 soak: venv ## random load on a reconciler that is killed behind a failing connection; SOAK_SECONDS, default 1800
 	SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s tests/apiserver/reconciler/test_faults.py

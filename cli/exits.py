@@ -36,13 +36,22 @@ def strongest(codes: Iterable[Exit]) -> Exit:
     return min(codes, key=_STRONGEST_FIRST.index, default=Exit.CLEAN)
 
 
-class Misused(click.ClickException):
+class _Told(click.ClickException):
+    """Printed on one line; it may have the text of a file in it."""
+
+    def format_message(self) -> str:
+        from policies.model.printing import plain  # here, since help needs nothing of the domain
+
+        return plain(self.message)
+
+
+class Misused(_Told):
     """A wrong command line or configuration; the message says where and what to do."""
 
     exit_code = Exit.USAGE
 
 
-class OutOfReach(click.ClickException):
+class OutOfReach(_Told):
     """Something outside is not available: a cluster, a port, a folder."""
 
     exit_code = Exit.UNJUDGED

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import errno
 import pkgutil
 import traceback
 from importlib import import_module
 from importlib.abc import InspectLoader
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -20,6 +21,8 @@ from cli.version import VERSION
 _INTERRUPTED = 130
 """What shells report for Ctrl-C; none of our own codes, since nothing was judged."""
 _SHOW_TRACEBACK = "quotree.verbose"
+_OF_OUTPUT = (errno.EPIPE, errno.ENOSPC)
+"""What only a write to standard output gives here: connections and files have errors of their own."""
 
 
 class CommandGroup(click.Group):
@@ -49,9 +52,16 @@ class CommandGroup(click.Group):
             raise
         except KeyboardInterrupt:
             ctx.exit(_INTERRUPTED)
+        except OSError as error:
+            if error.errno in _OF_OUTPUT:
+                raise  # `main` explains it
+            self._failed(ctx, error)
         except Exception as error:  # one line instead of a traceback, and an exit code that no finding has
-            _report(error, verbose=bool(ctx.meta.get(_SHOW_TRACEBACK)))
-            ctx.exit(Exit.UNJUDGED)
+            self._failed(ctx, error)
+
+    def _failed(self, ctx: click.Context, error: Exception) -> NoReturn:
+        _report(error, verbose=bool(ctx.meta.get(_SHOW_TRACEBACK)))
+        ctx.exit(Exit.UNJUDGED)
 
 
 def summary(command: str) -> str:

@@ -13,8 +13,21 @@ that all stay alive; scanning them again and again took almost half of the time 
 
 
 def main() -> None:
+    try:
+        _run()
+    except OSError as error:  # a command explains its own; this is what click or `print` wrote
+        from cli.output import discard, note
+
+        discard(1)
+        if isinstance(error, BrokenPipeError):
+            return
+        note(f"quotree: cannot write to standard output: {error.strerror or error}")
+        sys.exit(4)
+
+
+def _run() -> None:
     if sys.argv[1:] in (["--version"], ["-V"]):
-        print(f"quotree {VERSION}")
+        print(f"quotree {VERSION}", flush=True)
         return
     gc.set_threshold(*_GARBAGE)
     from cli.group import quotree

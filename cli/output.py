@@ -2,33 +2,56 @@
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import sys
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+from cli.exits import OutOfReach
 
 
 def emit(text: str) -> None:
-    """Print results. If the reader closed the pipe, the exit code still carries the verdict."""
+    """Print results. If the reader closed the pipe, the exit code still carries the verdict.
+
+    Raises OutOfReach where standard output is closed or full: then nobody has the verdict.
+    """
+    if sys.stdout is None:
+        raise OutOfReach("cannot write to standard output: it is closed")
     try:
         click.echo(_encodable(text, sys.stdout))
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # or the interpreter complains when it flushes at its end
+        discard(1)
+    except OSError as error:
+        discard(1)
+        raise OutOfReach(f"cannot write to standard output: {error.strerror or error}") from error
 
 
 def note(text: str) -> None:
-    """Print what is not a result."""
-    click.echo(_encodable(plain(text), sys.stderr), err=True)
+    """Print what is not a result, where that is possible."""
+    from policies.model.printing import plain  # here, since help needs nothing of the domain
+
+    if sys.stderr is None:
+        return
+    try:
+        click.echo(_encodable(plain(text), sys.stderr), err=True)
+    except OSError:
+        discard(2)
 
 
-def plain(text: str) -> str:
-    """One line without control characters: a name in a manifest must not move the cursor or end the line."""
-    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+def discard(stream: int) -> None:
+    """What is left in a stream that cannot be written to is lost, or the interpreter would complain at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
+
+
+def json_text(answer: Any) -> str:
+    """The answer as indented JSON. Letters of all languages are shown, what does not print is an escape of JSON."""
+    text = json.dumps(answer, indent=2, ensure_ascii=False)
+    if all(line.isprintable() for line in text.split("\n")):
+        return text
+    return "".join(char if char == "\n" or char.isprintable() else json.dumps(char)[1:-1] for char in text)
 
 
 def _encodable(text: str, stream: TextIO) -> str:
@@ -43,4 +66,5 @@ def paint(text: str, colour: str) -> str:
 
 
 def _colours() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    return terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

@@ -11,13 +11,14 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import urllib3
 from urllib3.connection import HTTPConnection
 
+from cluster import guarded_connections
 from cluster.errors import NotConfigured
 
 DEFAULT_KUBECONFIG = "~/.kube/config"
@@ -32,13 +33,15 @@ class Endpoint:
     """One API server.
 
     `url` may have a path, for clusters behind a gateway. `authorization` returns the header for the next request and
-    renews a token that is about to expire; None sends no header.
+    renews a token that is about to expire; None sends no header. `link_local`: whether the address may be one of the
+    link itself, which also a name can turn out to be.
     """
 
     url: str
     tls: ssl.SSLContext | None = None
     server_name: str | None = None
     proxy: str | None = None
+    link_local: bool = True
     authorization: Callable[[], str | None] = field(default=lambda: None, repr=False)
 
 
@@ -47,7 +50,7 @@ def from_kubeconfig(context: str | None = None, kubeconfig: str | None = None) -
 
     Raises NotConfigured. Like kubectl, it writes back a renewed OIDC token, since the old one may not work again.
     """
-    from kubernetes import config
+    from cluster.kubeconfig import load_files
 
     files = kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG
     if not any(Path(file).expanduser().is_file() for file in files.split(os.pathsep) if file):
@@ -55,17 +58,17 @@ def from_kubeconfig(context: str | None = None, kubeconfig: str | None = None) -
     try:
         with _LOADING:
             settings = _new_configuration()
-            config.load_kube_config(config_file=files, context=context, client_configuration=settings)
+            load_files(files, context, settings)
             return _endpoint(settings)
     except Exception as error:  # third-party code parses a hand-edited file: any exception means "not readable"
         chosen = f"context {context!r}" if context else "the current context"
         raise NotConfigured(f"{files}: {chosen} cannot be used: {_text(error)}") from error
 
 
-def from_content(content: Mapping[str, Any], called: str) -> Endpoint:
+def from_content(content: Mapping[str, Any], called: str, *, link_local: bool = True) -> Endpoint:
     """The endpoint of the current context of a kubeconfig in memory; messages refer to it as `called`.
 
-    Writes nothing back. Raises NotConfigured.
+    `link_local`: whether it may be connected to at such an address. Writes nothing back. Raises NotConfigured.
     """
     from kubernetes import config
 
@@ -73,7 +76,7 @@ def from_content(content: Mapping[str, Any], called: str) -> Endpoint:
         with _LOADING:
             settings = _new_configuration()
             config.load_kube_config_from_dict(dict(content), client_configuration=settings, persist_config=False)
-            return _endpoint(settings)
+            return replace(_endpoint(settings), link_local=link_local)
     except Exception as error:  # as above
         raise NotConfigured(f"{called} cannot be used: {_text(error)}") from error
 
@@ -105,8 +108,11 @@ def open_pool(endpoint: Endpoint, connections: int) -> urllib3.PoolManager:
     if endpoint.server_name:
         options["server_hostname"] = endpoint.server_name
     if endpoint.proxy:
-        return urllib3.ProxyManager(endpoint.proxy, **options)
-    return urllib3.PoolManager(**options)
+        return urllib3.ProxyManager(endpoint.proxy, **options)  # the proxy alone knows the address of a name
+    pools = urllib3.PoolManager(**options)
+    if not endpoint.link_local:
+        pools.pool_classes_by_scheme = guarded_connections.POOLS
+    return pools
 
 
 def _new_configuration() -> Any:

@@ -42,19 +42,21 @@ def read_configured(
     described: Mapping[GroupKind, JobShape] = _NOTHING,
     multikueue: MultiKueueOptions = _OPTIONS,
     namespace: str = "quotree-system",
+    gates: Mapping[str, bool] | None = None,
 ) -> Configured:
     """`described` are the kinds of jobs of our own settings, `multikueue` what they say of that, `namespace` is where
-    we are ourselves. Raises BadConfiguration with the path of the key.
+    we are ourselves, `gates` count where the manifest does not name them. Raises BadConfiguration with the path of the
+    key.
     """
     check_identity(manifest)
     idle = tuple(idle_keys(manifest))
-    found = read(manifest, namespace=namespace)
-    settings = _settings(found, described, multikueue, namespace)
+    found = read(manifest, gates, namespace)
+    settings = _settings(found, described, multikueue)
     return Configured(settings, _times(found.leader_election), found.metrics_off, idle)
 
 
 def _settings(
-    found: KueueConfiguration, described: Mapping[GroupKind, JobShape], multikueue: MultiKueueOptions, namespace: str
+    found: KueueConfiguration, described: Mapping[GroupKind, JobShape], multikueue: MultiKueueOptions
 ) -> Settings:
     return Settings(
         options_of(found),
@@ -66,7 +68,7 @@ def _settings(
         fading=decay_of(found),
         retention=_retention_of(found.retention),
         pods=found.integrations.pods,
-        multikueue=multikueue_of(found, multikueue, namespace),
+        multikueue=multikueue_of(found, multikueue),
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from policies.judging.sentence import sentence, statement
 from policies.judging.verdict import Judged, Verdict
 from policies.model.findings import Profile, Severity
+from policies.model.printing import plain
 from webhook.review import API_VERSION, KIND, Review
 
 LINES = 5  # violations in a message: what fits a terminal
@@ -42,7 +43,9 @@ def mutated(review: Review, operations: list[dict[str, Any]]) -> bytes:
     response: dict[str, Any] = {"uid": review.uid, "allowed": True}
     if operations:
         response["patchType"] = "JSONPatch"
-        response["patch"] = base64.b64encode(json.dumps(operations).encode()).decode()
+        # a Decimal is a number with a fraction; the API server reads it as a float64 as well
+        patch = json.dumps(operations, default=float, allow_nan=False)
+        response["patch"] = base64.b64encode(patch.encode()).decode()
     return _body(response)
 
 
@@ -81,7 +84,7 @@ def _status(review: Review, errors: tuple[Judged, ...], profile: Profile) -> dic
         "reason": _REASONS[code],
         "message": _message(errors),
         "details": {
-            "name": review.name or errors[0].finding.object.name,
+            "name": plain(review.name or errors[0].finding.object.name),
             "group": review.kind.group,
             "kind": review.kind.kind,
             "causes": [_cause(judged) for judged in errors[:CAUSES]],
@@ -107,7 +110,7 @@ def _cause(judged: Judged) -> Mapping[str, str]:
     """The message includes the fix and the rule's id, since kubectl shows only the causes of a 422."""
     return {
         "reason": judged.rule.reason,
-        "field": judged.finding.field,
+        "field": plain(judged.finding.field),
         "message": f"{statement(judged)} [{judged.rule.id}]",
     }
 
@@ -129,7 +132,7 @@ def _warning(judged: Judged) -> list[str]:
     """The sentence, wrapped at words. Each line ends in the rule's id, since lines of several webhooks may mix."""
     mark = f" [{judged.rule.id}]"
     lines = wrap(
-        _printable(sentence(judged)),
+        sentence(judged),
         WARNING_LENGTH - len(mark),
         subsequent_indent="... ",
         max_lines=WARNING_LINES,
@@ -137,11 +140,6 @@ def _warning(judged: Judged) -> list[str]:
         break_on_hyphens=False,
     )
     return [line + mark for line in lines]
-
-
-def _printable(text: str) -> str:
-    """The text without control characters, because of which the API server would drop the whole warning."""
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _body(response: Mapping[str, Any]) -> bytes:

@@ -25,6 +25,7 @@ from policies.judge import Judgement
 from policies.judging.proposal import Proposal
 from policies.judging.verdict import Verdict
 from policies.model.forest import Forest
+from policies.model.printing import plain
 from policies.mutation.defaults import patch
 from webhook import answer, conversion, decision
 from webhook.metrics import Metrics
@@ -243,7 +244,7 @@ def _json(body: bytes) -> Response:
 
 
 def _text(text: str, status: int) -> Answer:
-    return f"{text}\n", status, {"Content-Type": "text/plain; charset=utf-8"}
+    return f"{plain(text)}\n", status, {"Content-Type": "text/plain; charset=utf-8"}
 
 
 def _bad_request(error: BadReview) -> Answer:

@@ -11,6 +11,7 @@ from typing import Any
 from policies.conversion import Unconvertible, convert
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import Manifest, mapping, text
+from policies.model.printing import plain
 from webhook.review import BadReview
 
 API_VERSION = "apiextensions.k8s.io/v1"
@@ -72,7 +73,7 @@ def perform(request: Conversion) -> Converted:
         try:
             converted.append(convert(manifest, request.to))
         except Unconvertible as error:
-            return Converted(request.uid, failure=f"{_named(manifest)}: {error}")
+            return Converted(request.uid, failure=plain(f"{_named(manifest)}: {error}"))
     return Converted(request.uid, tuple(converted))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
@@ -112,7 +113,7 @@ def _object(request: Mapping[str, Any], key: str, namespace: str, *, needed: boo
         return None
     if not text(manifest.get("apiVersion")) or not text(manifest.get("kind")):
         raise BadReview(f"request.{key} has no apiVersion and kind")
-    metadata = manifest.get("metadata", {})
+    metadata = manifest.get("metadata")
     if not namespace or group_kind(manifest) == NAMESPACE or not isinstance(metadata, Mapping):
         return manifest  # (a request for a Namespace has that as its own namespace)
     if text(metadata.get("namespace")):
@@ -173,10 +174,14 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _decimal(text: str) -> Decimal:
+    """An exact number, among those that the API server can hold itself: it has 64 bits for one."""
     try:
-        return Decimal(text)
+        number = Decimal(text)
     except InvalidOperation:
-        raise BadReview(f"the body has the number {text[:40]}, which is too large") from None
+        number = Decimal("Infinity")
+    if math.isinf(float(number)):
+        raise BadReview(f"the body has the number {text[:40]}, which is too large")
+    return number
 
 
 def _no_number(name: str) -> NoReturn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +11,8 @@ from cli.exits import Misused, OutOfReach
 from cli.input import reconciler_api
 from cli.input.context import Against, AgainstType
 from cli.input.options import kubeconfig, output
-from cli.output import emit, plain
+from cli.output import emit, json_text
+from policies.model.printing import plain
 
 _NONE = "there are no MultiKueueClusters"
 
@@ -46,7 +46,7 @@ def clusters(
         raise Misused(f"{misplaced[0]} needs --reconciler URL")
     else:
         found = _read(against, kubeconfig)
-    emit(json.dumps(found, indent=2, ensure_ascii=False) if output == "json" else "\n".join(_text(found)) or _NONE)
+    emit(json_text(found) if output == "json" else "\n".join(_text(found)) or _NONE)
 
 
 def _read(against: Against, kubeconfig: str | None) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,7 +13,8 @@ from cli.input.context import Against, AgainstType
 from cli.input.options import EngineOptions, kubeconfig, output
 from cli.input.options import engine as engine_options
 from cli.input.snapshot import Names
-from cli.output import emit, plain
+from cli.output import emit, json_text
+from policies.model.printing import plain
 from reconciler.api.pending import Row, homeless, item, local_rows, rows
 from scheduling.world.world import World
 
@@ -91,7 +91,7 @@ def _json(queues: list[_Queue]) -> str:
         for each in queues
     ]
     answer = {"apiVersion": "quotree.dev/v1alpha1", "kind": "PendingWorkloads", "queues": items}
-    return json.dumps(answer, indent=2, ensure_ascii=False)
+    return json_text(answer)
 
 
 def _text(names: Names, queues: list[_Queue]) -> Iterator[str]:

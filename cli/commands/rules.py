@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from cli.input.options import output
-from cli.output import emit
+from cli.output import emit, json_text
 from cli.report.rulebook import by_id, dialects_of, kinds_of
 from policies.judging.rule import Rule
 
@@ -39,4 +37,4 @@ def _json(rules: list[Rule]) -> str:
         }
         for rule in rules
     ]
-    return json.dumps({"apiVersion": "quotree.dev/v1alpha1", "kind": "RuleList", "items": items}, indent=2)
+    return json_text({"apiVersion": "quotree.dev/v1alpha1", "kind": "RuleList", "items": items})

@@ -138,6 +138,12 @@ def webhook(
 @click.option("--config", metavar="FILE", help="A Configuration of Kueue. Default: Kueue's defaults.")
 @click.option("--settings", metavar="FILE", help="Quotree's own Configuration. Default: QUOTREE_CONFIG.")
 @click.option(
+    "--feature-gates",
+    metavar="GATE=BOOL,...",
+    multiple=True,
+    help="Kueue's feature gates, where --config does not name them; the last one counts.",
+)
+@click.option(
     "--address-file", type=click.Path(dir_okay=False, path_type=Path), help="Write the actual address to this file."
 )
 @click.option("--api-host", default="127.0.0.1", show_default=True, help="Address of /v1; 0.0.0.0 in a pod.")
@@ -165,6 +171,7 @@ def reconciler(
     context: str | None,
     config: str | None,
     settings: str | None,
+    feature_gates: tuple[str, ...],
     address_file: Path | None,
     api_host: str,
     api_port: int | None,
@@ -175,14 +182,15 @@ def reconciler(
     service: str | None,
 ) -> None:
     """Admit, preempt and requeue the workloads of Kueue's queues, instead of Kueue's manager."""
-    from cli.input.settings import read_file
+    from cli.input.settings import read_file, read_gates
     from cli.serving.api import ApiSettings
     from cli.serving.certificates import Certificates
     from cli.serving.reconciler import ProcessSettings, run  # here, since servers take long to load
     from reconciler.configured import DEFAULTS, read_configured
 
     own, namespace = read_settings(settings, []).reconciler, lease.partition("/")[0]
-    read = partial(read_configured, described=own.jobs, multikueue=own.multikueue, namespace=namespace)
+    gates = read_gates(feature_gates)
+    read = partial(read_configured, described=own.jobs, multikueue=own.multikueue, namespace=namespace, gates=gates)
     configured = read_file(config, read) if config else read(DEFAULTS)
     certificates = Certificates(folder, supplied, names, secret, service) if folder else None
     api = None if api_port is None else ApiSettings(api_host, api_port, certificates)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -12,11 +11,12 @@ import click
 from cli.exits import Exit, Misused, strongest
 from cli.input.options import output
 from cli.input.suites import BadSuite, Case, Expected, files, read
-from cli.output import emit, note, paint
+from cli.output import emit, json_text, note, paint
 from cli.report.as_json import place_json
 from cli.report.suite_outcomes import Outcome, run
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged
+from policies.model.printing import plain
 
 API_VERSION = "quotree.dev/v1alpha1"
 
@@ -77,9 +77,9 @@ def _as_text(outcomes: list[Outcome]) -> str:
 
 def _lines(outcome: Outcome) -> Iterator[str]:
     word = paint("ok", "green") if outcome.holds else paint("FAILED", "red")
-    yield f"{outcome.case.place}: {word}: {outcome.case.name}"
+    yield f"{plain(str(outcome.case.place))}: {word}: {plain(outcome.case.name)}"
     for expected in outcome.missing:
-        yield f"    expected, not found: {_wanted(expected)}"
+        yield plain(f"    expected, not found: {_wanted(expected)}")
     for judged in outcome.unexpected:
         yield f"    found, not expected: {judged.severity.value}[{judged.rule.id}]: {sentence(judged)}"
 
@@ -103,7 +103,7 @@ def _as_json(outcomes: list[Outcome]) -> str:
         "summary": {"cases": len(outcomes), "failed": failed},
         "cases": [_case(outcome) for outcome in outcomes],
     }
-    return json.dumps(answer, indent=2, ensure_ascii=False)
+    return json_text(answer)
 
 
 def _case(outcome: Outcome) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
@@ -14,7 +13,7 @@ from cli.input.context import Against, Context, load
 from cli.input.given import Given, gather
 from cli.input.options import against as against_option
 from cli.input.options import input_paths, inputs, output
-from cli.output import emit, note, plain
+from cli.output import emit, json_text, note
 from cli.report.drawing import glyphs, lines, row_text
 from cli.report.quotas import Quotas, Row, namespace_rows
 from cli.report.tree_json import DIALECTS, dialect_of, namespace_entry, node_entry
@@ -26,6 +25,7 @@ from policies.dialects.core import Namespace
 from policies.dialects.yunikorn import PARENT_QUEUE
 from policies.model.forest import Forest
 from policies.model.objects import Ref
+from policies.model.printing import plain
 from scheduling.world.world import World
 
 MakeQuotas: TypeAlias = Callable[[Forest, Sequence[Ref]], Quotas]
@@ -117,4 +117,4 @@ def _json(forest: Forest, context: Context, make: MakeQuotas) -> str:
         "nodes": nodes,
         "cycles": [[ref.name for ref in cycle] for cycle in cycles(forest)],
     }
-    return json.dumps(answer, indent=2, ensure_ascii=False)
+    return json_text(answer)

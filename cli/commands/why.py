@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 import click
@@ -13,11 +12,12 @@ from cli.input.context import Against, AgainstType
 from cli.input.options import EngineOptions, kubeconfig, output
 from cli.input.options import engine as engine_options
 from cli.input.simulation import exit_codes, note_problems, start
-from cli.output import emit, plain
+from cli.output import emit, json_text
 from cli.report.simulation_json import why_json
 from cli.report.simulation_text import why_text
 from cli.report.waiting_text import elsewhere_lines, running_text, waiting_lines
 from policies.model.errors import PolicyError
+from policies.model.printing import plain
 from scheduling.placement.objects import multikueue_state
 from scheduling.visibility.workloads import holding, waits
 
@@ -52,7 +52,7 @@ def _from_files(workload: str, folder: str, output: str, engine: EngineOptions) 
     note_problems(files, simulation)
     try:
         if output == "json":
-            emit(json.dumps(why_json(simulation, workload), indent=2, ensure_ascii=False))
+            emit(json_text(why_json(simulation, workload)))
         else:
             emit(why_text(simulation, workload))
     except PolicyError as error:
@@ -69,7 +69,7 @@ def _from_cluster(name: str, against: Against, kubeconfig: str | None, output: s
         from reconciler.api.placement import placement_json  # here, since files do not need them
 
         answer = {**explanation_json(world, key, now), **placement_json(world, key)}
-        emit(json.dumps(answer, indent=2, ensure_ascii=False))
+        emit(json_text(answer))
         return
     pending, workload = waits(world, key, now, consider=True), world.workloads[key]
     if pending is not None:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from cli.input.queue_config import as_config_map, is_queue_config
+from cli.input.regular_file import other_kind, read_regular
+from cli.output import note
 from policies.text import json_values, yaml_values
 from policies.text.field_paths import Region, Steps
-from policies.text.positions import BadText, Position, Root, Span, position
+from policies.text.positions import BadText, Lines, Position, Root, Span, position
 
 MAX_SIZE = 64 * 2**20
 """Bytes of one file. A snapshot of 10 000 queues has about 10 MiB."""
@@ -90,6 +92,17 @@ def _read_all(paths: Sequence[str], stdin: TextIO | BinaryIO | None) -> Iterator
             yield from [source] if isinstance(source, Unreadable) else _read_file(source, files)
 
 
+def passed_over(path: str) -> bool:
+    """A pipe, a socket or a device among the files of a folder; it is told."""
+    try:
+        kind = other_kind(path)
+    except OSError:
+        return False  # reading it says why
+    if kind:
+        note(f"{path}: passed over: it is {kind}, not a file")
+    return bool(kind)
+
+
 def _files(path: str) -> Iterator[str | Unreadable]:
     """The path itself, or the manifests below it in the order of their names, without hidden directories."""
     if not Path(path).is_dir():
@@ -99,21 +112,20 @@ def _files(path: str) -> Iterator[str | Unreadable]:
     for directory, inner, names in os.walk(path, onerror=failures.append):
         inner[:] = sorted(name for name in inner if not name.startswith("."))
         for name in sorted(names):
-            if name.lower().endswith(_EXTENSIONS):
-                yield f"{directory.rstrip('/')}/{name}"
+            path = f"{directory.rstrip('/')}/{name}"
+            if name.lower().endswith(_EXTENSIONS) and not passed_over(path):
+                yield path
     for failure in failures:
         yield _failed(str(failure.filename), failure)
 
 
 def _read_file(source: str, files: set[tuple[int, int]]) -> Iterator[Document | Unreadable]:
     try:
-        with Path(source).open("rb") as file:
-            status = os.fstat(file.fileno())
-            identity = (status.st_dev, status.st_ino)
-            if identity in files:
-                return
-            files.add(identity)
-            data = file.read(MAX_SIZE + 1)
+        data, status = read_regular(source, MAX_SIZE + 1)
+        identity = (status.st_dev, status.st_ino)
+        if identity in files:
+            return
+        files.add(identity)
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         yield _failed(source, error)
         return
@@ -167,15 +179,12 @@ def _not_utf8(source: str, data: bytes, error: UnicodeDecodeError) -> Unreadable
 def _documents(
     source: str, text: str, roots: Iterable[Root | BadText], steps: Steps
 ) -> Iterator[Document | Unreadable]:
-    at, line = 0, 1
+    lines = Lines(text)
     for root in roots:
-        start = root.offset if isinstance(root, BadText) else root.span.start
-        line += text.count("\n", at, start)
-        at = max(at, start)
         if isinstance(root, BadText):
-            yield Unreadable(Place(source, *position(text, start, known=(at, line))), root.message)
+            yield Unreadable(Place(source, *lines.position(root.offset)), root.message)
         else:
-            yield from _flattened(source, root.value, Region(text, steps, root.span, line), root.items)
+            yield from _flattened(source, root.value, Region.of(text, steps, root.span, lines), root.items)
 
 
 def _flattened(source: str, value: Any, region: Region, spans: Sequence[Span]) -> Iterator[Document | Unreadable]:

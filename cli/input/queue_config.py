@@ -35,6 +35,6 @@ def as_config_map(region: Region) -> tuple[dict[str, Any], QueuesRegion]:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": CONFIGS, "namespace": NAMESPACE},
-        "data": {KEY: region.text[start:end]},
+        "data": {KEY: region.outline.text[start:end]},
     }
-    return manifest, QueuesRegion(region.text, region.steps, region.span, region.line, region.within)
+    return manifest, QueuesRegion(region.outline, region.lines, region.span, region.within)

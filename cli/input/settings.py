@@ -44,6 +44,17 @@ def _load(file: str) -> Configuration:
     return read_file(file, lambda manifest: read_configuration(manifest, registry()))
 
 
+def read_gates(options: Sequence[str]) -> dict[str, bool]:
+    """Feature gates in the form of Kueue's flag: `A=true,B=false`. Raises Misused."""
+    gates: dict[str, bool] = {}
+    for entry in ",".join(options).split(",") if options else ():
+        gate, _, value = entry.strip().partition("=")
+        if not gate or value.lower() not in ("true", "false"):
+            raise Misused(f"--feature-gates {entry!r}: write GATE=true or GATE=false")
+        gates[gate] = value.lower() == "true"
+    return gates
+
+
 def read_file(file: str, reader: Callable[[Mapping[str, Any]], T]) -> T:
     """The result of `reader` for the one document of a file. Raises Misused, naming file, line and key."""
     if not Path(file).is_file():

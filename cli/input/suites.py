@@ -11,8 +11,9 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
-from cli.input.documents import MAX_SIZE, Place
+from cli.input.documents import MAX_SIZE, Place, passed_over
 from cli.input.documents import read as read_documents
+from cli.input.regular_file import read_regular
 from cli.input.settings import settings
 from policies import dialects
 from policies.configuration.file import API_VERSION, KIND, read_configuration
@@ -25,7 +26,7 @@ from policies.model.suggestion import suggest
 from policies.rules import find, registry
 from policies.text import yaml_values
 from policies.text.field_paths import Region
-from policies.text.positions import BadText, Root, position
+from policies.text.positions import BadText, Lines, Root, position
 
 _CASE = ("name", "given", "apply", "delete", "profile", "configuration", "now", "findings")
 _FINDING = ("rule", "object", "field", "severity", "says")
@@ -81,7 +82,7 @@ def files(paths: Iterable[str]) -> Iterator[File]:
             continue
         for file in sorted(path.rglob("*.y*ml")):
             hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-            if file.suffix in (".yaml", ".yml") and not hidden and file.is_file():
+            if file.suffix in (".yaml", ".yml") and not hidden and not file.is_dir() and not passed_over(str(file)):
                 yield File(file, named=False)
 
 
@@ -97,13 +98,13 @@ def read(file: File, config: str | None) -> list[Case]:
         if not file.named:
             return []
         raise BadSuite(Place(str(file.path), 1, 1), "a suite is one document, a list of cases (- name: ...)")
-    region = Region(text, yaml_values.steps, root.span, position(text, root.span.start).line)
+    region = Region.of(text, yaml_values.steps, root.span, Lines(text))
     return list(_Reader(file.path, root.value, config).cases(region))
 
 
 def _text_of(file: Path) -> str:
     try:
-        data = file.read_bytes()
+        data, _ = read_regular(file, MAX_SIZE + 1)
         text = data.decode("utf-8-sig")
     except (OSError, ValueError) as error:
         raise BadSuite(

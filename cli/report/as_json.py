@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from cli.input.documents import Place, Unreadable
+from cli.output import json_text
 from cli.report.model import Entry, Identity, LocatedCause, Report
 from cli.version import VERSION
 from policies.model.findings import Severity
@@ -14,7 +14,7 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 def as_json(report: Report) -> str:
-    return json.dumps(_report(report), indent=2, ensure_ascii=False)
+    return json_text(_report(report))
 
 
 def _report(report: Report) -> dict[str, Any]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from cli.output import paint, plain
+from cli.output import paint
 from cli.report.model import Entry, LocatedCause, Report, Subject
 from policies.judging.sentence import sentence
 from policies.judging.verdict import Judged
 from policies.model.findings import Severity
+from policies.model.printing import plain
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from cli.output import plain
 from cli.report.quotas import Quotas, Row
 from cli.report.trees import DrawnNode
 from policies.model.forest import Forest
+from policies.model.printing import plain
 
 
 class Glyphs(NamedTuple):
@@ -25,7 +25,7 @@ _GAP = "   "
 
 def glyphs() -> Glyphs:
     """The glyphs that standard output can show."""
-    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
     return FINE if encoding == "utf8" else PLAIN
 
 

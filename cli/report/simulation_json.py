@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from cli.input.documents import Unreadable
+from cli.output import json_text
 from cli.report.as_json import place_json
 from cli.report.tree_json import node_entry
 from cli.report.trees import cycles, walk
@@ -44,7 +44,7 @@ def simulation_json(simulation: Simulation, forest: Forest, unreadable: Sequence
         "cycles": [[ref.name for ref in cycle] for cycle in cycles(forest)],
         "unreadable": [{**place_json(item.place), "message": item.message} for item in unreadable],
     }
-    return json.dumps(answer, indent=2, ensure_ascii=False)
+    return json_text(answer)
 
 
 def why_json(simulation: Simulation, name: str) -> dict[str, Any]:

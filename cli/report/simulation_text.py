@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cli.input.snapshot import Names
-from cli.output import plain
 from cli.report.drawing import glyphs, lines
 from cli.report.trees import walk
 from cli.report.usage import QuotasInUse
 from cli.report.waiting_text import placed_text, running_text, waiting_lines
 from policies.dialects import kueue
 from policies.model.forest import Forest
+from policies.model.printing import plain
 from scheduling.flavors.messages import written
 from scheduling.objects.times import SECOND
 from scheduling.simulation.simulation import Simulation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cli.input.snapshot import Names
-from cli.output import plain
+from policies.model.printing import plain
 from scheduling.flavors.messages import written
 from scheduling.objects.workload import CheckState, Workload
 from scheduling.visibility.explanation import BORROWING_LIMIT, Explanation, Holder, Lack, Obstacle

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from policies.configuration.section import Section
+from policies.dialects.kubeconfig import Trust
 from policies.model.errors import BadConfiguration
 
 SCORES = ("AsListed", "Spread", "Pack", "Weighted")
@@ -16,13 +17,13 @@ WITHOUT_MANAGED_BY = ("KeepSuspended", "Reject")
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
     """`probe_seconds`: between two looks whether a worker still answers; `answer_seconds`: how long it may take for any
-    answer. `longest_wait_seconds`: between two attempts to reach it. `insecure`: TLS may go unverified."""
+    answer. `longest_wait_seconds`: between two attempts to reach it. `trust`: what a kubeconfig may ask for."""
 
     probe_seconds: int = 5
     answer_seconds: int = 10
     longest_wait_seconds: int = 320
     requests_per_second: int = 1000
-    insecure: bool = False
+    trust: Trust = field(default_factory=Trust)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,11 @@ class ConfigRules:
 
 @dataclass(frozen=True, slots=True)
 class MultiKueueOptions:
-    """`without_managed_by`: what becomes of a job that does not say `managedBy: kueue.x-k8s.io/multikueue`."""
+    """`kubeconfig_namespace`: where the Secrets with kubeconfigs are, None for the usual place. `without_managed_by`:
+    what becomes of a job that does not say `managedBy: kueue.x-k8s.io/multikueue`."""
 
     connection: ConnectionSettings = field(default_factory=ConnectionSettings)
+    kubeconfig_namespace: str | None = None
     without_managed_by: str = WITHOUT_MANAGED_BY[0]
     configs: Mapping[str, ConfigRules] = field(default_factory=dict)
 
@@ -54,6 +57,7 @@ def read_multikueue(section: Section) -> MultiKueueOptions:
         configs[name] = _rules(entry)
     options = MultiKueueOptions(
         _connection(section.section("connection")),
+        section.optional("kubeconfigNamespace"),
         section.text("jobsWithoutManagedBy", WITHOUT_MANAGED_BY[0], among=list(WITHOUT_MANAGED_BY)),
         configs,
     )
@@ -68,7 +72,12 @@ def _connection(section: Section) -> ConnectionSettings:
         section.number("answerSeconds", usual.answer_seconds),
         section.number("longestWaitSeconds", usual.longest_wait_seconds),
         section.number("requestsPerSecond", usual.requests_per_second),
-        section.flag("allowInsecureTLS", usual.insecure),
+        Trust(
+            insecure_tls=section.flag("allowInsecureTLS", usual.trust.insecure_tls),
+            plain_http=section.flag("allowPlainHTTP", usual.trust.plain_http),
+            link_local=section.flag("allowLinkLocal", usual.trust.link_local),
+            proxy=section.flag("allowProxy", usual.trust.proxy),
+        ),
     )
     section.done()
     return settings

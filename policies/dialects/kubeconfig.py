@@ -11,9 +11,11 @@ import ipaddress
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
+from policies.dialects.addresses import link_local
 from policies.dialects.reading import Manifest, listing, mapping, text
 
 BAD, INSECURE = "BadKubeConfig", "InsecureKubeConfig"
@@ -22,9 +24,32 @@ PREFIX = "/etc/multikueue/kubeconfigs"
 """The folder below which files may be named."""
 KEY = "kubeconfig"
 """The key of a Secret's data."""
+MAX_COPIED = 10_000
+"""Values that the aliases of a kubeconfig may repeat; those that tools write have no alias at all."""
 _OUTSIDE = "kubeconfig path is not under the allowed prefix"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME = 253
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9._~%:\[\]/-]+").fullmatch
+"""Of what two readers of URLs could read in two ways nothing: no user, no backslash, no blank, no query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What a kubeconfig may have only if it is asked for.
+
+    `insecure_tls`: no verification of the server's certificate; `plain_http`: no TLS at all; `link_local`: a server at
+    an address of the link itself, where clouds hand out credentials; `proxy`: requests by way of a server that the
+    kubeconfig names; `exec`: a program that provides credentials.
+    """
+
+    insecure_tls: bool = False
+    plain_http: bool = False
+    link_local: bool = False
+    proxy: bool = False
+    exec: bool = False
+
+
+NO_TRUST = Trust()
 
 
 def path_fault(location: str, prefix: str = PREFIX) -> str | None:
@@ -44,21 +69,17 @@ def below(path: str, prefix: str) -> bool:
     return path.startswith(f"{prefix.rstrip('/')}/")
 
 
-def content_fault(config: Manifest, *, allow_insecure: bool = False, allow_exec: bool = False) -> str | None:
-    """The first fault that makes a kubeconfig unsafe or useless; None where it may be used.
-
-    `allow_insecure`: TLS without verification of the server's certificate. `allow_exec`: a program that provides
-    credentials.
-    """
-    return next(_faults(config, allow_insecure, allow_exec), None)
+def content_fault(config: Manifest, trust: Trust = NO_TRUST) -> str | None:
+    """The first fault that makes a kubeconfig unsafe or useless; None where it may be used."""
+    return next(_faults(config, trust), None)
 
 
-def _faults(config: Manifest, allow_insecure: bool, allow_exec: bool) -> Iterator[str]:
+def _faults(config: Manifest, trust: Trust) -> Iterator[str]:
     users, clusters = _named(config, "users", "user"), _named(config, "clusters", "cluster")
     if any(user.get("tokenFile") for user in users.values()):
         yield "tokenFile is not allowed"
     for name, cluster in clusters.items():
-        yield from _cluster_faults(name, cluster, allow_insecure)
+        yield from _cluster_faults(name, cluster, trust)
     chosen = text(config.get("current-context")) or ""
     context = _named(config, "contexts", "context").get(chosen)
     if context is None:
@@ -68,13 +89,14 @@ def _faults(config: Manifest, allow_insecure: bool, allow_exec: bool) -> Iterato
     if server is None:
         yield f'invalid configuration: the cluster "{context.get("cluster")}" of context "{chosen}" does not exist'
         return
-    if not _valid_host(text(server.get("server")) or ""):
-        yield "untrusted server endpoint"
-    yield from _user_faults(users.get(text(context.get("user")) or "", {}), allow_exec)
+    yield from _server_faults(text(server.get("server")) or "", trust)
+    if server.get("proxy-url") and not trust.proxy:
+        yield "proxy-url is not allowed; reconciler.multiKueue.connection.allowProxy of the settings allows it"
+    yield from _user_faults(users.get(text(context.get("user")) or "", {}), trust)
 
 
-def _cluster_faults(name: str, cluster: Mapping[str, Any], allow_insecure: bool) -> Iterator[str]:
-    if cluster.get("insecure-skip-tls-verify") and not allow_insecure:
+def _cluster_faults(name: str, cluster: Mapping[str, Any], trust: Trust) -> Iterator[str]:
+    if cluster.get("insecure-skip-tls-verify") and not trust.insecure_tls:
         yield f"insecure TLS verification is not allowed for cluster {name}"
     if cluster.get("certificate-authority"):
         advice = "use certificate-authority-data"
@@ -83,10 +105,10 @@ def _cluster_faults(name: str, cluster: Mapping[str, Any], allow_insecure: bool)
         yield f"server URL is required for cluster {name}"
 
 
-def _user_faults(user: Mapping[str, Any], allow_exec: bool) -> Iterator[str]:
+def _user_faults(user: Mapping[str, Any], trust: Trust) -> Iterator[str]:
     if user.get("username") or user.get("password"):
         yield "basic auth is not allowed"
-    if user.get("exec") and not allow_exec:
+    if user.get("exec") and not trust.exec:
         yield "exec plugins are not allowed"
     if user.get("auth-provider"):
         yield "auth providers are not allowed"
@@ -103,11 +125,24 @@ def _named(config: Manifest, many: str, one: str) -> dict[str, Mapping[str, Any]
     return found
 
 
-def _valid_host(server: str) -> bool:
+def _server_faults(server: str, trust: Trust) -> Iterator[str]:
+    url = _split(server if "://" in server else f"http://{server}")  # which is what clients make of it
+    if url is None or not _valid_host((url.hostname or "").lower()):
+        yield "untrusted server endpoint"
+    elif link_local(url.hostname or "") and not trust.link_local:
+        yield "untrusted server endpoint: an address of the link itself is not allowed"
+    elif url.scheme != "https" and not (url.scheme == "http" and trust.plain_http):
+        yield "untrusted server endpoint: write https://; reconciler.multiKueue.connection.allowPlainHTTP allows http"
+
+
+def _split(server: str) -> SplitResult | None:
     try:
-        host = (urlsplit(server if "://" in server else f"//{server}").hostname or "").lower()
+        return urlsplit(server) if _URL(server) else None
     except ValueError:  # brackets without an address in them
-        return False
+        return None
+
+
+def _valid_host(host: str) -> bool:
     try:
         ipaddress.ip_address(host)
     except ValueError:

@@ -88,7 +88,7 @@ def _expression_faults(entry: Mapping[str, Any], at: str) -> Iterator[Defect]:
 
 def taint_faults(taints: object, field: str) -> Iterator[Defect]:
     """The faults of the taints of nodes; the schema checks the effect."""
-    seen: set[tuple[object, object]] = set()
+    seen: set[tuple[str, object]] = set()
     for index, entry in enumerate(listing(taints)):
         at, taint = fields.join(field, index), mapping(entry)
         key, value, effect = taint.get("key"), taint.get("value"), taint.get("effect")
@@ -96,11 +96,9 @@ def taint_faults(taints: object, field: str) -> Iterator[Defect]:
             yield _bad_key(f"{at}.key", key)
         if isinstance(value, str) and not is_label_value(value):
             yield _bad_value(f"{at}.value", value)
-        if effect in _EFFECTS:
+        if effect in _EFFECTS and isinstance(key, str):
             if (key, effect) in seen:
-                yield Defect(
-                    at, f"the taint {str(key)[:80]} with the effect {effect} is listed twice; keep one of them"
-                )
+                yield Defect(at, f"the taint {key[:80]} with the effect {effect} is listed twice; keep one of them")
             seen.add((key, effect))
 
 

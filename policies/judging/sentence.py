@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from policies.judging.verdict import Judged
+from policies.model.printing import plain
 
 
 def sentence(judged: Judged) -> str:
@@ -10,7 +11,7 @@ def sentence(judged: Judged) -> str:
 
     A finding that was there before the change says so, since it does not refuse the change.
     """
-    return f"{judged.finding.object}: {statement(judged)}"
+    return f"{plain(str(judged.finding.object))}: {statement(judged)}"
 
 
 def statement(judged: Judged) -> str:
@@ -22,4 +23,4 @@ def statement(judged: Judged) -> str:
 
 
 def _flat(text: str) -> str:
-    return " ".join(text.split()).rstrip(".")
+    return plain(" ".join(text.split())).rstrip(".")

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from typing import Any
 
 
 def patched(manifest: Mapping[str, Any], operations: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The manifest after adding, replacing and removing, made of new parts only.
+    """The manifest after adding, replacing and removing; the given one stays as it is.
 
+    Parts on the way to a change are new, all others are shared: a copy of all needs a stack as deep as the manifest.
     Raises LookupError or ValueError where a path leads nowhere.
     """
-    whole: Any = deepcopy(dict(manifest))
+    whole: dict[str, Any] = dict(manifest)
     for operation in operations:
         *way, last = [step.replace("~1", "/").replace("~0", "~") for step in operation["path"].split("/")[1:]]
-        holder = whole
+        holder: Any = whole
         for step in way:
-            holder = holder[int(step)] if isinstance(holder, list) else holder[step]
+            key = int(step) if isinstance(holder, list) else step
+            holder[key] = _own(holder[key])
+            holder = holder[key]
         _set(holder, last, operation)
-    return dict(whole)
+    return whole
+
+
+def _own(part: Any) -> Any:
+    return list(part) if isinstance(part, list) else dict(part)
 
 
 def _set(holder: Any, key: str, operation: Mapping[str, Any]) -> None:
@@ -27,10 +33,10 @@ def _set(holder: Any, key: str, operation: Mapping[str, Any]) -> None:
         if operation["op"] == "remove":
             del holder[key]
         else:
-            holder[key] = deepcopy(operation["value"])
+            holder[key] = operation["value"]
     elif operation["op"] == "remove":
         del holder[int(key)]
     elif operation["op"] == "replace":
-        holder[int(key)] = deepcopy(operation["value"])
+        holder[int(key)] = operation["value"]
     else:
-        holder.insert(len(holder) if key == "-" else int(key), deepcopy(operation["value"]))
+        holder.insert(len(holder) if key == "-" else int(key), operation["value"])

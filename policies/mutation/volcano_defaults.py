@@ -36,7 +36,9 @@ def complete_job(manifest: Manifest) -> Patch:
     if any(other not in plugins for name in plugins for other in NEEDS.get(name, ())):
         values["plugins"] = with_needed(plugins)
     patch = [add(value, "spec", key) for key, value in values.items()]
-    for i, task in enumerate(tasks):
+    for i, task in enumerate(listing(spec.get("tasks"))):
+        if not isinstance(task, Mapping):
+            continue
         patch += [add(value, "spec", "tasks", i, *path) for *path, value in _task(task, i)]
     return patch
 

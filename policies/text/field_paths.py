@@ -1,21 +1,25 @@
 """From a field path such as `spec.groups[0].name` to its place in the text of a manifest.
 
-No tree of positions is kept for a document: findings are few, so its text is walked again for each of them, up to the
-field in question. YAML and JSON are both walked as a stream of steps.
+The places of all values of a stretch of text are found in one walk over its steps, the first time that one of them is
+asked for: findings are few for most objects, and thousands for some. YAML and JSON are both walked as steps.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
 
-from policies.text.positions import Position, Span, position
+from policies.text.positions import Lines, Position, Span
 
 MAX_JUMPS = 50
 """Aliases that one search follows; merges of merges would multiply them without bound."""
+_MAX_SPLITS = 20
+"""Places where a path may be cut after a key; a key that needs more of them is shown at its mapping."""
 
 
 class Kind(Enum):
@@ -37,129 +41,197 @@ Steps = Callable[[str, int, int], Iterator[Step]]
 """The steps of the value between two offsets of a text."""
 
 
-class Walk:
-    """One search along the steps of a text; `again` starts them anew, to find the anchor of an alias."""
+@dataclass(slots=True)
+class _Spot:
+    """Where a value is. `shown`: whether it is shown there, and not at its key. Aliases have neither keys nor items.
 
-    def __init__(self, steps: Iterator[Step], again: Callable[[], Iterator[Step]]):
-        self._steps = steps
-        self._again = again
-        self._jumps = MAX_JUMPS
+    `keys`: by key, its number in the mapping, its offset, and its value. `merged`: the aliases below `<<`.
+    """
+
+    offset: int
+    shown: bool = False
+    alias: str = ""
+    keys: dict[str, tuple[int, int, _Spot]] | None = None
+    items: list[_Spot] | None = None
+    merged: list[_Spot] = field(default_factory=list)
+
+
+_Anchors: TypeAlias = dict[str, list[tuple[int, _Spot]]]
+"""By name, where each is and what it names; in the order of the text."""
+
+
+class Outline:
+    """The places of the values between two offsets; `document` is the outline of the YAML document around them."""
+
+    def __init__(self, text: str, steps: Steps, start: int, end: int, document: Outline | None = None) -> None:
+        self.text = text
+        self.steps = steps
+        self.bounds = (start, end)
+        self.document = document
 
     def find(self, path: str) -> int | None:
         """The offset of the field, or of its nearest ancestor that is present; None for the whole value."""
-        return _find(next(self._steps, None), self._steps, path, self._jump)
+        return _Search(self).below(self._top, path)
 
-    def _jump(self, alias: Step) -> tuple[Step | None, Iterator[Step]]:
-        """The step that the alias stands for, and those that follow it. An anchor precedes its aliases."""
-        self._jumps -= 1
-        if self._jumps < 0:
-            return None, iter(())
-        anchors = [step.offset for step in self._again() if step.anchor == alias.text and step.offset < alias.offset]
-        steps = self._again()
-        return next((step for step in steps if step.anchor == alias.text and step.offset in anchors[-1:]), None), steps
+    def named(self, alias: _Spot) -> _Spot | None:
+        """What the alias stands for: an anchor precedes its aliases, and the last one of its name counts."""
+        found = (self.document or self)._anchors.get(alias.alias, [])
+        place = bisect_left(found, alias.offset, key=lambda each: each[0])
+        return found[place - 1][1] if place else None
+
+    @cached_property
+    def _walked(self) -> tuple[_Spot | None, _Anchors]:
+        anchors: _Anchors = {}
+        top = _build(self.steps(self.text, *self.bounds), anchors)
+        return top, anchors
+
+    @property
+    def _top(self) -> _Spot | None:
+        return self._walked[0]
+
+    @property
+    def _anchors(self) -> _Anchors:
+        return self._walked[1]
 
 
-Jump = Callable[[Step], tuple[Step | None, Iterator[Step]]]
-
-
-def _find(step: Step | None, steps: Iterator[Step], path: str, jump: Jump) -> int | None:
-    if step is None or not path:
+def _build(steps: Iterator[Step], anchors: _Anchors) -> _Spot | None:
+    """The first value of the steps, whole or, where the text breaks off, as far as it goes."""
+    first = next(steps, None)
+    if first is None or first.kind is Kind.CLOSE:
         return None
-    if step.kind is Kind.ALIAS:
-        return _find(*jump(step), path, jump)
-    if step.kind is Kind.MAPPING:
-        return _find_key(steps, path, jump)
-    if step.kind is Kind.LIST:
-        return _find_item(steps, path, jump)
-    return None
+    top = _spot(first, anchors)
+    around = [_Open(top)] if first.kind in (Kind.MAPPING, Kind.LIST) else []
+    while around and (step := next(steps, None)) is not None:
+        if step.kind is Kind.CLOSE:
+            around.pop()
+            continue
+        spot = _spot(step, anchors)
+        if not around[-1].take(step, spot):
+            continue
+        if spot.alias:
+            for merging in around:
+                merging.merge(spot)
+        if step.kind in (Kind.MAPPING, Kind.LIST):
+            around.append(_Open(spot))
+    return top
 
 
-def _find_key(steps: Iterator[Step], path: str, jump: Jump) -> int | None:
-    merged: list[Step] = []
-    for key in steps:
-        value = next(steps, None)
-        if key.kind is Kind.CLOSE or value is None:
-            break
-        rest = _after(path, key.text)
-        if rest is not None:
-            deeper = _find(value, steps, rest, jump)
-            return _shown_at(key, value) if deeper is None else deeper
-        aliases = skip(value, steps)
-        merged += aliases if key.text == "<<" else []
-    found = (_find(alias, iter(()), path, jump) for alias in merged)
-    return next((offset for offset in found if offset is not None), None)
+def _spot(step: Step, anchors: _Anchors) -> _Spot:
+    spot = _Spot(step.offset)
+    match step.kind:
+        case Kind.SCALAR:
+            spot.shown = bool(step.text)
+        case Kind.MAPPING:
+            spot.keys = {}
+        case Kind.LIST:
+            spot.items = []
+        case Kind.ALIAS:
+            spot.alias = step.text
+    if step.anchor is not None:
+        anchors.setdefault(step.anchor, []).append((step.offset, spot))
+    return spot
 
 
-def _find_item(steps: Iterator[Step], path: str, jump: Jump) -> int | None:
-    index = re.match(r"\[([0-9]{1,9})\]", path)
-    if index is None:
-        return None
-    for _ in range(int(index[1])):
-        skipped = next(steps, None)
-        if skipped is None or skipped.kind is Kind.CLOSE:
+class _Open:
+    """A mapping or a list that is being walked."""
+
+    def __init__(self, spot: _Spot) -> None:
+        self._spot = spot
+        self._key: Step | None = None
+        self._last = ""
+
+    def take(self, step: Step, spot: _Spot) -> bool:
+        """The next step; whether it is a value and not a key."""
+        if self._spot.items is not None:
+            self._spot.items.append(spot)
+            return True
+        if self._key is None:
+            self._key = step
+            return False
+        keys = self._spot.keys
+        assert keys is not None
+        keys.setdefault(self._key.text, (len(keys), self._key.offset, spot))
+        self._last, self._key = self._key.text, None
+        return True
+
+    def merge(self, alias: _Spot) -> None:
+        if self._last == "<<":
+            self._spot.merged.append(alias)
+
+
+class _Search:
+    """One search; it follows so many aliases and no more."""
+
+    def __init__(self, outline: Outline) -> None:
+        self._outline = outline
+        self._jumps = MAX_JUMPS
+
+    def below(self, spot: _Spot | None, path: str) -> int | None:
+        while spot is not None and spot.alias and path:
+            self._jumps -= 1
+            spot = self._outline.named(spot) if self._jumps >= 0 else None
+        if spot is None or not path:
             return None
-        skip(skipped, steps)
-    value = next(steps, None)
-    if value is None or value.kind is Kind.CLOSE:
-        return None
-    deeper = _find(value, steps, path[index.end() :], jump)
-    return value.offset if deeper is None else deeper
+        if spot.keys is not None:
+            return self._in_mapping(spot, spot.keys, path)
+        return self._in_list(spot.items, path) if spot.items is not None else None
+
+    def _in_mapping(self, spot: _Spot, keys: dict[str, tuple[int, int, _Spot]], path: str) -> int | None:
+        fitting = [(keys[key], rest) for key, rest in _splits(path) if key in keys]
+        if fitting:
+            (_, at, value), rest = min(fitting, key=lambda each: each[0][0])
+            deeper = self.below(value, rest)
+            return (value.offset if value.shown else at) if deeper is None else deeper
+        found = (self.below(alias, path) for alias in spot.merged)
+        return next((offset for offset in found if offset is not None), None)
+
+    def _in_list(self, items: list[_Spot], path: str) -> int | None:
+        index = re.match(r"\[([0-9]{1,9})\]", path)
+        if index is None or int(index[1]) >= len(items):
+            return None
+        value = items[int(index[1])]
+        deeper = self.below(value, path[index.end() :])
+        return value.offset if deeper is None else deeper
 
 
-def _after(path: str, key: str) -> str | None:
-    """What follows `key` in the path: `.parent` after `spec` in `spec.parent`; None if the path takes another key."""
-    for head in (f".{key}", f"[{key}]") if path[:1] in (".", "[") else (key,):
-        rest = path[len(head) :]
-        if path.startswith(head) and rest[:1] in ("", ".", "["):
-            return rest
-    return None
+def _splits(path: str) -> Iterator[tuple[str, str]]:
+    """The first key of a path and what follows it, in every way in which it may be read: a key may have a dot."""
+    head = path[0] if path[0] in ".[" else ""
+    ends = re.finditer(r"\](?=[.\[]|\Z)" if head == "[" else r"(?=[.\[])|\Z", path[len(head) :])
+    for _, end in zip(range(_MAX_SPLITS), ends, strict=False):
+        if end.start() or head == "[":
+            yield path[len(head) : len(head) + end.start()], path[len(head) + end.end() :]
 
 
-def _shown_at(key: Step, value: Step) -> int:
-    """A scalar is shown at its own place; a mapping, a list and an empty value at their key."""
-    return value.offset if value.kind is Kind.SCALAR and value.text else key.offset
-
-
-def skip(value: Step, steps: Iterator[Step]) -> list[Step]:
-    """Walk past the value; returns the aliases in it."""
-    aliases = [value] if value.kind is Kind.ALIAS else []
+def skip(value: Step, steps: Iterator[Step]) -> None:
+    """Walk past the value."""
     depth = 1 if value.kind in (Kind.MAPPING, Kind.LIST) else 0
-    while depth:
-        step = next(steps, None)
-        if step is None:
-            break
-        if step.kind is Kind.ALIAS:
-            aliases.append(step)
+    while depth and (step := next(steps, None)) is not None:
         depth += 1 if step.kind in (Kind.MAPPING, Kind.LIST) else -1 if step.kind is Kind.CLOSE else 0
-    return aliases
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
     """The part of a text that holds a manifest, and how to find a field of it."""
 
-    text: str
-    steps: Steps
+    outline: Outline
+    lines: Lines
     span: Span
-    line: int
     within: str = ""
     """Path of the manifest inside the span, where the span holds a list of manifests."""
 
+    @classmethod
+    def of(cls, text: str, steps: Steps, span: Span, lines: Lines) -> Region:
+        """The region of a whole document, or of the value that it is."""
+        return cls(Outline(text, steps, span.start, span.end, Outline(text, steps, *span.document)), lines, span)
+
     def locate(self, field: str) -> Position:
         """The field's value or key; where it is absent, its nearest ancestor; for "" the start of the manifest."""
-        start, end, document = self.span
         path = self.within + (f".{field}" if self.within and field[:1] not in ("", "[") else field)
-        if not path:
-            return self.at(start)
-        walk = Walk(self.steps(self.text, start, end), lambda: self.steps(self.text, *document))
-        found = walk.find(path)
-        return self.at(start if found is None else found)
-
-    def at(self, offset: int) -> Position:
-        """The position of a character; what an alias stands for may lie before the span, so count from the top then."""
-        known = (self.span.start, self.line) if offset >= self.span.start else (0, 1)
-        return position(self.text, offset, known=known)
+        found = self.outline.find(path) if path else None
+        return self.lines.position(self.span.start if found is None else found)
 
     def inside(self, span: Span) -> Region:
-        """The region of a value at or after the start of this one."""
-        return Region(self.text, self.steps, span, self.at(span.start).line)
+        """The region of a value in this one."""
+        whole = self.outline
+        return Region(Outline(whole.text, whole.steps, span.start, span.end, whole.document), self.lines, span)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
+from functools import cached_property
 from typing import Any, NamedTuple
 
 MAX_DEPTH = 100
@@ -44,7 +47,21 @@ class Root(NamedTuple):
     items: list[Span]
 
 
-def position(text: str, offset: int, *, known: tuple[int, int] = (0, 1)) -> Position:
-    """The position of the character at `offset`. `known` is an offset at or before it, with its line."""
-    start, line = known
-    return Position(line + text.count("\n", start, offset), offset - text.rfind("\n", 0, offset))
+def position(text: str, offset: int) -> Position:
+    """The position of the character at `offset`."""
+    return Position(1 + text.count("\n", 0, offset), offset - text.rfind("\n", 0, offset))
+
+
+class Lines:
+    """The lines of a text, found once: for many positions in the same text, where `position` is for one."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [found.start() for found in re.finditer("\n", self._text)]
+
+    def position(self, offset: int) -> Position:
+        before = bisect_left(self._ends, offset)
+        return Position(before + 1, offset - (self._ends[before - 1] if before else -1))

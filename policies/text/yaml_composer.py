@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from policies.text.positions import BadText
@@ -18,7 +19,8 @@ from policies.text.yaml_events import (
 from policies.text.yaml_nodes import Listing, Mapping, Node, Scalar
 
 MAX_DEPTH = 200
-"""Levels of nesting; a queue of YuniKorn takes two. No real file has that many, and Python's stack can hold them."""
+"""Levels of nesting, those that aliases repeat included; a queue of YuniKorn takes two. No real file has that many, and
+Python's stack can hold them."""
 
 
 def first_document(text: str) -> Node | None:
@@ -33,6 +35,10 @@ def first_document(text: str) -> Node | None:
 
 
 class _Nodes(Composer[Node]):
+    def __init__(self, text: str, start: int, end: int) -> None:
+        super().__init__(text, start, end)
+        self._levels: dict[int, int] = {}  # by identity: all nodes live as long as their document is read
+
     def document(self) -> Node | None:
         while (event := self._next()).__class__ is not DocumentStartEvent:
             if event.__class__ is StreamEndEvent:
@@ -43,15 +49,25 @@ class _Nodes(Composer[Node]):
         return Scalar(event.value, event.implicit[0] and event.tag is None, *self._place(event))
 
     def _collection(self, event: Any, depth: int) -> Node:
-        if depth >= MAX_DEPTH:
-            raise BadText(self._offset(event), f"nested deeper than {MAX_DEPTH} levels")
+        self._bounded(depth + 1, event)
         place = self._place(event)
         if event.__class__ is MappingStartEvent:
-            return Mapping(tuple(self._entries(depth)), *place)
-        return Listing(tuple(self._items(depth)), *place)
+            entries = tuple(self._entries(depth))
+            return self._noted(Mapping(entries, *place), [value for _, value in entries])
+        items = tuple(self._items(depth))
+        return self._noted(Listing(items, *place), items)
 
-    def _repeated(self, value: Node, alias: Any, depth: int) -> Node:  # noqa: ARG002, an alias repeats nothing here
+    def _repeated(self, value: Node, alias: Any, depth: int) -> Node:
+        self._bounded(depth + self._levels.get(id(value), 0), alias)
         return value
+
+    def _bounded(self, levels: int, event: Any) -> None:
+        if levels > MAX_DEPTH:
+            raise BadText(self._offset(event), f"nested deeper than {MAX_DEPTH} levels")
+
+    def _noted(self, node: Node, inside: Iterable[Node]) -> Node:
+        self._levels[id(node)] = 1 + max((self._levels.get(id(each), 0) for each in inside), default=0)
+        return node
 
     def _entries(self, depth: int) -> list[tuple[Scalar, Node]]:
         entries: list[tuple[Scalar, Node]] = []

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from policies.text.field_paths import Kind, Step
@@ -39,24 +40,36 @@ _DIRECTIVES = re.compile(_EMPTY_LINES + "%").match
 _NOTHING = re.compile(r"(?:---)?+" + _EMPTY_LINES + r"[ \t]*+(?:#[^\n]*+)?+\Z").match
 
 
-def read(text: str) -> Iterator[Root | BadText]:
+def read(text: str, most: int = MAX_COPIED) -> Iterator[Root | BadText]:
     """Every document of the text that is not empty, or what is wrong with it.
 
     An error ends its document, not the documents around it: lines that start with `---` separate them, and no value can
-    contain such a line.
+    contain such a line. Aliases may repeat up to `most` values.
     """
-    copied = 0
+    copies = _Copies(most)
     for start, end in _documents(text):
         if _NOTHING(text, start, end):
             continue  # the parser would find the same, more slowly
-        builder = _Builder(text, start, end, copied)
+        builder = _Builder(text, start, end, copies)
         try:
             yield from builder.roots()
         except BadText as bad:
             yield bad
         except YAMLError as error:
             yield syntax_error(error, text, start, end)
-        copied = builder.copied
+
+
+def single(text: str, most: int = MAX_COPIED) -> Any:
+    """The value of a text that is one document. Raises BadText for any other text, an empty one included."""
+    roots = list(islice(read(text, most), 2))
+    if not roots:
+        raise BadText(0, "there is nothing in it")
+    if isinstance(roots[0], BadText):
+        raise roots[0]
+    if len(roots) > 1:
+        second = roots[1]
+        raise BadText(second.offset if isinstance(second, BadText) else second.span.start, "a second document")
+    return roots[0].value
 
 
 def steps(text: str, start: int, end: int) -> Iterator[Step]:
@@ -98,12 +111,25 @@ def _documents(text: str) -> Iterator[tuple[int, int]]:
     yield start, len(text)
 
 
+class _Copies:
+    """How many values the aliases of a file have repeated."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._made = 0
+
+    def one_more(self) -> bool:
+        """Whether there may be another one."""
+        self._made += 1
+        return self._made <= self.most
+
+
 class _Builder(Composer[Any]):
     """Makes the values of one stretch of text: one document, or several if `...` ends them."""
 
-    def __init__(self, text: str, start: int, end: int, copied: int):
+    def __init__(self, text: str, start: int, end: int, copies: _Copies):
         super().__init__(text, start, end)
-        self.copied = copied
+        self._copies = copies
         self._span = (start, end)
         self._end = 0
         self._items: list[Span] = []
@@ -183,9 +209,8 @@ class _Builder(Composer[Any]):
 
     def _copy(self, value: Any, depth: int, alias: Any) -> Any:
         """A separate copy for every alias, so that no two fields share an object."""
-        self.copied += 1
-        if self.copied > MAX_COPIED:
-            raise BadText(self._offset(alias), f"the aliases of this file repeat more than {MAX_COPIED} values")
+        if not self._copies.one_more():
+            raise BadText(self._offset(alias), f"the aliases of this file repeat more than {self._copies.most} values")
         if not isinstance(value, dict | list):
             return value
         if depth >= MAX_DEPTH:

@@ -109,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(known, Refusal(known, "here is nothing but GET" if known == 405 else message or "").body())
 
     def _send(self, code: int, body: dict[str, Any]) -> None:
-        content = json.dumps(body, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        content = json.dumps(body).encode()  # ASCII: what does not print is an escape
         self.send_response(code)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(content)))

@@ -11,18 +11,25 @@ from reconciler.multikueue.worker_session import Pulse
 from scheduling.objects.selectors import LabelSelector, read_label_selector
 from scheduling.placement.settings import PlacementRules, PlacementSettings
 
+KUBECONFIGS = "quotree-kubeconfigs"
+"""The namespace of worker clusters' kubeconfigs where nobody names one. Nothing else is kept in it, so that whoever may
+read its Secrets reads kubeconfigs alone."""
 
-def multikueue_of(found: KueueConfiguration, own: MultiKueueOptions, namespace: str) -> MultiKueueSettings | None:
-    """None where Kueue's gate switches all of it off."""
+
+def multikueue_of(found: KueueConfiguration, own: MultiKueueOptions) -> MultiKueueSettings | None:
+    """None where Kueue's gate switches all of it off.
+
+    Kueue reads kubeconfigs in the namespace that its Configuration names, so one that was written for Kueue goes on.
+    """
     gates, connection = found.gates, own.connection
     if not gates.enabled("MultiKueue"):
         return None
-    allowed = Allowed(insecure=connection.insecure)
+    allowed = Allowed(trust=connection.trust)
     if not gates.enabled("MultiKueueKubeConfigPathValidation"):
-        allowed = Allowed(None, connection.insecure)
+        allowed = Allowed(None, connection.trust)
     providers = found.multikueue.providers if gates.enabled("MultiKueueClusterProfile") else None
     return MultiKueueSettings(
-        Kept(namespace, allowed, providers),
+        Kept(own.kubeconfig_namespace or found.namespace or KUBECONFIGS, allowed, providers),
         _placing(found, own),
         Pulse(
             every=connection.probe_seconds,

@@ -7,15 +7,26 @@ import binascii
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from cluster.expiry import Expiry, expiry_of
-from policies.dialects.kubeconfig import BAD, INSECURE, KEY, PREFIX, below, content_fault, path_fault
+from policies.dialects.kubeconfig import (
+    BAD,
+    INSECURE,
+    KEY,
+    MAX_COPIED,
+    PREFIX,
+    Trust,
+    below,
+    content_fault,
+    path_fault,
+)
 from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.model.printing import plain
+from policies.text.positions import BadText, position
+from policies.text.yaml_values import single
 
 _LARGEST = 1024 * 1024
 """Bytes; what a Secret can hold."""
@@ -24,19 +35,20 @@ _LARGEST = 1024 * 1024
 @dataclass(frozen=True, slots=True)
 class Allowed:
     """What may be used. `prefix`: the folder below which files may be; None for any (Kueue's gate
-    MultiKueueKubeConfigPathValidation switched off). `insecure`: TLS without a look at the certificate."""
+    MultiKueueKubeConfigPathValidation switched off). `trust`: what may be in it."""
 
     prefix: str | None = PREFIX
-    insecure: bool = False
+    trust: Trust = field(default_factory=Trust)
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A kubeconfig that may be used; another `content` is another kubeconfig."""
+    """A kubeconfig that may be used; another `content` is another kubeconfig. `link_local`: see Trust."""
 
     content: str = field(repr=False)
     config: Mapping[str, Any] = field(repr=False, compare=False, hash=False)
     expiry: Expiry | None = None
+    link_local: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +62,19 @@ class Refused:
 
 def read_login(content: str, allowed: Allowed, *, allow_exec: bool = False) -> Login | Refused:
     """Nothing of the content is repeated in a message: it may be no kubeconfig but somebody's secret."""
+    if len(content) > _LARGEST:
+        return Refused(INSECURE, f"failed to parse kubeconfig: it has more than {_LARGEST} bytes")
     try:
-        config = yaml.safe_load(content)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" (line {mark.line + 1})" if mark is not None else ""
-        return Refused(INSECURE, f"failed to parse kubeconfig: it is no YAML{where}")
+        config = single(content, MAX_COPIED)
+    except BadText as bad:
+        where = position(content, bad.offset).line
+        return Refused(INSECURE, f"failed to parse kubeconfig: it is no YAML of one document (line {where})")
     if not isinstance(config, Mapping):
         return Refused(INSECURE, "failed to parse kubeconfig: it is no mapping")
-    fault = content_fault(config, allow_insecure=allowed.insecure, allow_exec=allow_exec)
-    return Refused(INSECURE, fault) if fault else Login(content, config, expiry_of(_user(config)))
+    fault = content_fault(config, replace(allowed.trust, exec=allow_exec))
+    if fault is not None:
+        return Refused(INSECURE, plain(fault))
+    return Login(content, config, expiry_of(_user(config)), allowed.trust.link_local)
 
 
 def read_secret(name: str, secret: Manifest | None, allowed: Allowed) -> Login | Refused:

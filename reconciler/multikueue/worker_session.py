@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from cluster.actions import Action
 from cluster.client import Cluster
-from cluster.endpoint import from_content
+from cluster.endpoint import Endpoint, from_content
 from cluster.errors import ApiError, ClusterError, Forbidden, Unauthorized, Unreachable
 from cluster.reflector import Pacing, Reflector
 from cluster.wire import Timeouts
@@ -112,7 +112,7 @@ class WorkerSession:
 
     def _run(self) -> None:
         try:
-            endpoint = from_content(self._login.config, f"the kubeconfig of {self._name}")
+            endpoint = self._endpoint()
         except ClusterError as error:
             self._report(self, SessionBroken(str(error)))
             return
@@ -121,6 +121,10 @@ class WorkerSession:
         with Cluster(endpoint, timeouts=timeouts, attempts=2) as worker:
             self._guard(worker)
             self._end()
+
+    def _endpoint(self) -> Endpoint:
+        login = self._login
+        return from_content(login.config, f"the kubeconfig of {self._name}", link_local=login.link_local)
 
     def _guard(self, worker: Cluster) -> None:
         """Until it is closed or broke, which is reported at once."""

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from cluster.actions import Create
 from cluster.resource import Resource
+from policies.model.printing import plain
 from reconciler.objects.wanted import ObjectReference
 from scheduling.objects import times
 from scheduling.objects.times import SECOND
@@ -139,7 +140,7 @@ def _body(subject: _Subject, series: _Series, name: str, source: str) -> dict[st
         "metadata": {"name": name, "namespace": namespace},
         "involvedObject": {key: value for key, value in involved.items() if value},
         "reason": subject.reason,
-        "message": _shortened(series.message),
+        "message": _shortened(plain(series.message)),
         "type": subject.type,
         "count": series.count,
         "firstTimestamp": times.written(series.first),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from cli.output import paint, plain
+from cli.output import paint
+from policies.model.printing import plain
 from tests.builders import queue
-from tests.cli.runs import BAD, WORSE, execute, report, run, write
+from tests.cli.runs import BAD, GOOD, WORSE, execute, report, run, write
 
 EVIL = "ev\x1b[2Jil\nfake.yaml:1:1: error\x85"
 
@@ -72,3 +76,79 @@ def test_a_terminal_gets_colour_unless_it_says_no(monkeypatch: pytest.MonkeyPatc
     assert paint("error", "red").startswith("\x1b[")
     monkeypatch.setenv("NO_COLOR", "1")
     assert paint("error", "red") == "error"
+
+
+@pytest.mark.parametrize("command", ["validate", "tree"])
+def test_json_has_escapes_for_what_does_not_print(tmp_path: Path, command: str) -> None:
+    name = "größe\x1b\u202e\u2066\x9b"
+    file = write(tmp_path / "a.yaml", queue(name, "missing"))
+
+    shown = run(command, file, "-o", "json").stdout
+
+    assert all(line.isprintable() for line in shown.splitlines())
+    assert r"größe\u001b\u202e\u2066\u009b" in shown
+    assert json.dumps(name)[1:-1] in json.dumps(json.loads(shown))
+
+
+def test_a_text_of_a_configuration_or_a_suite_cannot_do_it_either(tmp_path: Path) -> None:
+    suite, config = tmp_path / "suite.yaml", tmp_path / "config.yaml"
+    suite.write_text('- {name: "a\\u202e\\e[2J", findings: [{rule: parent-cycle, says: "\\u2066"}]}\n')
+    config.write_text(
+        'apiVersion: config.quotree.dev/v1alpha1\nkind: Configuration\nprofile: "\\u202e"\n"\\u202e\\e": 1\n'
+    )
+
+    for shown in (run("test", suite).stdout, run("validate", "--config", config, suite).stderr):
+        assert r"\u202e" in shown
+        assert all(line.isprintable() for line in shown.splitlines())
+
+
+def shell(line: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """A line of bash that runs quotree as `$0 "$@"`."""
+    command = ["bash", "-c", line, sys.executable, "-m", "cli.main", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+COMMANDS = ["validate", "tree"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_full_disk_is_told_and_no_internal_error(tmp_path: Path, command: str) -> None:
+    ended = shell('"$0" "$@" >/dev/full', command, write(tmp_path / "a.yaml", GOOD))
+
+    assert (ended.returncode, ended.stderr) == (
+        4,
+        "Error: cannot write to standard output: No space left on device\n",
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_closed_output_is_told_and_no_internal_error(tmp_path: Path, command: str) -> None:
+    ended = shell('"$0" "$@" >&-', command, write(tmp_path / "a.yaml", GOOD))
+
+    assert (ended.returncode, ended.stderr) == (4, "Error: cannot write to standard output: it is closed\n")
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["validate", "--help"], ["rules"]])
+def test_help_on_a_full_disk_is_told_too(arguments: list[str]) -> None:
+    ended = shell('"$0" "$@" >/dev/full', *arguments)
+
+    assert ended.returncode == 4
+    assert "cannot write to standard output: No space left on device" in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_a_reader_that_has_enough_gets_the_verdict_as_exit_code(tmp_path: Path) -> None:
+    bad = write(tmp_path / "a.yaml", *(queue(f"q{n}", "missing") for n in range(3000)))
+
+    ended = shell('"$0" "$@" | head -1; exit ${PIPESTATUS[0]}', "validate", bad)
+
+    assert (ended.returncode, ended.stderr, len(ended.stdout.splitlines())) == (1, "", 1)
+
+
+def test_nobody_who_reads_notes_changes_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "a.yaml", GOOD)
+    (tmp_path / "b.yaml").write_text("a: [\n")
+
+    for where in ("2>&-", "2>/dev/full"):
+        ended = shell(f'"$0" "$@" {where}', "validate", tmp_path)
+        assert (ended.returncode, "judged against" in ended.stdout) == (3, True)

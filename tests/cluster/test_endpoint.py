@@ -194,6 +194,70 @@ def test_a_kubeconfig_that_is_none_is_named(tmp_path: Path, text: str) -> None:
         Cluster.connect(kubeconfig=str(path))
 
 
+@pytest.mark.parametrize("text", ["a: 1\n---\nb: 2\n", "a: 1\na: 2\n", "\x00", "a: !!python/object:os.system {}\n"])
+def test_a_kubeconfig_that_can_be_read_in_two_ways_is_refused_with_its_place(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+
+    with pytest.raises(NotConfigured, match=r"config, line \d"):
+        Cluster.connect(kubeconfig=str(path))
+
+
+def test_aliases_that_multiply_are_refused_in_a_kubeconfig(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    (tmp_path / "config").write_text("\n".join(lines))
+
+    with pytest.raises(NotConfigured, match="aliases of this file repeat more than 10000 values"):
+        Cluster.connect(kubeconfig=str(tmp_path / "config"))
+
+
+def test_a_kubeconfig_has_a_bounded_size(tmp_path: Path) -> None:
+    with (tmp_path / "config").open("wb") as file:
+        file.truncate(17 * 2**20)
+
+    with pytest.raises(NotConfigured, match="more than 16777216 bytes"):
+        Cluster.connect(kubeconfig=str(tmp_path / "config"))
+
+
+def test_a_renewed_token_is_written_back_beside_numbers_with_a_fraction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kubernetes.config.kube_config import KubeConfigLoader
+
+    def renew(loader: Any, provider: Any) -> None:
+        provider["config"].value["id-token"] = "e30.e30.new"
+
+    monkeypatch.setattr(KubeConfigLoader, "_refresh_oidc", renew)
+    past = base64.urlsafe_b64encode(b'{"exp": 1000000000}').decode().rstrip("=")
+    user = {"auth-provider": {"name": "oidc", "config": {"id-token": f"e30.{past}.old"}}}
+    cluster = {"server": "http://127.0.0.1:1", "extensions": [{"name": "mini", "extension": {"version": 1.5}}]}
+    path = kubeconfig(tmp_path, cluster, user)
+
+    assert from_kubeconfig(kubeconfig=path).authorization() == "Bearer e30.e30.new"
+    written = yaml.safe_load(Path(path).read_text())
+    assert written["users"][0]["user"]["auth-provider"]["config"]["id-token"] == "e30.e30.new"
+    assert written["clusters"][0]["cluster"]["extensions"][0]["extension"]["version"] == 1.5
+
+
+def test_a_name_that_leads_to_an_address_of_the_link_is_not_talked_to(
+    api: FakeApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = builders.kubeconfig({"server": api.url}, {"token": "abc"}, "one")
+    with Cluster(endpoint.from_content(content, "it", link_local=False), attempts=1) as cluster:
+        api.others.append(version)
+        assert cluster.get("/version") == {"gitVersion": "v1.36.3"}
+
+    seen = len(api.seen)
+    monkeypatch.setattr("cluster.guarded_connections.link_local", lambda address: address == "127.0.0.1")
+    with (
+        Cluster(endpoint.from_content(content, "it", link_local=False), attempts=1) as cluster,
+        pytest.raises(Unreachable, match=r"leads to 127\.0\.0\.1, an address of the link itself"),
+    ):
+        cluster.get("/version")
+    assert len(api.seen) == seen
+
+
 def test_a_missing_file_or_context_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotConfigured, match="no such kubeconfig; name one with --kubeconfig or KUBECONFIG"):
         Cluster.connect(kubeconfig=str(tmp_path / "nothing"))

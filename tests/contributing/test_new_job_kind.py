@@ -117,11 +117,10 @@ def test_the_webhooks_are_asked_about_it(scratch: Scratch, which: str, webhook: 
             "quotree-reconciler",
             {
                 "trainruns": ["get", "list", "watch", "patch"],
-                "trainruns/status": ["patch"],
                 "trainruns/finalizers": ["update"],
             },
         ),
-        ("components/reconciler/multikueue.yaml", "quotree-reconciler-multikueue", {"trainruns/status": ["patch"]}),
+        ("components/multikueue/rbac.yaml", "quotree-reconciler-multikueue", {"trainruns/status": ["patch"]}),
         (
             "components/reconciler/user-roles.yaml",
             "quotree-batch-user",

@@ -36,10 +36,9 @@ def blocks(frameworks: Collection[Framework]) -> Mapping[str, Mapping[str, str]]
         },
         f"{_RECONCILER}/rbac.yaml": {
             "jobs": rbac_rules(run, "get, list, watch, patch"),
-            "jobs-status": rbac_rules(run, "patch", "/status"),
             "jobs-finalizers": rbac_rules(run, "update", "/finalizers"),
         },
-        f"{_RECONCILER}/multikueue.yaml": {"jobs-status": rbac_rules(sent, "patch", "/status")},
+        "manifests/components/multikueue/rbac.yaml": {"jobs-status": rbac_rules(sent, "patch", "/status")},
         f"{_RECONCILER}/user-roles.yaml": {
             "jobs": rbac_rules(run, _ALL),
             "jobs-status": rbac_rules(run, "get", "/status"),

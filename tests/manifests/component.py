@@ -9,16 +9,23 @@ import yaml
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 COMPONENT = MANIFESTS / "components" / "reconciler"
-OBJECTS: list[dict[str, Any]] = [
-    document
-    for name in yaml.safe_load((COMPONENT / "kustomization.yaml").read_text())["resources"]
-    for document in yaml.safe_load_all((COMPONENT / name).read_text())
-]
 NAME = "quotree-reconciler"
 
 
-def only(kind: str, name: str = NAME) -> dict[str, Any]:
-    (found,) = [thing for thing in OBJECTS if (thing["kind"], thing["metadata"]["name"]) == (kind, name)]
+def objects(folder: Path) -> list[dict[str, Any]]:
+    """What the kustomization of the folder lists, without its patches."""
+    return [
+        document
+        for name in yaml.safe_load((folder / "kustomization.yaml").read_text())["resources"]
+        for document in yaml.safe_load_all((folder / name).read_text())
+    ]
+
+
+OBJECTS = objects(COMPONENT)
+
+
+def only(kind: str, name: str = NAME, among: list[dict[str, Any]] = OBJECTS) -> dict[str, Any]:
+    (found,) = [thing for thing in among if (thing["kind"], thing["metadata"]["name"]) == (kind, name)]
     return found
 
 

@@ -2,40 +2,75 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import yaml
 
+from cli.input.settings import read_gates
 from cluster.resource import PODS
+from reconciler.configured import DEFAULTS, read_configured
 from reconciler.controllers.clusters import CHECKS
 from reconciler.jobs.kinds import SHIPPED
+from reconciler.multikueue.configured import KUBECONFIGS
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS
 from reconciler.multikueue.remote import remote_kinds
-from tests.manifests.component import OBJECTS, allowed, only
+from tests.manifests.component import MANIFESTS, OBJECTS, allowed, objects, only
 
 NAME = "quotree-reconciler-multikueue"
+COMPONENT = MANIFESTS / "components" / "multikueue"
+MULTIKUEUE = objects(COMPONENT)
 JOBS = tuple(kind.resource for kind in SHIPPED.values())
-WORKER: list[dict[str, Any]] = list(
-    yaml.safe_load_all((Path(__file__).parents[2] / "manifests" / "multikueue-worker" / "rbac.yaml").read_text())
-)
+WORKER: list[dict[str, Any]] = list(yaml.safe_load_all((MANIFESTS / "multikueue-worker" / "rbac.yaml").read_text()))
 
 
 def test_at_home_it_may_follow_what_it_follows_and_write_statuses_alone() -> None:
-    role = only("ClusterRole", NAME)
+    role = only("ClusterRole", NAME, MULTIKUEUE)
 
     assert allowed(role, "list") == {(each.resource.group, each.resource.plural) for each in (CLUSTERS, CONFIGS)}
     written = (*(each.resource for each in (CLUSTERS, CHECKS)), *JOBS)
     assert allowed(role, "patch") == {(each.group, f"{each.plural}/status") for each in written}
 
 
-def test_it_reads_secrets_of_its_own_namespace_alone_and_writes_none() -> None:
-    role = only("Role", NAME)
+def test_it_reads_secrets_in_the_namespace_of_kubeconfigs_alone_and_writes_none() -> None:
+    role, binding = only("Role", NAME, MULTIKUEUE), only("RoleBinding", NAME, MULTIKUEUE)
 
-    assert role["metadata"]["namespace"] == "quotree-system"
+    assert role["metadata"]["namespace"] == binding["metadata"]["namespace"] == KUBECONFIGS != "quotree-system"
     assert role["rules"] == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]}]
-    cluster_wide = [rule for thing in OBJECTS if thing["kind"] == "ClusterRole" for rule in thing["rules"]]
-    assert not [rule for rule in cluster_wide if "secrets" in rule["resources"]]
+    assert binding["subjects"] == [
+        {"kind": "ServiceAccount", "name": "quotree-reconciler", "namespace": "quotree-system"}
+    ]
+    others = [thing for thing in (*OBJECTS, *MULTIKUEUE) if thing["kind"] in ("ClusterRole", "Role") and thing != role]
+    rules = [rule for thing in others for rule in thing["rules"] if "secrets" in rule["resources"]]
+    assert not [rule for rule in rules if {"list", "watch"} & set(rule["verbs"])]
+
+
+def test_nothing_else_is_kept_where_kubeconfigs_are() -> None:
+    assert only("Namespace", KUBECONFIGS, MULTIKUEUE)["kind"] == "Namespace"
+    there = [thing for thing in (*OBJECTS, *MULTIKUEUE) if thing["metadata"].get("namespace") == KUBECONFIGS]
+    assert {thing["kind"] for thing in there} == {"Role", "RoleBinding"}
+
+
+def test_without_its_component_there_is_neither_a_right_nor_a_look_at_its_kinds() -> None:
+    (container,) = only("Deployment")["spec"]["template"]["spec"]["containers"]
+    gates = [arg.partition("=")[2] for arg in container["args"] if arg.startswith("--feature-gates=")]
+    (patch,) = yaml.safe_load((COMPONENT / "kustomization.yaml").read_text())["patches"]
+    (operation,) = yaml.safe_load(patch["patch"])
+    more = operation["value"].partition("=")[2]
+
+    assert operation["path"] == "/spec/template/spec/containers/0/args/-"
+    assert (read_gates(gates), read_gates([*gates, more])) == ({"MultiKueue": False}, {"MultiKueue": True})
+    assert read_configured(DEFAULTS, gates=read_gates(gates)).settings.multikueue is None
+    assert read_configured(DEFAULTS, gates=read_gates([*gates, more])).settings.multikueue is not None
+    rights = str([thing["rules"] for thing in OBJECTS if thing["kind"] in ("ClusterRole", "Role")])
+    assert "multikueueclusters" not in str([only("ClusterRole")["rules"], only("Role")["rules"]])
+    assert "multikueueconfigs/status" not in rights
+
+
+def test_the_kustomization_around_it_moves_no_namespace() -> None:
+    around = yaml.safe_load((MANIFESTS / "with-multikueue" / "kustomization.yaml").read_text())
+
+    assert (around["resources"], around["components"]) == (["../with-reconciler"], ["../components/multikueue"])
+    assert "namespace" not in around
 
 
 def test_on_a_worker_it_may_follow_what_it_follows_there_and_nothing_else() -> None:

@@ -139,7 +139,7 @@ def test_all_warnings_together_fit_what_the_api_server_passes_on() -> None:
 def test_a_warning_has_no_control_characters() -> None:
     (warning,) = response(judged("parent-cycle", "a\x00b\x1bc", Severity.WARNING))["warnings"]
 
-    assert warning == "Queue eng: a b c; even it out [parent-cycle]"
+    assert warning == r"Queue eng: a\x00b\x1bc; even it out [parent-cycle]"
 
 
 def test_the_audit_log_gets_the_verdict_the_rules_and_what_was_not_judged() -> None:

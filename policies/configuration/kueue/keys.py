@@ -55,7 +55,8 @@ KEYS: tuple[Key, ...] = (
     _used("kind"),
     _used(
         "namespace",
-        "Left out of `managedJobsNamespaceSelector` by default; if it is not set, the namespace of the Lease.",
+        "Left out of `managedJobsNamespaceSelector` by default; if it is not set, the namespace of the Lease. Where "
+        "it is set, the kubeconfigs of MultiKueue are there.",
     ),
     _used("manageJobsWithoutQueueName", "Jobs that name no queue are suspended and wait, too; Pods must name one."),
     _used(

@@ -11,7 +11,7 @@ from policies.configuration.kueue.grammar import below, kind_of, negative
 from policies.configuration.kueue.namespaces import kind_version_group
 from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.labels import is_label_value
-from policies.dialects.reading import Manifest, listing, mapping
+from policies.dialects.reading import Manifest, listing, mapping, text
 
 _AT = "multiKueue"
 _MODES = ("Never", "IfAvailable", "Always")
@@ -31,7 +31,7 @@ def multikueue(configuration: Manifest) -> Iterator[Fault]:
 
 
 def _external(entries: list[Any], frameworks: list[Any]) -> Iterator[Fault]:
-    named = [FRAMEWORKS[name] for name in frameworks if name in FRAMEWORKS]
+    named = [FRAMEWORKS[name] for name in filter(None, map(text, frameworks)) if name in FRAMEWORKS]
     known = {kind_version_group(framework) for framework in named if framework.dispatched}
     earlier: set[tuple[str, str, str]] = set()
     for index, entry in enumerate(entries):

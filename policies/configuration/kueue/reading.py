@@ -57,6 +57,7 @@ def read(manifest: Manifest, gates: Mapping[str, bool] | None = None, namespace:
         multikueue=_multikueue(mapping(found.get("multiKueue"))),
         metrics_off=_metrics_off(mapping(found.get("metrics"))),
         sections=frozenset(manifest),
+        namespace=text(manifest.get("namespace")) or "",
     )
 
 

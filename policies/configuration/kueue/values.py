@@ -112,7 +112,8 @@ class MultiKueue:
 
 @dataclass(frozen=True, slots=True)
 class KueueConfiguration:
-    """`metrics_off`: the keys that leave metrics out. `sections` are the keys at the top of the file."""
+    """`metrics_off`: the keys that leave metrics out. `sections` are the keys at the top of the file. `namespace` is
+    the manager's, as the file says it; empty where it does not."""
 
     gates: FeatureGates
     integrations: Integrations
@@ -126,3 +127,4 @@ class KueueConfiguration:
     multikueue: MultiKueue
     metrics_off: frozenset[str]
     sections: frozenset[str]
+    namespace: str = ""

@@ -151,7 +151,8 @@ def reconciler(server: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -
     ours = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration", "reconciler": {"jobs": [TRAIN]}}
     file.write_text(yaml.safe_dump(ours))
     (shipped,) = yaml.safe_load((MANIFESTS / "configuration.yaml").read_text())["data"].values()
-    configured = read_configured(yaml.safe_load(shipped), settings(str(file), []).reconciler.jobs)
+    own = settings(str(file), []).reconciler.jobs
+    configured = read_configured(yaml.safe_load(shipped), own, gates={"MultiKueue": False})
     login = server.service_account_kubeconfig("quotree-system", "quotree-reconciler")
     with pytest.MonkeyPatch.context() as patched, Cluster(from_kubeconfig(None, str(login))) as cluster:
         patched.setattr(process, "follow", partial(follow, pacing=Pacing(probe=0.5)))

@@ -119,6 +119,38 @@ def test_a_file_leads_to_the_worker_as_soon_as_it_is_there_and_as_long(planes: P
     file.unlink()
 
 
+def bomb() -> str:
+    """Each line merges the line before it nine times: half a KiB that would be gigabytes."""
+    lines = [f"a{n}: &a{n} {{{', '.join(f'{key}: {{<<: *a{n - 1}}}' for key in 'abcdefghi')}}}" for n in range(1, 9)]
+    return "\n".join(["a0: &a0 {k: v}", *lines])
+
+
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ("http://127.0.0.1:1", "write https://"),
+        ("https://2852039166", "an address of the link itself"),
+        ("https://[::ffff:169.254.169.254]/latest", "an address of the link itself"),
+    ],
+)
+def test_whoever_writes_a_kubeconfig_does_not_choose_any_address(planes: Planes, server: str, said: str) -> None:
+    planes.secret(planes.login(server=server))
+    planes.cluster()
+    planes.becomes("False", "InsecureKubeConfig", said)
+    planes.secret(planes.login(), "PATCH")
+    planes.becomes("True", "Active")
+
+
+def test_neither_a_proxy_nor_aliases_that_multiply_reach_the_reconciler(planes: Planes) -> None:
+    planes.secret(planes.login(**{"proxy-url": "http://127.0.0.1:1"}))
+    planes.cluster()
+    planes.becomes("False", "InsecureKubeConfig", "proxy-url is not allowed")
+    planes.secret(bomb(), "PATCH")
+    planes.becomes("False", "InsecureKubeConfig", "it is no YAML of one document")
+    planes.secret(planes.login(), "PATCH")
+    planes.becomes("True", "Active")
+
+
 def test_a_path_outside_of_the_folder_is_refused(planes: Planes) -> None:
     planes.cluster("/etc/passwd", "Path")
     planes.becomes("False", "BadKubeConfig", "is not under")

@@ -13,7 +13,15 @@ import pytest
 from tests.apiserver.jobs.job_kinds import JOB_SET
 from tests.apiserver.multikueue.observer import Observer
 from tests.apiserver.multikueue.storm import Storm
-from tests.apiserver.multikueue.world import LOST_TIMEOUT, World, conditions, three_clusters, wait_out
+from tests.apiserver.multikueue.world import (
+    KUBECONFIGS,
+    LOST_TIMEOUT,
+    SYSTEM,
+    World,
+    conditions,
+    three_clusters,
+    wait_out,
+)
 from tests.builders import kueue, local_queue
 from tests.reconciler.jobs.pod_world import pod
 from tests.waiting import eventually
@@ -52,6 +60,26 @@ def told(world: World, job: str, namespace: str = "default") -> str:
 
 def alone(world: World, job: str) -> bool:
     return len(world.copies(job)) == 1
+
+
+ACCOUNT = "system:serviceaccount:quotree-system:quotree-reconciler"
+
+
+def may(world: World, verb: str, resource: str, namespace: str, name: str = "") -> bool:
+    group, _, plural = resource.rpartition("/")
+    asked = {"verb": verb, "group": group, "resource": plural, "namespace": namespace, "name": name}
+    review = {"spec": {"user": ACCOUNT, "resourceAttributes": asked}}
+    answer = world.manager.server.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    return bool(answer["status"]["allowed"])
+
+
+def test_the_reconciler_reads_kubeconfigs_and_no_other_secret(world: World) -> None:
+    verbs = ("get", "list", "watch", "update", "patch", "delete")
+    allowed = {(verb, space) for verb in verbs for space in (SYSTEM, KUBECONFIGS) if may(world, verb, "secrets", space)}
+
+    assert allowed == {("list", KUBECONFIGS), ("watch", KUBECONFIGS)}
+    assert not any(may(world, verb, "secrets", SYSTEM, "quotree-webhook-certificate") for verb in verbs)
+    assert may(world, "get", "secrets", SYSTEM, "quotree-reconciler-certificate")
 
 
 def test_a_job_is_created_on_several_clusters_and_runs_where_it_is_admitted(world: World) -> None:

@@ -26,7 +26,7 @@ from tests.apiserver.webhook.guard import QUOTREE, ROOT
 from tests.builders import kueue
 from tests.waiting import eventually
 
-SYSTEM = "quotree-system"
+SYSTEM, KUBECONFIGS = "quotree-system", "quotree-kubeconfigs"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces"
 MERGE = "application/merge-patch+json"
 JOBS = "/apis/batch/v1/namespaces/{}/jobs"
@@ -272,11 +272,11 @@ class World:
 
     def put_login(self, worker: str, content: str) -> None:
         data = {"data": {"kubeconfig": base64.b64encode(content.encode()).decode()}}
-        if self.manager.get("Secret", worker, SYSTEM):
-            self.manager.patch("Secret", worker, data, SYSTEM)
+        if self.manager.get("Secret", worker, KUBECONFIGS):
+            self.manager.patch("Secret", worker, data, KUBECONFIGS)
         else:
             secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": worker}, **data}
-            self.manager.put(secret, SYSTEM)
+            self.manager.put(secret, KUBECONFIGS)
 
     def release(self) -> None:
         """The manager's Lease, which one that was killed would hold for some seconds more."""
@@ -363,7 +363,7 @@ def three_clusters(folder: Path, *, controller_manager: bool = True, hasty: bool
 def _install(server: ControlPlane) -> None:
     install(server)
     server.kubectl("apply", "-f", "-", input=yaml.safe_dump(definition(JOB_SET)))
-    everything = server.kubectl("kustomize", str(ROOT / "manifests" / "with-reconciler")).stdout
+    everything = server.kubectl("kustomize", str(ROOT / "manifests" / "with-multikueue")).stdout
     kinds = ("Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
     things = [thing for thing in yaml.safe_load_all(everything) if thing["kind"] in kinds]
     things.sort(key=lambda thing: kinds.index(thing["kind"]))

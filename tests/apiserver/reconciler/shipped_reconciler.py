@@ -35,6 +35,7 @@ class Replica:
         login = server.service_account_kubeconfig(SYSTEM, "quotree-reconciler")
         (folder / "configuration.yaml").write_text(yaml.safe_dump(CONFIGURATION))
         command = [str(QUOTREE), "serve", "reconciler", "--port=0", f"--kubeconfig={login}", *arguments]
+        command += ["--feature-gates=MultiKueue=false"]  # as in the manifests
         command += [f"--config={folder}/configuration.yaml", f"--address-file={folder}/address.json"]
         with (folder / "log").open("wb") as log:
             self.process = subprocess.Popen(

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from cli.exits import Misused
+from cli.input.settings import read_gates
 from tests.cli.runs import BAD, WORSE, Manifest, run, write
 
 
@@ -114,3 +116,14 @@ def test_a_missing_configuration_is_2(organisation: Path) -> None:
 
     assert result.exit_code == 2
     assert "/no/such.yaml: no such configuration file" in result.stderr
+
+
+def test_feature_gates_are_written_as_for_kueue_and_the_last_one_counts() -> None:
+    assert read_gates([]) == {}
+    assert read_gates(["A=true,B=False", "A=false"]) == {"A": False, "B": False}
+
+
+@pytest.mark.parametrize("option", ["", "A", "A=", "=true", "A=yes", "A=true,"])
+def test_a_feature_gate_that_is_none_is_named(option: str) -> None:
+    with pytest.raises(Misused, match=r"--feature-gates .*: write GATE=true or GATE=false"):
+        read_gates([option])

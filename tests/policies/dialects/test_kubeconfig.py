@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from policies.dialects.kubeconfig import content_fault, path_fault
+from policies.dialects.addresses import link_local
+from policies.dialects.kubeconfig import Trust, content_fault, path_fault
 from tests.policies.dialects.kubeconfigs import config
+
+PLAIN = "untrusted server endpoint: write https://; reconciler.multiKueue.connection.allowPlainHTTP allows http"
+LINK = "untrusted server endpoint: an address of the link itself is not allowed"
 
 
 def test_a_token_and_an_authority_in_the_file_itself_are_fine() -> None:
@@ -15,7 +19,8 @@ def test_a_token_and_an_authority_in_the_file_itself_are_fine() -> None:
 
 
 @pytest.mark.parametrize(
-    "server", ["https://10.0.0.1", "https://[fd00::1]:6443/behind/a/gateway", "HTTPS://Worker.Example"]
+    "server",
+    ["https://10.0.0.1", "https://[fd00::1]:6443/behind/a/gateway", "HTTPS://Worker.Example", "https://169.253.1.1"],
 )
 def test_addresses_and_names_are_fine(server: str) -> None:
     assert content_fault(config({"server": server})) is None
@@ -38,6 +43,15 @@ def test_addresses_and_names_are_fine(server: str) -> None:
         (config(user={"client-key": "/key"}), "client-key file paths are not allowed, use client-key-data"),
         (config({"server": "https://under_score"}), "untrusted server endpoint"),
         (config({"server": "https://[no"}), "untrusted server endpoint"),
+        (config({"server": "https://me@worker.example.com"}), "untrusted server endpoint"),
+        (config({"server": "https://169.254.169.254\\@worker.example.com"}), "untrusted server endpoint"),
+        (config({"server": "http://worker.example.com"}), PLAIN),
+        (config({"server": "worker.example.com:6443"}), PLAIN),
+        (config({"server": "httpsx://worker.example.com"}), PLAIN),
+        (
+            config({"proxy-url": "http://proxy:3128"}),
+            "proxy-url is not allowed; reconciler.multiKueue.connection.allowProxy of the settings allows it",
+        ),
         (
             {**config(), "current-context": "other"},
             'invalid configuration: the current context "other" does not exist',
@@ -55,8 +69,40 @@ def test_what_is_unsafe_or_useless_is_refused(given: dict[str, Any], fault: str)
 
 
 def test_what_is_allowed_explicitly_is_not_refused() -> None:
-    assert content_fault(config({"insecure-skip-tls-verify": True}), allow_insecure=True) is None
-    assert content_fault(config(user={"exec": {"command": "sh"}}), allow_exec=True) is None
+    assert content_fault(config({"insecure-skip-tls-verify": True}), Trust(insecure_tls=True)) is None
+    assert content_fault(config(user={"exec": {"command": "sh"}}), Trust(exec=True)) is None
+    assert content_fault(config({"server": "http://worker.example.com"}), Trust(plain_http=True)) is None
+    assert content_fault(config({"server": "https://169.254.1.1"}), Trust(link_local=True)) is None
+    assert content_fault(config({"proxy-url": "http://proxy:3128"}), Trust(proxy=True)) is None
+
+
+def test_one_permission_is_not_another() -> None:
+    assert content_fault(config({"server": "gopher://worker.example.com"}), Trust(plain_http=True)) == PLAIN
+    assert content_fault(config({"server": "http://169.254.1.1"}), Trust(plain_http=True)) == LINK
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("169.254.169.254", "2852039166", "0xA9FEA9FE", "0251.0376.0251.0376", "169.254.43518"),
+        *("0xa9.0xfe.0xa9fe", "[fe80::1]", "[FEBF::1]", "[fe80::1%25eth0]", "[::ffff:169.254.169.254]"),
+        *("[::ffff:a9fe:a9fe]", "[64:ff9b::a9fe:a9fe]", "[2002:a9fe:a9fe::1]", "[::a9fe:a9fe]"),
+    ],
+)
+def test_an_address_of_the_link_is_one_in_any_spelling(host: str) -> None:
+    assert content_fault(config({"server": f"https://{host}:443/latest"})) == LINK
+
+
+def test_a_dot_at_its_end_does_not_hide_it() -> None:
+    assert link_local("169.254.169.254.")
+    assert content_fault(config({"server": "https://169.254.169.254.:443"})) == "untrusted server endpoint"
+
+
+@pytest.mark.parametrize(
+    "host", ["2852039166.example.com", "169.254.example.com", "169.254.1.1.1", "10.254.1.1", "999999999999", "1.8.089"]
+)
+def test_what_only_looks_like_one_is_none(host: str) -> None:
+    assert not link_local(host)
 
 
 @pytest.mark.parametrize("path", ["/etc/multikueue/kubeconfigs/a", "/etc/multikueue/kubeconfigs/x/../a"])

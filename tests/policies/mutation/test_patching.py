@@ -28,9 +28,21 @@ def test_it_does_what_another_program_does(count: int) -> None:
     assert patched(MANIFEST, OPERATIONS[:count]) == jsonpatch.apply_patch(MANIFEST, OPERATIONS[:count])
 
 
-def test_what_was_given_stays_as_it_was() -> None:
+def test_what_was_given_stays_as_it_was_whatever_is_patched_later() -> None:
     value: dict[str, Any] = {}
-    made = patched({"spec": {"list": []}}, [{"op": "add", "path": "/spec/deep", "value": value}])
+    given: dict[str, Any] = {"spec": {"list": [{}]}}
+    made = patched(given, [{"op": "add", "path": "/spec/deep", "value": value}])
+    later = [{"op": "add", "path": path, "value": 1} for path in ("/spec/deep/x", "/spec/list/0/y", "/spec/z")]
 
-    made["spec"]["deep"]["x"] = made["spec"]["list"]
-    assert value == {}
+    assert patched(made, later)["spec"] == {"list": [{"y": 1}], "deep": {"x": 1}, "z": 1}
+    assert (made, given, value) == ({"spec": {"list": [{}], "deep": {}}}, {"spec": {"list": [{}]}}, {})
+
+
+def test_what_is_deeper_than_a_stack_is_no_obstacle() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+
+    made = patched({"spec": {"deep": deep}}, [{"op": "add", "path": "/spec/x", "value": 1}])
+
+    assert made["spec"]["deep"] is deep

@@ -156,3 +156,11 @@ def test_the_gates_of_two_projects_stand_side_by_side() -> None:
     done = jsonpatch.apply_patch(copy.deepcopy(manifest), patch(manifest, Forest(), both))
 
     assert [gate["name"] for gate in done["spec"]["schedulingGates"]] == ["kueue.x-k8s.io/admission", QUEUE_GATE]
+
+
+@pytest.mark.parametrize("task", ["text", 5, None, ["list"]])
+def test_a_task_that_is_no_mapping_is_left_alone_beside_one_that_is(task: object) -> None:
+    tasks = completed(job({"tasks": [task, {"name": "b", "replicas": 1}]}))["tasks"]
+
+    assert tasks[0] == task
+    assert tasks[1]["minAvailable"] == 1

@@ -76,3 +76,16 @@ def test_a_text_that_cannot_be_read_is_refused_with_its_place(text: str, line: i
 
     assert (line, column) == position(text, found.value.offset)
     assert says in found.value.message
+
+
+@pytest.mark.parametrize("link", ["{{<<: {}}}", "{{name: q, queues: [{}]}}", "[{}]", "{{parent: {}}}"])
+def test_aliases_of_aliases_are_as_deep_as_what_they_repeat(link: str) -> None:
+    """Each line is shallow, and the last one is thousands of levels deep: more than a stack holds."""
+
+    def chain(length: int) -> str:
+        lines = [f"- &a{n} {link.format(f'*a{n - 1}')}" for n in range(1, length)]
+        return "\n".join(["- &a0 {name: q}", *lines])
+
+    assert first_document(chain(60)) is not None
+    with pytest.raises(BadText, match="nested deeper than 200 levels"):
+        first_document(chain(3000))

@@ -9,6 +9,7 @@ import pytest
 from policies.configuration.file import read_configuration
 from policies.configuration.kueue.reading import read as read_kueue
 from policies.configuration.multikueue import MultiKueueOptions
+from policies.dialects.kubeconfig import PREFIX, Trust
 from policies.model.errors import BadConfiguration
 from policies.rules import registry
 from reconciler.multikueue.assembly import MultiKueueSettings
@@ -25,14 +26,14 @@ def own(**section: Any) -> MultiKueueOptions:
 
 
 def read(configuration: dict[str, Any], options: MultiKueueOptions | None = None) -> MultiKueueSettings:
-    found = multikueue_of(read_kueue(configuration), options or MultiKueueOptions(), "system")
+    found = multikueue_of(read_kueue(configuration), options or MultiKueueOptions())
     assert found is not None
     return found
 
 
 def test_without_a_word_it_is_as_kueue_has_it() -> None:
     settings = read({})
-    assert (settings.kept.namespace, settings.kept.allowed.prefix) == ("system", "/etc/multikueue/kubeconfigs")
+    assert (settings.kept.namespace, settings.kept.allowed.prefix) == ("quotree-kubeconfigs", PREFIX)
     assert settings.kept.providers is None
     placing = settings.placing
     assert (placing.origin, placing.worker_lost, placing.collect_every) == ("multikueue", 900 * SECOND, 60 * SECOND)
@@ -49,24 +50,25 @@ def test_kueues_configuration_counts() -> None:
         "clusterProfile": {"credentialsProviders": [{"name": "p", "execConfig": COMMAND}]},
     }
     gates = {"MultiKueueClusterProfile": True, "MultiKueueKubeConfigPathValidation": False}
-    settings = read({"multiKueue": section, "featureGates": gates})
+    settings = read({"multiKueue": section, "featureGates": gates, "namespace": "kueue-system"})
     placing = settings.placing
     assert (placing.origin, placing.worker_lost, placing.collect_every) == ("here", 120 * SECOND, 0)
     assert (placing.dispatcher, placing.step) == (INCREMENTAL, 2)
     assert settings.kept.providers == {"p": COMMAND}
-    assert settings.kept.allowed.prefix is None
+    assert (settings.kept.namespace, settings.kept.allowed.prefix) == ("kueue-system", None)
 
 
 def test_the_gate_switches_it_off() -> None:
     off = read_kueue({"featureGates": {"MultiKueue": False}})
 
-    assert multikueue_of(off, MultiKueueOptions(), "system") is None
+    assert multikueue_of(off, MultiKueueOptions()) is None
 
 
 def test_what_kueue_has_no_place_for_is_ours() -> None:
     options = own(
         connection={"probeSeconds": 1, "longestWaitSeconds": 7, "requestsPerSecond": 50, "allowInsecureTLS": True},
         jobsWithoutManagedBy="Reject",
+        kubeconfigNamespace="elsewhere",
         configs=[
             {
                 "name": "workers",
@@ -77,15 +79,29 @@ def test_what_kueue_has_no_place_for_is_ours() -> None:
             }
         ],
     )
-    settings = read({}, options)
+    settings = read({"namespace": "kueue-system"}, options)
+    assert settings.kept.namespace == "elsewhere"
     assert (settings.pulse.every, settings.pulse.longest_wait, settings.pulse.rate) == (1, 7, 50)
-    assert settings.kept.allowed.insecure
+    assert settings.kept.allowed.trust == Trust(insecure_tls=True)
     assert settings.placing.without_managed_by == "Reject"
     rules = settings.placing.rules_of("workers")
     assert (rules.score, rules.weights, rules.rounds) == ("Weighted", {"one": 3}, 4)
     assert rules.selector.matches({"region": "eu"})
     assert not rules.selector.matches({})
     assert settings.placing.rules_of("other").rounds is None
+
+
+@pytest.mark.parametrize(
+    ("key", "trust"),
+    [
+        ("allowInsecureTLS", Trust(insecure_tls=True)),
+        ("allowPlainHTTP", Trust(plain_http=True)),
+        ("allowLinkLocal", Trust(link_local=True)),
+        ("allowProxy", Trust(proxy=True)),
+    ],
+)
+def test_what_a_kubeconfig_may_have_is_asked_for_one_by_one(key: str, trust: Trust) -> None:
+    assert read({}, own(connection={key: True})).kept.allowed.trust == trust
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -86,6 +88,30 @@ def test_what_is_no_kubeconfig_is_refused_without_a_word_of_what_it_is(content: 
     assert found.reason == INSECURE
     assert "kubeconfig" in found.message
     assert "word" not in found.message
+
+
+def test_aliases_that_multiply_are_refused_before_they_take_memory() -> None:
+    """535 bytes took 8.8 GiB: each line merges the line before nine times under another key."""
+    bomb = "a0: &a0 {k: v}\n" + "".join(
+        f"a{n}: &a{n} {{{', '.join(f'k{i}: {{<<: *a{n - 1}}}' for i in range(9))}}}\n" for n in range(1, 9)
+    )
+    assert len(bomb) < 1500
+    tracemalloc.start()
+    try:
+        assert "no YAML of one document (line" in message(read_login(bomb, Allowed()))
+        assert tracemalloc.get_traced_memory()[1] < 20 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_kubeconfig_in_a_secret_has_a_bounded_size() -> None:
+    assert "more than 1048576 bytes" in message(read_login("#" * (2**20 + 1), Allowed()))
+
+
+def test_a_name_in_a_kubeconfig_is_told_so_that_it_can_do_nothing() -> None:
+    evil = {**config(), "current-context": "a\x1b[2J\u202e\n"}
+
+    assert r'the current context "a\x1b[2J\u202e\n" does not exist' in message(read_login(json.dumps(evil), Allowed()))
 
 
 def test_a_secret_is_read_by_its_key() -> None:

@@ -52,6 +52,13 @@ def test_an_event_about_what_is_in_no_namespace_lies_in_default() -> None:
     assert found.body["involvedObject"] == {"apiVersion": "v", "kind": "ClusterQueue", "name": "q"}
 
 
+def test_what_does_not_print_is_told_by_an_escape() -> None:
+    events = EventCorrelator()
+    events.record(W, "Refused", "a\x1b[2J\u202eb\nc", NOW)
+
+    assert shown(events.due(NOW)) == [("Refused", r"a\x1b[2J\u202eb\nc", 1)]
+
+
 def test_the_same_again_is_counted_and_told_once_when_it_has_been_quiet() -> None:
     events = EventCorrelator()
     for second in range(100):

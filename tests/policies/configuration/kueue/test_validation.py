@@ -100,6 +100,7 @@ def test_a_section_has_the_faults_that_kueue_reports(sections: dict[str, Any], w
     ("configuration", "at", "said"),
     [
         ({"manageJobsWithoutQueueName": "yes"}, "manageJobsWithoutQueueName", "true or false"),
+        ({"integrations": {"frameworks": [{"a": "b"}]}}, "integrations.frameworks[0]", "{'a': 'b'}"),
         ({"integrations": {"frameworks": "batch/job"}}, "integrations.frameworks", "a list"),
         ({"fairSharing": True}, "fairSharing", "a mapping"),
         ({"namespace": 5}, "namespace", "a text"),

@@ -1,0 +1,60 @@
+"""Addresses of the link itself. No API server has one; clouds give out credentials there (169.254.169.254)."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+_PART = re.compile(r"0[xX][0-9a-fA-F]{0,16}|[0-9]{1,20}").fullmatch
+_V4_IN_V6 = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b::/96")))
+"""Networks whose last 32 bits are an IPv4 address: the compatible ones, and those that NAT64 translates."""
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def link_local(host: str) -> bool:
+    """Whether a host is an address in 169.254.0.0/16 or fe80::/10, in any spelling that a resolver takes.
+
+    That is also decimal, octal and hexadecimal, of one to four parts, with a dot at its end, with a zone, and as IPv6
+    that carries an IPv4 address. A name is none; what it resolves to is known only where it is connected to.
+    """
+    address = _address(host.strip("[]").removesuffix(".").partition("%")[0])
+    return address is not None and any(each.is_link_local for each in (address, *_carried(address)))
+
+
+def _address(text: str) -> Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return _legacy(text)
+
+
+def _legacy(text: str) -> ipaddress.IPv4Address | None:
+    """As `inet_aton` reads it: 169.254.43518, 0251.0376.0xa9fe, 2852039166."""
+    parts = text.split(".")
+    if len(parts) > 4 or not all(map(_PART, parts)):
+        return None
+    try:
+        *octets, last = (_number(part) for part in parts)
+        value = sum(octet << (24 - 8 * place) for place, octet in enumerate(octets)) + last
+        return ipaddress.IPv4Address(value) if max(octets, default=0) < 256 else None
+    except ValueError:  # an 8 in an octal number, or more than 32 bits
+        return None
+
+
+def _number(part: str) -> int:
+    if part[:2] in ("0x", "0X"):
+        return int(part[2:] or "0", 16)
+    return int(part, 8 if part.startswith("0") else 10)
+
+
+def _carried(address: Address) -> Iterator[ipaddress.IPv4Address]:
+    """The IPv4 addresses that an IPv6 address carries."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return
+    if address.ipv4_mapped is not None:
+        yield address.ipv4_mapped
+    if address.sixtofour is not None:
+        yield address.sixtofour
+    if any(address in network for network in _V4_IN_V6):
+        yield ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)

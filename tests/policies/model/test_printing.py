@@ -1,0 +1,43 @@
+"""What others wrote is shown so that it can do nothing to a terminal, a log, or whoever reads it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.model.printing import plain
+
+
+@pytest.mark.parametrize(
+    ("char", "shown"),
+    [
+        ("\x1b", r"\x1b"),
+        ("\n", r"\n"),
+        ("\x00", r"\x00"),
+        ("\x7f", r"\x7f"),
+        ("\x9b", r"\x9b"),
+        ("\u202e", r"\u202e"),
+        ("\u2066", r"\u2066"),
+        ("\u2069", r"\u2069"),
+        ("\u200f", r"\u200f"),
+        ("\u200b", r"\u200b"),
+        ("\u2028", r"\u2028"),
+        ("\ufeff", r"\ufeff"),
+        ("\ud800", r"\ud800"),
+        ("\U000e0041", r"\U000e0041"),
+    ],
+)
+def test_what_does_not_print_is_an_escape(char: str, shown: str) -> None:
+    assert plain(f"a{char}b") == f"a{shown}b"
+
+
+@pytest.mark.parametrize("text", ["", "größe → 5 %", "日本語", "a  b"])
+def test_what_prints_stays(text: str) -> None:
+    assert plain(text) == text
+
+
+@given(st.text())
+def test_the_result_prints_and_is_its_own_result(text: str) -> None:
+    assert plain(text).isprintable()
+    assert plain(plain(text)) == plain(text)

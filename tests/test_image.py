@@ -1,0 +1,57 @@
+"""The image and the manifests name what they take exactly: one version, one base, and hashes of what builds it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from cli.version import VERSION
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+_PINNED = re.compile(r"^([a-z0-9._-]+)==(\S+)", re.MULTILINE)
+
+
+def pinned(lock: str) -> dict[str, str]:
+    return dict(_PINNED.findall((ROOT / lock).read_text()))
+
+
+def test_there_is_one_version() -> None:
+    images = [
+        found
+        for path in (ROOT / "manifests").rglob("*.yaml")
+        for found in re.findall(r"\bimage: (\S+)", path.read_text())
+    ]
+
+    assert PROJECT["project"]["version"] == VERSION
+    assert images == [f"quotree:{VERSION}"] * len(images)
+    assert len(images) == 2
+    assert f"docker build -t quotree:{VERSION} ." in (ROOT / "README.md").read_text()
+
+
+def test_what_builds_the_wheel_is_locked_with_hashes() -> None:
+    wanted = PROJECT["build-system"]["requires"]
+    build, everything = pinned("requirements-build.lock"), pinned("requirements.lock")
+
+    assert PROJECT["dependency-groups"]["build"] == wanted
+    assert {f"{name}=={version}" for name, version in build.items()} >= set(wanted)
+    assert build.items() <= everything.items()
+    assert pinned("requirements-runtime.lock").items() <= everything.items()
+
+
+def test_the_image_installs_nothing_without_a_hash() -> None:
+    installs = re.findall(r"pip (?:install|wheel) [^&\n]*", DOCKERFILE)
+
+    assert len(installs) == 4
+    for command in installs:
+        locked = re.search(r"--require-hashes -r requirements-(runtime|build)\.lock", command)
+        assert locked or ("--no-index" in command and "--no-deps" in command), command
+
+
+def test_both_stages_have_the_same_base_and_its_digest_is_whole() -> None:
+    (base,) = re.findall(r"^ARG PYTHON=(\S+)", DOCKERFILE, re.MULTILINE)
+
+    assert re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE) == ["${PYTHON}"] * 2
+    assert re.fullmatch(r"python:3\.\d+-slim-[a-z]+(@sha256:[0-9a-f]{64})?", base)

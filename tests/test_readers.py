@@ -1,0 +1,68 @@
+"""There is one reader of YAML, with bounds; nobody in the project goes around it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("policies", "scheduling", "reconciler", "webhook", "certs", "cluster", "cli", "examples")
+READER = ROOT / "policies" / "text" / "yaml_events.py"
+WRITERS = (ROOT / "cli" / "commands" / "install.py",)
+"""Modules that write YAML."""
+_WRITING = {"SafeDumper", "ScalarNode", "dump_all"}
+_UNBOUNDED = {"load_kube_config", "new_client_from_config", "KubeConfigMerger", "list_kube_config_contexts"}
+"""What in the `kubernetes` package reads YAML by itself."""
+
+
+def modules() -> Iterator[Path]:
+    for package in PACKAGES:
+        yield from (ROOT / package).rglob("*.py")
+
+
+def names_of_yaml(tree: ast.AST) -> set[str]:
+    """What a module takes from the YAML library."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in ("yaml", "ruamel"):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {"*" for alias in node.names if alias.name.partition(".")[0] == "ruamel"}
+            found |= {"import" for alias in node.names if alias.name.partition(".")[0] == "yaml"}
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "yaml":
+            found.add(node.attr)
+    return found
+
+
+def names(tree: ast.AST) -> set[str]:
+    found = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    found |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    return found | {alias.name for node in imports for alias in node.names}
+
+
+def test_only_the_reader_reads_yaml() -> None:
+    for path in modules():
+        used = names_of_yaml(ast.parse(path.read_text()))
+        if path in WRITERS:
+            assert used <= _WRITING | {"import"}, path
+        elif path != READER:
+            assert not used, f"{path} uses {used} of the YAML library; policies/text has the readers"
+
+
+def test_of_the_kubernetes_package_nothing_reads_files_by_itself() -> None:
+    for path in modules():
+        used = names(ast.parse(path.read_text())) & _UNBOUNDED
+        allowed = {"KubeConfigMerger"} if path == ROOT / "cluster" / "kubeconfig.py" else set()
+        assert used <= allowed, f"{path} uses {used}; cluster/kubeconfig.py reads kubeconfigs"
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["import yaml\nyaml.safe_load(x)", "from yaml import load", "import yaml as y", "from yaml.cyaml import CLoader"],
+)
+def test_who_goes_around_it_is_found(source: str) -> None:
+    assert names_of_yaml(ast.parse(source))

@@ -20,7 +20,7 @@ from typing import Any, Self
 import yaml
 
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.processes import free_ports
+from tests.apiserver.processes import free_ports, passed_on
 from tests.waiting import SECONDS, eventually
 
 ROOT = Path(__file__).parents[3]
@@ -30,11 +30,14 @@ QUOTREE = Path(sys.executable).with_name("quotree")
 class Guard:
     """The installed webhook. As a context manager it installs, serves and stops; the manifests stay in place."""
 
-    def __init__(self, control_plane: ControlPlane, configuration: str = "") -> None:
+    def __init__(self, control_plane: ControlPlane, configuration: str = "", *components: str) -> None:
         self.control_plane = control_plane
         self.port, self.metrics_port = free_ports(2)
         self._folder = tempfile.TemporaryDirectory(prefix="quotree-guard-")
         self._configuration = configuration
+        self._components = components
+        self.arguments: tuple[str, ...] = ()
+        """More of them for the process."""
         self._process: subprocess.Popen[bytes] | None = None
         self._converted: list[str] = []
 
@@ -54,8 +57,7 @@ class Guard:
         kubectl("apply", "-f", "-", input=yaml.safe_dump_all(map(self._reachable, crds)))
         kubectl("apply", "-f", str(Path(__file__).parent / "foreign_crds.yaml"))
         kubectl("wait", "--for=condition=Established", "crd", "--all")
-        base = kubectl("kustomize", str(ROOT / "manifests" / "base")).stdout
-        things = [self._reachable(thing) for thing in yaml.safe_load_all(base)]
+        things = [self._reachable(thing) for thing in yaml.safe_load_all(self._rendered())]
         things.sort(key=lambda thing: thing["kind"] != "Namespace")
         kubectl("apply", "-f", "-", input=yaml.safe_dump_all(things))
 
@@ -70,11 +72,11 @@ class Guard:
                 *("--service=quotree-webhook", "--name=127.0.0.1"),
                 *("--validating=quotree-validate", "--mutating=quotree-mutate", "--drain=0"),
                 *(f"--conversion={name}" for name in self._converted),
-                *(f"--kubeconfig={login}", *self._config()),
+                *(f"--kubeconfig={login}", *self._config(), *self.arguments),
             ],
             stdout=log,
             stderr=log,
-            env={"PATH": os.environ["PATH"], "HOME": self._folder.name},
+            env={"HOME": self._folder.name, **passed_on()},
             start_new_session=True,
         )
         log.close()
@@ -92,6 +94,10 @@ class Guard:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+
+    def authorities(self) -> bytes:
+        """What its clients trust, PEM."""
+        return (Path(self._folder.name) / "certs" / "ca.crt").read_bytes()
 
     def log(self) -> str:
         return (Path(self._folder.name) / "log").read_text()
@@ -117,6 +123,15 @@ class Guard:
         except OSError:
             return False
         return re.search(r"^quotree_cache_synced 1", metrics, re.MULTILINE) is not None
+
+    def _rendered(self) -> str:
+        """The base with the components."""
+        folder = Path(self._folder.name)
+        manifests = os.path.relpath(ROOT / "manifests", folder)
+        components = [f"{manifests}/components/{name}" for name in self._components]
+        kustomization = {"resources": [f"{manifests}/base"], "components": components}
+        (folder / "kustomization.yaml").write_text(json.dumps(kustomization))
+        return self.control_plane.kubectl("kustomize", str(folder)).stdout
 
     def _config(self) -> list[str]:
         if not self._configuration:

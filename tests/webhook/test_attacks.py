@@ -122,6 +122,16 @@ def test_bytes_in_flight_are_bounded_for_all_requests_together(tmp_path: Path) -
         assert 'quotree_turned_away_total{reason="no-room"}' in probe(server, "/metrics")[1]
 
 
+def test_who_drips_a_large_body_gives_way_to_who_sends_one(tmp_path: Path) -> None:
+    limits = {"body_limit": 2**20, "conversion_limit": 2**20, "bytes_in_flight": 2**20}
+    with served(tmp_path, request_seconds=600.0, **limits) as server:
+        dripping = [half_sent(server, 250_000) for _ in range(4)]
+
+        until(lambda: server.post(VOLCANO, resources(9_000))[0] == 200)
+        for each in dripping:
+            each.close()
+
+
 def half_sent_status(server: Served, length: int) -> tuple[int, str | None, str | None]:
     connection = half_sent(server, length)
     reply = connection.getresponse()

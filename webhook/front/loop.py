@@ -24,6 +24,7 @@ from webhook.front.answering import Answer, answer, refusal
 from webhook.front.connection import Connection, State
 from webhook.front.gate import Gate
 from webhook.front.reading import Reader, Refused, Request
+from webhook.front.room import least, slowest
 from webhook.settings import WebhookSettings
 
 log = logging.getLogger(__name__)
@@ -206,15 +207,12 @@ class Front:
         return False
 
     def _make_room(self) -> bool:
-        """End the connection that matters least: one that never had a request before one that did, the oldest first."""
-        spare = (State.HANDSHAKE, State.IDLE, State.READING)
-        found = [each for each in self._connections if each.state in spare]
-        if not found:
+        found = least(self._connections)
+        if found is None:
             return False
-        least = min(found, key=lambda each: (each.served, each.state is State.READING, each.since))
-        if not (least.served and least.state is State.IDLE):
+        if not (found.served and found.state in (State.IDLE, State.ENDING)):
             self._told(_CROWDED)
-        self._drop(least)
+        self._drop(found)
         return True
 
     # -- connections go on
@@ -288,8 +286,12 @@ class Front:
                 self._drop(connection)
 
     def _reserve(self, connection: Connection, size: int) -> bool:
-        if self._held + size > self._settings.bytes_in_flight:
-            return False
+        while self._held + size > self._settings.bytes_in_flight:
+            found = slowest(self._connections, time.monotonic())
+            if found is None or found is connection:
+                return False
+            self._told("slow-request")
+            self._drop(found)
         self._held += size
         connection.reserved += size
         return True

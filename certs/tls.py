@@ -4,9 +4,10 @@ import logging
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from certs.pki import BadCertificate, CertificateFacts, inspect
 
@@ -22,6 +23,9 @@ log = logging.getLogger(__name__)
 class ReloadingContext:
     """The SSLContext for a certificate and key file, reloaded when the files change.
 
+    With `client_ca`, a file of authorities, clients are asked for a certificate. One that does not come from there ends
+    the handshake; without any the connection is there, and `getpeercert` of its socket is None.
+
     If the files are missing, unreadable or do not match, it reports that (`problem`, `failures`, the log) and keeps
     serving the last good pair. Checking costs two `stat` calls for each new connection.
     """
@@ -32,6 +36,7 @@ class ReloadingContext:
         key: Path,
         *,
         minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
+        client_ca: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Loads the pair; raises BadCertificate if it cannot be used."""
@@ -40,6 +45,7 @@ class ReloadingContext:
         self._certificate = certificate
         self._key = key
         self._minimum_version = minimum_version
+        self._client_ca = client_ca
         self._clock = clock
         self._tried_at = clock()
         self._lock = threading.Lock()
@@ -60,10 +66,6 @@ class ReloadingContext:
             if found != self._loaded or self.problem is not None:
                 self._reload(found)
             return self._context
-
-    def hook(self, _config: object, _default: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-        """gunicorn's `ssl_context` setting, called for each connection."""
-        return self.current()
 
     def _reload(self, found: Fingerprint) -> None:
         self._loaded = found
@@ -87,17 +89,30 @@ class ReloadingContext:
         try:
             # With an empty password an encrypted key is an error, not a prompt on a terminal that nobody watches.
             context.load_cert_chain(self._certificate, self._key, password="")
+            if self._client_ca:
+                context.load_verify_locations(self._client_ca)
+                context.verify_mode = ssl.CERT_OPTIONAL
             return context, inspect(self._certificate.read_bytes())
         except (OSError, BadCertificate) as error:  # ssl.SSLError is an OSError
-            raise BadCertificate(f"{self._certificate} and {self._key} cannot be served: {_text(error)}") from error
+            files = " and ".join(map(str, self._files()))
+            raise BadCertificate(f"{files} cannot be served: {_text(error)}") from error
+
+    def _files(self) -> list[Path]:
+        return [self._certificate, self._key, *([self._client_ca] if self._client_ca else [])]
 
     def _fingerprint(self) -> Fingerprint:
         """Changes whenever a file is replaced, rewritten or made readable; empty if one is missing."""
         try:
-            stats = [path.stat() for path in (self._certificate, self._key)]
+            stats = [path.stat() for path in self._files()]
         except OSError:
             return ()
         return tuple((stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for stat in stats)
+
+
+def names_of(certificate: Mapping[str, Any]) -> frozenset[str]:
+    """The common name and the alternative names of a certificate as `ssl.SSLSocket.getpeercert` gives it."""
+    common = {value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"}
+    return frozenset(common | {value for _, value in certificate.get("subjectAltName", ()) if isinstance(value, str)})
 
 
 def _text(error: Exception) -> str:

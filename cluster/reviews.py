@@ -38,6 +38,17 @@ class Access:
         return f"{self.verb} {whole}" + (f" in namespace {self.namespace}" if self.namespace else "")
 
 
+@dataclass(frozen=True, slots=True)
+class PathAccess:
+    """A request to authorize of a path that is no resource, such as /metrics."""
+
+    verb: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.path}"
+
+
 def who(cluster: Cluster, token: str) -> Caller | None:
     """The user of the token, None if it is not valid. Raises ClusterError."""
     status = _reviewed(cluster, _TOKENS, "TokenReview", "authentication.k8s.io/v1", {"token": token})
@@ -53,21 +64,23 @@ def who(cluster: Cluster, token: str) -> Caller | None:
     )
 
 
-def may(cluster: Cluster, caller: Caller, access: Access) -> bool:
+def may(cluster: Cluster, caller: Caller, access: Access | PathAccess) -> bool:
     """Whether the API server allows it. Raises ClusterError."""
-    attributes = {"verb": access.verb, "group": access.group, "resource": access.resource}
-    rest = {"subresource": access.subresource, "namespace": access.namespace, "name": access.name}
-    spec: dict[str, Any] = {
-        "user": caller.name,
-        "groups": list(caller.groups),
-        "resourceAttributes": {**attributes, **{key: value for key, value in rest.items() if value}},
-    }
+    spec: dict[str, Any] = {"user": caller.name, "groups": list(caller.groups), **_attributes(access)}
     if caller.uid:
         spec["uid"] = caller.uid
     if caller.extra:
         spec["extra"] = {key: list(values) for key, values in caller.extra}
     status = _reviewed(cluster, _ACCESS, "SubjectAccessReview", "authorization.k8s.io/v1", spec)
     return status.get("allowed") is True and status.get("denied") is not True
+
+
+def _attributes(access: Access | PathAccess) -> dict[str, dict[str, str]]:
+    if isinstance(access, PathAccess):
+        return {"nonResourceAttributes": {"verb": access.verb, "path": access.path}}
+    attributes = {"verb": access.verb, "group": access.group, "resource": access.resource}
+    rest = {"subresource": access.subresource, "namespace": access.namespace, "name": access.name}
+    return {"resourceAttributes": {**attributes, **{key: value for key, value in rest.items() if value}}}
 
 
 def _reviewed(cluster: Cluster, path: str, kind: str, version: str, spec: Manifest) -> Manifest:

@@ -49,6 +49,14 @@ def mutated(review: Review, operations: list[dict[str, Any]]) -> bytes:
     return _body(response)
 
 
+def crowded(review: Review, much: str) -> bytes:
+    """The response that denies an object with more entries than can be judged."""
+    code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    message = f"{review.kind.kind} {review.name}: {much}"
+    status = {"code": code.value, "reason": "RequestEntityTooLarge", "message": message}
+    return _body({"uid": review.uid, "allowed": False, "status": status})
+
+
 def outcome(verdict: Verdict) -> str:
     """One word for metrics, logs and the audit log."""
     if not verdict.allowed:

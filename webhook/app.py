@@ -27,7 +27,7 @@ from policies.judging.verdict import Verdict
 from policies.model.forest import Forest
 from policies.model.printing import plain
 from policies.mutation.defaults import patch
-from webhook import answer, conversion, decision
+from webhook import answer, bounds, conversion, decision
 from webhook.metrics import Metrics
 from webhook.review import BadReview, Review, parse
 from webhook.settings import WebhookSettings
@@ -49,6 +49,15 @@ CONVERTING = "/v1/convert/kueue"
 """The conversion webhook of the CustomResourceDefinitions of Kueue's group."""
 
 _POLL_INTERVAL = 0.005  # seconds; a watch brings news within a few milliseconds
+
+
+class Crowded(Exception):
+    """The new object has more entries than can be judged in time; the message says which."""
+
+    def __init__(self, review: Review, text: str) -> None:
+        super().__init__(text)
+        self.review = review
+
 
 Answer: TypeAlias = tuple[str, int, Mapping[str, str]]
 
@@ -81,11 +90,17 @@ def create_app(
     app.before_request(views.begin)
     app.after_request(views.end)
     app.register_error_handler(BadReview, _bad_request)
+    app.register_error_handler(Crowded, views.crowded)
     app.register_error_handler(NotReady, _not_ready)
     app.register_error_handler(RequestEntityTooLarge, _too_long)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _fault)
     return app
+
+
+def unready(cache: ObjectCache, draining: threading.Event) -> list[str]:
+    """Why no requests should be sent here; empty where they should."""
+    return ["draining"] if draining.is_set() else cache.ready()
 
 
 class _Views:
@@ -141,13 +156,18 @@ class _Views:
             log.warning("conversion to %s failed: %s", asked.to, done.failure)
         return _json(done.body())
 
+    def crowded(self, error: Crowded) -> Response:
+        """Refuse it. An error would let work pass unjudged, since work fails open."""
+        self._decided(error.review, "denied", rules=["too-many-entries"])
+        return _json(answer.crowded(error.review, str(error)))
+
     def healthz(self) -> Answer:
         """The process responds."""
         return _text("ok", 200)
 
     def readyz(self) -> Answer:
         """Whether to send requests here; if not, what is missing."""
-        lacks = ["draining"] if self._draining.is_set() else self._cache().ready()
+        lacks = unready(self._cache(), self._draining)
         return _text("not ready: " + "; ".join(lacks), 503) if lacks else _text("ok", 200)
 
     def begin(self) -> None:
@@ -229,13 +249,16 @@ def _body() -> bytes:
 
 
 def _review(groups: frozenset[str]) -> Review:
-    """The request's review. Raises as _body does."""
-    g.review = review = parse(_body())
+    """The request's review. Raises as _body does, and Crowded."""
+    body = _body()
+    g.review = review = parse(body)
     if review.kind.group not in groups:
         raise BadReview(
             f"{request.path} does not serve group {review.kind.group!r} (kind {review.kind.kind});"
             " correct the rules or the path in the webhook configuration"
         )
+    if much := bounds.crowded(review.object, len(body)):
+        raise Crowded(review, much)
     return review
 
 

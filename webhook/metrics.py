@@ -1,13 +1,10 @@
-"""The metrics of the webhook, and the small server of its own that serves them."""
+"""The metrics of the webhook."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from threading import Thread
-from wsgiref.simple_server import WSGIServer
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 
 from cluster.metrics import Family, Type
 from cluster.store import ObjectCache
@@ -43,6 +40,13 @@ CONVERTED = Family(
     "Objects of Kueue that the API server asked for in another version.",
     ("to", "result"),
 )
+TURNED_AWAY = Family(
+    "quotree_turned_away_total",
+    Type.COUNTER,
+    "Clients that were turned away; the reason is no-room (429), malformed, no-certificate, slow-request,"
+    " slow-handshake, bad-handshake, slow-reader or crowded (too many connections).",
+    ("reason",),
+)
 CACHE_AGE = Family(
     "quotree_cache_age_seconds",
     Type.GAUGE,
@@ -52,7 +56,7 @@ CACHE_SYNCED = Family("quotree_cache_synced", Type.GAUGE, "1 when every cache ho
 CERTIFICATE_EXPIRY = Family(
     "quotree_certificate_expiry_timestamp_seconds", Type.GAUGE, "When the serving certificate expires."
 )
-FAMILIES = (REQUESTS, FINDINGS, DURATION, CONVERTED, CACHE_AGE, CACHE_SYNCED, CERTIFICATE_EXPIRY)
+FAMILIES = (REQUESTS, FINDINGS, DURATION, CONVERTED, TURNED_AWAY, CACHE_AGE, CACHE_SYNCED, CERTIFICATE_EXPIRY)
 """All of them. `Metrics` says where their values come from."""
 
 
@@ -65,6 +69,7 @@ class Metrics:
         self._findings = FINDINGS.counter(self.registry)
         self._seconds = DURATION.histogram(self.registry)
         self._conversions = CONVERTED.counter(self.registry)
+        self._turned_away = TURNED_AWAY.counter(self.registry)
 
     def answered(self, endpoint: str, operation: str, result: str, dry_run: bool, seconds: float) -> None:
         """One request was answered; `operation` is empty where the body could not be read."""
@@ -75,6 +80,9 @@ class Metrics:
         """A request to convert so many objects; where one fails all do."""
         known = to if to in VERSIONS else "unknown"  # whoever asks must not be able to make labels
         self._conversions.labels(known, "failure" if failed else "success").inc(objects)
+
+    def turned_away(self, reason: str) -> None:
+        self._turned_away.labels(reason).inc()
 
     def found(self, verdict: Verdict) -> None:
         for judged in verdict.findings:
@@ -89,25 +97,3 @@ class Metrics:
         if expiry is not None:
             ends = CERTIFICATE_EXPIRY.gauge(self.registry)
             ends.set_function(lambda: nan if (end := expiry()) is None else end)
-
-
-@dataclass(frozen=True)
-class MetricsServer:
-    """Serves a registry as /metrics over plain HTTP, in threads of its own, until it is closed."""
-
-    _server: WSGIServer
-    _thread: Thread
-
-    @classmethod
-    def start(cls, metrics: Metrics, host: str, port: int) -> MetricsServer:
-        """Port 0 takes a free one. Raises OSError where the address cannot be had."""
-        return cls(*start_http_server(port, host, metrics.registry))
-
-    @property
-    def port(self) -> int:
-        return self._server.server_port
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()

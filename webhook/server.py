@@ -1,4 +1,4 @@
-"""gunicorn as a library: one worker process with threads, so that a pod has one cache and one set of metrics.
+"""gunicorn as a library: one worker process, so that a pod has one cache and one set of metrics.
 
 The master process only supervises the worker. Threads (reflectors, metrics) start in the worker, since a fork does not
 copy threads.
@@ -9,29 +9,27 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
-import ssl
 import sys
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
-from gunicorn.workers.gthread import ThreadWorker
 
 from certs.tls import ReloadingContext
+from cluster.health import Guard, HealthServer
 from cluster.store import ObjectCache
-from webhook.app import create_app
+from webhook.app import create_app, unready
 from webhook.decision import warm_up
 from webhook.logs import log_as_json
-from webhook.metrics import Metrics, MetricsServer
+from webhook.metrics import Metrics
 from webhook.settings import TLS_VERSIONS, WebhookSettings
+from webhook.worker import FrontWorker
 
 log = logging.getLogger(__name__)
 
@@ -53,17 +51,19 @@ def serve(
     settings: WebhookSettings,
     open_cache: Callable[[], ObjectCache],
     announce: Callable[[Addresses], None] | None = None,
+    metrics_guard: Callable[[], Guard] | None = None,
 ) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. Call it in the main thread.
 
-    `open_cache` and `announce` are called in the worker process: once when it starts, and again if it was killed and
-    replaced. Raises BadCertificate if the certificate cannot be served.
+    `open_cache`, `announce` and `metrics_guard` are called in the worker process: once when it starts, and again if it
+    was killed and replaced. With a guard, metrics and probes are served over TLS, since tokens come along.
+    Raises BadCertificate if the certificate cannot be served.
     """
-    tls = ReloadingContext(settings.certificate, settings.key, minimum_version=TLS_VERSIONS[settings.tls_minimum])
+    tls = _tls(settings, settings.client_ca)
     log_as_json()
     master = os.getpid()
     try:
-        _Master(_Application(settings, open_cache, tls, announce)).run()
+        _Master(_Application(settings, open_cache, tls, announce, metrics_guard)).run()
         code = 0
     except SystemExit as stopped:
         code = stopped.code if isinstance(stopped.code, int) else 1
@@ -81,36 +81,34 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
         open_cache: Callable[[], ObjectCache],
         tls: ReloadingContext,
         announce: Callable[[Addresses], None] | None,
+        metrics_guard: Callable[[], Guard] | None,
     ) -> None:
         self.settings = settings
         self.draining = threading.Event()
         self._open_cache = open_cache
-        self._tls = tls
+        self.tls = tls
         self._announce = announce
+        self._metrics_guard = metrics_guard
         self._cache: ObjectCache | None = None
-        self._metrics = Metrics()
-        self._metrics_server: MetricsServer | None = None
+        self.metrics = Metrics()
+        self._health: HealthServer | None = None
         super().__init__()
 
     def load_config(self) -> None:
         settings = self.settings
         chosen: dict[str, Any] = {
             "bind": [f"{_bracketed(settings.host)}:{settings.port}"],
-            "worker_class": _Worker,
+            "worker_class": FrontWorker,
             "workers": 1,
-            "threads": settings.threads,
-            "keepalive": settings.keepalive_seconds,
             "timeout": _BOOT_SECONDS,
             # How long the master waits for the worker, which drains first.
             "graceful_timeout": settings.graceful_seconds + int(settings.drain_seconds) + 1,
             "control_socket_disable": True,
             "worker_tmp_dir": str(_MEMORY) if os.access(_MEMORY, os.W_OK) else None,
-            "certfile": str(settings.certificate),
+            "certfile": str(settings.certificate),  # it logs that it listens for https
             "keyfile": str(settings.key),
-            "ssl_context": self._context,
             "logger_class": _Log,
             "post_fork": self._forked,
-            "pre_request": self._before_request,
             "post_worker_init": self._serving,
             "worker_exit": self._ended,
         }
@@ -121,29 +119,20 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
         """Called in the worker."""
         self._cache = cache = self._open_cache()
         warm_up()
-        self._metrics.watch(lambda: cache, lambda: self._tls.not_after.timestamp())
-        return create_app(self.settings, lambda: cache, metrics=self._metrics, draining=self.draining)
-
-    def _context(self, config: object, default: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-        context = self._tls.hook(config, default)
-        context.sslsocket_class = _stalling_for(self.settings.stall_seconds)
-        return context
+        self.metrics.watch(lambda: cache, lambda: self.tls.not_after.timestamp())
+        return create_app(self.settings, lambda: cache, metrics=self.metrics, draining=self.draining)
 
     def _forked(self, _master: object, worker: Any) -> None:
         worker.cfg.set("graceful_timeout", self.settings.graceful_seconds)
 
-    def _before_request(self, _worker: object, request: Any) -> None:
-        """Close the connection after a body that is rejected unread; else gunicorn would read all of it."""
-        if any(name == "CONTENT-LENGTH" and int(size) > self.settings.body_limit for name, size in request.headers):
-            request.force_close()
-
     def _serving(self, worker: Any) -> None:
         settings = self.settings
-        self._metrics_server = _metrics_server(self._metrics, settings)
+        self._health = health = self._health_server()
         host, port = worker.sockets[0].getsockname()[:2]
+        scheme = "https" if self._metrics_guard else "http"
         addresses = Addresses(
             webhook=f"https://{_bracketed(host)}:{port}",
-            metrics=f"http://{_bracketed(settings.metrics_host)}:{self._metrics_server.port}/metrics",
+            metrics=f"{scheme}://{_bracketed(settings.metrics_host)}:{health.server_port}/metrics",
             pid=worker.ppid,
         )
         log.info("serving", extra={"fields": asdict(addresses)})
@@ -153,10 +142,26 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
             self._announce(addresses)
             sys.stdout.flush()  # somebody may wait at a pipe
 
+    def _health_server(self) -> HealthServer:
+        """Probes and metrics; if their address is not available, log that and end the process."""
+        host, port = self.settings.metrics_host, self.settings.metrics_port
+        cache, registry = self._cache, self.metrics.registry
+        assert cache is not None
+        more: dict[str, Any] = {}
+        if self._metrics_guard:
+            more = {"tls": _tls(self.settings).current, "guard": self._metrics_guard()}
+        try:
+            server = HealthServer(host.strip("[]"), port, list, lambda: unready(cache, self.draining), registry, **more)
+        except OSError as error:
+            log.error("metrics on %s:%d: %s; choose another", host, port, error)
+            raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from error
+        server.start()
+        return server
+
     def _ended(self, _master: object, _worker: object) -> None:
         """Runs in the worker, and in the master if the worker is gone; the master has nothing to close."""
-        if self._metrics_server:
-            self._metrics_server.close()
+        if self._health:
+            self._health.close()
         if self._cache:
             self._cache.close()
 
@@ -170,26 +175,6 @@ class _Master(Arbiter):  # type: ignore[misc]  # gunicorn has no types
     handle_hup = handle_ttin = handle_ttou = handle_usr2 = handle_winch = _ignored
 
 
-class _Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """On SIGTERM it first becomes not ready, and keeps serving until load balancers have noticed."""
-
-    def init_signals(self) -> None:
-        super().init_signals()
-        signal.signal(signal.SIGALRM, self._drained)
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        drain_seconds = self.app.settings.drain_seconds
-        if drain_seconds and not self.app.draining.is_set():
-            self.app.draining.set()
-            signal.setitimer(signal.ITIMER_REAL, drain_seconds)  # a thread must not be started in a signal handler
-        elif not drain_seconds:
-            self._drained(sig, frame)
-
-    def _drained(self, sig: int, frame: FrameType | None) -> None:
-        self.app.draining.set()
-        super().handle_exit(sig, frame)
-
-
 class _Log(Logger):  # type: ignore[misc]  # gunicorn has no types
     """Sends gunicorn's own log records to the root logger."""
 
@@ -199,26 +184,9 @@ class _Log(Logger):  # type: ignore[misc]  # gunicorn has no types
         self.error_log.propagate = True
 
 
-def _stalling_for(seconds: float) -> type[ssl.SSLSocket]:
-    """Sockets that time out after `seconds` of silence, or eight silent clients would block all threads."""
-
-    class Socket(ssl.SSLSocket):
-        def setblocking(self, flag: bool) -> None:
-            self.settimeout(None if flag else 0.0)
-
-        def settimeout(self, value: float | None) -> None:
-            super().settimeout(seconds if value is None else value)
-
-    return Socket
-
-
-def _metrics_server(metrics: Metrics, settings: WebhookSettings) -> MetricsServer:
-    """Start the metrics server; if its address is not available, log that and end the process."""
-    try:
-        return MetricsServer.start(metrics, settings.metrics_host.strip("[]"), settings.metrics_port)
-    except OSError as error:
-        log.error("metrics on %s:%d: %s; choose another", settings.metrics_host, settings.metrics_port, error)
-        raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from error
+def _tls(settings: WebhookSettings, client_ca: Path | None = None) -> ReloadingContext:
+    lowest = TLS_VERSIONS[settings.tls_minimum]
+    return ReloadingContext(settings.certificate, settings.key, minimum_version=lowest, client_ca=client_ca)
 
 
 def _bracketed(host: str) -> str:

@@ -10,6 +10,15 @@ from policies.configuration.settings import Configuration
 
 TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
+_COUNTS = (
+    "threads",
+    "connections",
+    "body_limit",
+    "conversion_limit",
+    "keepalive_seconds",
+    "log_one_allowed_in",
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSettings:
@@ -39,20 +48,38 @@ class WebhookSettings:
     tls_minimum: str = "1.3"
     """Lowest TLS version: 1.3 or 1.2."""
 
+    client_ca: Path | None = None
+    """File with the authorities of client certificates, PEM; reloaded when it changes. Others are not served."""
+
+    client_names: tuple[str, ...] = ()
+    """Common or alternative names, of which a client certificate must have one; empty: any."""
+
+    converts_for_all: bool = True
+    """Whether conversion needs no client certificate."""
+
     threads: int = 8
     """Requests judged at the same time."""
 
     body_limit: int = 8 * 1024 * 1024
     """Longest request body, in bytes. The API server accepts objects of 3 MiB, and a review has the old and the new."""
 
-    conversion_limit: int = 32 * 1024 * 1024
-    """Longest body of a conversion, in bytes: all objects of a list are in one request."""
+    conversion_limit: int = 16 * 1024 * 1024
+    """Longest body of a conversion, in bytes: several objects may be in one request."""
 
     keepalive_seconds: int = 120
     """How long an idle connection is kept. API servers close theirs after 90 s, and the client must close first."""
 
-    stall_seconds: float = 10.0
-    """How long a client may stall in a handshake or a request, in seconds."""
+    connections: int = 500
+    """Connections at a time. One more ends the one that matters least, an idle one as a rule."""
+
+    handshake_seconds: float = 5.0
+    """How long a handshake may take in all, in seconds."""
+
+    request_seconds: float = 15.0
+    """How long a request may take to arrive in all, and its response to be taken, in seconds."""
+
+    bytes_in_flight: int = 32 * 1024 * 1024
+    """Bytes of bodies that are held at a time, those of up to 64 KiB not counted. Who is too much comes again later."""
 
     patience_seconds: float = 0.0
     """How long a refusal that depends on other objects waits for changes of them, in seconds; 0 for a fixed cache."""
@@ -75,10 +102,14 @@ class WebhookSettings:
         for name in ("port", "metrics_port"):
             if not 0 <= getattr(self, name) <= 65535:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be 0 to 65535")
-        for name in ("threads", "body_limit", "conversion_limit", "keepalive_seconds", "log_one_allowed_in"):
+        for name in _COUNTS:
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be 1 or more")
-        if min(self.drain_seconds, self.graceful_seconds, self.patience_seconds) < 0 or self.stall_seconds <= 0:
-            raise ValueError(
-                "drain_seconds, graceful_seconds and patience_seconds must be 0 or more, stall_seconds more than 0"
-            )
+        if min(self.drain_seconds, self.graceful_seconds, self.patience_seconds) < 0:
+            raise ValueError("drain_seconds, graceful_seconds and patience_seconds must be 0 or more")
+        if min(self.handshake_seconds, self.request_seconds) <= 0:
+            raise ValueError("handshake_seconds and request_seconds must be more than 0")
+        if self.client_names and not self.client_ca:
+            raise ValueError("client_names need client_ca")
+        if self.bytes_in_flight < max(self.body_limit, self.conversion_limit):
+            raise ValueError("bytes_in_flight must be enough for a body of body_limit or conversion_limit")

@@ -22,9 +22,30 @@ def serve() -> None:
 @serve.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on; 0.0.0.0 in a pod.")
 @click.option("--port", type=click.IntRange(0, 65535), default=9443, show_default=True, help="0 takes a free one.")
-@click.option("--metrics-host", default="127.0.0.1", show_default=True, help="Address of /metrics.")
+@click.option("--metrics-host", default="127.0.0.1", show_default=True, help="Address of /metrics and the probes.")
 @click.option(
-    "--metrics-port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="Port of /metrics."
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    default=8080,
+    show_default=True,
+    help="Port of /metrics, /healthz and /readyz.",
+)
+@click.option(
+    "--metrics-auth",
+    is_flag=True,
+    help="Show /metrics to tokens of the cluster that may GET it, over TLS. Probes need no token.",
+)
+@click.option(
+    "--client-ca",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Serve only clients with a certificate of the authorities in this file, reloaded when it changes.",
+)
+@click.option(
+    "--client-name",
+    "client_names",
+    metavar="NAME",
+    multiple=True,
+    help="With --client-ca: a name that the certificate must have; of several, one.",
 )
 @click.option(
     "--certs",
@@ -75,6 +96,9 @@ def webhook(
     port: int,
     metrics_host: str,
     metrics_port: int,
+    metrics_auth: bool,
+    client_ca: Path | None,
+    client_names: tuple[str, ...],
     folder: Path,
     supplied: bool,
     names: tuple[str, ...],
@@ -96,6 +120,8 @@ def webhook(
     from cli.serving.webhook import run  # here, since servers take long to load
     from webhook.settings import WebhookSettings
 
+    if client_names and not client_ca:
+        raise click.UsageError("--client-name needs --client-ca")
     settings = WebhookSettings(
         configuration=read_settings(config, []),
         host=host,
@@ -105,13 +131,16 @@ def webhook(
         certificate=folder / "tls.crt",
         key=folder / "tls.key",
         tls_minimum=tls_minimum,
+        client_ca=client_ca,
+        client_names=client_names,
+        converts_for_all=bool(conversion),
         threads=threads,
         drain_seconds=drain,
         patience_seconds=PATIENCE if against.kind == "cluster" else 0,
         address_file=address_file,
     )
     certificates = Certificates(folder, supplied, names, secret, service, validating, mutating, conversion)
-    click.get_current_context().exit(run(settings, against, kubeconfig, certificates))
+    click.get_current_context().exit(run(settings, against, kubeconfig, certificates, metrics_auth))
 
 
 @serve.command()
@@ -156,6 +185,11 @@ def webhook(
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder of tls.crt and tls.key for /v1. Default: plain HTTP, on loopback only.",
 )
+@click.option(
+    "--metrics-auth",
+    is_flag=True,
+    help="Show /metrics to tokens of the cluster that may GET it, over TLS with --api-certs. Probes need no token.",
+)
 @click.option("--supplied", is_flag=True, help="Use the certificates in the folder as they are: make and renew none.")
 @click.option(
     "--name", "names", metavar="DNS|IP", multiple=True, help="Another name of this server. Default: loopback."
@@ -176,6 +210,7 @@ def reconciler(
     api_host: str,
     api_port: int | None,
     folder: Path | None,
+    metrics_auth: bool,
     supplied: bool,
     names: tuple[str, ...],
     secret: str | None,
@@ -194,5 +229,5 @@ def reconciler(
     configured = read_file(config, read) if config else read(DEFAULTS)
     certificates = Certificates(folder, supplied, names, secret, service) if folder else None
     api = None if api_port is None else ApiSettings(api_host, api_port, certificates)
-    process = ProcessSettings(host, port, lease, kubeconfig, context, address_file, api)
+    process = ProcessSettings(host, port, lease, kubeconfig, context, address_file, api, metrics_auth)
     click.get_current_context().exit(run(mode == "manage", configured, process))

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from ssl import SSLContext
 
 from certs.tls import ReloadingContext
 from cli.exits import Misused, OutOfReach
 from cli.serving.certificates import Certificates, KeptCertificates
+from cluster.access import REVIEW_TIMEOUTS, Reviews
 from cluster.client import Cluster
 from cluster.wire import Timeouts
-from reconciler.api.access import Reviews
 from reconciler.api.routes import Api
 from reconciler.api.server import ApiServer, is_loopback
 from reconciler.process import Reconciler
-
-_TIMEOUTS = Timeouts(connect=3.0, read=5.0)
-"""A caller waits while the API server authorizes the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +32,33 @@ class ApiSettings:
             raise Misused(f"--api-host {self.host}: tokens must not cross a network in the clear; use --api-certs")
 
 
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a server needs for callers with tokens: who asks the API server about them, and its own certificate."""
+
+    reviews: Reviews
+    tls: Callable[[], SSLContext] | None
+
+    @classmethod
+    @contextmanager
+    def opened(cls, settings: ApiSettings, connect: Callable[[Timeouts], Cluster]) -> Iterator[Identity]:
+        """Renews the certificate until the end of the block. Raises OSError, ClusterError or OutOfReach."""
+        with ExitStack() as stack:
+            cluster = stack.enter_context(connect(REVIEW_TIMEOUTS))
+            tls = _tls(stack, settings.certificates, lambda: cluster)
+            yield cls(Reviews(cluster), tls.current if tls else None)
+
+
 @contextmanager
-def serving(reconciler: Reconciler, settings: ApiSettings, connect: Callable[[Timeouts], Cluster]) -> Iterator[str]:
-    """Serve /v1 until the end of the block; yields its address. Raises OSError, ClusterError or OutOfReach."""
-    with ExitStack() as opened:
-        cluster = opened.enter_context(connect(_TIMEOUTS))
-        tls = _tls(opened, settings.certificates, lambda: cluster)
-        host = settings.host.strip("[]")
-        server = ApiServer(host, settings.port, Api(reconciler.ask, Reviews(cluster)), tls.current if tls else None)
-        server.start()
-        opened.callback(server.close)
-        yield f"{'https' if tls else 'http'}://{f'[{host}]' if ':' in host else host}:{server.server_port}"
+def serving(reconciler: Reconciler, settings: ApiSettings, identity: Identity) -> Iterator[str]:
+    """Serve /v1 until the end of the block; yields its address. Raises OSError."""
+    host = settings.host.strip("[]")
+    server = ApiServer(host, settings.port, Api(reconciler.ask, identity.reviews), identity.tls)
+    server.start()
+    try:
+        yield f"{'https' if identity.tls else 'http'}://{f'[{host}]' if ':' in host else host}:{server.server_port}"
+    finally:
+        server.close()
 
 
 def _tls(

@@ -14,13 +14,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
 from cli.exits import Exit, Misused, OutOfReach
-from cli.serving.api import ApiSettings, serving
+from cli.serving.api import ApiSettings, Identity, serving
+from cluster.access import metrics_guard
 from cluster.client import Cluster
 from cluster.errors import ClusterError
+from cluster.health import HealthServer
 from cluster.lease import Lease, LeaseTimes
 from cluster.reflector import Pacing
 from cluster.wire import Timeouts
@@ -29,7 +32,6 @@ from reconciler.metrics.export import export
 from reconciler.metrics.observer import MetricsObserver
 from reconciler.metrics.registry import ChosenRegistry
 from reconciler.process import Reconciler
-from reconciler.shell.health import HealthServer
 from reconciler.shell.permit import Manage, Never, Rival
 from webhook.logs import log_as_json
 
@@ -51,6 +53,17 @@ class ProcessSettings:
     context: str | None = None
     address_file: Path | None = None
     api: ApiSettings | None = None
+    metrics_auth: bool = False
+    """Whether the API server is asked who may read the metrics. The port then speaks TLS, with /v1's certificate."""
+
+    def check(self) -> None:
+        """Raises Misused where tokens would cross a network unencrypted."""
+        if self.api is not None:
+            self.api.check()
+        if self.metrics_auth and (self.api is None or self.api.certificates is None):
+            raise Misused(
+                "--metrics-auth needs --api-port and --api-certs: tokens must not cross a network in the clear"
+            )
 
     def connect(self, timeouts: Timeouts | None = None) -> Cluster:
         return Cluster.connect(self.context, self.kubeconfig, timeouts)
@@ -61,8 +74,7 @@ def run(manage: bool, configured: Configured, process: ProcessSettings) -> Exit:
     namespace, _, name = process.lease.partition("/")
     if not (namespace and name) or "/" in name:
         raise Misused(f"--lease takes NAMESPACE/NAME, not {process.lease!r}")
-    if process.api is not None:
-        process.api.check()
+    process.check()
     log_as_json()
     for key in configured.idle:
         log.info("%s of the configuration has no effect here", key)
@@ -112,22 +124,32 @@ class _Running:
 
     def until_signalled(self, process: ProcessSettings) -> Exit:
         """Serve until a signal arrives or the loop fails. Raises OSError where the address is not available."""
-        server = HealthServer(process.host.strip("[]"), process.port, self.live, self.ready, self.registry, self.notes)
+        with ExitStack() as opened:
+            settings = process.api
+            identity = opened.enter_context(Identity.opened(settings, process.connect)) if settings else None
+            server = self._health(process, identity)
+            opened.callback(server.close)
+            opened.enter_context(_signals(self._ended))
+            api = None
+            if settings and identity:
+                api = opened.enter_context(serving(self._reconciler, settings, identity))
+            self._reconciler.start()
+            self._announce(server, process, api)
+            while self._reconciler.alive and not self._ended.wait(_POLL):
+                pass
+            signalled = self._ended.is_set()
+            log.info("stopping")
+            self._reconciler.stop()
+            return Exit.CLEAN if signalled else Exit.UNJUDGED
+
+    def _health(self, process: ProcessSettings, identity: Identity | None) -> HealthServer:
+        more: dict[str, Any] = {}
+        if process.metrics_auth and identity:
+            more = {"tls": identity.tls, "guard": metrics_guard(identity.reviews)}
+        host = process.host.strip("[]")
+        server = HealthServer(host, process.port, self.live, self.ready, self.registry, self.notes, **more)
         server.start()
-        try:
-            with _signals(self._ended), ExitStack() as opened:
-                settings = process.api
-                api = opened.enter_context(serving(self._reconciler, settings, process.connect)) if settings else None
-                self._reconciler.start()
-                self._announce(server, process, api)
-                while self._reconciler.alive and not self._ended.wait(_POLL):
-                    pass
-                signalled = self._ended.is_set()
-                log.info("stopping")
-                self._reconciler.stop()
-                return Exit.CLEAN if signalled else Exit.UNJUDGED
-        finally:
-            server.close()
+        return server
 
     def live(self) -> list[str]:
         return [] if self._reconciler.alive else ["internal error: the loop has ended; restart the process"]
@@ -145,7 +167,12 @@ class _Running:
 
     def _announce(self, server: HealthServer, process: ProcessSettings, api: str | None) -> None:
         host = f"[{process.host.strip('[]')}]" if ":" in process.host else process.host
-        address = {"url": f"http://{host}:{server.server_port}", "pid": os.getpid(), **({"api": api} if api else {})}
+        scheme = "https" if process.metrics_auth else "http"
+        address = {
+            "url": f"{scheme}://{host}:{server.server_port}",
+            "pid": os.getpid(),
+            **({"api": api} if api else {}),
+        }
         log.info("serving", extra={"fields": address})
         if process.address_file:
             draft = process.address_file.with_name(process.address_file.name + ".new")

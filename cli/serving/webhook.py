@@ -8,6 +8,7 @@ from functools import partial
 from cli.exits import Exit, Misused, OutOfReach
 from cli.input.context import Against, load
 from cli.serving.certificates import Certificates, Keeper, KeptCertificates
+from cluster.access import REVIEW_TIMEOUTS, Reviews, metrics_guard
 from cluster.client import Cluster
 from cluster.errors import ClusterError
 from cluster.sources import FOLLOWED, Source, sources
@@ -17,8 +18,17 @@ from webhook.server import serve
 from webhook.settings import WebhookSettings
 
 
-def run(settings: WebhookSettings, against: Against, kubeconfig: str | None, certificates: Certificates) -> Exit:
-    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start."""
+def run(
+    settings: WebhookSettings,
+    against: Against,
+    kubeconfig: str | None,
+    certificates: Certificates,
+    metrics_auth: bool = False,
+) -> Exit:
+    """Serve until SIGTERM or SIGINT. Raises Misused, or OutOfReach where it cannot start.
+
+    `metrics_auth`: the API server is asked who may read the metrics.
+    """
     context = against.name if against.kind == "cluster" else ""
     connect = partial(Cluster.connect, context or None, kubeconfig)
     try:
@@ -30,7 +40,8 @@ def run(settings: WebhookSettings, against: Against, kubeconfig: str | None, cer
         )
         if keeper:
             keeper()
-        code = serve(settings, lambda: _WithRenewal(opening(), keeper))
+        guard = (lambda: metrics_guard(Reviews(connect(timeouts=REVIEW_TIMEOUTS)))) if metrics_auth else None
+        code = serve(settings, lambda: _WithRenewal(opening(), keeper), metrics_guard=guard)
     except (ClusterError, OSError, ValueError) as error:
         raise OutOfReach(f"the webhook cannot start: {error}") from error
     return Exit.UNJUDGED if code else Exit.CLEAN

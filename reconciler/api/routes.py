@@ -15,10 +15,10 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias, TypeVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from cluster.access import Remembered, Reviews, bearer
 from cluster.errors import ClusterError
 from cluster.reviews import Access, Caller
 from policies.dialects.kueue_kinds import GROUP
-from reconciler.api.access import Remembered, Reviews
 from reconciler.api.clusters import clusters
 from reconciler.api.pending import local_rows, rows, summary
 from reconciler.api.placement import explained
@@ -83,10 +83,10 @@ class Api:
             raise Refusal(503, "the reconciler is too busy to answer; try again") from error
 
     def _caller(self, authorization: str | None) -> Caller:
-        scheme, _, token = (authorization or "").partition(" ")
-        if scheme.lower() != "bearer" or not token.strip():
+        token = bearer(authorization)
+        if not token:
             raise Refusal(401, "send a token of the cluster: Authorization: Bearer TOKEN")
-        caller = self._reviews.who(token.strip())
+        caller = self._reviews.who(token)
         if caller is None:
             raise Refusal(401, "the cluster does not know this token, or it has expired")
         return caller

@@ -62,11 +62,11 @@ class Clock:
 
 
 class Echo(socketserver.StreamRequestHandler):
-    """Sends back each line; the TLS context is asked for once for each connection, as gunicorn does."""
+    """Sends back each line; the TLS context is asked for once for each connection."""
 
     def setup(self) -> None:
         context: ReloadingContext = self.server.context  # type: ignore[attr-defined]
-        self.request = context.hook(None, ssl.create_default_context).wrap_socket(self.request, server_side=True)
+        self.request = context.current().wrap_socket(self.request, server_side=True)
         super().setup()
 
     def handle(self) -> None:
@@ -272,18 +272,6 @@ def test_the_least_version_is_kept(
         with connect(address, trust) as connection:
             assert connection.version() == spoken
             assert "GCM" in str(connection.cipher()) or "CHACHA20" in str(connection.cipher())
-
-
-def test_gunicorn_takes_the_hook(on_disk: Files) -> None:
-    from gunicorn.config import Config
-    from gunicorn.sock import ssl_context
-
-    on_disk.put(pair())
-    context = ReloadingContext(on_disk.certificate, on_disk.key)
-    config = Config()
-    config.set("ssl_context", context.hook)
-
-    assert ssl_context(config) is context.current()
 
 
 def test_many_threads_and_many_changes_always_get_a_context_that_works(on_disk: Files) -> None:

@@ -8,6 +8,7 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from cli.commands.serve import reconciler as command
+from cluster.health import HealthServer
 from policies.dialects.kueue_kinds import GROUP
 from reconciler.api.routes import VISIBILITY
 from reconciler.configured import read_configured
@@ -15,7 +16,6 @@ from reconciler.controllers.jobs import JobsController
 from reconciler.controllers.pods import PodsController
 from reconciler.core.watched import WATCHED_KINDS
 from reconciler.jobs.kinds import SHIPPED
-from reconciler.shell.health import HealthServer
 from reconciler.shell.permit import KUEUE_LEASE
 from tests.manifests.component import COMPONENT, MANIFESTS, NAME, OBJECTS, allowed, only
 

@@ -149,12 +149,13 @@ def wait_for(file: Path, server: Served) -> None:
 
 def main() -> int:
     folder, options = Path(sys.argv[1]), json.loads(sys.argv[2])
+    authority = options.pop("client_ca", None)
     settings = WebhookSettings(
         port=0,
         certificate=folder / "tls.crt",
         key=folder / "tls.key",
         address_file=folder / "addresses.json",
-        **{"metrics_port": 0, "drain_seconds": 0, **options},
+        **{"metrics_port": 0, "drain_seconds": 0, **options, "client_ca": Path(authority) if authority else None},
     )
     code = serve(settings, lambda: GatedWorld(folder))
     with (folder / "returned").open("a") as returned:

@@ -144,7 +144,7 @@ def test_tls_1_2_can_be_allowed(tmp_path: Path) -> None:
 
 
 def test_silent_clients_do_not_keep_others_out(tmp_path: Path) -> None:
-    with served(tmp_path, threads=1, stall_seconds=0.2) as server:
+    with served(tmp_path, threads=1) as server:
         handshake = socket.create_connection((HOST, server.port), PATIENCE)
         handshake.sendall(b"\x16")
         half = server.connect()

@@ -19,7 +19,10 @@ from webhook.settings import WebhookSettings
         ({"body_limit": 0}, "body_limit is 0; it must be 1 or more"),
         ({"log_one_allowed_in": 0}, "log_one_allowed_in is 0; it must be 1 or more"),
         ({"drain_seconds": -1}, "drain_seconds"),
-        ({"stall_seconds": 0}, "stall_seconds"),
+        ({"connections": 0}, "connections is 0; it must be 1 or more"),
+        ({"handshake_seconds": 0}, "handshake_seconds"),
+        ({"request_seconds": 0}, "request_seconds"),
+        ({"bytes_in_flight": 1024}, "bytes_in_flight must be enough for a body"),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_name(setting: dict[str, Any], told: str) -> None:

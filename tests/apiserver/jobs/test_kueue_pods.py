@@ -29,7 +29,7 @@ Manifest = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def guard(programs: build.Programs) -> Iterator[Guard]:
-    with ControlPlane() as control_plane, Guard(control_plane, CONFIGURATION) as running:
+    with ControlPlane() as control_plane, Guard(control_plane, CONFIGURATION, "pods") as running:
         yield running
 
 

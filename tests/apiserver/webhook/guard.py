@@ -20,7 +20,7 @@ from typing import Any, Self
 import yaml
 
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.processes import free_ports
+from tests.apiserver.processes import free_ports, passed_on
 from tests.waiting import SECONDS, eventually
 
 ROOT = Path(__file__).parents[3]
@@ -30,12 +30,15 @@ QUOTREE = Path(sys.executable).with_name("quotree")
 class Guard:
     """The installed webhook. As a context manager it installs, serves and stops; the manifests stay in place."""
 
-    def __init__(self, control_plane: ControlPlane, configuration: str = "") -> None:
+    def __init__(self, control_plane: ControlPlane, configuration: str = "", *components: str) -> None:
         self.control_plane = control_plane
         self.port, self.metrics_port = free_ports(2)
         self._folder = tempfile.TemporaryDirectory(prefix="quotree-guard-")
         self.certs = Path(self._folder.name) / "certs"
         self._configuration = configuration
+        self._components = components
+        self.arguments: tuple[str, ...] = ()
+        """More of them for the process."""
         self._process: subprocess.Popen[bytes] | None = None
         self._converted: list[str] = []
 
@@ -67,11 +70,11 @@ class Guard:
             [
                 *(str(QUOTREE), "serve", "webhook", f"--port={self.port}", f"--metrics-port={self.metrics_port}"),
                 *(f"--certs={self.certs}", *self._certificates(), "--drain=0"),
-                *(f"--kubeconfig={login}", *self._config()),
+                *(f"--kubeconfig={login}", *self._config(), *self.arguments),
             ],
             stdout=log,
             stderr=log,
-            env={"PATH": os.environ["PATH"], "HOME": self._folder.name},
+            env={"HOME": self._folder.name, **passed_on()},
             start_new_session=True,
         )
         log.close()
@@ -89,6 +92,10 @@ class Guard:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+
+    def authorities(self) -> bytes:
+        """What its clients trust, PEM."""
+        return (Path(self._folder.name) / "certs" / "ca.crt").read_bytes()
 
     def log(self) -> str:
         return (Path(self._folder.name) / "log").read_text()
@@ -116,7 +123,13 @@ class Guard:
         return re.search(r"^quotree_cache_synced 1", metrics, re.MULTILINE) is not None
 
     def _rendered(self) -> str:
-        return self.control_plane.kubectl("kustomize", str(ROOT / "manifests" / "base")).stdout
+        """The base with the components."""
+        folder = Path(self._folder.name)
+        manifests = os.path.relpath(ROOT / "manifests", folder)
+        components = [f"{manifests}/components/{name}" for name in self._components]
+        kustomization = {"resources": [f"{manifests}/base"], "components": components}
+        (folder / "kustomization.yaml").write_text(json.dumps(kustomization))
+        return self.control_plane.kubectl("kustomize", str(folder)).stdout
 
     def _certificates(self) -> list[str]:
         """The arguments that say whose certificates are served."""

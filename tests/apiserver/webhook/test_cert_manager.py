@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from certs.pki import KeyPair, new_authority, new_server
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.webhook.guard import ROOT, Guard
+from tests.apiserver.webhook.guard import Guard
 from tests.builders import queue
 from tests.waiting import eventually
 
@@ -85,23 +83,13 @@ class Supplied(Guard):
         found = json.loads(self.control_plane.kubectl("get", kind, "-o", "json").stdout)["items"]
         return [each for each in found if INJECTED in each["metadata"].get("annotations", {})]
 
-    def _rendered(self) -> str:
-        folder = self.certs.parent / "kustomization"
-        folder.mkdir()
-        base, component = (
-            os.path.relpath(ROOT / "manifests" / each, folder) for each in ("base", "components/cert-manager")
-        )
-        site = {"kind": "Kustomization", "resources": [base], "components": [component]}
-        (folder / "kustomization.yaml").write_text(yaml.safe_dump(site))
-        return self.control_plane.kubectl("kustomize", str(folder)).stdout
-
     def _certificates(self) -> list[str]:
         return ["--supplied"]
 
 
 @pytest.fixture
 def guard() -> Iterator[Supplied]:
-    with ControlPlane() as control_plane, Supplied(control_plane) as supplied:
+    with ControlPlane() as control_plane, Supplied(control_plane, components=("cert-manager",)) as supplied:
         yield supplied
 
 

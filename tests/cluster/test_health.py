@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
-from reconciler.shell.health import HealthServer
+from cluster.health import HealthServer
 
 
 class Problems:
@@ -82,3 +84,24 @@ def test_what_is_worth_a_note_does_not_keep_it_from_being_ready() -> None:
         assert server.answer("/livez")[::2] == (200, b"ok\n")
     finally:
         server.server_close()
+
+
+def test_metrics_may_need_a_right_and_probes_never_do() -> None:
+    tokens = {None: 401, "Bearer good": 200, "Bearer bad": 403}
+    server = HealthServer("127.0.0.1", 0, list, list, CollectorRegistry(), guard=lambda token: tokens[token])
+    try:
+        assert server.answer("/metrics")[0] == 401
+        assert server.answer("/metrics", "Bearer bad")[0] == 403
+        assert server.answer("/metrics", "Bearer good")[0] == 200
+        assert server.answer("/readyz")[0] == 200
+    finally:
+        server.server_close()
+
+
+def test_silent_connections_keep_nobody_out(address: str) -> None:
+    host, _, port = address.removeprefix("http://").partition(":")
+    with ExitStack() as opened:
+        for _ in range(100):
+            opened.enter_context(socket.create_connection((host, int(port)), 10))
+
+        assert get(f"{address}/livez") == (200, "ok\n")

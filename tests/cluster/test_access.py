@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from cluster.access import KEPT, Remembered, Reviews, metrics_guard
 from cluster.errors import BadAnswer, Unreachable
 from cluster.reviews import Access, Caller, may, who
-from reconciler.api.access import KEPT, Remembered, Reviews
 
 
 class ApiServer:
@@ -160,3 +160,29 @@ def test_many_threads_may_ask_at_once() -> None:
         thread.join()
 
     assert found == [True] * 20
+
+
+@pytest.mark.parametrize(
+    ("authorization", "allowed", "status"),
+    [
+        (None, True, 401),
+        ("Bearer bad", True, 401),
+        ("Basic good", True, 401),
+        ("Bearer good", False, 403),
+        ("bearer good", True, 200),
+    ],
+)
+def test_metrics_are_for_those_who_may_get_them(authorization: str | None, allowed: bool, status: int) -> None:
+    server = ApiServer()
+    server.allowed = allowed
+
+    assert metrics_guard(reviews(server))(authorization) == status
+    asked = [each["spec"] for each in server.asked if each["kind"] == "SubjectAccessReview"]
+    assert all(each["nonResourceAttributes"] == {"verb": "get", "path": "/metrics"} for each in asked)
+
+
+def test_metrics_are_not_shown_where_nobody_can_be_asked() -> None:
+    server = ApiServer()
+    server.gone = True
+
+    assert metrics_guard(reviews(server))("Bearer good") == 503

@@ -13,16 +13,21 @@ from hashlib import sha256
 from typing import Generic, TypeVar
 
 from cluster.client import Cluster
-from cluster.reviews import Access, Caller, may, who
+from cluster.errors import ClusterError
+from cluster.reviews import Access, Caller, PathAccess, may, who
+from cluster.wire import Timeouts
 
 KEPT = 10.0
 """Seconds for which an answer of the API server holds."""
+REVIEW_TIMEOUTS = Timeouts(connect=3.0, read=5.0)
+"""Of the client that asks: a caller waits meanwhile."""
 _MOST = 4096
 """So many answers are remembered; the oldest go first."""
 _AT_ONCE = 4
 """Requests to the API server under way at a time: those who send nonsense must not take it from the reconciler."""
 _LONGEST = 16 * 1024
 """Bytes; tokens that are longer are nobody's."""
+_METRICS = PathAccess("get", "/metrics")
 T = TypeVar("T")
 
 
@@ -70,13 +75,34 @@ class Reviews:
         found = self._callers.get(sha256(token.encode()).digest(), lambda: (self._who(token),))
         return found[0]
 
-    def may(self, caller: Caller, access: Access) -> bool:
+    def may(self, caller: Caller, access: Access | PathAccess) -> bool:
         return self._rights.get((caller, access), lambda: (self._may(caller, access),))[0]
 
     def _who(self, token: str) -> Caller | None:
         with self._room:
             return who(self._cluster, token)
 
-    def _may(self, caller: Caller, access: Access) -> bool:
+    def _may(self, caller: Caller, access: Access | PathAccess) -> bool:
         with self._room:
             return may(self._cluster, caller, access)
+
+
+def bearer(authorization: str | None) -> str:
+    """The token of an `Authorization` header; empty where it has none."""
+    scheme, _, token = (authorization or "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def metrics_guard(reviews: Reviews) -> Callable[[str | None], int]:
+    """The HTTP status for who asks for /metrics with this `Authorization` header, as the API server says."""
+
+    def status(authorization: str | None) -> int:
+        try:
+            caller = reviews.who(bearer(authorization))
+            if caller is None:
+                return 401
+            return 200 if reviews.may(caller, _METRICS) else 403
+        except ClusterError:
+            return 503
+
+    return status

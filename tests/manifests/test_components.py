@@ -1,0 +1,84 @@
+"""The small components beside the webhook: Pods, network policies, metrics for those with a right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from cli.commands.serve import webhook as command
+from tests.manifests.component import MANIFESTS
+
+COMPONENTS = MANIFESTS / "components"
+
+
+def documents(component: str, file: str) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all((COMPONENTS / component / file).read_text()))
+
+
+def base(file: str, kind: str) -> dict[str, Any]:
+    (only,) = [each for each in yaml.safe_load_all((MANIFESTS / "base" / file).read_text()) if each["kind"] == kind]
+    return dict(only)
+
+
+def test_pods_that_name_a_queue_must_be_completed_before_they_are_stored() -> None:
+    (patch,) = documents("pods", "mutating-webhook.yaml")
+    (only,) = patch["webhooks"]
+    shipped = base("mutating-webhooks.yaml", "MutatingWebhookConfiguration")
+
+    assert patch["metadata"]["name"] == shipped["metadata"]["name"]  # so its caBundle is kept
+    assert only["name"] not in {each["name"] for each in shipped["webhooks"]}
+    assert only["failurePolicy"] == "Fail"
+    assert only["rules"] == [
+        {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE"],
+            "resources": ["pods"],
+            "scope": "Namespaced",
+        }
+    ]
+    assert only["objectSelector"] == {"matchExpressions": [{"key": "kueue.x-k8s.io/queue-name", "operator": "Exists"}]}
+    (spared,) = only["namespaceSelector"]["matchExpressions"]
+    assert (spared["operator"], spared["values"]) == ("NotIn", ["kube-system", "quotree-system"])
+    rest = {"matchPolicy", "reinvocationPolicy", "sideEffects", "timeoutSeconds", "admissionReviewVersions"}
+    like = next(each for each in shipped["webhooks"] if each["name"] == "kueue-jobs.quotree.dev")
+    assert {key: only[key] for key in rest} == {key: like[key] for key in rest}
+
+
+def test_the_network_policies_name_ports_and_pods_that_exist() -> None:
+    policies = documents("network-policy", "webhook.yaml")
+    deployments = [base("deployment.yaml", "Deployment"), *documents("reconciler", "deployment.yaml")]
+    ports = {
+        each["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"]: {
+            port["name"] for port in each["spec"]["template"]["spec"]["containers"][0]["ports"]
+        }
+        for each in deployments
+    }
+
+    opened = {
+        each["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]: {
+            port["port"] for rule in each["spec"]["ingress"] for port in rule["ports"]
+        }
+        for each in policies
+    }
+    assert opened == ports
+    for each in policies:
+        for rule in each["spec"]["ingress"]:
+            private = {port["port"] for port in rule["ports"]} & {"metrics", "health"}
+            assert bool(rule.get("from")) == bool(private)
+
+
+def test_metrics_for_those_with_a_right_need_tls_for_the_probes_too() -> None:
+    (kustomization,) = documents("metrics-auth", "kustomization.yaml")
+    operations = yaml.safe_load(kustomization["patches"][0]["patch"])
+    binding, role = documents("metrics-auth", "rbac.yaml")
+
+    added = {each["path"].removeprefix("/spec/template/spec/containers/0/"): each["value"] for each in operations}
+    (container,) = base("deployment.yaml", "Deployment")["spec"]["template"]["spec"]["containers"]
+    probes = {f"{name}/httpGet/scheme": "HTTPS" for name in container if name.endswith("Probe")}
+    assert added == {"args/-": "--metrics-auth", **probes}
+    assert "--metrics-auth" in {flag for option in command.params for flag in option.opts}
+    account = base("rbac.yaml", "ServiceAccount")["metadata"]["name"]
+    assert [each["name"] for each in binding["subjects"]] == [account]
+    assert role["rules"] == [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]

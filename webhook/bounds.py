@@ -1,0 +1,36 @@
+"""How many entries an object may have. More than any that is used has, and few enough to be judged in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+MAP = 10_000
+"""Entries of one map. Kubernetes' own maps stay far below: annotations have 256 KiB in all, resources are a handful."""
+LIST = 100_000
+"""Entries of one list: the longest that Kueue's definitions allow. Within 1.5 MiB, which is what etcd stores, they
+have 15 bytes each."""
+_FREE = 64 * 1024
+"""Bytes of a review that is not looked at: so few cannot have enough entries to take long."""
+
+
+def crowded(manifest: Mapping[str, Any] | None, size: int) -> str:
+    """What is too much in the new object of a review of `size` bytes; empty where nothing is."""
+    if manifest is None or size < _FREE:
+        return ""
+    waiting: list[Any] = [manifest]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            if len(value) > MAP:
+                return f"a map in it has {len(value)} entries, and {MAP} are the most that can be judged"
+            waiting += _containers(value.values())
+        else:
+            if len(value) > LIST:
+                return f"a list in it has {len(value)} entries, and {LIST} are the most that can be judged"
+            waiting += _containers(value)
+    return ""
+
+
+def _containers(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, Mapping | list)]

@@ -1,0 +1,58 @@
+"""A WSGI app's answer as the bytes of an HTTP/1.1 response."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from email.utils import formatdate
+from typing import Any
+from wsgiref.types import WSGIApplication
+
+from webhook.front.reading import Refused
+
+_NO_BODY = ("1", "204", "304")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    def rendered(self, *, close: bool) -> bytes:
+        """`close`: tell the client that the connection ends with this response."""
+        lines = [f"HTTP/1.1 {self.status}", f"Date: {formatdate(usegmt=True)}"]
+        lines += [f"{name}: {value}" for name, value in self.headers if name != "Connection"]
+        if close:
+            lines.append("Connection: close")
+        return "\r\n".join([*lines, "", ""]).encode("latin-1") + self.body
+
+    @property
+    def closes(self) -> bool:
+        """Whether the app itself ends the connection."""
+        return ("Connection", "close") in self.headers
+
+
+def answer(app: WSGIApplication, environ: Mapping[str, Any]) -> Answer:
+    """What the app answers. Raises what the app raises."""
+    started: list[Any] = []
+
+    def start(status: str, headers: Iterable[tuple[str, str]], _error: object = None, /) -> Any:
+        started[:] = [status, tuple(headers)]
+
+    parts = app(dict(environ), start)
+    try:
+        body = b"".join(parts)
+    finally:
+        if close := getattr(parts, "close", None):
+            close()
+    status, headers = started
+    if not any(name.lower() == "content-length" for name, _ in headers) and not status.startswith(_NO_BODY):
+        headers = (*headers, ("Content-Length", str(len(body))))
+    return Answer(status, headers, body)
+
+
+def refusal(refused: Refused) -> Answer:
+    body = f"{refused}\n".encode()
+    headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))]
+    return Answer(refused.status, (*headers, *([("Retry-After", "1")] if refused.retry else [])), body)

@@ -1,0 +1,400 @@
+"""One thread for all connections: accepts, shakes hands, reads, and hands whole requests to threads that judge.
+
+So who is silent or slow costs a socket and some memory, never a thread. Nothing here waits for a client, everything
+has a deadline, and where there is no room the connection goes that matters least.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import selectors
+import socket
+import ssl
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from wsgiref.types import WSGIApplication
+
+from webhook.front.answering import Answer, answer, refusal
+from webhook.front.connection import Connection, State
+from webhook.front.gate import Gate
+from webhook.front.reading import Reader, Refused, Request
+from webhook.front.room import least, slowest
+from webhook.settings import WebhookSettings
+
+log = logging.getLogger(__name__)
+
+LARGE = 256 * 1024
+"""Bytes of a body that waits for a lane of its own, where one is judged at a time: they take memory and time."""
+_TURN = 0.25
+"""Seconds between two looks at the deadlines."""
+_ACCEPTS = 64
+_READS = 16
+"""Of each connection in one turn, so that all have theirs."""
+_ENDING = 2.0
+"""Seconds for a client to notice that the connection ends, or to send what was on its way when the server ends."""
+_PAUSE = 0.1
+"""Seconds without accepting, where the process has no file descriptor left."""
+_NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+_CROWDED = "crowded"
+
+
+class Front:
+    """All methods are for one thread. `ending` says whether responses end their connections.
+
+    `limit` gives the longest body of a path in bytes, `told` gets a word for each client that is turned away.
+    """
+
+    def __init__(
+        self,
+        listeners: Sequence[socket.socket],
+        tls: Callable[[], ssl.SSLContext],
+        app: WSGIApplication,
+        settings: WebhookSettings,
+        *,
+        gate: Gate,
+        limit: Callable[[str], int],
+        ending: Callable[[], bool],
+        told: Callable[[str], None],
+    ) -> None:
+        self._tls, self._app, self._settings = tls, app, settings
+        self._gate, self._limit, self._ending, self._told = gate, limit, ending, told
+        self._listeners = list(listeners)
+        self._connections: set[Connection] = set()
+        self._held = 0
+        self._paused_until = 0.0
+        self._accepting = False
+        self._looked = 0.0
+        self._finished: deque[Connection] = deque()
+        self._threads = ThreadPoolExecutor(settings.threads, "judge")
+        self._lane = ThreadPoolExecutor(1, "judge-large")
+        self._woken, self.waker = os.pipe()
+        """Any byte written to `waker` begins a turn."""
+        self._selector = selectors.DefaultSelector()
+        for end in (self._woken, self.waker):
+            os.set_blocking(end, False)
+        self._selector.register(self._woken, selectors.EVENT_READ, None)
+        for listener in self._listeners:
+            listener.setblocking(False)
+        self._accept_again()
+
+    # -- the loop
+
+    def turn(self) -> None:
+        """Do what there is to do; waits a quarter of a second for something to come."""
+        ready = [key for key, _ in self._selector.select(_TURN)]
+        if any(key.fileobj == self._woken for key in ready):
+            os.read(self._woken, 4096)  # before looking at what is finished, or the next to finish would wake nobody
+        while self._finished:
+            self._try(self._after_work, self._finished.popleft())
+        for key in ready:
+            if isinstance(key.data, Connection) and key.data in self._connections:
+                self._try(self._go_on, key.data)
+        for key in ready:
+            if isinstance(key.data, socket.socket):
+                self._accept(key.data)
+        self._look_at_clock()
+
+    def _try(self, step: Callable[[Connection], None], connection: Connection) -> None:
+        try:
+            step(connection)
+        except ssl.SSLWantReadError:
+            self._watch(connection, selectors.EVENT_READ)
+        except ssl.SSLWantWriteError:
+            self._watch(connection, selectors.EVENT_WRITE)
+        except BlockingIOError:
+            pass
+        except (OSError, ValueError):  # gone, or no TLS, or a certificate of somebody else
+            if connection.state is State.HANDSHAKE:
+                self._told("bad-handshake")
+            self._drop(connection)
+        except Exception:  # one connection must not end all others
+            log.exception("internal error in serving a connection")
+            self._drop(connection)
+
+    def stop_accepting(self) -> None:
+        """Take those who already wait, then no more. Idle connections get a moment for what is on its way."""
+        for listener in self._listeners:
+            while self._accept_one(listener):
+                pass
+        self._stop_watching_listeners()
+        for listener in self._listeners:
+            listener.close()
+        self._listeners.clear()
+        soon = time.monotonic() + _ENDING
+        for connection in self._connections:
+            if connection.state is State.IDLE:
+                connection.deadline = min(connection.deadline, soon)
+
+    @property
+    def busy(self) -> bool:
+        """Whether any connection is open."""
+        return bool(self._connections)
+
+    def close(self) -> None:
+        for connection in list(self._connections):
+            self._drop(connection)
+        for pool in (self._threads, self._lane):
+            pool.shutdown(wait=False, cancel_futures=True)
+        self._selector.close()
+        os.close(self._woken)
+
+    def _look_at_clock(self) -> None:
+        now = time.monotonic()
+        if now - self._looked < _TURN:
+            return
+        self._looked = now
+        if 0.0 < self._paused_until <= now:
+            self._accept_again()
+        for connection in [each for each in self._connections if each.deadline <= now]:
+            self._try(self._overdue, connection)
+
+    def _overdue(self, connection: Connection) -> None:
+        if connection.state is State.READING:
+            self._told("slow-request")
+            self._refuse(connection, Refused("408 Request Timeout", "the request took too long to arrive"))
+            return
+        if connection.state in (State.HANDSHAKE, State.WRITING):
+            self._told("slow-handshake" if connection.state is State.HANDSHAKE else "slow-reader")
+        self._drop(connection)
+
+    # -- connections come
+
+    def _accept_again(self) -> None:
+        self._paused_until = 0.0
+        self._accepting = True
+        for listener in self._listeners:
+            self._selector.register(listener, selectors.EVENT_READ, listener)
+
+    def _stop_watching_listeners(self) -> None:
+        if self._accepting:
+            self._accepting = False
+            for listener in self._listeners:
+                self._selector.unregister(listener)
+
+    def _accept(self, listener: socket.socket) -> None:
+        for _ in range(_ACCEPTS):
+            if not self._accept_one(listener):
+                return
+
+    def _accept_one(self, listener: socket.socket) -> bool:
+        """False where nobody waits, or nobody can be let in."""
+        try:
+            sock, address = listener.accept()
+        except OSError as error:
+            if error.errno in _NO_DESCRIPTOR:
+                return self._make_room() or self._pause()
+            return error.errno == errno.ECONNABORTED
+        if len(self._connections) >= self._settings.connections and not self._make_room():
+            self._told(_CROWDED)
+            sock.close()
+            return True
+        now = time.monotonic()
+        connection = Connection(sock, address[0], now, now + self._settings.handshake_seconds)
+        self._connections.add(connection)
+        self._watch(connection, selectors.EVENT_READ)
+        return True
+
+    def _pause(self) -> bool:
+        """Accept nobody for a moment; those who wait would begin one turn after the other. Always False."""
+        self._paused_until = time.monotonic() + _PAUSE
+        self._stop_watching_listeners()
+        return False
+
+    def _make_room(self) -> bool:
+        found = least(self._connections)
+        if found is None:
+            return False
+        if not (found.served and found.state in (State.IDLE, State.ENDING)):
+            self._told(_CROWDED)
+        self._drop(found)
+        return True
+
+    # -- connections go on
+
+    def _go_on(self, connection: Connection) -> None:
+        """Something has come, or can be written."""
+        steps = {
+            State.HANDSHAKE: self._shake_hands,
+            State.IDLE: self._read,
+            State.READING: self._read,
+            State.WRITING: self._write,
+            State.ENDING: self._discard,
+        }
+        step = steps.get(connection.state)
+        if step is None:
+            self._watch(connection, 0)  # the client sends more while its request is judged, or is gone
+            return
+        step(connection)
+
+    def _shake_hands(self, connection: Connection) -> None:
+        connection.secure(self._tls())
+        connection.shake_hands()
+        refusal = self._gate.refusal(connection.certificate)
+        connection.reader = Reader(partial(self._limit_for, refusal), partial(self._reserve, connection))
+        self._rest(connection)
+
+    def _limit_for(self, refusal: str, path: str) -> int:
+        if refusal and path not in self._gate.open_paths:
+            raise Refused("403 Forbidden", refusal)
+        return self._limit(path)
+
+    def _rest(self, connection: Connection) -> None:
+        """Wait for the next request."""
+        now = time.monotonic()
+        connection.state = State.IDLE
+        connection.since, connection.deadline = now, now + self._settings.keepalive_seconds
+        if not self._listeners:
+            connection.deadline = now + _ENDING
+        self._watch(connection, selectors.EVENT_READ)
+
+    def _read(self, connection: Connection) -> None:
+        for _ in range(_READS):
+            data = connection.receive()
+            if not data:
+                self._drop(connection)
+                return
+            self._take(connection, data)
+            if connection.state is not State.READING:
+                return
+
+    def _take(self, connection: Connection, data: bytes) -> None:
+        if connection.state is State.IDLE:
+            now = time.monotonic()
+            connection.state = State.READING
+            connection.since, connection.deadline = now, now + self._settings.request_seconds
+        reader = connection.reader
+        try:
+            reader.feed(data)
+        except Refused as refused:
+            self._told(refused.reason)
+            self._refuse(connection, refused)
+            return
+        if reader.complete:
+            self._hand_over(connection, reader.take())
+        elif reader.awaits_continue:
+            reader.awaits_continue = False
+            connection.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            try:
+                connection.send()
+            except OSError:  # it does not even read these few bytes
+                self._drop(connection)
+
+    def _reserve(self, connection: Connection, size: int) -> bool:
+        while self._held + size > self._settings.bytes_in_flight:
+            found = slowest(self._connections, time.monotonic())
+            if found is None or found is connection:
+                return False
+            self._told("slow-request")
+            self._drop(found)
+        self._held += size
+        connection.reserved += size
+        return True
+
+    def _release(self, connection: Connection) -> None:
+        self._held -= connection.reserved
+        connection.reserved = 0
+
+    # -- requests are answered
+
+    def _hand_over(self, connection: Connection, request: Request) -> None:
+        connection.state, connection.served = State.WORKING, True
+        connection.deadline = float("inf")
+        connection.close_after = not request.keep
+        pool = self._lane if len(request.body) >= LARGE else self._threads
+        pool.submit(self._work, connection, request)
+
+    def _work(self, connection: Connection, request: Request) -> None:
+        """In a thread of its own: the connection is this thread's until it is in `_finished`."""
+        try:
+            found = answer(self._app, request.environ(connection.peer, ("", self._settings.port)))
+        except Exception:
+            log.exception("internal error in answering %s", request.target)
+            found = refusal(
+                Refused("500 Internal Server Error", "internal error; the log of the webhook has the traceback")
+            )
+        try:
+            self._send(connection, found)
+        finally:
+            self._finished.append(connection)
+            self.wake()
+
+    def _send(self, connection: Connection, found: Answer) -> None:
+        """Send what can be sent at once; the loop sends the rest."""
+        connection.close_after = connection.close_after or found.closes or self._ending()
+        try:
+            connection.write(found.rendered(close=connection.close_after))
+            connection.send()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError):
+            pass
+        except (OSError, ValueError):
+            connection.failed = True
+
+    def wake(self) -> None:
+        with contextlib.suppress(OSError):  # it is awake, or has ended
+            os.write(self.waker, b"\0")
+
+    def _after_work(self, connection: Connection) -> None:
+        if connection.failed:
+            self._drop(connection)
+        elif connection.unsent:
+            connection.state = State.WRITING
+            connection.deadline = time.monotonic() + self._settings.request_seconds
+            self._watch(connection, selectors.EVENT_WRITE)
+        else:
+            self._answered(connection)
+
+    def _write(self, connection: Connection) -> None:
+        connection.send()
+        self._answered(connection)
+
+    def _answered(self, connection: Connection) -> None:
+        self._release(connection)
+        if connection.close_after:
+            self._end(connection)
+            return
+        self._rest(connection)
+        if rest := connection.reader.rest():
+            self._take(connection, rest)
+
+    def _refuse(self, connection: Connection, refused: Refused) -> None:
+        """Answer without a thread; the connection ends."""
+        connection.close_after = True
+        self._send(connection, refusal(refused))
+        self._after_work(connection)
+
+    # -- connections end
+
+    def _end(self, connection: Connection) -> None:
+        connection.end_sending()
+        connection.state = State.ENDING
+        connection.deadline = time.monotonic() + _ENDING
+        self._watch(connection, selectors.EVENT_READ)
+
+    def _discard(self, connection: Connection) -> None:
+        for _ in range(_READS):
+            if not connection.receive():
+                self._drop(connection)
+                return
+
+    def _drop(self, connection: Connection) -> None:
+        self._release(connection)
+        self._watch(connection, 0)
+        self._connections.discard(connection)
+        connection.close()
+
+    def _watch(self, connection: Connection, events: int) -> None:
+        if events == connection.watched:
+            return
+        if not connection.watched:
+            self._selector.register(connection, events, connection)
+        elif not events:
+            self._selector.unregister(connection)
+        else:
+            self._selector.modify(connection, events, connection)
+        connection.watched = events

@@ -1,0 +1,40 @@
+"""Whose connection ends where there is no room for another one, or for its body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from webhook.front.connection import Connection, State
+
+_QUICK = 1.0
+"""Seconds in which an API server has sent any body. Who takes longer gives way."""
+
+
+def least(connections: Iterable[Connection]) -> Connection | None:
+    """The connection that matters least.
+
+    One that ends anyway, then one that never had a request, then one that waits for its next, then one that is
+    sending it; of these the oldest. Those that are judged, or are being answered, stay.
+    """
+    return min((each for each in connections if _rank(each) is not None), key=_order, default=None)
+
+
+def _order(connection: Connection) -> tuple[int, float]:
+    return _rank(connection) or 0, connection.since
+
+
+def _rank(connection: Connection) -> int | None:
+    if connection.state is State.ENDING:
+        return 0
+    if connection.state not in (State.HANDSHAKE, State.IDLE, State.READING):
+        return None
+    if not connection.served:
+        return 1
+    return 2 if connection.state is State.IDLE else 3
+
+
+def slowest(connections: Iterable[Connection], now: float) -> Connection | None:
+    """The connection that has been sending a large body for longest, if that is longer than an API server takes."""
+    sending = [each for each in connections if each.state is State.READING and each.reserved]
+    found = min(sending, key=lambda each: each.since, default=None)
+    return found if found and now - found.since > _QUICK else None

@@ -1,0 +1,73 @@
+"""gunicorn's worker: runs the loop that all connections share, and ends without breaking off any of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from types import FrameType
+from typing import Any
+
+from gunicorn.workers.base import Worker
+
+from webhook.app import CONVERTING
+from webhook.front.gate import Gate
+from webhook.front.loop import Front
+
+
+class FrontWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
+    """On SIGTERM it first becomes not ready, and keeps serving until load balancers have noticed.
+
+    From then on each response ends its connection, so that clients go elsewhere by themselves.
+    """
+
+    app: Any
+
+    def init_signals(self) -> None:
+        super().init_signals()
+        signal.signal(signal.SIGALRM, self._drained)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        drain_seconds = self.app.settings.drain_seconds
+        if drain_seconds and not self.app.draining.is_set():
+            self.app.draining.set()
+            signal.setitimer(signal.ITIMER_REAL, drain_seconds)  # a thread must not be started in a signal handler
+        elif not drain_seconds:
+            self._drained(sig, frame)
+
+    def _drained(self, sig: int, frame: FrameType | None) -> None:
+        self.app.draining.set()
+        super().handle_exit(sig, frame)
+
+    def run(self) -> None:
+        front = self._front()
+        signal.set_wakeup_fd(front.waker, warn_on_full_buffer=False)
+        try:
+            while self.alive and self.ppid == os.getppid():
+                self.notify()
+                front.turn()
+            front.stop_accepting()
+            end = time.monotonic() + self.cfg.graceful_timeout
+            while front.busy and time.monotonic() < end:
+                self.notify()
+                front.turn()
+        finally:
+            signal.set_wakeup_fd(-1)
+            front.close()
+
+    def _front(self) -> Front:
+        settings = self.app.settings
+        return Front(
+            [listener.sock for listener in self.sockets],
+            self.app.tls.current,
+            self.wsgi,
+            settings,
+            gate=Gate(
+                settings.client_ca is not None,
+                frozenset(settings.client_names),
+                frozenset({CONVERTING} if settings.converts_for_all else ()),
+            ),
+            limit=lambda path: settings.conversion_limit if path == CONVERTING else settings.body_limit,
+            ending=self.app.draining.is_set,
+            told=self.app.metrics.turned_away,
+        )

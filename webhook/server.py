@@ -29,6 +29,7 @@ from certs.tls import ReloadingContext
 from cluster.store import ObjectCache
 from webhook.app import create_app
 from webhook.decision import warm_up
+from webhook.ledger.ledger import Order
 from webhook.logs import log_as_json
 from webhook.metrics import Metrics, MetricsServer
 from webhook.settings import TLS_VERSIONS, WebhookSettings
@@ -53,17 +54,18 @@ def serve(
     settings: WebhookSettings,
     open_cache: Callable[[], ObjectCache],
     announce: Callable[[Addresses], None] | None = None,
+    open_order: Callable[[], Order | None] = lambda: None,
 ) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. Call it in the main thread.
 
-    `open_cache` and `announce` are called in the worker process: once when it starts, and again if it was killed and
-    replaced. Raises BadCertificate if the certificate cannot be served.
+    `open_cache`, then `open_order` and `announce`, are called in the worker process: once when it starts, and again if
+    it was killed and replaced. Raises BadCertificate if the certificate cannot be served.
     """
     tls = ReloadingContext(settings.certificate, settings.key, minimum_version=TLS_VERSIONS[settings.tls_minimum])
     log_as_json()
     master = os.getpid()
     try:
-        _Master(_Application(settings, open_cache, tls, announce)).run()
+        _Master(_Application(settings, open_cache, tls, announce, open_order)).run()
         code = 0
     except SystemExit as stopped:
         code = stopped.code if isinstance(stopped.code, int) else 1
@@ -81,10 +83,13 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
         open_cache: Callable[[], ObjectCache],
         tls: ReloadingContext,
         announce: Callable[[Addresses], None] | None,
+        open_order: Callable[[], Order | None],
     ) -> None:
         self.settings = settings
         self.draining = threading.Event()
         self._open_cache = open_cache
+        self._open_order = open_order
+        self._order: Order | None = None
         self._tls = tls
         self._announce = announce
         self._cache: ObjectCache | None = None
@@ -120,9 +125,12 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
     def load(self) -> Flask:
         """Called in the worker."""
         self._cache = cache = self._open_cache()
+        self._order = order = self._open_order()
+        if order is not None:
+            self._metrics.ledger(order.entries)
         warm_up()
         self._metrics.watch(lambda: cache, lambda: self._tls.not_after.timestamp())
-        return create_app(self.settings, lambda: cache, metrics=self._metrics, draining=self.draining)
+        return create_app(self.settings, lambda: cache, metrics=self._metrics, draining=self.draining, order=order)
 
     def _context(self, config: object, default: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
         context = self._tls.hook(config, default)
@@ -157,6 +165,8 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
         """Runs in the worker, and in the master if the worker is gone; the master has nothing to close."""
         if self._metrics_server:
             self._metrics_server.close()
+        if self._order:
+            self._order.close()
         if self._cache:
             self._cache.close()
 

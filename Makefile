@@ -8,7 +8,7 @@ PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
 BY_FILE := --numprocesses=auto --maxprocesses=4 --dist=loadfile
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock run test unit thorough check format generate conformance bench soak soak-multikueue controlplane clean
+.PHONY: help venv lock run test unit thorough check format generate conformance bench race soak soak-multikueue controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -57,6 +57,9 @@ conformance: venv ## the cases of Kueue, Volcano and YuniKorn; QUOTREE_CONFORMAN
 
 bench: venv ## the figures that docs/performance.md quotes
 	$(BIN)/python -m tests.bench
+
+race: venv ## pairs of changes at one moment by 1, 2 and 3 replicas, also with kill -9; RACE_PAIRS, default 10000
+	$(BIN)/python -m tests.apiserver.race
 
 soak: venv ## random load on a reconciler that is killed behind a failing connection; SOAK_SECONDS, default 1800
 	SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s tests/apiserver/reconciler/test_faults.py

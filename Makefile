@@ -8,7 +8,7 @@ PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
 BY_FILE := --numprocesses=auto --maxprocesses=4 --dist=loadfile
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock base-image run test unit thorough check format generate conformance bench fuzz soak soak-multikueue soak-certs controlplane clean
+.PHONY: help venv lock base-image run test unit thorough check format generate conformance bench fuzz race soak soak-multikueue soak-certs controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -67,6 +67,9 @@ bench: venv ## the figures that docs/performance.md quotes
 
 fuzz: venv ## wrong inputs through the webhook and all readers; FUZZ_INPUTS, default 1000000, and FUZZ_SEED
 	$(BIN)/python -m tests.fuzz
+
+race: venv ## pairs of changes at one moment by 1, 2 and 3 replicas, also with kill -9; RACE_PAIRS, default 10000
+	$(BIN)/python -m tests.apiserver.race
 
 soak: venv ## random load on a reconciler that is killed behind a failing connection; SOAK_SECONDS, default 1800
 	SOAK_SECONDS=$(or $(SOAK_SECONDS),1800) $(BIN)/python -m pytest -s tests/apiserver/reconciler/test_faults.py

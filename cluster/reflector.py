@@ -12,6 +12,7 @@ from cluster.client import PAGE, Cluster
 from cluster.errors import BadAnswer, ClusterError, Gone, NotFound
 from cluster.resource import Resource
 from cluster.retry import Backoff, asked_wait
+from cluster.sightings import is_newer
 from cluster.stream import Event, Manifest, Watch
 
 T = TypeVar("T")
@@ -191,7 +192,7 @@ class Reflector(Generic[T]):
 
     def _take(self, event: Event) -> None:
         self._heard()
-        if self._stop.is_set() or not _is_newer(event.resource_version, self._version):
+        if self._stop.is_set() or not is_newer(event.resource_version, self._version):
             return  # a repeated or late event
         if event.kind != "BOOKMARK":
             self._on_change(event.kind, self._keep(event.manifest), event.resource_version)
@@ -230,14 +231,3 @@ class Reflector(Generic[T]):
 def whole(manifest: Manifest) -> Manifest:
     """For `keep`: the whole object, except managedFields, which are always dropped."""
     return manifest
-
-
-def _is_newer(version: str, than: str | None) -> bool:
-    """Whether `version` is newer; the versions of one resource are growing decimal numbers.
-
-    Anything else is opaque and counts as newer. Source: KEP-5504, Comparable Resource Version.
-    """
-    known = than or ""
-    if not (version.isdecimal() and known.isdecimal()):
-        return True
-    return (len(version), version) > (len(known), known)

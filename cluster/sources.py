@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cluster.resource import CONFIG_MAPS, NAMESPACES, PODS, PRIORITY_CLASSES, Resource
+from cluster.sightings import scope
 from cluster.stream import Manifest
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import core, kueue, read, volcano, yunikorn
@@ -81,6 +82,11 @@ class Source:
     @property
     def field_selector(self) -> str:
         return ",".join(filter(None, [f"metadata.name={self.name}" if self.name else "", self.where]))
+
+    @property
+    def scope(self) -> str:
+        """The name of this watch among the sightings."""
+        return scope(Ref(*self.kind, self.namespace or "", self.name or ""))
 
     def covers(self, ref: Ref) -> bool:
         """Whether the object would be in this list, by its kind, namespace and name."""

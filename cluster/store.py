@@ -7,13 +7,15 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from cluster.client import Cluster
 from cluster.errors import ClusterError, NotFound
 from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import Resource
+from cluster.sightings import Sighting, Sightings, Snapshot, sighting
 from cluster.sources import Source, UnreadableObject, sources
+from cluster.stream import Manifest
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Ref
 
@@ -24,6 +26,13 @@ _NAMED = 3  # objects that `ready` names; the rest are counted
 
 Kept = KubeObject | UnreadableObject | None
 """What is kept of a manifest; None if it has no quota."""
+
+
+class Found(NamedTuple):
+    """What is kept of a manifest, with its identity and version."""
+
+    kept: Kept
+    seen: Sighting
 
 
 class ObjectCache(Protocol):
@@ -65,17 +74,24 @@ class Store:
     """The Forest of a cluster, kept up to date by one reflector per source.
 
     Readers take the present snapshot without a lock; a change makes a new one under a lock. A kind whose CRD is not
-    installed is known to have no objects. A kind with an unreadable object is not known.
+    installed is known to have no objects. A kind with an unreadable object is not known. Of the kinds in `sighted` it
+    also keeps which object was seen at which resource version.
     """
 
-    def __init__(self, pacing: Pacing | None = None, following: Sequence[Source] | None = None) -> None:
+    def __init__(
+        self,
+        pacing: Pacing | None = None,
+        following: Sequence[Source] | None = None,
+        sighted: frozenset[GroupKind] = frozenset(),
+    ) -> None:
         self._pacing = pacing
         self._sources = sources() if following is None else tuple(following)
-        self._forest = Forest()
+        self._sighted = sighted
+        self._snapshot = Snapshot(Forest(), Sightings())
         self._listed: frozenset[Source] = frozenset()
         self._unreadable: Mapping[Ref, UnreadableObject] = {}
         self._writing = threading.Lock()
-        self._reflectors: dict[Source, Reflector[Kept]] = {}
+        self._reflectors: dict[Source, Reflector[Found]] = {}
         self._starting = threading.Lock()
         self._closed = False
 
@@ -84,7 +100,29 @@ class Store:
         threading.Thread(target=self._start, args=(cluster,), name="store", daemon=True).start()
 
     def forest(self) -> Forest:
-        return self._forest
+        return self._snapshot.forest
+
+    def snapshot(self) -> Snapshot:
+        """The present snapshot with the versions of its objects; costs nothing."""
+        return self._snapshot
+
+    def look(self, ref: Ref) -> Found | None:
+        """The object as it is stored now, read from the API server; None if there is none. Raises ClusterError."""
+        source = next((source for source in self._sources if source.covers(ref)), None)
+        if source is None:
+            return None
+        selector = ",".join(filter(None, [f"metadata.name={ref.name}", source.where]))
+        try:
+            found = self._cluster.snapshot(
+                self._reflectors[source].resource,
+                lambda manifest: _found(source, manifest),
+                namespace=ref.namespace or None,
+                field_selector=selector,
+                attempts=1,
+            )
+        except NotFound:
+            return None
+        return next(iter(found.items), None)
 
     def ready(self) -> list[str]:
         lacks = [lack for source in self._sources if (lack := self._lack(source))]
@@ -108,6 +146,7 @@ class Store:
             reflector.stop(timeout=max(0.0, end - time.monotonic()))
 
     def _start(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         for source in self._sources:
             reflector = self._reflector(source, cluster, _newest(cluster, source.versions))
             with self._starting:
@@ -116,13 +155,13 @@ class Store:
                 self._reflectors[source] = reflector
                 reflector.start()
 
-    def _reflector(self, source: Source, cluster: Cluster, resource: Resource) -> Reflector[Kept]:
+    def _reflector(self, source: Source, cluster: Cluster, resource: Resource) -> Reflector[Found]:
         return Reflector(
             cluster,
             resource,
-            lambda change, kept, _: self._change(change, kept),
-            on_replace=lambda every, _: self._replace(source, every),
-            keep=source.keep,
+            lambda change, found, _: self._change(change, found),
+            on_replace=lambda every, version: self._replace(source, every, version),
+            keep=lambda manifest: _found(source, manifest),
             namespace=source.namespace,
             field_selector=source.field_selector,
             pacing=self._pacing,
@@ -134,34 +173,49 @@ class Store:
             return ""
         return f"{source}: {(reflector and reflector.last_error) or 'not listed yet'}"
 
-    def _replace(self, source: Source, every: tuple[Kept, ...]) -> None:
+    def _replace(self, source: Source, every: tuple[Found, ...], version: str) -> None:
         """Replace all objects of the source."""
-        found, faults = _sorted(every)
+        found, faults = _sorted(each.kept for each in every)
         with self._writing:
-            refs = [each.ref for each in self._forest.objects()]
+            refs = [each.ref for each in self.forest().objects()]
             gone = [ref for ref in refs if source.covers(ref) and ref not in found]
             others = {ref: fault for ref, fault in self._unreadable.items() if not source.covers(ref)}
             self._listed |= {source}
-            self._publish(self._forest.drop_all(gone).put_all(found.values()), {**others, **faults})
+            sightings = self._snapshot.sightings
+            if source.kind in self._sighted:
+                seen = {each.kept.ref: each.seen for each in every if each.kept is not None}
+                unseen = {ref for ref in (*gone, *self._unreadable) if source.covers(ref)} - seen.keys()
+                sightings = sightings.listed(source.scope, version, unseen, seen)
+            forest = self.forest().drop_all(gone).put_all(found.values())
+            self._publish(forest, sightings, {**others, **faults})
 
-    def _change(self, change: ChangeKind, kept: Kept) -> None:
+    def _change(self, change: ChangeKind, found: Found) -> None:
+        kept, seen = found
         if kept is None:
             return
         with self._writing:
             faults = {ref: fault for ref, fault in self._unreadable.items() if ref != kept.ref}
+            sightings, forest = self._snapshot.sightings, self.forest()
+            if kept.ref.group_kind in self._sighted:
+                note = sightings.drop if change == "DELETED" else sightings.put
+                sightings = note(kept.ref, seen)
             if change == "DELETED":
-                self._publish(self._forest.drop(kept.ref), faults)
+                self._publish(forest.drop(kept.ref), sightings, faults)
             elif isinstance(kept, UnreadableObject):
-                self._publish(self._forest.drop(kept.ref), {**faults, kept.ref: kept})
+                self._publish(forest.drop(kept.ref), sightings, {**faults, kept.ref: kept})
             else:
-                self._publish(self._forest.put(kept), faults)
+                self._publish(forest.put(kept), sightings, faults)
 
-    def _publish(self, forest: Forest, unreadable: Mapping[Ref, UnreadableObject]) -> None:
+    def _publish(self, forest: Forest, sightings: Sightings, unreadable: Mapping[Ref, UnreadableObject]) -> None:
         """Set the next snapshot, with the kinds that are complete; called under the lock."""
         waiting = {source.kind for source in self._sources if source not in self._listed}
         known = frozenset(source.kind for source in self._sources) - waiting - _kinds(unreadable)
         self._unreadable = unreadable
-        self._forest = forest if forest.known == known else replace(forest, known=known)
+        self._snapshot = Snapshot(forest if forest.known == known else replace(forest, known=known), sightings)
+
+
+def _found(source: Source, manifest: Manifest) -> Found:
+    return Found(source.keep(manifest), sighting(manifest))
 
 
 def _sorted(every: Iterable[Kept]) -> tuple[dict[Ref, KubeObject], dict[Ref, UnreadableObject]]:

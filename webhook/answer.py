@@ -38,6 +38,13 @@ def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
     return _body(response)
 
 
+def unavailable(review: Review, why: str) -> bytes:
+    """The response that denies because no judgement was possible; the same request may pass later."""
+    status = {"code": HTTPStatus.SERVICE_UNAVAILABLE.value, "reason": "ServiceUnavailable", "message": plain(why)}
+    notes = {"verdict": "unavailable"}
+    return _body({"uid": review.uid, "allowed": False, "auditAnnotations": notes, "status": status})
+
+
 def mutated(review: Review, operations: list[dict[str, Any]]) -> bytes:
     """The response that allows, with the patch if there is one."""
     response: dict[str, Any] = {"uid": review.uid, "allowed": True}

@@ -22,12 +22,13 @@ from policies.dialects import core, kueue, kueue_jobs, volcano
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.judge import Judgement
-from policies.judging.proposal import Proposal
 from policies.judging.verdict import Verdict
 from policies.model.forest import Forest
 from policies.model.printing import plain
 from policies.mutation.defaults import patch
 from webhook import answer, bounds, conversion, decision
+from webhook.ledger.clerk import LedgerUnavailable
+from webhook.ledger.ledger import Order
 from webhook.metrics import Metrics
 from webhook.review import BadReview, Review, parse
 from webhook.settings import WebhookSettings
@@ -72,13 +73,16 @@ def create_app(
     *,
     metrics: Metrics | None = None,
     draining: threading.Event | None = None,
-    reserve: Callable[[Proposal], None] = decision.reserve,
+    order: Order | None = None,
 ) -> Flask:
-    """The app over a cache. Once `draining` is set, /readyz fails while requests are still served."""
+    """The app over a cache. Once `draining` is set, /readyz fails while requests are still served.
+
+    Without an `order` each request is judged on the cache alone.
+    """
     app = Flask("webhook", static_folder=None)
     # One more than allowed, since a body of unknown length is silently cut at this length.
     app.config["MAX_CONTENT_LENGTH"] = settings.body_limit + 1
-    views = _Views(settings, cache, metrics or Metrics(), draining or threading.Event(), reserve)
+    views = _Views(settings, cache, metrics or Metrics(), draining or threading.Event(), order)
     for path, groups in VALIDATING.items():
         app.add_url_rule(path, path, partial(views.validate, groups), methods=["POST"])
     described = frozenset(kind.group for kind in settings.configuration.reconciler.jobs)
@@ -98,9 +102,9 @@ def create_app(
     return app
 
 
-def unready(cache: ObjectCache, draining: threading.Event) -> list[str]:
+def unready(cache: ObjectCache, draining: threading.Event, order: Order | None = None) -> list[str]:
     """Why no requests should be sent here; empty where they should."""
-    return ["draining"] if draining.is_set() else cache.ready()
+    return ["draining"] if draining.is_set() else cache.ready() or (order.ready() if order else [])
 
 
 class _Views:
@@ -112,7 +116,7 @@ class _Views:
         cache: Callable[[], ObjectCache],
         metrics: Metrics,
         draining: threading.Event,
-        reserve: Callable[[Proposal], None],
+        order: Order | None,
     ) -> None:
         self._configuration = settings.configuration
         self._log_one_in = settings.log_one_allowed_in
@@ -120,7 +124,7 @@ class _Views:
         self._cache = cache
         self._metrics = metrics
         self._draining = draining
-        self._reserve = reserve
+        self._order = order
         self._quiet = itertools.count()
         self._patience = settings.patience_seconds
         self._waiting = threading.Semaphore(
@@ -129,10 +133,12 @@ class _Views:
 
     def validate(self, groups: frozenset[str]) -> Response:
         review = _review(groups)
-        judgement = self._judged(review)
+        try:
+            judgement = self._judged(review)
+        except LedgerUnavailable as error:
+            self._decided(review, "unavailable", why=[str(error)])
+            return _json(answer.unavailable(review, str(error)))
         verdict = judgement.verdict if judgement else Verdict()
-        if judgement and verdict.allowed and not review.dry_run and decision.changes_a_tree(judgement.proposal):
-            self._reserve(judgement.proposal)
         if not review.dry_run:
             self._metrics.found(verdict)
         self._decided(review, answer.outcome(verdict), rules=answer.rule_ids(verdict))
@@ -167,7 +173,7 @@ class _Views:
 
     def readyz(self) -> Answer:
         """Whether to send requests here; if not, what is missing."""
-        lacks = unready(self._cache(), self._draining)
+        lacks = unready(self._cache(), self._draining, self._order)
         return _text("not ready: " + "; ".join(lacks), 503) if lacks else _text("ok", 200)
 
     def begin(self) -> None:
@@ -189,13 +195,16 @@ class _Views:
     def _judged(self, review: Review) -> Judgement | None:
         """The judgement; a refusal that may rest on a stale cache is looked at again when news arrives."""
         forest = self._forest()
-        found = decision.judged(review, forest, self._configuration)
+        asked = decision.case(review, self._configuration)
+        if asked is not None and asked.ordered and self._order is not None:
+            return self._order.decide(asked.change, asked.judged, asked.entry())
+        found = asked.judged(forest) if asked else None
         if _may_be_stale(found) and self._patience and self._waiting.acquire(blocking=False):
             try:
                 deadline = time.monotonic() + self._patience
                 while _may_be_stale(found) and (news := self._news(forest, deadline)):
                     forest = news
-                    found = decision.judged(review, forest, self._configuration)
+                    found = asked.judged(forest) if asked else None
             finally:
                 self._waiting.release()
         return found

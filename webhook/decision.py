@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from cluster.sources import FOLLOWED
@@ -9,21 +10,56 @@ from policies.configuration.settings import Configuration
 from policies.dialects import kueue, read
 from policies.dialects.yunikorn_config.configmap import CONFIGS
 from policies.judge import Judgement, judge
-from policies.judging.proposal import Proposal
 from policies.judging.verdict import Verdict
 from policies.model.change import Change, Circumstances
 from policies.model.findings import Severity
 from policies.model.forest import Forest
-from policies.model.objects import Node
+from webhook.ledger.book import ORDERED
+from webhook.ledger.entry import Entry, written
 from webhook.review import Review
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One request, to be judged on any forest."""
+
+    review: Review
+    change: Change
+    configuration: Configuration
+    circumstances: Circumstances
+
+    def judged(self, forest: Forest) -> Judgement:
+        return judge(forest, [self.change], self.configuration, self.circumstances)
+
+    @property
+    def ordered(self) -> bool:
+        """Whether rules of other objects read what this changes: then it waits its turn in the ledger.
+
+        Not where nothing changes that rules read, nor for a subresource: controllers write their status freely.
+        """
+        change = self.change
+        return change.ref.group_kind in ORDERED and not self.review.subresource and change.before != change.after
+
+    def entry(self) -> Entry | None:
+        """What the ledger keeps of it; None for a dry run, which stores nothing."""
+        review, at = self.review, self.circumstances.now.isoformat(timespec="seconds")
+        if review.dry_run:
+            return None
+        return written(review.uid, self.change.ref, review.old_object, review.object, review.user.name, at)
+
+
+def case(review: Review, configuration: Configuration) -> Case | None:
+    """The request as the rules see it; None where the object is of a kind that carries no quota."""
+    change = review.change()
+    if change is None:
+        return None
+    return Case(review, change, configuration, Circumstances(now=datetime.now(UTC), user=review.user))
 
 
 def judged(review: Review, forest: Forest, configuration: Configuration) -> Judgement | None:
     """What the rules say of the request; None where the object is of a kind that carries no quota."""
-    change = review.change()
-    if change is None:
-        return None
-    return judge(forest, [change], configuration, Circumstances(now=datetime.now(UTC), user=review.user))
+    asked = case(review, configuration)
+    return asked.judged(forest) if asked else None
 
 
 def may_be_stale(verdict: Verdict) -> bool:
@@ -42,17 +78,3 @@ def warm_up() -> None:
             }
             judge(Forest(), [Change(None, read(manifest))])
     read({"apiVersion": f"{kueue.GROUP}/v1beta2", "kind": kueue.WORKLOAD.kind, "metadata": {"name": "warm-up"}})
-
-
-def changes_a_tree(proposal: Proposal) -> bool:
-    """Whether a node comes, goes or may look different to the nodes around it."""
-    return any(isinstance(change.after or change.before, Node) for change in proposal.changes)
-
-
-def reserve(proposal: Proposal) -> None:
-    """Called before a change of a tree is allowed, never in a dry run. Does nothing yet.
-
-    Here the ledger will go: it orders writers, so that two requests which are fine alone and wrong together cannot
-    both pass. Until then such a pair passes if both arrive before the first is in the cache (milliseconds as a
-    rule). Whatever it raises becomes HTTP 500, so the change is not allowed.
-    """

@@ -18,7 +18,8 @@ BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0)
 REQUESTS = Family(
     "quotree_admission_requests_total",
     Type.COUNTER,
-    "Admission requests answered; the result is allowed, warned, denied, patched, or http- and the status of an error.",
+    "Admission requests answered; the result is allowed, warned, denied, patched, unavailable (the ledger could not"
+    " order it), or http- and the status of an error.",
     ("endpoint", "operation", "result", "dry_run"),
 )
 FINDINGS = Family(
@@ -56,7 +57,22 @@ CACHE_SYNCED = Family("quotree_cache_synced", Type.GAUGE, "1 when every cache ho
 CERTIFICATE_EXPIRY = Family(
     "quotree_certificate_expiry_timestamp_seconds", Type.GAUGE, "When the serving certificate expires."
 )
-FAMILIES = (REQUESTS, FINDINGS, DURATION, CONVERTED, TURNED_AWAY, CACHE_AGE, CACHE_SYNCED, CERTIFICATE_EXPIRY)
+LEDGER_ENTRIES = Family(
+    "quotree_ledger_entries",
+    Type.GAUGE,
+    "Changes of trees in the ledger: allowed, and not known to be stored. Hundreds mean that many requests fail later.",
+)
+FAMILIES = (
+    REQUESTS,
+    FINDINGS,
+    DURATION,
+    CONVERTED,
+    TURNED_AWAY,
+    CACHE_AGE,
+    CACHE_SYNCED,
+    CERTIFICATE_EXPIRY,
+    LEDGER_ENTRIES,
+)
 """All of them. `Metrics` says where their values come from."""
 
 
@@ -87,6 +103,10 @@ class Metrics:
     def found(self, verdict: Verdict) -> None:
         for judged in verdict.findings:
             self._findings.labels(judged.rule.id, judged.severity.value).inc()
+
+    def ledger(self, entries: Callable[[], int]) -> None:
+        """Also show how many entries the ledger has."""
+        LEDGER_ENTRIES.gauge(self.registry).set_function(entries)
 
     def watch(self, world: Callable[[], ObjectCache], expiry: Callable[[], float | None] | None = None) -> None:
         """Also show the state of the caches and, in Unix seconds, when the serving certificate ends."""

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from cluster.health import Guard, HealthServer
 from cluster.store import ObjectCache
 from webhook.app import create_app, unready
 from webhook.decision import warm_up
+from webhook.ledger.ledger import Order
 from webhook.logs import log_as_json
 from webhook.metrics import Metrics
 from webhook.settings import TLS_VERSIONS, WebhookSettings
@@ -52,18 +54,19 @@ def serve(
     open_cache: Callable[[], ObjectCache],
     announce: Callable[[Addresses], None] | None = None,
     metrics_guard: Callable[[], Guard] | None = None,
+    open_order: Callable[[], Order | None] = lambda: None,
 ) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. Call it in the main thread.
 
-    `open_cache`, `announce` and `metrics_guard` are called in the worker process: once when it starts, and again if it
-    was killed and replaced. With a guard, metrics and probes are served over TLS, since tokens come along.
-    Raises BadCertificate if the certificate cannot be served.
+    `open_cache`, then `open_order`, `announce` and `metrics_guard` are called in the worker process: once when it
+    starts, and again if it was killed and replaced. With a guard, metrics and probes are served over TLS, since tokens
+    come along. Raises BadCertificate if the certificate cannot be served.
     """
     tls = _tls(settings, settings.client_ca)
     log_as_json()
     master = os.getpid()
     try:
-        _Master(_Application(settings, open_cache, tls, announce, metrics_guard)).run()
+        _Master(_Application(settings, open_cache, tls, announce, metrics_guard, open_order)).run()
         code = 0
     except SystemExit as stopped:
         code = stopped.code if isinstance(stopped.code, int) else 1
@@ -82,10 +85,13 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
         tls: ReloadingContext,
         announce: Callable[[Addresses], None] | None,
         metrics_guard: Callable[[], Guard] | None,
+        open_order: Callable[[], Order | None],
     ) -> None:
         self.settings = settings
         self.draining = threading.Event()
         self._open_cache = open_cache
+        self._open_order = open_order
+        self._order: Order | None = None
         self.tls = tls
         self._announce = announce
         self._metrics_guard = metrics_guard
@@ -118,9 +124,12 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
     def load(self) -> Flask:
         """Called in the worker."""
         self._cache = cache = self._open_cache()
+        self._order = order = self._open_order()
+        if order is not None:
+            self.metrics.ledger(order.entries)
         warm_up()
         self.metrics.watch(lambda: cache, lambda: self.tls.not_after.timestamp())
-        return create_app(self.settings, lambda: cache, metrics=self.metrics, draining=self.draining)
+        return create_app(self.settings, lambda: cache, metrics=self.metrics, draining=self.draining, order=order)
 
     def _forked(self, _master: object, worker: Any) -> None:
         worker.cfg.set("graceful_timeout", self.settings.graceful_seconds)
@@ -145,13 +154,16 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
     def _health_server(self) -> HealthServer:
         """Probes and metrics; if their address is not available, log that and end the process."""
         host, port = self.settings.metrics_host, self.settings.metrics_port
-        cache, registry = self._cache, self.metrics.registry
+        cache, order, registry = self._cache, self._order, self.metrics.registry
         assert cache is not None
+        ready = partial(unready, cache, self.draining, order)
         more: dict[str, Any] = {}
         if self._metrics_guard:
             more = {"tls": _tls(self.settings).current, "guard": self._metrics_guard()}
         try:
-            server = HealthServer(host.strip("[]"), port, list, lambda: unready(cache, self.draining), registry, **more)
+            server = HealthServer(
+                host.strip("[]"), port, list, lambda: unready(cache, self.draining, order), registry, **more
+            )
         except OSError as error:
             log.error("metrics on %s:%d: %s; choose another", host, port, error)
             raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from error
@@ -162,6 +174,8 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
         """Runs in the worker, and in the master if the worker is gone; the master has nothing to close."""
         if self._health:
             self._health.close()
+        if self._order:
+            self._order.close()
         if self._cache:
             self._cache.close()
 

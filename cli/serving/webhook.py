@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 from cli.exits import Exit, Misused, OutOfReach
 from cli.input.context import Against, load
@@ -11,11 +12,20 @@ from cli.serving.certificates import Certificates, Keeper, KeptCertificates
 from cluster.access import REVIEW_TIMEOUTS, Reviews, metrics_guard
 from cluster.client import Cluster
 from cluster.errors import ClusterError
-from cluster.sources import FOLLOWED, Source, sources
+from cluster.sources import FOLLOWED, sources
 from cluster.store import FixedCache, ObjectCache, Store
+from cluster.wire import Timeouts
 from policies.model.forest import Forest
+from policies.model.objects import GroupKind
+from webhook.ledger.book import ORDERED
+from webhook.ledger.keeping import KeptLedger
+from webhook.ledger.ledger import Ledger, Order
+from webhook.ledger.shelf import ConfigMapShelf
 from webhook.server import serve
 from webhook.settings import WebhookSettings
+
+_TIMEOUTS = Timeouts(connect=0.5, read=1.0)
+"""For the ledger: the API server waits 3 s for the webhook, and another attempt must fit in."""
 
 
 def run(
@@ -33,25 +43,63 @@ def run(
     connect = partial(Cluster.connect, context or None, kubeconfig)
     try:
         keeper = certificates.keeper(connect)
-        opening = (
-            partial(_following, connect(), sources(settings.configuration.yunikorn))
-            if against.kind == "cluster"
-            else partial(_fixed, _forest(against))
-        )
+        world: _World = _Cluster(settings, connect) if against.kind == "cluster" else _Files(_forest(against))
         if keeper:
             keeper()
         guard = (lambda: metrics_guard(Reviews(connect(timeouts=REVIEW_TIMEOUTS)))) if metrics_auth else None
-        code = serve(settings, lambda: _WithRenewal(opening(), keeper), metrics_guard=guard)
+        code = serve(settings, lambda: _WithRenewal(world.cache(), keeper), open_order=world.order, metrics_guard=guard)
     except (ClusterError, OSError, ValueError) as error:
         raise OutOfReach(f"the webhook cannot start: {error}") from error
     return Exit.UNJUDGED if code else Exit.CLEAN
 
 
-def _following(cluster: Cluster, following: Sequence[Source]) -> ObjectCache:
-    """Called in the worker process, since threads do not survive a fork."""
-    store = Store(following=following)
-    store.start(cluster)
-    return store
+class _World(Protocol):
+    """What requests are judged against. Both are called in the worker process: threads do not survive a fork."""
+
+    def cache(self) -> ObjectCache:
+        """The objects that a request does not carry."""
+
+    def order(self) -> Order | None:
+        """What orders changes of trees; None where each request is judged on the cache alone. Called after `cache`."""
+
+
+class _Cluster:
+    """A live cluster, with the ledger unless the configuration turns that off. Raises ClusterError."""
+
+    def __init__(self, settings: WebhookSettings, connect: Callable[..., Cluster]) -> None:
+        self._settings = settings
+        self._connect = connect
+        self._cluster = connect()
+        ordered = ORDERED if settings.configuration.ledger else frozenset[GroupKind]()
+        self._store = Store(following=sources(settings.configuration.yunikorn), sighted=ordered)
+
+    def cache(self) -> ObjectCache:
+        self._store.start(self._cluster)
+        return self._store
+
+    def order(self) -> Order | None:
+        if not self._settings.configuration.ledger:
+            return None
+        shelf = ConfigMapShelf(self._connect(timeouts=_TIMEOUTS, attempts=1))
+        waiting = max(1, self._settings.threads // 2)
+        ledger = KeptLedger(
+            Ledger(shelf, self._store, patience=self._settings.patience_seconds, waiting=waiting), shelf
+        )
+        ledger.start()
+        return ledger
+
+
+class _Files:
+    """Files that never change: nobody else writes."""
+
+    def __init__(self, forest: Forest) -> None:
+        self._forest = forest
+
+    def cache(self) -> ObjectCache:
+        return FixedCache(self._forest)
+
+    def order(self) -> Order | None:
+        return None
 
 
 def _forest(against: Against) -> Forest:
@@ -60,10 +108,6 @@ def _forest(against: Against) -> Forest:
     for item in context.unreadable:
         raise Misused(str(item))
     return context.world.knowing(FOLLOWED)
-
-
-def _fixed(forest: Forest) -> ObjectCache:
-    return FixedCache(forest)
 
 
 class _WithRenewal:

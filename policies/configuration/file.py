@@ -35,6 +35,7 @@ def read_configuration(manifest: object, rules: Collection[str]) -> Configuratio
     gates, admission = kueue.section("featureGates"), yunikorn.section("admission")
     configuration = Configuration(
         profile=Profile(top.text("profile", Profile.STRICT, among=list(Profile))),
+        ledger=top.flag("ledger", True),
         overrides=tuple(_override(section, rules) for section in top.sections("rules")),
         waivable=_waivable(exemptions, rules),
         kueue=KueueSettings(

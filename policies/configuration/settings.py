@@ -118,7 +118,10 @@ class ReconcilerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
+    """`ledger`: the webhooks of all replicas order the changes of trees."""
+
     profile: Profile = Profile.STRICT
+    ledger: bool = True
     overrides: tuple[Override, ...] = ()
     kueue: KueueSettings = field(default_factory=KueueSettings)
     volcano: VolcanoSettings = VolcanoSettings()

@@ -16,12 +16,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.bench import engine, load, organisation, placement
+from tests.bench import engine, load, ordering, organisation, placement
 from tests.bench.admission import rows as admission
 
 QUOTREE = str(Path(sys.executable).with_name("quotree"))
 MIB = 1024
-PARTS = ("commands", "webhook", "engine", "admission", "placement")
+PARTS = ("commands", "webhook", "engine", "admission", "placement", "ledger")
 RATE = 300  # requests a second, about what an API server sends of tree edits when somebody applies a whole organisation
 
 
@@ -39,6 +39,7 @@ def main() -> int:
             "engine": lambda: engine.rows(folder),
             "admission": admission.rows,
             "placement": lambda: placement.rows(folder),
+            "ledger": ordering.rows,
         }
         for part in [options.only] if options.only else parts:
             parts[part]()

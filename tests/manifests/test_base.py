@@ -14,6 +14,8 @@ from cluster.health import HealthServer
 from cluster.sources import FOLLOWED, sources
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from webhook.app import CONVERTING, MUTATING, VALIDATING
+from webhook.ledger.book import ORDERED
+from webhook.ledger.shelf import NAME, NAMESPACE
 
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "manifests" / "base"
@@ -108,13 +110,33 @@ def test_the_roles_allow_what_is_needed_and_nothing_else() -> None:
     }
 
 
-def test_of_config_maps_only_those_of_yunikorn_may_be_read() -> None:
+def test_of_config_maps_only_those_of_yunikorn_may_be_read_and_only_the_ledger_written() -> None:
     rules = [rule for role in (*of_kind("ClusterRole"), *of_kind("Role")) for rule in role["rules"]]
-    (rule,) = [rule for rule in rules if "configmaps" in rule["resources"]]
+    read, written = [rule for rule in rules if "configmaps" in rule["resources"]]
 
-    assert rule["resources"] == ["configmaps"]
-    assert set(rule["resourceNames"]) == {source.name for source in sources() if source.kind == CONFIG_MAP}
-    assert rule["verbs"] == ["list", "watch"]  # such a rule allows exactly what names one of them by field selector
+    assert read["resources"] == written["resources"] == ["configmaps"]
+    assert set(read["resourceNames"]) == {source.name for source in sources() if source.kind == CONFIG_MAP}
+    assert read["verbs"] == ["list", "watch"]  # such a rule allows exactly what names one of them by field selector
+    assert written["resourceNames"] == [NAME]
+    assert written["verbs"] == ["get", "list", "watch", "patch"]
+
+
+def test_the_ledger_is_installed_without_data_and_in_the_namespace_of_the_role_that_opens_it() -> None:
+    (ledger,) = [thing for thing in of_kind("ConfigMap") if thing["metadata"]["name"] == NAME]
+    (role,) = of_kind("Role")
+
+    assert role["metadata"]["namespace"] == ledger["metadata"]["namespace"] == NAMESPACE
+    assert "data" not in ledger  # so that a second `kubectl apply` takes no entry out
+
+
+def test_the_kinds_that_are_ordered_are_those_that_fail_closed() -> None:
+    closed = [param.values[0] for param in WEBHOOKS if param.values[0]["failurePolicy"] == "Fail"]
+    resources = {
+        (rule["apiGroups"][0], each) for webhook in closed for rule in webhook["rules"] for each in rule["resources"]
+    }
+    ordered = {(FOLLOWED[kind][0].group, FOLLOWED[kind][0].plural) for kind in ORDERED}
+
+    assert resources - {("", "pods")} == ordered
 
 
 def test_the_configurations_that_the_process_writes_to_are_those_that_exist() -> None:

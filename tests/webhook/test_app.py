@@ -1,4 +1,4 @@
-"""The app over Flask's test client: decisions, errors, readiness, the seam for the ledger."""
+"""The app over Flask's test client: decisions, errors, readiness, what goes through the ledger."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import json
 import logging
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from cluster.store import FixedCache
 from policies.configuration.file import API_VERSION, read_configuration
 from policies.configuration.settings import Configuration, Override, YuniKornSettings
 from policies.dialects.core import YUNIKORN as PREFIX
-from policies.judging.proposal import Proposal
+from policies.judge import Judgement
+from policies.model.change import Change
 from policies.model.findings import Action, Profile
 from policies.model.forest import Forest
 from policies.rules import registry
@@ -35,6 +37,8 @@ from tests.webhook.reviews import (
     review,
 )
 from webhook.app import MUTATING, VALIDATING, create_app
+from webhook.ledger.clerk import LedgerUnavailable
+from webhook.ledger.entry import Entry
 from webhook.settings import WebhookSettings
 
 ORG = """
@@ -318,32 +322,65 @@ def test_while_draining_it_is_not_ready_but_answers() -> None:
     assert answer(app, VOLCANO, review(queue("a")))["allowed"] is True
 
 
-# -- the seam for the ledger, and the log ------------------------------------------------------------------------------
+# -- the ledger, and the log -------------------------------------------------------------------------------------------
 
 
-def test_a_change_of_a_tree_is_reserved_before_it_is_allowed_and_nothing_else_is() -> None:
-    reserved: list[Proposal] = []
-    known = FixedCache(forest(ORG))
-    app = create_app(WebhookSettings(), lambda: known, reserve=reserved.append).test_client()
+class Noting:
+    """Orders nothing, and keeps the names of what it is asked about; those called `late` it cannot order."""
 
-    answer(app, VOLCANO, review(queue("new", "eng")))
-    answer(app, VOLCANO, review(queue("other", "eng"), dryRun=True))
-    answer(app, VOLCANO, review(queue("lost", "nowhere")))
-    answer(app, VOLCANO, review(job("train", "ml")))
+    def __init__(self) -> None:
+        self.names: list[tuple[str, bool]] = []
 
-    assert [change.ref.name for proposal in reserved for change in proposal.changes] == ["new"]
+    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: Entry | None) -> Judgement:
+        self.names.append((change.ref.name, entry is not None))
+        if change.ref.name == "late":
+            raise LedgerUnavailable("the ledger is full; try again")
+        return judge(forest(ORG))
+
+    def ready(self) -> list[str]:
+        return ["ledger: not read yet"] if not self.names else []
+
+    def entries(self) -> int:
+        return len(self.names)
+
+    def close(self) -> None:
+        """Nothing to end."""
 
 
-def test_a_reservation_that_fails_allows_nothing() -> None:
-    def full(proposal: Proposal) -> None:
-        raise RuntimeError("ledger is full")
+def test_changes_of_trees_are_ordered_and_nothing_else_is() -> None:
+    order, known = Noting(), FixedCache(forest(ORG))
+    app = create_app(WebhookSettings(), lambda: known, order=order).test_client()
 
-    known = FixedCache(world())
-    app = create_app(WebhookSettings(), lambda: known, reserve=full).test_client()
+    answers = [
+        answer(app, VOLCANO, review(queue("new", "eng")))["allowed"],
+        answer(app, VOLCANO, review(queue("dry", "eng"), dryRun=True))["allowed"],
+        answer(app, VOLCANO, review(queue("lost", "nowhere")))["allowed"],
+        answer(app, VOLCANO, review(job("train", "ml")))["allowed"],
+    ]
 
-    reply = app.post(VOLCANO, data=body(review(queue("a"))), content_type="application/json")
+    assert answers == [True, True, False, True]
+    assert order.names == [("new", True), ("dry", False), ("lost", True)]
 
-    assert reply.status_code == 500
+
+def test_a_change_that_cannot_be_ordered_is_refused_with_the_reason() -> None:
+    app = create_app(WebhookSettings(), lambda: FixedCache(forest(ORG)), order=Noting()).test_client()
+
+    response = answer(app, VOLCANO, review(queue("late", "eng")))
+
+    assert response["allowed"] is False
+    assert response["status"] == {
+        "code": 503,
+        "reason": "ServiceUnavailable",
+        "message": "the ledger is full; try again",
+    }
+
+
+def test_until_the_ledger_is_read_the_probe_says_so_and_requests_are_served() -> None:
+    order = Noting()
+    app = create_app(WebhookSettings(), lambda: FixedCache(forest(ORG)), order=order).test_client()
+
+    assert app.get("/readyz").text == "not ready: ledger: not read yet\n"
+    assert answer(app, VOLCANO, review(job("train", "ml")))["allowed"] is True
 
 
 def test_each_refusal_is_logged_and_a_sample_of_what_passes(caplog: pytest.LogCaptureFixture) -> None:

@@ -17,7 +17,7 @@ from policies.model.objects import GroupKind
 from tests.builders import forest, job, local_queue, queue, world
 from tests.webhook.reviews import body, review
 from webhook import decision
-from webhook.decision import changes_a_tree, judged, warm_up
+from webhook.decision import case, judged, warm_up
 from webhook.review import parse
 
 
@@ -51,17 +51,32 @@ def test_the_change_is_laid_over_the_world_under_the_configuration() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "changes"),
+    ("asked", "ordered"),
     [
         (review(queue("a")), True),
-        (review(queue("a"), queue("a")), True),
+        (review(queue("a"), queue("a")), False),
+        (review(queue("a", deserved="cpu:1"), queue("a")), True),
+        (review(queue("a", state="Closed"), queue("a"), subResource="status"), False),
         (review(old=queue("a")), True),
         (review(job("train", "a")), False),
-        (review(local_queue("lq", "cq")), False),
+        (review(local_queue("lq", "cq")), True),
+        (review(queue("a"), dryRun=True), True),
     ],
 )
-def test_nodes_change_a_tree_and_what_hangs_on_them_does_not(asked: dict[str, Any], changes: bool) -> None:
-    assert changes_a_tree(proposed(asked)) is changes
+def test_what_rules_of_other_objects_read_is_ordered(asked: dict[str, Any], ordered: bool) -> None:
+    found = case(parse(body(asked)), Configuration())
+
+    assert found is not None
+    assert found.ordered is ordered
+
+
+def test_a_dry_run_enters_nothing() -> None:
+    made, dry = (case(parse(body(review(queue("a"), dryRun=run))), Configuration()) for run in (False, True))
+
+    assert made is not None
+    assert made.entry() is not None
+    assert dry is not None
+    assert dry.entry() is None
 
 
 def test_warming_up_judges_one_object_of_each_kind_and_needs_no_world(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,13 @@ def test_each_request_is_counted_by_its_outcome() -> None:
     assert 'quotree_admission_duration_seconds_count{endpoint="/v1/validate/volcano"} 4.0' in lines
 
 
+def test_the_entries_of_the_ledger_are_shown() -> None:
+    metrics = Metrics()
+    metrics.ledger(lambda: 3)
+
+    assert "quotree_ledger_entries 3.0" in shown(metrics).splitlines()
+
+
 def test_probes_are_not_counted() -> None:
     metrics = Metrics()
 

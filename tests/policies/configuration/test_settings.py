@@ -11,6 +11,8 @@ from policies.configuration.file import API_VERSION, KIND, read_configuration
 from policies.configuration.settings import Configuration, ResourceGroup
 from policies.model.errors import BadConfiguration
 from policies.rules import registry
+from policies.text.positions import Root
+from policies.text.yaml_values import read
 
 
 def configured(**keys: Any) -> Configuration:
@@ -21,6 +23,18 @@ def refusal(**keys: Any) -> str:
     with pytest.raises(BadConfiguration) as caught:
         configured(**keys)
     return str(caught.value)
+
+
+@pytest.mark.parametrize(("written", "ledger"), [("off", False), ("on", True), ("false", False), ("", True)])
+def test_the_ledger_is_on_unless_it_is_switched_off(written: str, ledger: bool) -> None:
+    (root,) = read(f"ledger: {written}")
+
+    assert isinstance(root, Root)
+    assert configured(**root.value).ledger is ledger
+
+
+def test_any_other_word_for_the_ledger_is_an_error() -> None:
+    assert refusal(ledger="of") == "ledger: expected true or false"
 
 
 # -- a day from which a rule denies, and rules that may be waived ------------------------------------------------------

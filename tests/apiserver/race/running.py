@@ -1,0 +1,164 @@
+"""Sends pairs of changes and counts what came of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+
+from cluster.client import Cluster
+from cluster.wire import Timeouts
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.race.replicas import Replicas
+from tests.apiserver.race.shapes import SHAPES, Pair, Shape, Step, slots
+
+GAPS = (0.0, 0.001, 0.010, 0.050)
+"""Seconds between the two changes of a pair."""
+
+FAULTS = 0.05
+"""The share of the replicas' requests that go wrong in a faulty round."""
+
+_PATIENT = Timeouts(connect=5.0, read=30.0)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of the pairs of one shape: how many, of how many `wrong` ones both passed, and how many were refused.
+
+    `refusals` has the first words of refusals of pairs that are right together.
+    """
+
+    pairs: int = 0
+    both_passed: int = 0
+    both_refused: int = 0
+    one_refused: int = 0
+    refusals: Counter[str] = field(default_factory=Counter)
+
+    def take(self, shape: Shape, first: str, second: str) -> None:
+        self.pairs += 1
+        refused = [each for each in (first, second) if each]
+        self.both_passed += not refused
+        self.one_refused += len(refused) == 1
+        self.both_refused += len(refused) == 2
+        if refused and (not shape.wrong or len(refused) == 2):
+            self.refusals.update(each[:300] for each in refused)
+
+
+class Racers:
+    """Two clients of the API server with connections of their own."""
+
+    def __init__(self, control_plane: ControlPlane) -> None:
+        connect = partial(Cluster.connect, kubeconfig=str(control_plane.kubeconfig), timeouts=_PATIENT, attempts=1)
+        self._clients = [connect(), connect()]
+        self._threads = ThreadPoolExecutor(2)
+
+    def close(self) -> None:
+        self._threads.shutdown()
+        for each in self._clients:
+            each.close()
+
+    def set_up(self) -> None:
+        for step in slots():
+            self._prepare(step)
+
+    def run(self, shape: Shape, at: str, gap: float) -> tuple[str, str]:
+        """What the API server said to both, empty where it accepted."""
+        pair = shape.make(at)
+        for step in pair.before:
+            self._prepare(step)
+        start = threading.Barrier(2)
+        futures = [
+            self._threads.submit(self._send, pair, which, start, gap * which) for which in range(len(self._clients))
+        ]
+        first, second = (future.result() for future in futures)
+        return first, second
+
+    def _prepare(self, step: Step) -> None:
+        """Repeated for a moment: under faults a request may fail, and a parent may not be seen yet."""
+        until = time.monotonic() + 20
+        while (said := step.run(self._clients[0])) and "already exists" not in said:
+            assert time.monotonic() < until, said
+            time.sleep(0.05)
+
+    def _send(self, pair: Pair, which: int, start: threading.Barrier, wait: float) -> str:
+        start.wait(10)
+        time.sleep(wait)
+        return (pair.second if which else pair.first).run(self._clients[which])
+
+
+Rows = dict[tuple[str, str, float], tuple[Shape, Tally]]
+
+
+@dataclass(slots=True)
+class Race:
+    """Rounds of pairs in front of one set of replicas. `rows` has the tallies by label, shape and gap."""
+
+    rows: Rows = field(default_factory=dict)
+    number: int = 0
+
+    def run(self, label: str, replicas: Replicas, each: int, shapes: Sequence[Shape] = SHAPES) -> None:
+        """`each` pairs of each shape and gap."""
+        racers = Racers(replicas.control_plane)
+        try:
+            racers.set_up()
+            for shape, gap in product(shapes, GAPS):
+                _, tally = self.rows.setdefault((label, shape.name, gap), (shape, Tally()))
+                for _ in range(each):
+                    self.number += 1
+                    tally.take(shape, *racers.run(shape, f"p-{self.number}", gap))
+        finally:
+            racers.close()
+
+    def complaints(self) -> list[str]:
+        """The refusals of pairs that are right together, and of both of a pair, each with how often it came."""
+        return [
+            f"{label} {name} {gap * 1000:.0f} ms: {count} x {text}"
+            for (label, name, gap), (_, tally) in self.rows.items()
+            for text, count in tally.refusals.most_common(2)
+        ]
+
+    def faulty(self, label: str, replicas: Replicas, each: int) -> None:
+        """The same while the API server answers 409, 429, 500, late or not at all, and replicas are killed."""
+        assert replicas.proxy is not None
+        ended = threading.Event()
+        killer = threading.Thread(target=_kill_now_and_then, args=(replicas, ended))
+        replicas.proxy.faults = FAULTS
+        killer.start()
+        try:
+            self.run(label, replicas, each)
+        finally:
+            ended.set()
+            killer.join()
+            replicas.proxy.faults = 0.0
+
+
+def _kill_now_and_then(replicas: Replicas, ended: threading.Event) -> None:
+    """kill -9 of one replica after the other, each back before the next goes."""
+    number = 0
+    while not ended.wait(3.0):
+        replicas.kill(number % replicas.count)
+        replicas.revive(number % replicas.count)
+        number += 1
+        while not ended.wait(0.2) and not replicas.ready((number - 1) % replicas.count):
+            pass
+
+
+def table(rows: Rows) -> Iterator[str]:
+    """One line for each number of replicas and shape, over all gaps, and what it amounts to."""
+    yield f"{'replicas':14} {'pair':42} {'together':8} {'pairs':>6} {'both in':>8} {'one':>6} {'none':>6}"
+    lines: dict[tuple[str, str], tuple[Shape, Tally]] = {}
+    for (replicas, name, _), (shape, tally) in rows.items():
+        _, total = lines.setdefault((replicas, name), (shape, Tally()))
+        for key in ("pairs", "both_passed", "both_refused", "one_refused"):
+            setattr(total, key, getattr(total, key) + getattr(tally, key))
+    for (replicas, name), (shape, total) in lines.items():
+        kind = "wrong" if shape.wrong else "right"
+        yield (
+            f"{replicas:14} {name:42} {kind:8} {total.pairs:>6} {total.both_passed:>8} {total.one_refused:>6}"
+            f" {total.both_refused:>6}"
+        )

@@ -1,0 +1,233 @@
+"""Which entries count for a change, when an entry is settled, and which worlds may come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cluster.sightings import Sighting, Sightings, Snapshot, covers, scope
+from policies.judging.changes import changed
+from policies.model.change import Change
+from policies.model.forest import Forest
+from policies.model.objects import KubeObject, Ref
+from tests.builders import (
+    EVERYTHING,
+    cluster_queue,
+    cohort,
+    config_map,
+    flavor,
+    group,
+    kueue,
+    local_queue,
+    namespace,
+    queue,
+    typed,
+)
+from webhook.ledger.book import Book, concerning, opened, settled, worlds
+from webhook.ledger.entry import Entry, written
+from webhook.ledger.glimpses import Glimpse, Glimpses
+
+Manifest = dict[str, Any]
+
+
+def known(*manifests: Manifest) -> Forest:
+    return Forest.of(map(typed, manifests), known=EVERYTHING)
+
+
+def made(old: Manifest | None, new: Manifest | None, base: str = "5", uid: str = "u") -> Entry:
+    """The entry of a change; its object has this uid, and a version if there is an old one."""
+    there = old or new
+    assert there is not None
+    ref = typed(there).ref
+    if old is not None:
+        old = {**old, "metadata": {**old["metadata"], "uid": uid, "resourceVersion": base}}
+    elif new is not None:
+        new = {**new, "metadata": {**new["metadata"], "uid": uid}}
+    return written(f"{ref} {new} {base}", ref, old, new, "ada", "now")
+
+
+def asked(old: Manifest | None, new: Manifest | None) -> Change:
+    found = changed(old, new)
+    assert found is not None
+    return found
+
+
+# -- settled -----------------------------------------------------------------------------------------------------------
+
+A = queue("a")
+REF = typed(A).ref
+
+
+def sightings(progress: str, *seen: tuple[Ref, str, str], gone: tuple[str, str] | None = None) -> Sightings:
+    found = Sightings().listed(scope(REF), progress, (), {ref: Sighting(uid, version) for ref, uid, version in seen})
+    return found.drop(REF, Sighting(*gone)) if gone else found
+
+
+@pytest.mark.parametrize(
+    ("entry", "shown", "outcome"),
+    [
+        (made(None, A), sightings("9"), None),
+        (made(None, A), sightings("9", (REF, "other", "8")), None),
+        (made(None, A), sightings("9", (REF, "u", "6")), ("6",)),
+        (made(None, A), sightings("6", gone=("u", "7")), ("7",)),
+        (made(A, A), sightings("5", (REF, "u", "5")), None),
+        (made(A, A), sightings("6", (REF, "u", "6")), ("6",)),
+        (made(A, A), sightings("4", (REF, "u", "4")), None),
+        (made(A, None), sightings("4"), None),
+        (made(A, None), sightings("5"), (None,)),
+        (made(A, None), sightings("5", gone=("u", "7")), ("7",)),
+        (made(A, None), sightings("9", (REF, "other", "8")), (None,)),
+        (made(A, A, base="10"), sightings("9", (REF, "u", "9")), None),
+    ],
+)
+def test_an_entry_is_settled_by_what_proves_its_outcome(
+    entry: Entry, shown: Sightings, outcome: tuple[str | None] | None
+) -> None:
+    assert settled(entry, shown) == outcome
+
+
+def test_a_cache_that_has_not_seen_what_left_the_ledger_is_behind() -> None:
+    book = Book("1", marks={scope(REF): "7", "Unfollowed": "9"})
+
+    assert book.behind(sightings("6")) == [scope(REF)]
+    assert book.behind(sightings("7")) == []
+    assert book.behind(sightings("6"), forgiven=[scope(REF)]) == []
+
+
+def test_a_watch_that_has_shown_nothing_covers_nothing() -> None:
+    assert not covers(None, "1")
+    assert not covers("", "1")
+
+
+def test_deletions_that_nobody_asks_about_any_more_are_forgotten() -> None:
+    found = Sightings()
+    for number in range(2000):
+        found = found.drop(REF, Sighting(f"u{number}", str(number)))
+
+    assert found.deleted(REF, "u1999") == "1999"
+    assert found.deleted(REF, "u0") is None
+
+
+# -- which entries count -----------------------------------------------------------------------------------------------
+
+CPU = group("cpu", flavor("spot", cpu="4"))
+
+
+@pytest.mark.parametrize(
+    ("change", "entry", "counts"),
+    [
+        (asked(None, queue("a", "top")), made(None, queue("b", "top")), True),
+        (asked(None, queue("a", "top")), made(queue("top"), None), True),
+        (asked(None, queue("a", "top")), made(None, queue("a", "top")), False),  # of one object one is stored at most
+        (asked(cohort("x"), cohort("x", "y")), made(cohort("y"), cohort("y", "x")), True),
+        (asked(None, cohort("x", "one")), made(None, cohort("y", "two")), False),
+        (asked(None, cohort("x", "one")), made(cohort("two"), cohort("two", "one")), True),
+        (asked(None, cluster_queue("q", "one", CPU)), made(kueue("ResourceFlavor", "spot"), None), True),
+        (asked(None, cluster_queue("q", "one", CPU)), made(None, cluster_queue("r", "two", CPU)), False),
+        (asked(None, local_queue("lq", "q")), made(cluster_queue("q"), None), True),
+        (asked(None, local_queue("lq", "q")), made(None, cluster_queue("r", "two")), False),
+        (asked(None, cluster_queue("same")), made(None, cohort("same")), True),
+        (asked(None, namespace("a", {})), made(None, namespace("b", {})), True),
+        (asked(None, namespace("a", {})), made(None, config_map("yunikorn-configs", "yunikorn", data={})), True),
+        (asked(None, namespace("a", {})), made(None, queue("b")), False),
+    ],
+)
+def test_entries_count_where_one_change_could_matter_to_the_other(change: Change, entry: Entry, counts: bool) -> None:
+    assert bool(concerning(change, known(), [entry])) is counts
+
+
+def test_a_tree_that_another_moves_is_looked_at_where_it_is_and_where_it_goes() -> None:
+    forest = known(cohort("old"), cohort("moved", "old"), cohort("new"))
+    moving = made(cohort("moved", "old"), cohort("moved", "new"))
+    below = asked(None, cluster_queue("q", "moved", CPU))
+    beside = [made(None, cohort(name, name[3:]), uid=name) for name in ("in-old", "in-new", "in-else")]
+
+    assert [each.ref.name for each in concerning(below, forest, [moving, *beside])] == ["moved", "in-old", "in-new"]
+
+
+def test_two_clusters_of_one_config_count_for_each_other() -> None:
+    eu, us = (kueue("MultiKueueCluster", name, {"kubeConfig": {"location": name}}) for name in ("eu", "us"))
+    forest = known(kueue("MultiKueueConfig", "both", {"clusters": ["eu", "us"]}))
+
+    assert concerning(asked(None, eu), forest, [made(None, us)])
+
+
+# -- worlds ------------------------------------------------------------------------------------------------------------
+
+
+def names(forest: Forest) -> str:
+    return " ".join(sorted(node.ref.name for node in forest.nodes()))
+
+
+def test_every_change_may_come_or_not_and_of_one_object_only_one() -> None:
+    forest = known(queue("kept"), queue("going"))
+    entries = [
+        made(queue("going"), None),
+        made(None, queue("new")),
+        made(None, queue("new", deserved="cpu:1"), uid="v"),
+    ]
+
+    found = worlds(forest, entries, 6)
+
+    assert found is not None
+    assert sorted(map(names, found)) == [
+        "going kept",
+        "going kept new",
+        "going kept new",
+        "kept",
+        "kept new",
+        "kept new",
+    ]
+
+
+def test_what_changes_nothing_makes_no_world_and_too_many_are_none() -> None:
+    forest = known(queue("a"))
+
+    assert len(list(worlds(forest, [made(None, queue("a"))], 1) or ())) == 1
+    assert worlds(forest, [made(queue("a"), None)], 1) is None
+
+
+# -- what was read of single objects -----------------------------------------------------------------------------------
+
+
+def view(entry: Entry, glimpse: Glimpse | None, cache: Snapshot) -> tuple[str, int]:
+    """The names in the forest, and how many entries are open, once the object was read."""
+    glimpses = Glimpses(lambda: 0.0)
+    glimpses.note(entry, glimpse)
+    seen = glimpses.over(cache)
+    return names(seen.forest), len(opened([entry], seen))
+
+
+@pytest.mark.parametrize(
+    ("entry", "glimpse", "expected"),
+    [
+        (made(None, queue("b")), None, ("a", 1)),
+        (made(None, queue("b")), (queue("b"), "other", "6"), ("a", 1)),
+        (made(None, queue("b")), (queue("b"), "u", "6"), ("a b", 0)),
+        (made(A, None), (A, "u", "5"), ("a", 1)),
+        (made(A, None), (A, "u", "6"), ("a", 0)),
+        (made(A, None), None, ("", 0)),
+        (made(A, None), (A, "other", "6"), ("", 0)),
+    ],
+)
+def test_one_look_settles_what_the_watch_is_slow_to_show(
+    entry: Entry, glimpse: tuple[Manifest, str, str] | None, expected: tuple[str, int]
+) -> None:
+    cache = Snapshot(known(A), sightings("5", (REF, "u", "5")))
+    found = Glimpse(_thing(glimpse[0]), Sighting(*glimpse[1:])) if glimpse else None
+
+    assert view(entry, found, cache) == expected
+
+
+def _thing(manifest: Manifest) -> KubeObject:
+    return typed(manifest)
+
+
+def test_a_look_is_forgotten_when_the_watch_shows_as_much() -> None:
+    glimpses = Glimpses(lambda: 0.0)
+    glimpses.note(made(None, queue("b"), uid="v"), Glimpse(typed(queue("b", deserved="cpu:1")), Sighting("v", "6")))
+    b = typed(queue("b"))
+    newer = Snapshot(known(A).put(b), sightings("7", (b.ref, "v", "7")))
+
+    assert glimpses.over(newer) is newer

@@ -1,0 +1,97 @@
+"""What an entry keeps: exactly what the rules read of the object that is about to be stored."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from policies.dialects import read
+from policies.model.change import Operation
+from policies.model.objects import Ref
+from tests.builders import (
+    cluster_queue,
+    cohort,
+    config_map,
+    flavor,
+    group,
+    kueue,
+    local_queue,
+    namespace,
+    queue,
+)
+from webhook.ledger.entry import FORMAT, Entry, UnreadableEntry, entry, written
+
+Manifest = dict[str, Any]
+
+OBJECTS: list[Manifest] = [
+    queue("ml", "eng", deserved="cpu:4,memory:1Gi", guarantee="cpu:1", pods="3"),
+    {**queue("h"), "metadata": {"name": "h", "annotations": {"volcano.sh/hierarchy": "root/a", "other": "dropped"}}},
+    cohort("org", "top"),
+    cluster_queue("team", "org", group("cpu", flavor("spot", cpu="4"))),
+    {**cohort("odd"), "spec": {"parentName": 5}},
+    local_queue("lq", "team"),
+    kueue("ResourceFlavor", "spot", {"nodeLabels": {"a": "b"}}),
+    kueue("AdmissionCheck", "check", {"controllerName": "kueue.x-k8s.io/multikueue"}),
+    kueue("MultiKueueConfig", "config", {"clusters": ["eu"]}),
+    kueue("MultiKueueCluster", "eu", {"kubeConfig": {"location": "eu", "locationType": "Secret"}}),
+    namespace("team", {"yunikorn.apache.org/namespace.quota": '{"cpu": "4"}', "note": "dropped"}),
+    config_map("yunikorn-configs", "yunikorn", data={"queues.yaml": "partitions: []"}),
+    {
+        **cohort("x"),
+        "metadata": {"name": "x", "annotations": {"ignore.quotree.dev/depth-exceeded": "why; until=2030-01-01"}},
+    },
+]
+
+
+def again(made: Entry) -> Entry:
+    """The same entry as another replica reads it."""
+    return entry.__wrapped__(made.request, made.text)
+
+
+@pytest.mark.parametrize("manifest", OBJECTS, ids=lambda manifest: f"{manifest['kind']} {manifest['metadata']['name']}")
+def test_another_replica_sees_the_object_that_the_rules_saw(manifest: Manifest) -> None:
+    thing = read(manifest)
+    assert thing is not None
+
+    assert again(written("r", thing.ref, None, manifest, "ada", "now")).after == thing
+
+
+def test_an_entry_has_no_more_of_the_metadata_than_rules_read() -> None:
+    meta = {"name": "a", "uid": "u", "managedFields": [1], "finalizers": ["f"], "annotations": {"secret": "x" * 10_000}}
+    made = written("r", Ref("g", "Cohort", "", "a"), None, {**cohort("a"), "metadata": meta}, "ada", "now")
+
+    assert len(made.text) < 400
+    assert made.uid == "u"
+
+
+def test_an_update_is_based_on_the_old_object_and_a_creation_on_nothing() -> None:
+    ref = Ref("scheduling.volcano.sh", "Queue", "", "a")
+    old = {**queue("a"), "metadata": {"name": "a", "uid": "u", "resourceVersion": "7"}}
+
+    created = written("r", ref, None, {**queue("a"), "metadata": {"name": "a", "uid": "u"}}, "ada", "now")
+    changed = written("r", ref, old, queue("a"), "ada", "now")
+    deleted = written("r", ref, old, None, "ada", "now")
+
+    assert [(each.uid, each.base) for each in (created, changed, deleted)] == [("u", ""), ("u", "7"), ("u", "7")]
+    assert [each.operation for each in (created, changed, deleted)] == [*Operation]
+    assert str(deleted) == "DELETE of Queue a by ada at now"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        "null",
+        json.dumps({"format": FORMAT + 1}),
+        json.dumps(
+            {"format": 1, "object": ["", "", "", "a"], "uid": "", "base": "", "user": "", "at": "", "state": "!"}
+        ),
+    ],
+)
+def test_an_entry_of_a_later_version_or_none_at_all_is_never_passed_over(text: str) -> None:
+    with pytest.raises(UnreadableEntry, match="entry r cannot be read"):
+        entry("r", text)

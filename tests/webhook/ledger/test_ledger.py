@@ -1,0 +1,339 @@
+"""Threads that want to enter: turns, waiting for others, and what is said when the ledger cannot be used."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from cluster.errors import Conflict, Forbidden, Unreachable
+from cluster.sightings import Sighting, Snapshot
+from cluster.store import Found
+from policies.judge import Judgement, judge
+from policies.judging.changes import changed
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+from tests.builders import cluster_queue, local_queue, queue, typed
+from tests.waiting import eventually
+from tests.webhook.ledger.api import Api, Replica
+from webhook.ledger.book import Book
+from webhook.ledger.clerk import MOST_OF_NAMESPACE, MOST_OF_OBJECT, LedgerUnavailable
+from webhook.ledger.entry import Entry, written
+from webhook.ledger.ledger import DECIDING_SECONDS, Ledger
+from webhook.ledger.shelf import LARGEST
+
+Manifest = dict[str, Any]
+
+
+class Desk:
+    """A ledger over an API server in memory; `writes` are what was written, each of them after `gate`."""
+
+    def __init__(self, *manifests: Manifest, patience: float = 0.0) -> None:
+        self.api = Api(random.Random(1))
+        self.now = 0.0
+        self.writes: list[list[str]] = []
+        self.gate: Callable[[], None] = lambda: None
+        self.heard = 0.0
+        self.numbers = 0
+        self.tick = 0.01
+        for manifest in manifests:
+            version = self.api.next()
+            metadata = {**manifest["metadata"], "uid": manifest["metadata"]["name"], "resourceVersion": version}
+            self.api.objects[typed(manifest).ref] = {**manifest, "metadata": metadata}
+        self.replica = Replica(self.api, 0.0)
+        self.shelf = self.replica.shelf
+        self.ledger = Ledger(self, self, patience=patience, clock=lambda: self.now, pause=self._pause)
+
+    # as a shelf
+
+    def newest(self) -> Book | None:
+        return self.shelf.newest()
+
+    def read(self) -> Book:
+        return self.shelf.read()
+
+    def write(self, book: Book, added: Iterable[Entry], dropped: Iterable[str], marks: dict[str, str | None]) -> Book:
+        added = list(added)
+        self.gate()
+        done = self.shelf.write(book, added, dropped, marks)
+        self.writes.append([each.ref.name for each in added])
+        return done
+
+    # as a cache
+
+    def snapshot(self) -> Snapshot:
+        return self.replica.snapshot
+
+    def look(self, ref: Ref) -> Found | None:
+        glimpse = self.api.look(ref)
+        return Found(glimpse.thing, glimpse.seen) if glimpse else None
+
+    def age(self) -> float | None:
+        return self.heard
+
+    # what requests do
+
+    def ask(self, new: Manifest | None, old: Manifest | None = None, *, dry: bool = False) -> Judgement:
+        there = new or old
+        assert there is not None
+        change = changed(old, new)
+        assert change is not None
+        name = there["metadata"]["name"]
+        if old is None and new is not None:
+            new = {**new, "metadata": {**new["metadata"], "uid": f"new-{name}"}}
+        record = None if dry else written(f"request-{name}", change.ref, old, new, "ada", "today")
+        return self.ledger.decide(change, lambda forest: judge(forest, [change]), record)
+
+    def allowed(self, new: Manifest | None, old: Manifest | None = None) -> bool:
+        return self.ask(new, old).verdict.allowed
+
+    def stored(self, manifest: Manifest) -> None:
+        """The API server stores it, and the watch does not show it yet."""
+        version, name = self.api.next(), manifest["metadata"]["name"]
+        there = {**manifest, "metadata": {**manifest["metadata"], "uid": f"new-{name}", "resourceVersion": version}}
+        self.api.objects[typed(manifest).ref] = there
+
+    def shown(self, name: str) -> None:
+        """The watch shows it."""
+        ref = typed(queue(name)).ref
+        manifest = self.api.objects[ref]
+        seen = Sighting(manifest["metadata"]["uid"], manifest["metadata"]["resourceVersion"])
+        cache = self.replica.snapshot
+        self.replica.snapshot = Snapshot(cache.forest.put(typed(manifest)), cache.sightings.put(ref, seen))
+
+    def _pause(self, _: float) -> None:
+        self.now += self.tick
+
+
+TOP = queue("top", deserved="cpu:10")
+
+
+def six(name: str) -> Manifest:
+    return queue(name, "top", deserved="cpu:6")
+
+
+def test_two_that_are_fine_alone_and_wrong_together_do_not_both_pass() -> None:
+    desk = Desk(TOP)
+
+    assert desk.allowed(six("a"))
+    assert not desk.allowed(six("b"))
+
+
+def test_a_refusal_that_rests_on_what_is_not_stored_yet_says_so() -> None:
+    desk = Desk(TOP)
+    desk.allowed(six("a"))
+
+    (finding,) = [judged.finding for judged in desk.ask(six("b")).verdict.findings]
+
+    assert finding.fix.endswith(
+        "it counts what is not stored yet (CREATE of Queue a by ada at today): should that fail, try again in a minute"
+    )
+
+
+def test_a_look_at_the_object_ends_the_doubt() -> None:
+    desk = Desk(TOP)
+    desk.allowed(six("a"))
+    desk.stored(queue("a", "top", deserved="cpu:1"))
+
+    assert desk.allowed(six("b"))
+    assert desk.now < DECIDING_SECONDS / 2
+
+
+def test_the_watch_ends_the_doubt_sooner() -> None:
+    desk = Desk(TOP)
+    desk.allowed(six("a"))
+    desk.stored(six("a"))
+    threading.Timer(0.05, lambda: desk.shown("a")).start()
+    desk.tick = 0.0
+
+    assert not desk.allowed(six("b"))
+    assert desk.now == 0.0
+
+
+def test_what_depends_on_a_change_in_flight_waits_for_it() -> None:
+    desk = Desk()
+    desk.allowed(TOP)
+    assert not desk.allowed(six("early"))
+
+    desk.stored(TOP)
+
+    assert desk.allowed(six("a"))
+
+
+def test_a_dry_run_is_judged_on_top_of_the_entries_and_enters_nothing() -> None:
+    desk = Desk(TOP)
+
+    assert desk.ask(six("dry"), dry=True).verdict.allowed
+    assert desk.writes == []
+    desk.allowed(six("a"))
+    assert not desk.ask(six("dry"), dry=True).verdict.allowed
+
+
+def test_requests_that_arrive_during_a_write_share_the_next_one() -> None:
+    desk = Desk(TOP)
+    waiting, go_on = threading.Event(), threading.Event()
+
+    def gate() -> None:
+        waiting.set()
+        assert go_on.wait(30)
+
+    desk.gate = gate
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(desk.allowed, queue("a", "top", deserved="cpu:1"))
+        assert waiting.wait(30)
+        others = [pool.submit(desk.allowed, queue(name, "top", deserved="cpu:1")) for name in "bcd"]
+        eventually(lambda: len(desk.ledger._waiting) == 3)
+        desk.gate = lambda: None
+        go_on.set()
+
+        assert all(future.result() for future in (first, *others))
+    assert sorted(map(sorted, desk.writes)) == [["a"], ["b", "c", "d"]]
+
+
+def test_another_replica_that_was_faster_is_judged_on() -> None:
+    desk = Desk(TOP)
+    rival = Replica(desk.api, 0.0)
+    desk.shelf.hear()
+
+    def gate() -> None:
+        desk.gate = lambda: None
+        rival.review([(None, six("a"))])
+
+    desk.gate = gate
+
+    assert not desk.allowed(six("b"))
+    assert [each.ref.name for each in desk.api.book().entries.values()] == ["a"]
+
+
+def test_an_internal_error_is_that_of_one_request() -> None:
+    desk = Desk(TOP)
+    change = changed(None, six("a"))
+    assert change is not None
+
+    def broken(_: Forest) -> Judgement:
+        raise RuntimeError("a rule failed")
+
+    with pytest.raises(RuntimeError, match="a rule failed"):
+        desk.ledger.decide(change, broken, None)
+    assert desk.allowed(six("a"))
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (Forbidden(403, "Forbidden", "no"), "cannot order this change: 403 Forbidden: no"),
+        (Unreachable("api", "timeout", "look"), "cannot order this change: api: timeout; look"),
+        (Conflict(409, "Conflict", "changed"), "other replicas were faster each time"),
+        (LedgerUnavailable("the ledger is full"), "the ledger is full"),
+    ],
+)
+def test_a_ledger_that_cannot_be_written_lets_nothing_pass(error: Exception, says: str) -> None:
+    desk = Desk(TOP)
+
+    def gate() -> None:
+        desk.now += 0.5
+        raise error
+
+    desk.gate = gate
+
+    with pytest.raises(LedgerUnavailable, match=says):
+        desk.ask(six("a"))
+
+
+def test_an_entry_whose_request_was_refused_counts_no_longer_and_leaves() -> None:
+    desk = Desk(TOP)
+
+    def broken() -> None:
+        desk.now += DECIDING_SECONDS
+        raise Unreachable("api", "reset", "look")
+
+    change = changed(None, six("a"))
+    assert change is not None
+    entry = written("request-a", change.ref, None, six("a"), "ada", "today")
+    desk.gate = broken
+    with pytest.raises(LedgerUnavailable):
+        desk.ask(six("a"))
+    desk.api.write_ledger(str(desk.api.ledger_version), {"request-a": entry.text})
+    desk.shelf.hear()
+    desk.gate = lambda: None
+
+    assert desk.allowed(six("b"))
+    assert [each.ref.name for each in desk.api.book().entries.values()] == ["b"]
+
+
+def test_a_replica_that_has_heard_nothing_for_minutes_orders_nothing() -> None:
+    desk = Desk(TOP)
+    desk.heard = 121.0
+
+    with pytest.raises(LedgerUnavailable, match="has not heard from the API server for minutes"):
+        desk.ask(six("a"))
+
+
+def test_a_replica_that_is_behind_what_left_the_ledger_waits_and_then_says_so() -> None:
+    desk = Desk(TOP)
+    desk.api.write_ledger(str(desk.api.ledger_version), {"seen": '{"Queue.scheduling.volcano.sh": "99999"}'})
+    desk.shelf.hear()
+
+    with pytest.raises(LedgerUnavailable, match=r"has not seen the newest Queue\.scheduling\.volcano\.sh yet"):
+        desk.ask(six("a"))
+
+
+def test_so_many_open_changes_that_no_judgement_is_possible_are_named() -> None:
+    desk = Desk(queue("top", deserved="cpu:100"))
+    for number in range(9):
+        text = written(
+            f"r{number}", typed(queue(f"q{number}")).ref, None, queue(f"q{number}", "top", deserved="cpu:1"), "ada", "t"
+        ).text
+        desk.api.ledger[f"r{number}"] = text
+    desk.shelf.hear()
+
+    with pytest.raises(LedgerUnavailable, match="9 changes around Queue a are not stored yet, the first is the CREATE"):
+        desk.ask(queue("a", "top", deserved="cpu:1"))
+
+
+def test_the_ledger_has_room_for_what_a_config_map_holds() -> None:
+    assert LARGEST < 2**20
+
+
+# -- whoever fills the ledger fills it for himself ---------------------------------------------------------------------
+
+
+def lost(desk: Desk, manifest: Manifest) -> bool:
+    """A request that is allowed and then fails elsewhere."""
+    desk.numbers += 1
+    change = changed(None, manifest)
+    assert change is not None
+    new = {**manifest, "metadata": {**manifest["metadata"], "uid": f"uid-{desk.numbers}"}}
+    record = written(f"request-{desk.numbers}", change.ref, None, new, "eve", "today")
+    return desk.ledger.decide(change, lambda forest: judge(forest, [change]), record).verdict.allowed
+
+
+def test_the_same_change_wanted_again_is_one_entry() -> None:
+    desk = Desk(TOP)
+
+    assert all(lost(desk, six("a")) for _ in range(100))
+
+    assert list(desk.api.book().entries) == ["request-100"]
+
+
+def test_one_object_does_not_fill_the_ledger() -> None:
+    desk = Desk(queue("top", deserved="cpu:1000"))
+    for cpu in range(MOST_OF_OBJECT):
+        assert lost(desk, queue("a", "top", deserved=f"cpu:{cpu + 1}"))
+
+    with pytest.raises(LedgerUnavailable, match="20 other changes of Queue a are not stored yet"):
+        lost(desk, queue("a", "top", deserved="cpu:500"))
+
+
+def test_one_namespace_does_not_fill_the_ledger() -> None:
+    desk = Desk(cluster_queue("cq"))
+    for number in range(MOST_OF_NAMESPACE):
+        assert lost(desk, local_queue(f"lq-{number}", "cq", "team"))
+
+    with pytest.raises(LedgerUnavailable, match="50 changes in namespace team are not stored yet"):
+        lost(desk, local_queue("another", "cq", "team"))
+    assert lost(desk, local_queue("another", "cq", "others"))

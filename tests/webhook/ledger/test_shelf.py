@@ -1,0 +1,138 @@
+"""The ConfigMap of the ledger: what is written, what is said where that fails, and when it is ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cluster.errors import ApiError, Conflict
+from tests.builders import queue, typed
+from tests.cluster.fake import FakeApi, Reply, status
+from webhook.ledger.book import Book
+from webhook.ledger.clerk import LedgerUnavailable
+from webhook.ledger.entry import Entry, UnreadableEntry, written
+from webhook.ledger.keeping import KeptLedger
+from webhook.ledger.shelf import LARGEST, ConfigMapShelf, read_book
+
+Manifest = dict[str, Any]
+QUEUE = queue("a")
+
+
+def entry(name: str = "r", **spec: str) -> Entry:
+    return written(name, typed(QUEUE).ref, None, queue("a", **spec), "ada", "now")
+
+
+def config_map(version: int, **data: str) -> Manifest:
+    metadata = {"name": "quotree-ledger", "namespace": "quotree-system", "resourceVersion": str(version)}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def says(manifest: Manifest) -> Reply:
+    return lambda handler: handler.send_json(200, manifest)
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    running = FakeApi()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def shelf(api: FakeApi) -> Iterator[ConfigMapShelf]:
+    made = ConfigMapShelf(api.cluster(attempts=1))
+    yield made
+    made.close()
+
+
+def test_what_is_written_is_read_again(api: FakeApi, shelf: ConfigMapShelf) -> None:
+    made = entry()
+    api.others.append(says(config_map(7, r=made.text, seen='{"Queue": "5"}')))
+
+    assert shelf.read() == Book("7", {"r": made}, {"Queue": "5"})
+    assert shelf.newest() == Book("7", {"r": made}, {"Queue": "5"})
+
+
+def test_a_write_takes_in_and_out_at_the_version_that_was_judged_on(api: FakeApi, shelf: ConfigMapShelf) -> None:
+    made = entry()
+    api.others.append(says(config_map(8, r=made.text)))
+
+    after = shelf.write(Book("7", {}, {"Queue": "5"}), [made], ["old"], {"Queue": None, "Cohort": "6"})
+
+    (sent,) = api.seen
+    assert (sent.method, sent.path) == ("PATCH", "/api/v1/namespaces/quotree-system/configmaps/quotree-ledger")
+    assert sent.body == {
+        "metadata": {"resourceVersion": "7"},
+        "data": {"old": None, "r": made.text, "seen": '{"Cohort": "6"}'},
+    }
+    assert after == shelf.newest() == Book("8", {"r": made}, {})
+
+
+def test_an_older_state_never_replaces_a_newer_one(api: FakeApi, shelf: ConfigMapShelf) -> None:
+    api.others.extend([says(config_map(10)), says(config_map(9))])
+
+    shelf.read()
+    shelf.read()
+
+    assert shelf.newest() == Book("10")
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "text"),
+    [
+        (status(404, "NotFound"), LedgerUnavailable, "does not exist; apply manifests/base, or set `ledger: off`"),
+        (status(403, "Forbidden"), LedgerUnavailable, "may not use ConfigMap quotree-system/quotree-ledger; apply"),
+        (status(409, "Conflict"), Conflict, "says the fake"),
+        (status(500, "InternalError"), ApiError, "says the fake"),
+    ],
+)
+def test_what_an_administrator_can_cure_is_told(
+    api: FakeApi, shelf: ConfigMapShelf, reply: Reply, error: type[Exception], text: str
+) -> None:
+    api.others.extend([reply, reply])
+
+    with pytest.raises(error, match=text):
+        shelf.read()
+    with pytest.raises(error, match=text):
+        shelf.write(Book("1"), [entry()], (), {})
+
+
+def test_a_ledger_that_would_not_fit_is_full(shelf: ConfigMapShelf) -> None:
+    huge = Entry("r", typed(QUEUE).ref, "u", "", None, "ada", "now", "x" * (LARGEST + 1))
+
+    with pytest.raises(LedgerUnavailable, match="the ledger is full: 1 changes are not stored yet"):
+        shelf.write(Book("1", {"old": entry()}), [huge], (), {})
+
+
+@pytest.mark.parametrize("data", [{"r": "{"}, {"seen": "{"}, {"seen": "[]"}])
+def test_a_ledger_that_cannot_be_read_is_no_empty_one(data: dict[str, str]) -> None:
+    with pytest.raises(UnreadableEntry):
+        read_book(config_map(1, **data))
+
+
+# -- readiness ---------------------------------------------------------------------------------------------------------
+
+
+class Calm:
+    """A ledger with nothing to tidy."""
+
+    def tidy(self) -> None:
+        """Nothing is settled."""
+
+
+def test_it_is_ready_once_the_config_map_was_read_and_may_be_written(api: FakeApi) -> None:
+    api.others.extend([status(403, "Forbidden")])
+    kept = KeptLedger(Calm(), ConfigMapShelf(api.cluster(attempts=1)))  # type: ignore[arg-type]
+    try:
+        assert kept.ready() == ["ledger: not read yet"]
+        kept.attempt()
+        (lack,) = kept.ready()
+        assert "the webhook may not use ConfigMap" in lack
+        api.others.extend([says(config_map(1)), says(config_map(1))])
+        kept.attempt()
+        assert kept.ready() == []
+        assert api.seen[-1].body == {"metadata": {"resourceVersion": "1"}, "data": {}}
+    finally:
+        kept.close()

@@ -1,0 +1,172 @@
+"""What the ledger says beside a cache: which entries are open, which are settled, and which worlds may come of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from cluster.sightings import Sightings, Snapshot, covers, is_newer
+from policies.dialects import core, kueue, volcano
+from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.model.change import Change
+from policies.model.forest import Forest
+from policies.model.objects import Attached, KubeObject, Node, Ref
+from webhook.ledger.entry import Entry
+
+ORDERED = frozenset(
+    {
+        kueue.COHORT,
+        kueue.CLUSTER_QUEUE,
+        kueue.LOCAL_QUEUE,
+        kueue.RESOURCE_FLAVOR,
+        ADMISSION_CHECK,
+        MULTIKUEUE_CONFIG,
+        MULTIKUEUE_CLUSTER,
+        volcano.QUEUE,
+        core.NAMESPACE,
+        CONFIG_MAP,
+    }
+)
+"""The kinds whose changes are entered: those that rules of other objects read, and that fail closed."""
+
+_YUNIKORN = "yunikorn.apache.org//queues"
+"""Stands for YuniKorn's one tree, to which every namespace with quota belongs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """The ledger at one resource version.
+
+    `marks` has for each scope of sightings how far a cache must have come: entries that left were seen by then.
+    """
+
+    version: str
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+    marks: Mapping[str, str] = field(default_factory=dict)
+
+    def behind(self, sightings: Sightings, forgiven: Iterable[str] = ()) -> list[str]:
+        """The scopes in which the cache has not seen yet what has left the ledger; `forgiven` ones do not count."""
+        due = {place: mark for place, mark in self.marks.items() if place in sightings.progress}
+        late = {place for place, mark in due.items() if not covers(sightings.progress[place], mark)}
+        return sorted(late.difference(forgiven))
+
+
+class Settled(NamedTuple):
+    """An entry whose outcome the sightings show. `mark`: the version at which they do, None where that is no event."""
+
+    mark: str | None
+
+
+def settled(entry: Entry, sightings: Sightings) -> Settled | None:
+    """Whether the sightings prove that the entry was stored, or can no longer be stored.
+
+    An update or deletion counts only on top of the version that it is based on, so any newer version settles it.
+    """
+    seen = sightings.of(entry.ref)
+    if seen is not None and seen.uid == entry.uid:
+        return Settled(seen.version) if not entry.base or is_newer(seen.version, entry.base) else None
+    if (gone := sightings.deleted(entry.ref, entry.uid)) is not None:
+        return Settled(gone)
+    # An object that was there before, and is not: it is gone, unless the cache has not come as far as the entry.
+    return Settled(None) if entry.base and sightings.reached(entry.ref, entry.base) else None
+
+
+def opened(entries: Iterable[Entry], snapshot: Snapshot) -> list[Entry]:
+    """The entries that may be stored at any moment, or are and the cache does not show it yet."""
+    return [entry for entry in entries if settled(entry, snapshot.sightings) is None]
+
+
+def concerning(change: Change, forest: Forest, entries: list[Entry]) -> list[Entry]:
+    """Those entries that could make a difference to this change, or to which it could; not those of the same object.
+
+    Of two changes of one object at most one is stored, since the API server compares resource versions.
+    """
+    others = [entry for entry in entries if entry.ref != change.ref]
+    if not others:
+        return []
+    above = _parents(entries)
+    own = _reach(change.ref, (change.before, change.after), forest, above)
+    reached = ((entry, _reach(entry.ref, (forest.get(entry.ref), entry.after), forest, above)) for entry in others)
+    return [entry for entry, reach in reached if _meet(own, reach)]
+
+
+def worlds(forest: Forest, entries: Iterable[Entry], most: int) -> Iterator[Forest] | None:
+    """Every world that may come of the entries, each stored or not; None where there are more than `most`."""
+    options: dict[Ref, list[KubeObject | None]] = {}
+    for entry in entries:
+        states = options.setdefault(entry.ref, [forest.get(entry.ref)])
+        if entry.after not in states:
+            states.append(entry.after)
+    if prod(map(len, options.values())) > most:
+        return None
+    return (_world(forest, dict(zip(options, states, strict=True))) for states in product(*options.values()))
+
+
+def _world(forest: Forest, states: Mapping[Ref, KubeObject | None]) -> Forest:
+    gone = [ref for ref, state in states.items() if state is None]
+    return forest.drop_all(gone).put_all(state for state in states.values() if state is not None)
+
+
+class _Reach(NamedTuple):
+    """The names that a change alters, with all above them, and those that it only refers to."""
+
+    altered: set[str]
+    named: set[str]
+
+
+def _meet(one: _Reach, other: _Reach) -> bool:
+    return not (
+        one.altered.isdisjoint(other.altered)
+        and one.altered.isdisjoint(other.named)
+        and one.named.isdisjoint(other.altered)
+    )
+
+
+def _reach(ref: Ref, states: Iterable[KubeObject | None], forest: Forest, above: Mapping[Ref, set[Ref]]) -> _Reach:
+    altered: set[Ref] = {ref}
+    named: set[Ref] = set()
+    for state in filter(None, states):
+        named |= state.uses()
+        if isinstance(state, Node):
+            altered |= {state.parent} if state.parent else set()
+        else:
+            altered.update(forest.users(state.ref))  # a rule about these reads the object
+        if isinstance(state, Attached) and state.queue:
+            named.add(state.queue)
+    whole = {_name(each) for each in _upward(altered, forest, above)}
+    if ref.group_kind in (core.NAMESPACE, CONFIG_MAP):
+        whole.add(_YUNIKORN)
+    return _Reach(whole, set(map(_name, named)))
+
+
+def _upward(refs: Iterable[Ref], forest: Forest, above: Mapping[Ref, set[Ref]]) -> set[Ref]:
+    """These and all that are above them in any of the worlds that may come."""
+    seen: set[Ref] = set()
+    ahead = list(refs)
+    while ahead:
+        ref = ahead.pop()
+        if ref in seen:
+            continue
+        seen.add(ref)
+        node = forest.node(ref)
+        ahead += [node.parent] if node is not None and node.parent is not None else []
+        ahead += above.get(ref, ())
+    return seen
+
+
+def _parents(entries: Iterable[Entry]) -> dict[Ref, set[Ref]]:
+    """The parents that nodes may get from entries."""
+    found: dict[Ref, set[Ref]] = {}
+    for entry in entries:
+        if isinstance(entry.after, Node) and entry.after.parent is not None:
+            found.setdefault(entry.ref, set()).add(entry.after.parent)
+    return found
+
+
+def _name(ref: Ref) -> str:
+    """Without the kind: a rule compares the names of ClusterQueues and Cohorts."""
+    return f"{ref.group}/{ref.namespace}/{ref.name}"

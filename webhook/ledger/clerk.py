@@ -1,0 +1,296 @@
+"""Enters changes into the ledger: judges each on top of what others entered, and writes all in one request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol
+
+from cluster.errors import ApiError, ClusterError, Conflict, Unreachable
+from cluster.sightings import Snapshot, is_newer, scope
+from policies.judge import Judgement
+from policies.model.change import Change
+from policies.model.forest import Forest
+from webhook.ledger.book import Book, concerning, opened, settled, worlds
+from webhook.ledger.entry import Entry, UnreadableEntry
+from webhook.ledger.glimpses import Glimpse, Glimpses
+
+REQUEST_SECONDS = 65.0
+"""How long a request may still be stored after it was allowed: the API server's --request-timeout, 60 s, and a margin.
+Each replica counts from when it saw the entry first, so that no clock is compared with another."""
+
+LINGERING_SECONDS = 180.0
+"""After this every watch that is alive has told of later versions: the API server sends a bookmark each minute."""
+
+FEW_WORLDS, MANY_WORLDS = 8, 256
+"""How many worlds are judged at once, and how many before a change is refused. More than a few are open for some
+milliseconds only, and waiting costs less than judging them."""
+
+
+MOST_OF_OBJECT, MOST_OF_NAMESPACE = 20, 50
+"""Open entries. All but those of the last milliseconds belong to requests that failed after they were allowed."""
+
+
+class LedgerUnavailable(Exception):
+    """The ledger cannot order this change; the message says why, and what to do."""
+
+
+class State(Enum):
+    """Of a change: entered or free to pass; refused whatever others do; dependent on what becomes of others; failed."""
+
+    ALLOWED = "allowed"
+    REFUSED = "refused"
+    UNDECIDED = "undecided"
+    FAILED = "failed"
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """A change that wants to be allowed. `entry` is None for a dry run, which enters nothing.
+
+    `deadline` in seconds of the clerk's clock. At `most` so many worlds are judged. The clerk sets the rest:
+    `judgement` is None where none was possible, `failure` says why; `others` are the entries that it depends on.
+    """
+
+    change: Change
+    judge: Callable[[Forest], Judgement]
+    entry: Entry | None
+    deadline: float
+    most: int = FEW_WORLDS
+    state: State = State.UNDECIDED
+    judgement: Judgement | None = None
+    others: tuple[Entry, ...] = ()
+    failure: Exception | None = None
+    served: bool = False
+
+
+class Shelf(Protocol):
+    """Where the ledger is kept. Its methods raise ClusterError or UnreadableEntry."""
+
+    def newest(self) -> Book | None:
+        """The newest that is known here; None before it was read, or where it is missing."""
+
+    def read(self) -> Book:
+        """As it is stored now."""
+
+    def write(self, book: Book, added: Iterable[Entry], dropped: Iterable[str], marks: dict[str, str | None]) -> Book:
+        """Write it, if it still is at the version of `book`; returns it as it is afterwards. A mark of None goes."""
+
+
+@dataclass(slots=True)
+class _Ages:
+    """When each thing was seen first, in seconds of the clock."""
+
+    clock: Callable[[], float]
+    first: dict[object, float] = field(default_factory=dict)
+
+    def keep(self, things: Iterable[object]) -> None:
+        """Begin to count for these, and forget all others."""
+        now = self.clock()
+        self.first = {thing: self.first.get(thing, now) for thing in things}
+
+    def over(self, thing: object, seconds: float) -> bool:
+        return thing in self.first and self.clock() - self.first[thing] > seconds
+
+
+class Clerk:
+    """One replica's hand in the ledger; one thread at a time."""
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        snapshot: Callable[[], Snapshot],
+        clock: Callable[[], float],
+        pause: Callable[[float], object],
+    ) -> None:
+        self._shelf = shelf
+        self._snapshot = snapshot
+        self._clock = clock
+        self._pause = pause
+        self._ages = _Ages(clock)
+        self._void: dict[str, float] = {}
+        self.glimpses = Glimpses(clock)
+
+    def serve(self, asked: Sequence[Asked]) -> None:
+        """Decide all of these, each on top of those before it, and enter what is allowed: one write for all.
+
+        Sets `state` and the fields around it; a change that cannot be ordered gets a `failure`.
+        """
+        try:
+            self._serve(asked)
+        except (ClusterError, UnreadableEntry, LedgerUnavailable) as error:
+            for each in asked:
+                if each.state is not State.REFUSED:
+                    self._fail(each, f"the ledger cannot order this change: {error}")
+
+    def _serve(self, asked: Sequence[Asked]) -> None:
+        book = self._shelf.newest()
+        while True:
+            try:
+                book = book or self._shelf.read()
+                added = self._judge([each for each in asked if not self._entered(each, book)], book)
+                if added:
+                    self._write(book, added)
+                return
+            except Conflict:
+                self._hesitate(asked, None)
+            except (Unreachable, ApiError) as error:
+                self._hesitate(asked, error)
+            book = None
+
+    def _fail(self, each: Asked, why: str) -> None:
+        """Refuse it. Its entry counts no longer here, and leaves with the next write, should it be there."""
+        each.state, each.failure = State.FAILED, LedgerUnavailable(why)
+        if each.entry is not None:
+            self._void[each.entry.request] = self._clock()
+
+    def _entered(self, each: Asked, book: Book) -> bool:
+        """Whether the change stands in the ledger after a write whose answer was lost."""
+        return each.entry is not None and each.state is State.ALLOWED and each.entry.request in book.entries
+
+    def _hesitate(self, asked: Sequence[Asked], error: ClusterError | None) -> None:
+        """Before another attempt, while anybody can wait for one. Raises the error otherwise."""
+        if error is not None and isinstance(error, ApiError) and error.status < 500 and error.status != 429:
+            raise error
+        if self._clock() > max(each.deadline for each in asked):
+            raise error or LedgerUnavailable("other replicas were faster each time; try again")
+        self._pause(0.0 if error is None else 0.05)
+
+    def _judge(self, asked: Sequence[Asked], book: Book) -> list[Entry]:
+        """The entries of those that are allowed, each judged on top of those before it."""
+        self._ages.keep([*book.entries, *book.marks.items()])
+        cache = self._snapshot()
+        late = book.behind(cache.sightings, self._forgiven(book))
+        view = self.glimpses.over(cache)
+        open_ = [entry for entry in opened(book.entries.values(), view) if entry.request not in self._void]
+        added: list[Entry] = []
+        for each in asked:
+            if each.entry is not None and self._clock() > each.deadline:
+                self._fail(each, "the ledger took too long; try again")
+                continue
+            if late:
+                each.state, each.others = State.UNDECIDED, ()
+                each.failure = LedgerUnavailable(
+                    f"this replica has not seen the newest {', '.join(late)} yet; try again"
+                )
+                continue
+            _decide_safely(each, view.forest, [*open_, *added])
+            if each.state is State.ALLOWED and each.entry is not None:
+                if crowd := crowded(each.entry, [*open_, *added]):
+                    self._fail(each, crowd)
+                else:
+                    added.append(each.entry)
+        return added
+
+    def _forgiven(self, book: Book) -> list[str]:
+        return [place for place, mark in book.marks.items() if self._ages.over((place, mark), LINGERING_SECONDS)]
+
+    def _write(self, book: Book, added: Sequence[Entry], expired: Sequence[tuple[Entry, Glimpse | None]] = ()) -> None:
+        """Also take out what is settled, what was `expired`, and what these replace: the same state, wanted again."""
+        dropped, marks = self._leaving(book)
+        for entry, found in expired:
+            dropped.add(entry.request)
+            if found is not None:
+                _advance(marks, book, entry, found.seen.version)
+        wanted = [(entry.ref, entry.base, entry.after) for entry in added]
+        again = {each for each, entry in book.entries.items() if (entry.ref, entry.base, entry.after) in wanted}
+        self._shelf.write(book, added, dropped | again, marks)
+        late = self._clock() - LINGERING_SECONDS  # no write of ours is on its way for that long
+        self._void = {each: at for each, at in self._void.items() if at > late and each not in dropped}
+
+    def _leaving(self, book: Book) -> tuple[set[str], dict[str, str | None]]:
+        """The entries that the cache settles, and how far others must have come to do without them."""
+        sightings = self._snapshot().sightings
+        dropped = self._void.keys() & book.entries.keys()
+        marks: dict[str, str | None] = dict.fromkeys(self._forgiven(book))
+        for request, entry in book.entries.items():
+            outcome = settled(entry, sightings)
+            if outcome is None or request in dropped:
+                continue
+            if outcome.mark is not None:
+                _advance(marks, book, entry, outcome.mark)
+                dropped.add(request)
+            elif self._ages.over(request, LINGERING_SECONDS):
+                dropped.add(request)
+        return dropped, marks
+
+    def overdue(self) -> list[Entry]:
+        """The open entries whose requests are over: only a look at the object can tell what became of them."""
+        book = self._shelf.newest()
+        if book is None:
+            return []
+        self._ages.keep([*book.entries, *book.marks.items()])
+        entries = opened(book.entries.values(), self._snapshot())
+        return [entry for entry in entries if self._ages.over(entry.request, REQUEST_SECONDS)]
+
+    def tidy(self, looked: Sequence[tuple[Entry, Glimpse | None]]) -> None:
+        """Take out what is settled, and those of `looked` (entries that were overdue, with their objects) that were
+        never stored. Raises ClusterError, UnreadableEntry."""
+        expired = [(entry, found) for entry, found in looked if self._dead(entry, found)]
+        book = self._shelf.newest()
+        if book is None or not (expired or any(self._leaving(book))):
+            return
+        self._write(book, [], expired)
+
+    def _dead(self, entry: Entry, found: Glimpse | None) -> bool:
+        """Never stored; or stored so long ago that every cache shows it."""
+        untouched = found is not None and found.seen == (entry.uid, entry.base)
+        unmade = not entry.base and (found is None or found.seen.uid != entry.uid)
+        return untouched or unmade or self._ages.over(entry.request, LINGERING_SECONDS)
+
+
+def _advance(marks: dict[str, str | None], book: Book, entry: Entry, version: str) -> None:
+    """Ask of every cache to have come as far as this version of the entry's scope."""
+    place = scope(entry.ref)
+    known = marks.get(place) or book.marks.get(place)
+    marks[place] = version if is_newer(version, known) else known
+
+
+def crowded(entry: Entry, entries: Sequence[Entry]) -> str:
+    """Why it is not entered: so many others of the same object or namespace are open; empty where there is room.
+
+    Without this limit whoever may write in one namespace could fill the ledger for all.
+    """
+    same = sum(each.ref == entry.ref for each in entries)
+    if same >= MOST_OF_OBJECT:
+        return f"{same} other changes of {entry.ref} are not stored yet; try again in a minute"
+    beside = sum(each.ref.namespace == entry.ref.namespace for each in entries) if entry.ref.namespace else 0
+    if beside >= MOST_OF_NAMESPACE:
+        return f"{beside} changes in namespace {entry.ref.namespace} are not stored yet; try again in a minute"
+    return ""
+
+
+def _decide_safely(each: Asked, forest: Forest, entries: list[Entry]) -> None:
+    """An internal error is that of one request, not of all that are judged with it."""
+    each.failure = None
+    try:
+        decide(each, forest, entries)
+    except Exception as error:
+        each.state, each.failure = State.FAILED, error
+
+
+def decide(each: Asked, forest: Forest, entries: list[Entry]) -> None:
+    """Judge one change in every world that may come of the entries; it is allowed only if it is in all of them."""
+    related = concerning(each.change, forest, entries)
+    each.others = tuple(related)
+    possible = worlds(forest, related, each.most)
+    if possible is None:
+        each.state = State.UNDECIDED
+        each.failure = LedgerUnavailable(
+            f"{len(related)} changes around {each.change.ref} are not stored yet, the first is the {related[0]};"
+            " try again in a minute"
+        )
+        return
+    refused: Judgement | None = None
+    allowed: Judgement | None = None
+    for world in possible:
+        judgement = each.judge(world)
+        if judgement.verdict.allowed:
+            allowed = allowed or judgement
+        else:
+            refused = refused or judgement
+        if allowed and refused:
+            break
+    each.judgement = refused or allowed
+    each.state = State.UNDECIDED if allowed and refused else State.REFUSED if refused else State.ALLOWED

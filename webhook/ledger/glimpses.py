@@ -1,0 +1,64 @@
+"""What was read of single objects because a watch did not show it soon enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from cluster.sightings import Sighting, Sightings, Snapshot, covers
+from policies.model.objects import KubeObject, Ref
+from webhook.ledger.entry import Entry
+
+_LASTING = 120.0
+"""Seconds; by then the watch has shown it, or the cache counts as silent."""
+
+
+class Glimpse(NamedTuple):
+    """One object as the API server has it: `thing` is None where it is gone."""
+
+    thing: KubeObject | None
+    seen: Sighting
+
+
+class Glimpses:
+    """Objects that were read one by one, laid over the cache until that shows them too."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._found: dict[Ref, tuple[Glimpse, float]] = {}
+
+    def note(self, entry: Entry, found: Glimpse | None) -> None:
+        """Keep what was read of the entry's object, where it proves what became of the entry; None: there is none."""
+        same = found is not None and found.seen.uid == entry.uid
+        if found is not None and found.thing is not None and same and found.seen.version != entry.base:
+            self._found[entry.ref] = found, self._clock()
+        elif entry.base and not same:
+            self._found[entry.ref] = Glimpse(None, Sighting(entry.uid, entry.base)), self._clock()
+
+    def over(self, snapshot: Snapshot) -> Snapshot:
+        """The snapshot as it will be when the watches have shown these objects."""
+        now = self._clock()
+        for ref, (found, at) in tuple(self._found.items()):
+            if now - at > _LASTING or _shown(found, snapshot.sightings.of(ref)):
+                del self._found[ref]
+                continue
+            snapshot = _laid(snapshot, ref, found)
+        return snapshot
+
+
+def _shown(found: Glimpse, seen: Sighting | None) -> bool:
+    if found.thing is None:
+        return seen is not None and seen.uid != found.seen.uid
+    return seen is not None and covers(seen.version, found.seen.version)
+
+
+def _laid(snapshot: Snapshot, ref: Ref, found: Glimpse) -> Snapshot:
+    forest, sightings = snapshot.forest, snapshot.sightings
+    if found.thing is None:
+        return Snapshot(forest.drop(ref), _still(sightings, sightings.drop(ref, found.seen)))
+    return Snapshot(forest.put(found.thing), _still(sightings, sightings.put(ref, found.seen)))
+
+
+def _still(before: Sightings, after: Sightings) -> Sightings:
+    """With the progress as it was: one object says nothing of the others."""
+    return Sightings(before.progress, after._seen, after._gone)

@@ -1,0 +1,72 @@
+"""The thread that keeps the ledger in order while nobody writes, and tells whether it can be used."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+
+from cluster.errors import ClusterError
+from policies.judge import Judgement
+from policies.model.change import Change
+from policies.model.forest import Forest
+from webhook.ledger.clerk import LedgerUnavailable
+from webhook.ledger.entry import Entry, UnreadableEntry
+from webhook.ledger.ledger import Ledger
+from webhook.ledger.shelf import ConfigMapShelf
+
+log = logging.getLogger(__name__)
+
+_EVERY = 15.0
+"""Seconds between two rounds, so that an entry of a request that failed is gone after a minute and a half."""
+_AGAIN = 2.0
+"""Seconds until the next attempt, while the ledger has never been written."""
+
+
+class KeptLedger:
+    """A ledger with its ConfigMap and its thread. Not ready until the ConfigMap was read and may be written."""
+
+    def __init__(self, ledger: Ledger, shelf: ConfigMapShelf) -> None:
+        self._ledger = ledger
+        self._shelf = shelf
+        self._lack = "not read yet"
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="ledger", daemon=True)
+
+    def start(self) -> None:
+        self._shelf.start()
+        self._thread.start()
+
+    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: Entry | None) -> Judgement:
+        return self._ledger.decide(change, judge, entry)
+
+    def ready(self) -> list[str]:
+        return [f"ledger: {self._lack}"] if self._lack else []
+
+    def entries(self) -> int:
+        book = self._shelf.newest()
+        return len(book.entries) if book else 0
+
+    def close(self) -> None:
+        self._stop.set()
+        self._shelf.close()
+        if self._thread.ident is not None:
+            self._thread.join(5.0)
+
+    def attempt(self) -> None:
+        """One round: until it was ready once, find out whether it is; then tidy. Logs what fails."""
+        try:
+            if self._lack:
+                self._shelf.try_out()
+                self._lack = ""
+            else:
+                self._ledger.tidy()
+        except (ClusterError, LedgerUnavailable, UnreadableEntry) as error:
+            self._lack = self._lack and str(error)
+            log.warning("ledger: %s", error)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self.attempt()
+            self._stop.wait(_AGAIN if self._lack else _EVERY * random.uniform(0.8, 1.2))  # noqa: S311

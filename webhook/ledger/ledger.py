@@ -1,0 +1,200 @@
+"""Orders the writers of all replicas: concurrent requests take turns, and wait for what others have in flight."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from cluster.errors import ClusterError
+from cluster.sightings import Snapshot
+from cluster.store import Found
+from policies.judge import Judgement
+from policies.judging.verdict import Verdict
+from policies.model.change import Change
+from policies.model.findings import Severity
+from policies.model.forest import Forest
+from policies.model.objects import KubeObject, Ref
+from webhook.ledger.clerk import MANY_WORLDS, Asked, Clerk, LedgerUnavailable, Shelf, State
+from webhook.ledger.entry import Entry
+from webhook.ledger.glimpses import Glimpse
+
+log = logging.getLogger(__name__)
+
+DECIDING_SECONDS = 2.0
+"""How long a change may wait for others and for the ledger; the API server waits 3 s for the webhook."""
+_LOOK_AFTER = 0.15
+"""Seconds; what a watch did not show by then is read, and again after as long."""
+_POLL = 0.005
+_SILENT_SECONDS = 120.0
+"""A cache that has not heard from the API server for so long may lag behind any mark; bookmarks come each minute."""
+
+
+class Cache(Protocol):
+    """The part of a Store that the ledger needs."""
+
+    def snapshot(self) -> Snapshot:
+        """The present snapshot."""
+
+    def look(self, ref: Ref) -> Found | None:
+        """The object as it is stored now. Raises ClusterError."""
+
+    def age(self) -> float | None:
+        """Seconds since the API server was last heard."""
+
+
+class Order(Protocol):
+    """What orders changes before they are allowed."""
+
+    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: Entry | None) -> Judgement:
+        """The judgement that holds whatever becomes of the changes of others; the entry is None for a dry run.
+
+        Raises LedgerUnavailable where there is none.
+        """
+
+    def ready(self) -> list[str]:
+        """What is missing, in words."""
+
+    def entries(self) -> int:
+        """How many changes are entered now, as far as is known here."""
+
+    def close(self) -> None:
+        """End its threads."""
+
+
+class Ledger:
+    """The ledger of one replica. A thread that finds a turn under way is served in the next one, with all that wait.
+
+    `patience` as in the settings; at most `waiting` threads use it at a time.
+    """
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        cache: Cache,
+        *,
+        patience: float = 0.0,
+        waiting: int = 4,
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._shelf = shelf
+        self._cache = cache
+        self._patience = patience
+        self._room = threading.Semaphore(waiting)
+        self._clock = clock
+        self._pause = pause
+        self._clerk = Clerk(shelf, cache.snapshot, clock, pause)
+        self._turn = threading.Lock()
+        self._queue = threading.Lock()
+        self._waiting: list[Asked] = []
+
+    def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: Entry | None) -> Judgement:
+        """As Order says. Waits DECIDING_SECONDS at most, and `patience` for what may be missing in the cache."""
+        if (self._cache.age() or 0.0) > _SILENT_SECONDS:
+            raise LedgerUnavailable("this replica has not heard from the API server for minutes; try again")
+        started = self._clock()
+        asked = Asked(change, judge, entry, deadline=started + DECIDING_SECONDS)
+        give_up, look_at = started + DECIDING_SECONDS / 2, started + _LOOK_AFTER
+        while True:
+            judged_on = self._state()
+            self._take_turn(asked)
+            now = self._clock()
+            if asked.state is State.UNDECIDED and now < give_up:
+                if not self._news(judged_on, min(look_at, give_up)) and self._clock() >= look_at:
+                    self._look(asked.others)
+                    look_at += _LOOK_AFTER
+            elif asked.state is State.UNDECIDED and asked.most < MANY_WORLDS:
+                asked.most = MANY_WORLDS
+            elif not (_may_be_stale(asked) and self._patiently(judged_on, started + self._patience)):
+                return _given(asked)
+
+    def tidy(self) -> None:
+        """Take out what is settled and what was never stored. Raises ClusterError, UnreadableEntry."""
+        with self._turn:
+            overdue = self._clerk.overdue()
+        looked = [(entry, self._glimpse(entry.ref)) for entry in overdue]
+        with self._turn:
+            self._clerk.tidy(looked)
+
+    def _take_turn(self, asked: Asked) -> None:
+        """Be served: by the thread whose turn it is, or with all that wait by this one."""
+        asked.served = False
+        with self._queue:
+            self._waiting.append(asked)
+        with self._turn:
+            if asked.served:
+                return
+            with self._queue:
+                batch, self._waiting = self._waiting, []
+            self._clerk.serve(batch)
+            for each in batch:
+                each.served = True
+
+    def _state(self) -> tuple[object, object]:
+        """What a judgement rests on; another one means that there is news."""
+        return self._cache.snapshot(), self._shelf.newest()
+
+    def _patiently(self, judged_on: tuple[object, object], deadline: float) -> bool:
+        """Whether there was news before the deadline, and a thread to wait for it."""
+        if not self._room.acquire(blocking=False):
+            return False
+        try:
+            return self._news(judged_on, deadline)
+        finally:
+            self._room.release()
+
+    def _news(self, judged_on: tuple[object, object], deadline: float) -> bool:
+        """Wait until something changes; whether it did before the deadline."""
+        while self._clock() < deadline:
+            if any(new is not old for new, old in zip(self._state(), judged_on, strict=True)):
+                return True
+            self._pause(_POLL)
+        return False
+
+    def _look(self, entries: Iterable[Entry]) -> None:
+        """Read the objects that a judgement depends on, where the watch is slow to show them."""
+        for entry in entries:
+            try:
+                found = self._glimpse(entry.ref)
+            except ClusterError as error:
+                log.warning("%s cannot be read: %s", entry.ref, error)
+                return
+            with self._turn:
+                self._clerk.glimpses.note(entry, found)
+
+    def _glimpse(self, ref: Ref) -> Glimpse | None:
+        found = self._cache.look(ref)
+        if found is None:
+            return None
+        thing = found.kept if isinstance(found.kept, KubeObject) else None
+        return Glimpse(thing, found.seen)
+
+
+def _may_be_stale(asked: Asked) -> bool:
+    """Whether it is refused for what the cache holds of other objects."""
+    verdict = asked.judgement.verdict if asked.state is State.REFUSED and asked.judgement else Verdict()
+    return any(not judged.rule.alone for judged in verdict.of(Severity.ERROR))
+
+
+def _given(asked: Asked) -> Judgement:
+    """The judgement to answer. Raises what failed."""
+    if asked.failure is not None or asked.judgement is None:
+        raise asked.failure or LedgerUnavailable("the ledger came to no judgement; try again")
+    return asked.judgement if asked.state is not State.UNDECIDED else _pending(asked.judgement, asked.others)
+
+
+def _pending(judgement: Judgement, others: Sequence[Entry]) -> Judgement:
+    """A refusal that rests on changes which may never be stored: it says so."""
+    more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+    note = f"it counts what is not stored yet ({others[0]}{more}): should that fail, try again in a minute"
+    findings = tuple(
+        replace(judged, finding=replace(judged.finding, fix="; ".join(filter(None, (judged.finding.fix, note)))))
+        if judged.severity is Severity.ERROR
+        else judged
+        for judged in judgement.verdict.findings
+    )
+    return replace(judgement, verdict=replace(judgement.verdict, findings=findings))

@@ -1,0 +1,152 @@
+"""The ledger as a ConfigMap: one key for each entry, and one for the marks."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Iterable
+
+from cluster.actions import Patch
+from cluster.apply import perform
+from cluster.client import Cluster
+from cluster.errors import ApiError
+from cluster.reflector import ChangeKind, Pacing, Reflector
+from cluster.resource import CONFIG_MAPS
+from cluster.sightings import is_newer
+from cluster.stream import Manifest
+from webhook.ledger.book import Book
+from webhook.ledger.clerk import LedgerUnavailable
+from webhook.ledger.entry import Entry, UnreadableEntry, entry
+
+log = logging.getLogger(__name__)
+
+NAMESPACE, NAME = "quotree-system", "quotree-ledger"
+MANAGER = "quotree-ledger"
+MARKS = "seen"
+"""The key of the marks; every other key is the uid of a request."""
+
+LARGEST = 900 * 1024
+"""Bytes of all entries; the API server accepts 1 MiB."""
+
+_WATCH = Pacing(first=0.2, longest=3.0)
+
+
+class ConfigMapShelf:
+    """Keeps the newest state at hand: of the watch, or of the own reads and writes."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._newest: Book | None = None
+        self._lock = threading.Lock()
+        self._reflector: Reflector[Manifest] = Reflector(
+            cluster,
+            CONFIG_MAPS,
+            self._changed,
+            on_replace=lambda items, _: self._listed(items),
+            keep=lambda manifest: manifest,
+            namespace=NAMESPACE,
+            field_selector=f"metadata.name={NAME}",
+            pacing=_WATCH,
+        )
+
+    def start(self) -> None:
+        self._reflector.start()
+
+    def close(self) -> None:
+        self._reflector.stop()
+        self._cluster.close()
+
+    def newest(self) -> Book | None:
+        return self._newest
+
+    def read(self) -> Book:
+        """Raises LedgerUnavailable where it is missing or must not be read, else as `clerk.Shelf` says."""
+        try:
+            return self._take(self._cluster.get(CONFIG_MAPS.item(NAME, NAMESPACE)))
+        except ApiError as error:
+            raise _explained(error) from error
+
+    def write(self, book: Book, added: Iterable[Entry], dropped: Iterable[str], marks: dict[str, str | None]) -> Book:
+        """Raises LedgerUnavailable where it is full or must not be written, else as `clerk.Shelf` says."""
+        data: dict[str, str | None] = dict.fromkeys(dropped)
+        data |= {each.request: each.text for each in added}
+        if marks:
+            kept = {place: mark for place, mark in {**book.marks, **marks}.items() if mark is not None}
+            data[MARKS] = json.dumps(kept, sort_keys=True)
+        _check(book, data)
+        patch = Patch(CONFIG_MAPS, NAMESPACE, NAME, {"data": data}, book.version, MANAGER)
+        try:
+            return self._take(perform(self._cluster, patch))
+        except ApiError as error:
+            raise _explained(error) from error
+
+    def try_out(self) -> None:
+        """Write nothing, which the API server allows only to those who may write. Raises as `read` and `write` do."""
+        self.write(self.read(), (), (), {})
+
+    def _take(self, manifest: Manifest) -> Book:
+        """The book of a ConfigMap, kept if no newer one is."""
+        found = read_book(manifest)
+        with self._lock:
+            if self._newest is None or is_newer(found.version, self._newest.version):
+                self._newest = found
+        return found
+
+    def _changed(self, kind: ChangeKind, manifest: Manifest, _: str) -> None:
+        if kind == "DELETED":
+            self._forget()
+        else:
+            self._observe(manifest)
+
+    def _listed(self, items: tuple[Manifest, ...]) -> None:
+        if items:
+            self._observe(items[0])
+        else:
+            self._forget()
+
+    def _observe(self, manifest: Manifest) -> None:
+        try:
+            self._take(manifest)
+        except UnreadableEntry as error:
+            log.warning("ledger: %s", error)
+            self._forget()
+
+    def _forget(self) -> None:
+        """The next request reads, and is told what is wrong."""
+        with self._lock:
+            self._newest = None
+
+
+def read_book(manifest: Manifest) -> Book:
+    """Raises UnreadableEntry."""
+    data = dict(manifest.get("data") or {})
+    try:
+        marks = {str(place): str(mark) for place, mark in json.loads(data.pop(MARKS, "{}")).items()}
+    except (ValueError, AttributeError) as error:
+        raise UnreadableEntry(f"key {MARKS} cannot be read: {error}") from error
+    entries = {request: entry(request, text) for request, text in data.items()}
+    return Book(manifest["metadata"]["resourceVersion"], entries, marks)
+
+
+_MISSING = f"ConfigMap {NAMESPACE}/{NAME} does not exist; apply manifests/base, or set `ledger: off`"
+_CURES = {
+    403: f"the webhook may not use ConfigMap {NAMESPACE}/{NAME}; apply manifests/base/rbac.yaml, or set `ledger: off`",
+    404: _MISSING,
+}
+
+
+def _explained(error: ApiError) -> Exception:
+    """With the cure where an administrator has to act; any other error as it is."""
+    cure = _CURES.get(error.status)
+    return LedgerUnavailable(cure) if cure else error
+
+
+def _check(book: Book, data: dict[str, str | None]) -> None:
+    """Raises LedgerUnavailable where the ConfigMap would be too large to be stored."""
+    sizes = {request: len(each.text) for request, each in book.entries.items()}
+    sizes |= {key: len(text) if text is not None else 0 for key, text in data.items()}
+    if sum(sizes.values()) > LARGEST:
+        raise LedgerUnavailable(
+            f"the ledger is full: {len(book.entries)} changes are not stored yet; try again in a minute"
+        )

@@ -14,6 +14,7 @@ from cluster.errors import ClusterError, NotFound
 from cluster.reflector import ChangeKind, Pacing, Reflector
 from cluster.resource import Resource
 from cluster.sources import Source, UnreadableObject, sources
+from cluster.stream import Manifest
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind, KubeObject, Ref
 
@@ -38,6 +39,12 @@ class ObjectCache(Protocol):
     def age(self) -> float | None:
         """Seconds since the API server was last heard, for the source heard longest ago; None if one never was."""
 
+    def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
+        """An object of a kind that is not followed, as it is stored now; None where there is none.
+
+        Raises ClusterError.
+        """
+
     def close(self) -> None:
         """Stop following; the last snapshot stays."""
 
@@ -56,6 +63,9 @@ class FixedCache:
 
     def age(self) -> float | None:
         return 0.0
+
+    def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
+        """Nothing: the forest is all there is."""
 
     def close(self) -> None:
         """Does nothing."""
@@ -78,9 +88,11 @@ class Store:
         self._reflectors: dict[Source, Reflector[Kept]] = {}
         self._starting = threading.Lock()
         self._closed = False
+        self._cluster: Cluster | None = None
 
     def start(self, cluster: Cluster) -> None:
         """Begin to follow; returns at once, even if the API server does not answer. `ready` shows the progress."""
+        self._cluster = cluster
         threading.Thread(target=self._start, args=(cluster,), name="store", daemon=True).start()
 
     def forest(self) -> Forest:
@@ -97,6 +109,14 @@ class Store:
         ages = [reflector.age for reflector in reflectors if reflector is not None]
         known = [age for age in ages if age is not None]
         return max(known, default=0.0) if len(known) == len(self._sources) else None
+
+    def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
+        if self._cluster is None:
+            return None
+        try:
+            return self._cluster.get(resource.item(name, namespace))
+        except NotFound:
+            return None
 
     def close(self) -> None:
         with self._starting:

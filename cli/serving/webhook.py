@@ -11,8 +11,10 @@ from cli.input.context import Against, load
 from cli.serving.certificates import Certificates, Keeper
 from cluster.client import Cluster
 from cluster.errors import ClusterError
+from cluster.resource import Resource
 from cluster.sources import FOLLOWED, Source, sources
 from cluster.store import FixedCache, ObjectCache, Store
+from cluster.stream import Manifest
 from policies.model.forest import Forest
 from webhook.server import serve
 from webhook.settings import WebhookSettings
@@ -72,6 +74,9 @@ class _WithRenewal:
 
     def age(self) -> float | None:
         return self._world.age()
+
+    def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
+        return self._world.fetch(resource, namespace, name)
 
     def close(self) -> None:
         if self._renewal:

@@ -32,6 +32,10 @@ POD_GROUP = f"{PREFIX}pod-group-name"
 POD_GROUP_SIZE = f"{PREFIX}pod-group-total-count"
 RETRIABLE = f"{PREFIX}retriable-in-group"
 SUSPENDED_BY = f"{PREFIX}pod-suspending-parent"
+POD_SET = f"{PREFIX}podset"
+"""A label of Pods that were started on quota: their pod set."""
+STARTED_FOR = f"{PREFIX}workload"
+"""An annotation of these: their Workload."""
 
 BATCH_JOB = batch.JOB.kind
 STATEFUL_SET = replicated.STATEFUL_SET.kind

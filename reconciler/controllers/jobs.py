@@ -313,7 +313,7 @@ class JobsController(Controller):
             return
         if _ownerless(found.value) and not found.value.deleting and not found.value.finished:
             yield from self._without_owner(name, found.value, now)
-        if not found.value.deleting:
+        if not found.value.deleting and not (_ownerless(found.value) and found.value.finished):
             return  # most are not, and need not be unpacked
         whole, read = self._whole(name)
         if whole is None or read is None or self._anothers(whole):

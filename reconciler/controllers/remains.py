@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from cluster.resource import PODS
 from cluster.stream import Manifest
+from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.reading import mapping, metadata, text, texts
 from reconciler.core.watched import WatchedKind, ignore
-from reconciler.jobs.pod_changes import POD_SET, WORKLOAD
 from reconciler.objects.observed import Observed
 from scheduling.objects.times import SECOND
 
@@ -19,7 +19,7 @@ PATIENCE = 2 * SECOND
 
 def _workload_of(pod: Manifest) -> str | None:
     """`namespace/name` of the Workload on whose quota it may run; None where it has ended."""
-    meta, name = metadata(pod), texts(metadata(pod).get("annotations")).get(WORKLOAD)
+    meta, name = metadata(pod), texts(metadata(pod).get("annotations")).get(STARTED_FOR)
     ended = mapping(pod.get("status")).get("phase") in ("Succeeded", "Failed")
     never = bool(meta.get("deletionTimestamp")) and not mapping(pod.get("spec")).get("nodeName")
     return f"{text(meta.get('namespace')) or ''}/{name}" if name and not ended and not never else None

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from policies.amounts.ancestry import counted_above
 from policies.amounts.requests import template_requests
+from policies.dialects.core import POD, Pod
 from policies.dialects.job_shape import JobShape
-from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, QueuedJob
+from policies.dialects.kueue_jobs import KINDS, POD_SET, QUEUE_NAME, STARTED_FOR, QueuedJob
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.kueue_workload import ELASTIC
 from policies.judging.proposal import Proposal
@@ -19,7 +20,7 @@ _KINDS = tuple(kind for kind, framework in KINDS.items() if isinstance(framework
 _LEAVE = "name another queue, or delete the job and create one without a queue"
 
 
-@rule("quota-evaded", source="Quotree: who asks for quota does not give it", kinds=_KINDS)
+@rule("quota-evaded", source="Quotree: who asks for quota does not give it", kinds=(*_KINDS, POD))
 def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     """A job that waits for quota is started by hand, or one that runs takes more than it was admitted for.
 
@@ -27,7 +28,8 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     `kueue.manageJobs` only the users in `kueue.admittingUsers` start a job that names a LocalQueue. Others may suspend
     it, make it smaller, and move it to another queue while it is suspended. They may not make it larger while it runs
     unless it is elastic, take it out of its queue, or hand it to another controller. The controller of a job that
-    runs may start what belongs to that job, as long as it asks for no more.
+    runs may start what belongs to that job, as long as it asks for no more. The marks by which started Pods are counted
+    stay.
     Example: `kubectl patch job train -p '{"spec":{"suspend":false}}'` on a Job with a queue-name.
     Fix: leave it suspended; it starts when its queue has quota for it. To make it larger, suspend it first.
     """
@@ -37,6 +39,21 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     for before, job in proposal.changed(QueuedJob):
         if _queued(job) or (before is not None and _queued(before)):
             yield from _Change(proposal, before, job).findings()
+
+    for old, pod in proposal.changed(Pod):
+        if old is not None and POD_SET in old.labels:
+            yield from _uncounted(old, pod)
+
+
+def _uncounted(old: Pod, pod: Pod) -> Iterator[Finding]:
+    for where, key, was, becomes in (
+        ("labels", POD_SET, old.labels.get(POD_SET), pod.labels.get(POD_SET)),
+        ("annotations", STARTED_FOR, old.annotations.get(STARTED_FOR), pod.annotations.get(STARTED_FOR)),
+    ):
+        if was != becomes:
+            message = f"a Pod that runs on quota is counted by {key}"
+            fix = f"leave {key} as it is"
+            yield Finding(pod.ref, fields.join("metadata", where, key), message, fix=fix, profiles=STRICT_ONLY)
 
 
 def _queued(job: QueuedJob) -> bool:

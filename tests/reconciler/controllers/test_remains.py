@@ -9,7 +9,6 @@ import pytest
 from cluster.actions import Patch
 from reconciler.controllers.jobs import JobsController
 from reconciler.controllers.remains import PATIENCE, STARTED_PODS
-from reconciler.jobs.batch_job import BATCH
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.wanted import WantedWrite
@@ -44,11 +43,12 @@ class Stage:
         job = builders.batch_job("j", {"suspend": suspend, "template": template}, **named)
         self.controller.observe(Observed(("Job", "ns/j"), "1", None if gone else Packed.of(job)))
 
-    def workload(self, **meta: Any) -> None:
+    def workload(self, *, finished: bool = False, **meta: Any) -> None:
         sets = [{"name": "main", "flavors": {}, "count": 1}]
+        held = ("QuotaReserved", "Admitted", *(["Finished"] if finished else []))
         status = {
             "admission": {"clusterQueue": "cq", "podSetAssignments": sets},
-            "conditions": [{"type": each, "status": "True", "reason": "r"} for each in ("QuotaReserved", "Admitted")],
+            "conditions": [{"type": each, "status": "True", "reason": "r"} for each in held],
         }
         known = {**self.made["metadata"], "resourceVersion": "1", "uid": "w", **meta}
         whole = {**self.made, "metadata": known, "status": status}
@@ -91,6 +91,8 @@ def test_a_workload_stays_while_a_pod_runs_that_its_job_left_behind(ends: dict[s
     stage.pod(**ends)
 
     assert finishes(stage.due())
+    stage.workload(ownerReferences=[], finished=True)
+    assert lets_go(stage.due())
 
 
 def test_so_does_one_that_the_garbage_collector_wants_while_its_pods_still_end() -> None:

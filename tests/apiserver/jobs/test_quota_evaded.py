@@ -66,6 +66,7 @@ def server(guard: Guard, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
 
 def organisation(server: ControlPlane) -> None:
     server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
+    server.request("POST", "/api/v1/nodes", {"metadata": {"name": "node"}})
     server.request("POST", f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
     server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "team", queue("org", f"{QUOTA}m")))
     local = kueue("LocalQueue", "main", {"clusterQueue": "team"})
@@ -228,7 +229,12 @@ def test_quota_is_counted_until_the_pods_of_a_deleted_job_are_gone(server: Contr
     full_queue(server)
     (pod,) = server.request("GET", f"{TEAM}/pods")["items"]
     name = pod["metadata"]["name"]
-    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": {"name": "node"}}
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": name},
+        "target": {"kind": "Node", "name": "node"},
+    }
     server.request("POST", f"{TEAM}/pods/{name}/binding", binding)
     held = workload_of(server, "first")
     submit(server, "second", "2")

@@ -47,6 +47,12 @@ class ObjectCache(Protocol):
     def age(self) -> float | None:
         """Seconds since the API server was last heard, for the source heard longest ago; None if one never was."""
 
+    def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
+        """An object of a kind that is not followed, as it is stored now; None where there is none.
+
+        Raises ClusterError.
+        """
+
     def close(self) -> None:
         """Stop following; the last snapshot stays."""
 
@@ -65,6 +71,9 @@ class FixedCache:
 
     def age(self) -> float | None:
         return 0.0
+
+    def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
+        """Nothing: the forest is all there is."""
 
     def close(self) -> None:
         """Does nothing."""
@@ -94,9 +103,11 @@ class Store:
         self._reflectors: dict[Source, Reflector[Found]] = {}
         self._starting = threading.Lock()
         self._closed = False
+        self._cluster: Cluster | None = None
 
     def start(self, cluster: Cluster) -> None:
         """Begin to follow; returns at once, even if the API server does not answer. `ready` shows the progress."""
+        self._cluster = cluster
         threading.Thread(target=self._start, args=(cluster,), name="store", daemon=True).start()
 
     def forest(self) -> Forest:
@@ -111,6 +122,7 @@ class Store:
         source = next((source for source in self._sources if source.covers(ref)), None)
         if source is None:
             return None
+        assert self._cluster is not None, "nothing is looked up before start"
         selector = ",".join(filter(None, [f"metadata.name={ref.name}", source.where]))
         try:
             found = self._cluster.snapshot(
@@ -135,6 +147,14 @@ class Store:
         ages = [reflector.age for reflector in reflectors if reflector is not None]
         known = [age for age in ages if age is not None]
         return max(known, default=0.0) if len(known) == len(self._sources) else None
+
+    def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
+        if self._cluster is None:
+            return None
+        try:
+            return self._cluster.get(resource.item(name, namespace))
+        except NotFound:
+            return None
 
     def close(self) -> None:
         with self._starting:

@@ -14,12 +14,13 @@ from cluster.reflector import Reflector
 from cluster.resource import PODS
 from policies.dialects.core import POD
 from reconciler.controllers.clusters import ClustersController
-from reconciler.controllers.jobs import JobsController, watched_jobs
+from reconciler.controllers.jobs import JobsController
 from reconciler.controllers.placement import PlacementController
 from reconciler.controllers.pods import WATCHED_PODS, PodsController
 from reconciler.controllers.retention import Retention, RetentionController
 from reconciler.controllers.status import StatusController
 from reconciler.controllers.usage import UsageController
+from reconciler.controllers.watched_jobs import watched_jobs
 from reconciler.core.controller import Controller
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
@@ -68,7 +69,7 @@ class Settings:
 def _controllers(settings: Settings, state: ClusterState) -> Iterator[Controller]:
     """What looks after all that, on this cluster."""
     stored, every = state.records.workload, settings.jobs.without_queue
-    yield JobsController(stored, settings.kinds, (POD,) if settings.pods else (), every=every)
+    yield JobsController(stored, settings.kinds, (POD,) if settings.pods else (), every=every, bypasses=state.bypasses)
     if settings.pods:
         yield PodsController(stored)
     if settings.fading is not None:

@@ -19,6 +19,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from cluster.store import ObjectCache
 from policies.dialects import core, kueue, kueue_jobs, volcano
+from policies.dialects.kueue_jobs import QueuedJob
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.judge import Judgement
@@ -30,6 +31,7 @@ from webhook import answer, bounds, conversion, decision
 from webhook.ledger.clerk import LedgerUnavailable
 from webhook.ledger.ledger import Order
 from webhook.metrics import Metrics
+from webhook.owners import OwnerUnknown, owners
 from webhook.review import BadReview, Review, parse
 from webhook.settings import WebhookSettings
 
@@ -96,6 +98,7 @@ def create_app(
     app.register_error_handler(BadReview, _bad_request)
     app.register_error_handler(Crowded, views.crowded)
     app.register_error_handler(NotReady, _not_ready)
+    app.register_error_handler(OwnerUnknown, _owner_unknown)
     app.register_error_handler(RequestEntityTooLarge, _too_long)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _fault)
@@ -146,7 +149,7 @@ class _Views:
 
     def mutate(self, groups: frozenset[str]) -> Response:
         review = _review(groups)
-        forest = self._forest()
+        forest = self._forest().put_all(self._owners(review))
         asked = (forest, self._configuration, review.operation, review.user)
         operations = patch(review.object, *asked) if review.object else []
         self._decided(review, "patched" if operations else "allowed", patched=[o["path"] for o in operations])
@@ -194,17 +197,17 @@ class _Views:
 
     def _judged(self, review: Review) -> Judgement | None:
         """The judgement; a refusal that may rest on a stale cache is looked at again when news arrives."""
-        forest = self._forest()
+        forest, above = self._forest(), self._owners(review)
         asked = decision.case(review, self._configuration)
         if asked is not None and asked.ordered and self._order is not None:
             return self._order.decide(asked.change, asked.judged, asked.entry())
-        found = asked.judged(forest) if asked else None
+        found = asked.judged(forest.put_all(above)) if asked else None
         if _may_be_stale(found) and self._patience and self._waiting.acquire(blocking=False):
             try:
                 deadline = time.monotonic() + self._patience
                 while _may_be_stale(found) and (news := self._news(forest, deadline)):
                     forest = news
-                    found = asked.judged(forest) if asked else None
+                    found = asked.judged(forest.put_all(above)) if asked else None
             finally:
                 self._waiting.release()
         return found
@@ -216,6 +219,9 @@ class _Views:
                 return newest
             time.sleep(_POLL_INTERVAL)
         return None
+
+    def _owners(self, review: Review) -> list[QueuedJob]:
+        return owners(review, self._configuration, self._cache().fetch)
 
     def _forest(self) -> Forest:
         cache = self._cache()
@@ -285,6 +291,11 @@ def _bad_request(error: BadReview) -> Answer:
 
 def _not_ready(error: NotReady) -> Answer:
     return _text(f"not ready: {error}", 500)
+
+
+def _owner_unknown(error: OwnerUnknown) -> Answer:
+    log.warning("%s", error)
+    return _text(str(error), 500)
 
 
 def _too_long(_: RequestEntityTooLarge) -> Answer:

@@ -161,9 +161,7 @@ class _Application(BaseApplication):  # type: ignore[misc]  # gunicorn has no ty
         if self._metrics_guard:
             more = {"tls": _tls(self.settings).current, "guard": self._metrics_guard()}
         try:
-            server = HealthServer(
-                host.strip("[]"), port, list, lambda: unready(cache, self.draining, order), registry, **more
-            )
+            server = HealthServer(host.strip("[]"), port, list, ready, registry, **more)
         except OSError as error:
             log.error("metrics on %s:%d: %s; choose another", host, port, error)
             raise SystemExit(Arbiter.WORKER_BOOT_ERROR) from error

@@ -12,8 +12,10 @@ from cli.serving.certificates import Certificates, Keeper, KeptCertificates
 from cluster.access import REVIEW_TIMEOUTS, Reviews, metrics_guard
 from cluster.client import Cluster
 from cluster.errors import ClusterError
+from cluster.resource import Resource
 from cluster.sources import FOLLOWED, sources
 from cluster.store import FixedCache, ObjectCache, Store
+from cluster.stream import Manifest
 from cluster.wire import Timeouts
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind
@@ -127,6 +129,9 @@ class _WithRenewal:
 
     def age(self) -> float | None:
         return self._world.age()
+
+    def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
+        return self._world.fetch(resource, namespace, name)
 
     def close(self) -> None:
         if self._renewal:

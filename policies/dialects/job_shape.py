@@ -220,6 +220,8 @@ class JobShape(Framework):
     priority_class: str = ""
     unless: str = ""
     late: bool = False
+    generations: int = 1
+    """So many times what it asks for its children may take, while it replaces one by the next."""
 
     def pods_of(self, manifest: Manifest) -> Iterator[PodsAt]:
         return pods_at(manifest, self.pod_sets)

@@ -13,9 +13,10 @@ from policies.dialects.core import POD
 from policies.dialects.frameworks import FRAMEWORKS, batch, ray, replicated
 from policies.dialects.job_shape import Framework, at
 from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.kueue_owners import Controller, controller_of
 from policies.dialects.kueue_ray import Ray, read_ray
 from policies.dialects.kueue_templates import JobPods, job_pods
-from policies.dialects.reading import Manifest, identity, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, identity, mapping, metadata, text, texts
 from policies.dialects.yunikorn_work import KINDS as YUNIKORNS
 from policies.dialects.yunikorn_work import NO_TEMPLATE, PodTemplate, pod_template
 from policies.model.objects import GroupKind, KubeObject
@@ -31,6 +32,10 @@ POD_GROUP = f"{PREFIX}pod-group-name"
 POD_GROUP_SIZE = f"{PREFIX}pod-group-total-count"
 RETRIABLE = f"{PREFIX}retriable-in-group"
 SUSPENDED_BY = f"{PREFIX}pod-suspending-parent"
+POD_SET = f"{PREFIX}podset"
+"""A label of Pods that were started on quota: their pod set."""
+STARTED_FOR = f"{PREFIX}workload"
+"""An annotation of these: their Workload."""
 
 BATCH_JOB = batch.JOB.kind
 STATEFUL_SET = replicated.STATEFUL_SET.kind
@@ -47,7 +52,8 @@ class QueuedJob(KubeObject):
     `running`: it is not suspended, or has pods that are ready where it cannot be. The numbers are of a batch Job; None
     where they are absent. `template` is for YuniKorn.
     `pod_sets` are the pods of any kind of job whose templates can be read. `owner` is the job of one of these kinds
-    that it belongs to, which Kueue manages instead. `replicas` are spec.replicas, `present` status.replicas.
+    that it says it belongs to, which Kueue manages instead; `controller` is its controller reference, whatever that
+    names, and `uid` its own. `replicas` are spec.replicas, `present` status.replicas.
     """
 
     framework: Framework
@@ -60,12 +66,20 @@ class QueuedJob(KubeObject):
     template: PodTemplate = NO_TEMPLATE
     pod_sets: tuple[JobPods, ...] = ()
     owner: str = ""
+    controller: Controller | None = None
+    uid: str = ""
     ray: Ray | None = None
     replicas: int = 1
     present: int = 0
 
+    @property
+    def queue(self) -> str:
+        """The LocalQueue that it names, empty if none."""
+        return self.labels.get(QUEUE_NAME, "")
 
-def _reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
+
+def job_reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
+    """What reads a job of this kind."""
     kind = framework.kind
 
     def read(manifest: Manifest) -> QueuedJob:
@@ -83,6 +97,8 @@ def _reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
             template=pod_template(kind.kind, manifest) if kind in YUNIKORNS else NO_TEMPLATE,
             pod_sets=job_pods(framework, manifest),
             owner=managed_owner(meta),
+            controller=controller_of(meta),
+            uid=text(meta.get("uid")) or "",
             ray=read_ray(kind.kind, manifest) if kind in RAY else None,
             replicas=1 if (replicas := _whole(spec.get("replicas"))) is None else replicas,
             present=_whole(mapping(manifest.get("status")).get("replicas")) or 0,
@@ -93,14 +109,11 @@ def _reader(framework: Framework) -> Callable[[Manifest], QueuedJob]:
 
 def managed_owner(meta: Mapping[str, Any], more: Container[GroupKind] = ()) -> str:
     """Kind and name of the controller that it belongs to, if that is a job of these kinds or of `more`; else empty."""
-    for owner in map(mapping, listing(meta.get("ownerReferences"))):
-        kind = GroupKind(str(owner.get("apiVersion", "")).rpartition("/")[0], str(owner.get("kind", "")))
-        if owner.get("controller") is True and (kind in KINDS or kind in more):
-            return f"{kind.kind} {text(owner.get('name')) or ''}".strip()
-    return ""
+    found = controller_of(meta)
+    return f"{found.kind.kind} {found.name}".strip() if found and (found.kind in KINDS or found.kind in more) else ""
 
 
-READERS = {kind: _reader(framework) for kind, framework in KINDS.items()}
+READERS = {kind: job_reader(framework) for kind, framework in KINDS.items()}
 
 
 def _runs(manifest: Manifest, framework: Framework) -> bool:

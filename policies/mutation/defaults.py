@@ -70,16 +70,16 @@ def _job(
     described = configuration.reconciler.jobs
     operations = kueue_defaults.queued_job(kind, manifest, forest, configuration.kueue, described) if created else []
     manifest = patched(manifest, operations)
-    marks = marked_templates(kind, manifest, configuration.kueue)
+    marks = marked_templates(kind, manifest, configuration.kueue, forest)
     if not created:
         return marks
-    marks += elastic_gates(kind, manifest, configuration.kueue)
+    marks += elastic_gates(kind, manifest, configuration.kueue, forest)
     return [*operations, *marks, *_yunikorn_work(kind, patched(manifest, marks), forest, configuration.yunikorn, user)]
 
 
 def _pod(manifest: Manifest, forest: Forest, configuration: Configuration, user: User) -> Patch:
     """Kueue holds it back, whichever scheduler it is for; then it is for Volcano's groups or for YuniKorn."""
-    held = held_pod(manifest, configuration.kueue, configuration.reconciler.jobs)
+    held = held_pod(manifest, configuration.kueue, configuration.reconciler.jobs, forest)
     manifest = patched(manifest, held)
     volcanos = complete_pod(manifest, configuration.volcano.resource_groups)
     volcanos += gated_pod(patched(manifest, volcanos), configuration.volcano.queue_allocation_gate)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from policies.amounts.ancestry import counted_above
 from policies.configuration.settings import KueueSettings
 from policies.dialects.job_shape import JobShape, Switch
 from policies.dialects.kueue import ClusterQueue, LocalQueue, local_queue_ref
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
-from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, managed_owner
+from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, job_reader, managed_owner
 from policies.dialects.kueue_kinds import IN_USE, admission_check_ref
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model import fields
@@ -54,18 +55,25 @@ def queued_job(
 ) -> Patch:
     """A job that names a LocalQueue is suspended; one that names none goes to `default` where there is such a queue.
 
-    A job that belongs to another job is left to that one; one whose queue sends work to other clusters, to MultiKueue.
-    Source: Kueue, defaults of its job framework.
+    A job that belongs to another job is left to that one while that runs, and else suspended; that other one must be in
+    `forest`, by its UID. One whose queue sends work to other clusters is left to MultiKueue. Source: Kueue, defaults of
+    its job framework; it believes every owner reference.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     framework = described[kind] if kind in described else KINDS[kind]
     if not settings.manage_jobs or not isinstance(meta, dict) or not isinstance(spec, dict):
         return []
-    if managed_owner(meta, described):
-        return []
     operations: Patch = []
     namespace = text(meta.get("namespace")) or _DEFAULT
     queue = text(mapping(meta.get("labels")).get(QUEUE_NAME))
+    if managed_owner(meta, described):
+        if not queue:
+            return []
+        above = counted_above(
+            job_reader(framework)(manifest), forest, slicing=settings.enabled("ElasticJobsViaWorkloadSlices")
+        )
+        if above is not None:
+            return [] if above.running or framework.suspend is None else _suspended(manifest, framework.suspend)
     if not queue:
         default = forest.get(local_queue_ref(namespace, _DEFAULT))
         if not settings.enabled("LocalQueueDefaulting") or not isinstance(default, LocalQueue):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
+from policies.amounts.ancestry import ancestor, pod_counted_above
 from policies.amounts.pod_shape import role_hash
 from policies.configuration.settings import KueueSettings
 from policies.dialects.kueue_jobs import (
@@ -22,10 +23,12 @@ from policies.dialects.kueue_jobs import (
     managed_owner,
 )
 from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.kueue_owners import controller_of
 from policies.dialects.kueue_ray import ray_cluster
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.reading import Manifest, listing, mapping, text, texts
 from policies.model import fields
+from policies.model.forest import Forest
 from policies.model.objects import GroupKind
 
 Patch = list[dict[str, Any]]
@@ -38,22 +41,29 @@ ELASTIC_GATE = f"{PREFIX}elastic-job"
 _TAS = f"{PREFIX}tas"
 _INDEX_LABEL = f"{PREFIX}pod-group-pod-index-label"
 _INDEX = f"{PREFIX}pod-group-pod-index"
+_NOBODY = Forest()
 _PLACED = tuple(
     f"{PREFIX}podset-{how}-topology" for how in ("required", "preferred", "unconstrained", "slice-required")
 )
 
 
-def held_pod(manifest: Manifest, settings: KueueSettings, described: Container[GroupKind] = ()) -> Patch:
+def held_pod(
+    manifest: Manifest,
+    settings: KueueSettings,
+    described: Container[GroupKind] = (),
+    forest: Forest = _NOBODY,
+) -> Patch:
     """A Pod that names a LocalQueue gets the gate that keeps it from being scheduled, and the marks of a managed Pod.
 
-    A Pod of a job that is managed itself, as those `described` are, is left to that one, unless the job says that it
-    cannot be suspended. The finalizer keeps the Pod of a group until Kueue has counted it.
+    A Pod of a job that is managed itself, as those `described` are, is left to that one while it runs, unless the job
+    says that it cannot be suspended; that job must be in `forest`, by its UID. The finalizer keeps the Pod of a group
+    until Kueue has counted it.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     if not settings.manage_pods or not isinstance(meta, dict) or not isinstance(spec, dict):
         return []
     labels, notes = texts(meta.get("labels")), texts(meta.get("annotations"))
-    if SUSPENDED_BY not in notes and (not labels.get(QUEUE_NAME) or managed_owner(meta, described)):
+    if SUSPENDED_BY not in notes and (not labels.get(QUEUE_NAME) or _counted(meta, spec, settings, described, forest)):
         return []
     placed = settings.enabled("TopologyAwareScheduling") and any(key in notes for key in _PLACED)
     marks = {MANAGED: "true"}
@@ -70,12 +80,32 @@ def held_pod(manifest: Manifest, settings: KueueSettings, described: Container[G
     return operations + _gated(spec, [GATE, TOPOLOGY_GATE] if placed else [GATE])
 
 
-def elastic_gates(kind: GroupKind, manifest: Manifest, settings: KueueSettings) -> Patch:
+def _counted(
+    meta: Mapping[str, Any],
+    spec: Mapping[str, Any],
+    settings: KueueSettings,
+    described: Container[GroupKind],
+    forest: Forest,
+) -> bool:
+    """Whether it runs on the quota of a job above."""
+    if not managed_owner(meta, described):
+        return False
+    slicing = settings.enabled("ElasticJobsViaWorkloadSlices")
+    above = pod_counted_above(controller_of(meta), _namespace(meta), spec, forest, slicing=slicing)
+    return above is not None and above.running
+
+
+def _namespace(meta: Mapping[str, Any]) -> str:
+    return text(meta.get("namespace")) or "default"
+
+
+def elastic_gates(kind: GroupKind, manifest: Manifest, settings: KueueSettings, forest: Forest = _NOBODY) -> Patch:
     """Pods of an elastic job wait at a gate of their own: those that it grows by are admitted while others run."""
     meta = mapping(manifest.get("metadata"))
     elastic = settings.enabled("ElasticJobsViaWorkloadSlices") and kind in KINDS and KINDS[kind].elastic
     wanted = elastic and texts(meta.get("annotations")).get(ELASTIC) == "true"
-    queued = bool(texts(meta.get("labels")).get(QUEUE_NAME)) and not managed_owner(meta)
+    named = bool(texts(meta.get("labels")).get(QUEUE_NAME))
+    queued = named and ancestor(controller_of(meta), _namespace(meta), forest) is None
     operations: Patch = []
     for path in _elastic_templates(kind, manifest) if settings.manage_jobs and wanted and queued else ():
         spec = mapping(_at(manifest, path)).get("spec")
@@ -102,15 +132,17 @@ def _gated(spec: Mapping[str, Any], names: list[str], *path: str | int) -> Patch
     return [_add([*gates, *missing], *path, "spec", "schedulingGates")] if missing else []
 
 
-def marked_templates(kind: GroupKind, manifest: Manifest, settings: KueueSettings) -> Patch:
+def marked_templates(kind: GroupKind, manifest: Manifest, settings: KueueSettings, forest: Forest = _NOBODY) -> Patch:
     """Pods of a Deployment and the like take over its queue and priority, and a mark that each is queued by itself.
 
-    One that belongs to another job is left to that one.
+    One that belongs to another job is left to that one, which must be in `forest` by its UID.
     """
     meta = mapping(manifest.get("metadata"))
     labels = texts(meta.get("labels"))
     framework = KINDS.get(kind)
-    if framework is None or not settings.manage_pods or not labels.get(QUEUE_NAME) or managed_owner(meta):
+    if framework is None or not settings.manage_pods or not labels.get(QUEUE_NAME):
+        return []
+    if ancestor(controller_of(meta), _namespace(meta), forest, whole=False):
         return []
     marks = {key: labels[key] for key in (QUEUE_NAME, PRIORITY_CLASS) if labels.get(key)}
     operations: Patch = []

@@ -13,33 +13,40 @@ from itertools import islice
 from typing import NamedTuple
 
 from cluster.actions import Delete
-from cluster.decoding import deeper
-from cluster.stream import Manifest
-from policies.dialects.reading import listing, mapping, metadata, text
+from policies.dialects.core import POD
+from policies.dialects.kueue_owners import controller_of
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.objects import GroupKind
+from reconciler.controllers.halting import Halting
 from reconciler.controllers.internal_errors import InternalErrors
+from reconciler.controllers.kinship import Kinship, relative
 from reconciler.controllers.ownership import Named, Owned, Strays
+from reconciler.controllers.remains import STARTED_PODS, Remains
+from reconciler.controllers.watched_jobs import watched_jobs
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
-from reconciler.core.watched import QUEUE_NAME, WatchedKind, ignore
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import workload_key
 from reconciler.jobs.kind import JobKind
-from reconciler.jobs.life import managed, orphaned, steps
+from reconciler.jobs.life import child_steps, managed, orphaned, steps
 from reconciler.jobs.step import JobInputs, Step
 from reconciler.jobs.superseded import controller, idle, in_use, may_go
+from reconciler.multikueue.remote import ORIGIN
+from reconciler.objects.bypasses import Bypasses
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import Packed
-from reconciler.objects.patches import WORKLOADS
+from reconciler.objects.patches import WORKLOADS, condition_manager, status_patch
 from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
-from scheduling.objects.submission import kind_of
+from scheduling.objects.submission import kind_of, queue_of, workload_name
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import Workload
+from scheduling.objects.workload import FINISHED, JOB_UID, Workload
+from scheduling.placement.group import PLACED_ON
+from scheduling.placement.place import OWNER_NOT_FOUND
+from scheduling.status.progress import finish
 
 log = logging.getLogger(__name__)
 
 _WORKLOAD = "Workload"
-_DEEPEST = 100
 _PATIENCE = 60 * SECOND
 """A kind that is not served for a moment is looked for again sooner than that."""
 
@@ -48,11 +55,12 @@ _AT_ONCE = 250
 
 
 class _Held(NamedTuple):
-    """`workload` is `namespace/name` of the one that the job goes by."""
+    """`workload` is `namespace/name` of the one that the job goes by. `going`: it is being deleted."""
 
     packed: Packed
     workload: str
     uid: str
+    going: bool
 
 
 class JobsController(Controller):
@@ -67,12 +75,14 @@ class JobsController(Controller):
         others: Iterable[GroupKind] = (),
         *,
         every: bool = False,
+        bypasses: Bypasses | None = None,
     ) -> None:
         self._kinds = {kind.name: kind for kind in kinds}
         self._others = frozenset(others)
         self._described = frozenset(kind.shape.kind for kind in self._kinds.values())
-        self.watched = watched_jobs(self._kinds.values(), every=every)
-        self.inputs = JobInputs(described=self._described)
+        self._every = every
+        self.watched = (*watched_jobs(self._kinds.values(), every=every), STARTED_PODS)
+        self.inputs = JobInputs(child=self._belongs)
         self._stored = stored
         self._jobs: dict[Key, _Held] = {}
         self._by_uid: dict[str, Key] = {}
@@ -83,30 +93,58 @@ class JobsController(Controller):
         self._loose: dict[str, None] = {}
         self._using: dict[Key, dict[str, None]] = {}
         self._strays = Strays(_PATIENCE)
+        self._kin = Kinship()
+        self._remains = Remains()
+        self._halting = Halting(Bypasses() if bypasses is None else bypasses)
         self._errors = InternalErrors()
 
     def observe(self, observed: Observed) -> None:
         key = observed.key
+        if key[0] == STARTED_PODS.kind:
+            self._pods_end(self._remains.observe(observed))
+            return
         before = self._jobs.pop(key, None)
         held = self._held(key, observed.value) if observed.value is not None else None
-        if before is not None and (held is None or before[1:] != held[1:]):
+        if before is not None and (held is None or (before.workload, before.uid) != (held.workload, held.uid)):
             self._part(key, before)
         if held is None:
             self._dirty.pop(key, None)
             self._renewed.pop(key, None)
             self._errors.forget(key)
+            self._dirty.update(dict.fromkeys(self._kin.below(key)))
+            self._kin.forget(key)
+            self._halting.gone(key)
             return
         self._jobs[key] = held
         self._by_uid[held.uid] = key
         self._named.add(held.workload, key)
         self._dirty[key] = None
+        self._relate(key, held)
         for workload in self._owned.of(held.uid):
             self._strays.remove(workload)
+
+    def _relate(self, key: Key, held: _Held) -> None:
+        """What others may be to it, and it to them."""
+        kind, job = self._kinds[key[0]], held.packed.manifest()
+        above = controller_of(metadata(job))
+        claim = above.uid if above is not None and above.kind in self._described else ""
+        self._kin.put(key, relative(kind, job, claim, queued=self._every or bool(queue_of(job))))
+        self._dirty.update(dict.fromkeys(self._kin.below(key)))
+
+    def _belongs(self, job: Manifest) -> bool:
+        return self._kin.top(text(metadata(job).get("uid")) or "") is not None
+
+    def _pods_end(self, workload: str | None) -> None:
+        """No Pod runs for this Workload any more."""
+        if workload is not None and self._stored(workload) is not None:
+            self._loose[workload] = None
+            self._dirty.update(dict.fromkeys(self._named.jobs(workload)))
 
     def _held(self, key: Key, packed: Packed) -> _Held | None:
         try:
             job = packed.manifest()
-            return _Held(packed, workload_key(self._kinds[key[0]], job), text(metadata(job).get("uid")) or "")
+            uid, going = text(metadata(job).get("uid")) or "", bool(metadata(job).get("deletionTimestamp"))
+            return _Held(packed, workload_key(self._kinds[key[0]], job), uid, going)
         except Exception:
             log.exception("%s %s cannot be read, and is left out", *key)
             return None
@@ -121,6 +159,13 @@ class JobsController(Controller):
             self._strays.add(workload, idle=self._idle(key, held))
         if self._stored(held.workload) is not None:
             self._loose[held.workload] = None
+            self._leave(key, held)
+
+    def _leave(self, key: Key, held: _Held) -> None:
+        """It goes, and Pods of it that run here may not be in sight yet."""
+        read = self._read(held.workload)
+        if read is not None and read.reserved and PLACED_ON not in read.conditions and not self._idle(key, held):
+            self._remains.leave(held.workload)
 
     def _idle(self, key: Key, held: _Held) -> bool:
         try:
@@ -134,7 +179,9 @@ class JobsController(Controller):
         self._owned.put(workload, found.value if found is not None else None)
         for job in self._named.jobs(workload):
             self._dirty[job] = None
+            self._dirty.update(dict.fromkeys(self._kin.below(job)))
         if found is None:
+            self._remains.forget(workload)
             self._loose.pop(workload, None)
             self._strays.remove(workload)
             self._errors.forget((_WORKLOAD, workload))
@@ -145,11 +192,11 @@ class JobsController(Controller):
                 self._dirty[owner] = None
             else:
                 self._strays.add(workload)
-        if found.value.deleting and workload not in self._named:
+        if (found.value.deleting or _ownerless(found.value)) and workload not in self._named:
             self._loose[workload] = None
 
     def inputs_changed(self, inputs: JobInputs) -> None:
-        self.inputs = replace(inputs, described=self._described)
+        self.inputs = replace(inputs, child=self._belongs)
         self._renewed.update(dict.fromkeys(self._jobs))
 
     def wake(self, item: Key) -> None:
@@ -162,19 +209,25 @@ class JobsController(Controller):
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
         """The next step of each job that may have one; none while its Workload is being written."""
+        self._halting.turn(now)
         self._renew_some()
         keys, self._dirty = self._dirty, {}
         for key in keys:
             self._loose.update(self._using.pop(key, {}))
             held = self._jobs.get(key)
-            if held is not None:
+            if until := self._kin.wait(key, now) or self._goes(key, held, now):
+                yield WakeAt(key, until)
+            elif held is not None:
                 look = partial(self._steps, key, held, busy, now)
                 about = _about(self._kinds[key[0]], key)
                 yield from self._guarded(key, (key, (_WORKLOAD, held.workload)), look, about, busy, now)
         names, self._loose = {**self._loose, **dict.fromkeys(self._strays.due(now))}, {}
         for name in names:
             item = (_WORKLOAD, name)
-            yield from self._guarded(item, (item,), partial(self._let_go, name), None, busy, now)
+            if until := self._remains.wait(name, now):
+                yield WakeAt(item, until)
+            else:
+                yield from self._guarded(item, (item,), partial(self._let_go, name, now), None, busy, now)
 
     def _renew_some(self) -> None:
         """Where all jobs are to be looked at again, each turn looks at some of them, so that others need not wait."""
@@ -204,16 +257,34 @@ class JobsController(Controller):
         if until := self._errors.rest(item, now):
             yield WakeAt(item, until)
 
+    def _goes(self, key: Key, held: _Held | None, now: int) -> int | None:
+        """Until when its Workload stays at least, where it is being deleted and may have Pods."""
+        if held is None or not held.going:
+            return None
+        self._leave(key, held)
+        return self._remains.wait(held.workload, now)
+
     def _steps(self, key: Key, held: _Held, busy: Busy, now: int) -> Iterator[WantedWrite]:
         kind, job = self._kinds[key[0]], held.packed.manifest()
         whole, read = self._whole(held.workload)
-        for step in steps(kind, job, whole, read, self.inputs, whole_second(now)):
+        if held.going and self._remains.running(held.workload):
+            return
+        above = self._kin.top(held.uid)
+        wanted = steps(kind, job, whole, read, self.inputs, whole_second(now))
+        if above is not None:
+            wanted = child_steps(kind, job, self._admitted(above))
+        self._halting.looked(key, any(step.undoes for step in wanted), now)
+        for step in wanted:
             yield _wanted(kind, key, held.workload, step)
         if not managed(kind, job, self.inputs):
             for name in self._owned.of(held.uid):
                 self._strays.add(name)
-        elif not metadata(job).get("deletionTimestamp"):
+        elif not held.going:
             yield from self._superseded(key, held, job, busy)
+
+    def _admitted(self, job: Key) -> bool:
+        read = self._read(self._jobs[job].workload)
+        return read is not None and read.admitted and not read.finished
 
     def _superseded(self, key: Key, held: _Held, job: Manifest, busy: Busy) -> Iterator[WantedWrite]:
         """Workloads of the job beside the one that it goes by: they must not get quota as well."""
@@ -227,12 +298,22 @@ class JobsController(Controller):
                 message = f"Deleted not matching Workload: {name}"
                 yield WantedWrite((_WORKLOAD, name), _deletion(other), _about(kind, key), "DeletedWorkload", message)
 
-    def _let_go(self, name: str) -> Iterator[WantedWrite]:
-        """A Workload whose job is not queued any more, or that is being deleted while no job goes by it."""
+    def _let_go(self, name: str, now: int) -> Iterator[WantedWrite]:
+        """A Workload whose job is not queued any more, or that is being deleted while no job goes by it.
+
+        Not while Pods run for it; one that has ended holds no quota.
+        """
+        read = self._read(name)
+        if read is not None and not read.finished and self._remains.running(name):
+            return
         if self._strays.overdue(name):
             yield from self._left_behind(name)
         found = self._stored(name)
-        if found is None or not found.value.deleting or name in self._named:
+        if found is None or name in self._named:
+            return
+        if _ownerless(found.value) and not found.value.deleting and not found.value.finished:
+            yield from self._without_owner(name, found.value, now)
+        if not found.value.deleting and not (_ownerless(found.value) and found.value.finished):
             return  # most are not, and need not be unpacked
         whole, read = self._whole(name)
         if whole is None or read is None or self._anothers(whole):
@@ -242,6 +323,12 @@ class JobsController(Controller):
             self._using.setdefault(user, {})[name] = None
             return
         yield from (WantedWrite((_WORKLOAD, name), step.action) for step in orphaned(whole, read))
+
+    def _without_owner(self, name: str, read: Workload, now: int) -> Iterator[WantedWrite]:
+        """Its job was deleted in a way that left all it owned behind: nobody would ever take it away."""
+        if read.labels[JOB_UID] not in self._by_uid:
+            after = finish(read, OWNER_NOT_FOUND, "The workload's owner no longer exists", whole_second(now))
+            yield WantedWrite((_WORKLOAD, name), status_patch(read, after, condition_manager(FINISHED)))
 
     def _user(self, whole: Manifest, read: Workload) -> Key | None:
         """Its job, where that goes by another Workload and still has pods on the quota of this one."""
@@ -287,26 +374,12 @@ class JobsController(Controller):
         return found.detail.manifest(), found.value
 
 
-def packed(job: Manifest) -> Packed | None:
-    """None for a job that is nested deeper than any that can be copied and compared: it is left out."""
-    if deeper(job, _DEEPEST):
-        meta = metadata(job)
-        what = (text(job.get("kind")), text(meta.get("namespace")), text(meta.get("name")))
-        log.warning("%s %s/%s is nested deeper than %d levels, and is left out", *what, _DEEPEST)
-        return None
-    return Packed.of(job)
-
-
-def watched_jobs(kinds: Iterable[JobKind], *, every: bool = False) -> tuple[WatchedKind, ...]:
-    """A new leader lists them again: what the leader before it started must not be taken for stopped.
-
-    `every`: also jobs that name no queue.
-    """
-    label = None if every else QUEUE_NAME
-    return tuple(
-        WatchedKind(kind.name, kind.resource, packed, ignore, ignore, label_selector=label, relist=True)
-        for kind in kinds
-    )
+def _ownerless(workload: Workload) -> bool:
+    """Whether it was made for one job, not a Pod, and has lost it. Copies on a worker cluster never had one."""
+    uid = workload.labels.get(JOB_UID, "")
+    if not uid or workload.owners or ORIGIN in workload.labels:
+        return False
+    return workload.name != workload_name(POD, workload.name.removeprefix("pod-").rpartition("-")[0], uid)
 
 
 def _wanted(kind: JobKind, job: Key, workload: str, step: Step) -> WantedWrite:

@@ -7,13 +7,13 @@ pkg/controller/jobframework/reconciler.go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from cluster.actions import Create, Delete
 from policies.dialects.job_shape import at
-from policies.dialects.kueue_jobs import PRIORITY_CLASS, managed_owner
+from policies.dialects.kueue_jobs import PRIORITY_CLASS
 from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, metadata, text
 from reconciler.jobs.composed import composed, fits, spec_update
@@ -61,14 +61,21 @@ def steps(
 
 
 def managed(kind: JobKind, job: Manifest, inputs: JobInputs) -> bool:
-    """Whether it is queued by itself: it names a queue, and no other job of a known kind is queued for it."""
+    """Whether it is queued by itself: it names a queue, and no other job is queued for it."""
     if not queue_of(job) and not inputs.without_queue:
         return False
     if not inputs.selected(text(metadata(job).get("namespace")) or ""):
         return False
     if kind.shape.unless and at(job, kind.shape.unless):
         return False
-    return not (inputs.parent_queued and managed_owner(metadata(job), inputs.described))
+    return not inputs.child(job)
+
+
+def child_steps(kind: JobKind, job: Manifest, admitted: bool) -> list[Step]:
+    """Of a job that another one was admitted for as well: it stops with that; its own controller starts it again."""
+    if admitted or kind.ending(job) or kind.suspended(job) or metadata(job).get("deletionTimestamp"):
+        return []
+    return _undone(_written(kind.stopping(job, None, False), "Suspended", "Kueue managed child job suspended"))
 
 
 def orphaned(workload: Manifest | None, read: Workload | None) -> list[Step]:
@@ -89,7 +96,7 @@ def _missing(kind: JobKind, job: Manifest, inputs: JobInputs) -> list[Step]:
     beforehand = prebuilt(kind, job)
     if not kind.suspended(job):
         message = "missing workload" if beforehand else "Missing Workload; unable to restore pod templates"
-        return _written(kind.stopping(job, None, False), "Stopped", message)
+        return _undone(_written(kind.stopping(job, None, False), "Stopped", message))
     if unmarked := kind.unmarked(job):
         return [Step(unmarked)]
     if beforehand or not kind.quiet(job):
@@ -110,13 +117,18 @@ def _taken(kind: JobKind, job: Manifest, read: Workload) -> list[Step]:
         return []
     message = f"Workload {read.key} belongs to another object; delete it or give the job another name"
     stop = None if kind.suspended(job) else kind.stopping(job, None, False)
-    return [Step(stop.patch if stop is not None else None, "WorkloadNameConflict", message, warning=True)]
+    action = stop.patch if stop is not None else None
+    return [Step(action, "WorkloadNameConflict", message, warning=True, undoes=action is not None)]
 
 
 def _written(writing: Writing | None, reason: str, message: str) -> list[Step]:
     if writing is None:
         return []
     return [Step(writing.patch, reason, message) if writing.reported else Step(writing.patch)]
+
+
+def _undone(steps: list[Step]) -> list[Step]:
+    return [replace(step, undoes=True) for step in steps]
 
 
 @dataclass(frozen=True)
@@ -220,7 +232,8 @@ class _Life:
             return self._finish(OUT_OF_SYNC, "The prebuilt workload is out of sync with its user job")
         if self.read.reserved:
             action = Delete(WORKLOADS, self.read.namespace, self.read.name, self.read.resource_version)
-            return [Step(action, "DeletedWorkload", f"Deleted not matching Workload: {self.read.key}")]
+            message, runs = f"Deleted not matching Workload: {self.read.key}", not self.kind.suspended(self.job)
+            return [Step(action, "DeletedWorkload", message, undoes=runs)]
         message = f"Updated not matching Workload for suspended job: {self.read.key}"
         return [Step(patch(self.read, spec_update(self.made), JOB_MANAGER), "UpdatedWorkload", message)]
 
@@ -256,9 +269,9 @@ class _Life:
         if self.kind.suspended(self.job):
             return None
         if not self.startable:
-            return self._stop("Not admitted by cluster queue")
+            return _undone(self._stop("Not admitted by cluster queue"))
         as_admitted = self.kind.runs_as_admitted(self.job, self.read, self.inputs)
-        return None if as_admitted else self._stop("Not started as it was admitted")
+        return None if as_admitted else _undone(self._stop("Not started as it was admitted"))
 
     def _start(self) -> list[Step]:
         if not self.kind.quiet(self.job):

@@ -10,19 +10,18 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from policies.model.errors import PolicyError
 from scheduling.objects.resource_flavor import Flavor, Toleration
 from scheduling.objects.workload import PodSetAdmission, Workload
 
-POD_SET = f"{PREFIX}podset"
 LOCAL_QUEUE = f"{PREFIX}local-queue-name"
 CLUSTER_QUEUE = f"{PREFIX}cluster-queue-name"
-WORKLOAD = f"{PREFIX}workload"
 MANAGED_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid")
 """Labels that the job controller sets by itself; they are no part of a Workload."""
-_PLACED = (POD_SET, LOCAL_QUEUE, CLUSTER_QUEUE, WORKLOAD)
+_PLACED = (POD_SET, LOCAL_QUEUE, CLUSTER_QUEUE, STARTED_FOR)
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?").fullmatch
 
 
@@ -58,7 +57,7 @@ def _changes(workload: Workload, assignment: PodSetAdmission, flavors: Mapping[s
     tolerations: list[Mapping[str, Any]] = [
         _written(toleration) for flavor in used for toleration in flavor.tolerations
     ]
-    labels, annotations = _labels(workload, assignment.name), {WORKLOAD: workload.name}
+    labels, annotations = _labels(workload, assignment.name), {STARTED_FOR: workload.name}
     for update in _updates(workload, assignment.name):
         labels = joined(labels, texts(update.get("labels")), "label")
         annotations = joined(annotations, texts(update.get("annotations")), "annotation")

@@ -106,7 +106,8 @@ def read_member(pod: Manifest) -> Member | None:
     """None for a Pod that is not queued by itself: not managed, or of a job that is queued for it."""
     meta, spec, status = metadata(pod), mapping(pod.get("spec")), mapping(pod.get("status"))
     labels, notes = texts(meta.get("labels")), texts(meta.get("annotations"))
-    if labels.get(MANAGED) != "true" or (managed_owner(meta) and SUSPENDED_BY not in notes):
+    of_a_job = managed_owner(meta) and SUSPENDED_BY not in notes and not _held(meta, spec)
+    if labels.get(MANAGED) != "true" or of_a_job:
         return None
     namespace, name, uid = (text(meta.get(key)) or "" for key in ("namespace", "name", "uid"))
     group, prebuilt = group_of(pod), labels.get(PREBUILT, "")
@@ -126,7 +127,7 @@ def read_member(pod: Manifest) -> Member | None:
         serving=bool(group) and notes.get(SERVING) == "true",
         fast=notes.get(FAST_ADMISSION) == "true",
         prebuilt=bool(prebuilt),
-        gated=any(mapping(gate).get("name") == GATE for gate in listing(spec.get("schedulingGates"))),
+        gated=_gated(spec),
         finalized=MANAGED in listing(meta.get("finalizers")),
         deleting=bool(meta.get("deletionTimestamp")),
         bound=bool(spec.get("nodeName")),
@@ -139,6 +140,15 @@ def read_member(pod: Manifest) -> Member | None:
         version=text(meta.get("resourceVersion")) or "",
         packed=Packed.of(pod),
     )
+
+
+def _held(meta: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
+    """Whether it was held back when it was created: no owner that it names by now changes that."""
+    return MANAGED in listing(meta.get("finalizers")) or _gated(spec)
+
+
+def _gated(spec: Mapping[str, Any]) -> bool:
+    return any(mapping(gate).get("name") == GATE for gate in listing(spec.get("schedulingGates")))
 
 
 def _ended(meta: Mapping[str, Any], status: Mapping[str, Any]) -> str:

@@ -29,6 +29,7 @@ def blocks(frameworks: Collection[Framework]) -> Mapping[str, Mapping[str, str]]
     run = [each for each in judged if isinstance(each, JobShape)]
     sent = [each for each in run if each.dispatched]
     return {
+        "manifests/base/rbac.yaml": {"owners": rbac_rules(judged, "get")},
         "manifests/base/validating-webhooks.yaml": {"kueue-jobs": webhook_rules(judged, "CREATE, UPDATE")},
         "manifests/base/mutating-webhooks.yaml": {
             "kueue-other-jobs": webhook_rules([each for each in run if not each.own_webhook], "CREATE"),

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from cli.commands.serve import webhook as command
 from cluster.health import HealthServer
 from cluster.sources import FOLLOWED, sources
+from policies.dialects.kueue_jobs import KINDS
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from webhook.app import CONVERTING, MUTATING, VALIDATING
 from webhook.ledger.book import ORDERED
@@ -100,9 +101,11 @@ def test_the_roles_allow_what_is_needed_and_nothing_else() -> None:
     roles = of_kind("ClusterRole")
     rules = [rule for role in roles for rule in role["rules"]]
     read = {resource for rule in rules if rule["verbs"] == ["list", "watch"] for resource in rule["resources"]}
-    written = [rule for rule in rules if rule["verbs"] != ["list", "watch"]]
+    owners = [rule for rule in rules if rule["verbs"] == ["get"]]
+    written = [rule for rule in rules if rule["verbs"] not in (["list", "watch"], ["get"])]
 
     assert read == {versions[0].plural for versions in FOLLOWED.values()}
+    assert {name for rule in owners for name in rule["resources"]} == {each.plural for each in KINDS.values()}
     assert all(rule["resourceNames"] for rule in written)
     assert "*" not in str([role["rules"] for role in (*roles, *of_kind("Role"))])
     assert {role["metadata"]["name"] for role in roles} == {

@@ -73,6 +73,7 @@ FRAMEWORKS = (
     _of(
         "RayService",
         suspend=Switch("spec.rayClusterConfig.suspend"),
+        generations=2,  # an upgrade starts the next cluster before the last one goes
         ready=Ready(Sign(("Ready",))),
         active=Active(sign=Sign(("Ready",))),
     ),

@@ -9,6 +9,7 @@ import pytest
 from policies.configuration.file import API_VERSION, read_configuration
 from policies.configuration.settings import Configuration
 from policies.dialects.job_shape import Active, JobShape, pods_at
+from policies.dialects.kueue_jobs import job_reader
 from policies.model.errors import BadConfiguration
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind
@@ -112,15 +113,22 @@ def test_a_job_of_a_described_kind_is_suspended_as_it_wants() -> None:
     assert patch(train(state="Going"), Forest(), configuration(TRAIN)) == []
 
 
+def stored(settings: Configuration, uid: str) -> Forest:
+    """The job `t` as the webhook finds it, running."""
+    (shape,) = settings.reconciler.jobs.values()
+    meta = {"name": "t", "namespace": "default", "uid": uid, "labels": {"kueue.x-k8s.io/queue-name": "q"}}
+    return Forest().put(job_reader(shape)({**train(state="Going"), "metadata": meta}))
+
+
 def test_a_job_that_belongs_to_one_of_a_described_kind_is_left_to_it() -> None:
     owner = {"apiVersion": "example.com/v1", "kind": "Train", "name": "t", "uid": "u", "controller": True}
     job = {"apiVersion": "batch/v1", "kind": "Job", "spec": {}}
     meta = {"name": "j", "labels": {"kueue.x-k8s.io/queue-name": "q"}}
 
     assert patch({**job, "metadata": meta}, Forest(), configuration(TRAIN, manageJobs=True))
-    assert not patch(
-        {**job, "metadata": {**meta, "ownerReferences": [owner]}}, Forest(), configuration(TRAIN, manageJobs=True)
-    )
+    settings, child = configuration(TRAIN, manageJobs=True), {**job, "metadata": {**meta, "ownerReferences": [owner]}}
+    assert not patch(child, stored(settings, "u"), settings)
+    assert patch(child, stored(settings, "of another one"), settings)
 
 
 def test_a_pod_of_a_described_job_is_not_held_back_by_itself() -> None:
@@ -130,7 +138,9 @@ def test_a_pod_of_a_described_job_is_not_held_back_by_itself() -> None:
     settings = configuration(TRAIN, managePods=True)
 
     assert patch(pod, Forest(), settings)
-    assert not patch({**pod, "metadata": {**meta, "ownerReferences": [owner]}}, Forest(), settings)
+    child = {**pod, "metadata": {**meta, "ownerReferences": [owner]}}
+    assert not patch(child, stored(settings, "u"), settings)
+    assert patch(child, stored(settings, "of another one"), settings)
 
 
 @pytest.mark.parametrize("active", [None, {}, {"counts": []}])

@@ -13,13 +13,16 @@ from policies.model.change import Operation
 from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from tests import builders
+from tests.builders import world
 
 K = "kueue.x-k8s.io/"
 QUEUE = f"{K}queue-name"
 MANAGED = f"{K}managed"
 PARENT = f"{K}pod-suspending-parent"
 ON = Configuration(kueue=KueueSettings(manage_pods=True))
-JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "controller": True}
+JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+TEMPLATED = {"template": {"spec": {"containers": []}}}
+NOTHING = Forest()
 SPEC = {"containers": [{"name": "main", "image": "a", "resources": {"requests": {"cpu": "1"}}}]}
 
 
@@ -32,11 +35,14 @@ def replicas(kind: str, spec: Any, api: str = "apps/v1", **metadata: Any) -> dic
 
 
 def completed(
-    manifest: dict[str, Any], configuration: Configuration = ON, operation: Operation = Operation.CREATE
+    manifest: dict[str, Any],
+    configuration: Configuration = ON,
+    operation: Operation = Operation.CREATE,
+    forest: Forest = NOTHING,
 ) -> dict[str, Any]:
     """The object with the patch applied; applied to that, it changes nothing more."""
-    done: dict[str, Any] = jsonpatch.apply_patch(manifest, patch(manifest, Forest(), configuration, operation))
-    assert patch(done, Forest(), configuration, operation) == []
+    done: dict[str, Any] = jsonpatch.apply_patch(manifest, patch(manifest, forest, configuration, operation))
+    assert patch(done, forest, configuration, operation) == []
     return done
 
 
@@ -71,12 +77,48 @@ def test_gates_and_finalizers_of_others_stay() -> None:
         ({"labels": {QUEUE: "a"}}, Configuration()),
         ({"labels": {"app": "x"}}, ON),
         ({"labels": {QUEUE: ""}}, ON),
-        ({"labels": {QUEUE: "a"}, "ownerReferences": [JOB]}, ON),
     ],
-    ids=["not switched on", "no queue", "an empty queue", "of a managed job"],
+    ids=["not switched on", "no queue", "an empty queue"],
 )
 def test_other_pods_are_left_alone(metadata: dict[str, Any], configuration: Configuration) -> None:
     assert patch(pod(**metadata), Forest(), configuration) == []
+
+
+def owner(cpu: str = "1", *, uid: str = "u", suspend: bool = False, **labels: str) -> Forest:
+    """A job of one pod, as the webhook finds it."""
+    spec = {"suspend": suspend, "template": builders.template(cpu)}
+    return world(builders.batch_job("j", spec, uid=uid, labels={QUEUE: "a", **labels}))
+
+
+def test_a_pod_of_a_job_that_runs_is_left_alone() -> None:
+    assert patch(pod(labels={QUEUE: "a"}, ownerReferences=[JOB]), owner(), ON) == []
+
+
+@pytest.mark.parametrize(
+    "forest",
+    [Forest(), owner(uid="another"), owner(suspend=True), owner("500m"), owner(**{QUEUE: ""})],
+    ids=["no owner", "another uid", "an owner that waits", "an owner that is smaller", "an owner without a queue"],
+)
+def test_a_pod_is_held_back_whatever_owner_it_names_unless_that_runs_for_it(forest: Forest) -> None:
+    held = completed(pod(labels={QUEUE: "a"}, ownerReferences=[JOB]), forest=forest)
+
+    assert gates(held) == [f"{K}admission"]
+
+
+def test_what_a_limit_range_gave_a_pod_does_not_make_it_another_job() -> None:
+    spec = {"containers": [builders.container(cpu="1", memory="1Gi")]}
+
+    assert patch(pod(spec, labels={QUEUE: "a"}, ownerReferences=[JOB]), owner(), ON) == []
+
+
+def test_a_template_is_marked_whatever_owner_it_names_unless_that_is_queued() -> None:
+    owner = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "name": "l", "uid": "u"}
+    child = replicas("StatefulSet", TEMPLATED, labels={QUEUE: "a"}, ownerReferences=[{**owner, "controller": True}])
+    parent = {"apiVersion": owner["apiVersion"], "kind": owner["kind"]}
+    meta = {"name": "l", "namespace": "ns", "uid": "u", "labels": {QUEUE: "a"}}
+
+    assert patch(child, world({**parent, "metadata": meta}), ON) == []
+    assert PARENT in completed(child)["spec"]["template"]["metadata"]["annotations"]
 
 
 def test_a_pod_whose_job_cannot_be_suspended_is_held_itself() -> None:

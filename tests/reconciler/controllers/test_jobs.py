@@ -68,7 +68,11 @@ def test_jobs_of_one_name_and_of_two_kinds_have_a_workload_each() -> None:
 
 
 def test_jobs_of_all_kinds_are_read_anew_by_who_takes_over() -> None:
-    assert [(each.kind, each.relist) for each in Stage().controller.watched] == [("Job", True), (JOB_SET.name, True)]
+    assert [(each.kind, each.relist) for each in Stage().controller.watched] == [
+        ("Job", True),
+        (JOB_SET.name, True),
+        ("StartedPod", True),
+    ]
 
 
 def test_while_one_of_them_is_written_the_other_goes_on() -> None:
@@ -140,7 +144,7 @@ def test_a_write_that_was_refused_is_asked_for_again_when_its_rest_is_over() -> 
 
 
 def test_a_job_that_is_nested_too_deep_is_left_out_and_told_of(caplog: pytest.LogCaptureFixture) -> None:
-    (watched,) = JobsController({}.get, (JOB_SET,)).watched
+    (watched, _) = JobsController({}.get, (JOB_SET,)).watched
     deep: dict[str, Any] = {}
     for _ in range(100):
         deep = {"a": deep}

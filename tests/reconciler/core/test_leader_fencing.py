@@ -216,7 +216,7 @@ def test_whoever_begins_to_write_first_reads_anew_what_the_one_before_may_have_s
     leads = True
     made.round(0)
 
-    assert asked.keys() == {"Pod", "Workload", *(kind.name for kind in SHIPPED.values())}
+    assert asked.keys() == {"Pod", "StartedPod", "Workload", *(kind.name for kind in SHIPPED.values())}
     assert not state.complete
     for kind, number in asked.items():
         made.inbox.put(Listed(kind, (), "2", number))

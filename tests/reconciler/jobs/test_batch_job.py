@@ -87,12 +87,9 @@ def test_a_job_without_a_queue_is_left_alone_unless_all_are_managed() -> None:
 
 def test_a_job_of_a_job_that_is_queued_itself_is_left_to_it() -> None:
     child = job()
-    child["metadata"]["ownerReferences"] = [
-        {"apiVersion": "jobset.x-k8s.io/v1", "kind": "JobSet", "name": "set", "uid": "s", "controller": True}
-    ]
 
-    assert not managed(BATCH, child, AROUND)
-    assert managed(BATCH, child, replace(AROUND, parent_queued=False))
+    assert managed(BATCH, child, AROUND)
+    assert not managed(BATCH, child, replace(AROUND, child=lambda each: each is child))
 
 
 def test_a_job_with_pods_left_gets_its_workload_later() -> None:

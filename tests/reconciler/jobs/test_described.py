@@ -275,13 +275,11 @@ def test_a_prebuilt_workload_is_taken_by_kinds_that_can() -> None:
 
 def test_a_ray_job_in_a_cluster_of_others_and_a_job_of_a_queued_job_are_left_alone() -> None:
     elsewhere = merged(job("RayJob"), {"spec": {"clusterSelector": {"ray.io/cluster": "c"}}})
-    owner = {"apiVersion": "example.com/v1", "kind": "Train", "name": "t", "uid": "u", "controller": True}
-    owned = merged(job("RayCluster"), {"metadata": {"ownerReferences": [owner]}})
-    train = GroupKind("example.com", "Train")
+    owned = job("RayCluster")
 
     assert not managed(kind("RayJob"), elsewhere, AROUND)
     assert managed(kind("RayCluster"), owned, AROUND)
-    assert not managed(kind("RayCluster"), owned, replace(AROUND, described=frozenset({train})))
+    assert not managed(kind("RayCluster"), owned, replace(AROUND, child=lambda job: job is owned))
 
 
 def test_a_description_without_signs_is_ready_at_once_never_ends_and_has_no_pods() -> None:

@@ -192,16 +192,24 @@ def test_what_cannot_start_as_it_was_admitted_is_finished() -> None:
     [
         ({}, True),
         ({"labels": {f"{K}managed": None}}, False),
-        ({"ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "controller": True}]}, False),
+        ({"ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "controller": True}]}, True),
         ({"ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "controller": True}]}, True),
     ],
 )
-def test_pods_of_a_job_that_is_queued_for_them_are_left_alone(meta: Manifest, queued: bool) -> None:
+def test_pods_are_queued_by_their_label_whoever_they_say_that_they_belong_to(meta: Manifest, queued: bool) -> None:
     world = PodWorld(pod("p"))
 
     world.edit("p", {"metadata": meta})
 
     assert (read_member(world.pods()["p"]) is not None) is queued
+
+
+def test_a_pod_that_was_never_held_back_is_left_to_the_job_that_it_names() -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "controller": True}
+    of_a_job = {"labels": {f"{K}managed": "true"}, "ownerReferences": [owner]}
+
+    assert read_member({"metadata": of_a_job, "spec": {}}) is None
+    assert read_member({"metadata": {**of_a_job, "finalizers": [f"{K}managed"]}, "spec": {}}) is not None
 
 
 def test_pods_of_a_stateful_set_are_queued_themselves() -> None:

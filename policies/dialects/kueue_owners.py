@@ -1,0 +1,27 @@
+"""The controller reference of an object: whose child it says it is. Only the UID proves it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from policies.dialects.reading import listing, mapping, text
+from policies.model.objects import GroupKind
+
+
+class Controller(NamedTuple):
+    """A controller reference as written."""
+
+    kind: GroupKind
+    name: str
+    uid: str
+
+
+def controller_of(meta: Mapping[str, Any]) -> Controller | None:
+    """The one owner that controls it, an API server lets no second one in; None where none does."""
+    for owner in map(mapping, listing(meta.get("ownerReferences"))):
+        if owner.get("controller") is True:
+            group, slash, _ = str(owner.get("apiVersion", "")).rpartition("/")
+            kind = GroupKind(group if slash else "", str(owner.get("kind", "")))
+            return Controller(kind, text(owner.get("name")) or "", text(owner.get("uid")) or "")
+    return None

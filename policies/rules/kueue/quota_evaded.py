@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from policies.amounts.ancestry import counted_above
+from policies.amounts.requests import template_requests
+from policies.dialects.core import POD, Pod
+from policies.dialects.job_shape import JobShape
+from policies.dialects.kueue_jobs import KINDS, POD_SET, QUEUE_NAME, STARTED_FOR, QueuedJob
+from policies.dialects.kueue_templates import JobPods
+from policies.dialects.kueue_workload import ELASTIC
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model import fields
+from policies.model.findings import STRICT_ONLY, Finding
+from policies.model.pools import written
+
+_KINDS = tuple(kind for kind, framework in KINDS.items() if isinstance(framework, JobShape))
+_LEAVE = "name another queue, or delete the job and create one without a queue"
+
+
+@rule("quota-evaded", source="Quotree: who asks for quota does not give it", kinds=(*_KINDS, POD))
+def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
+    """A job that waits for quota is started by hand, or one that runs takes more than it was admitted for.
+
+    Why it is refused: its pods would run on quota that is promised to others, until the reconciler stops them. With
+    `kueue.manageJobs` only the users in `kueue.admittingUsers` start a job that names a LocalQueue. Others may suspend
+    it, make it smaller, and move it to another queue while it is suspended. They may not make it larger while it runs
+    unless it is elastic, take it out of its queue, or hand it to another controller. The controller of a job that
+    runs may start what belongs to that job, as long as it asks for no more. The marks by which started Pods are counted
+    stay.
+    Example: `kubectl patch job train -p '{"spec":{"suspend":false}}'` on a Job with a queue-name.
+    Fix: leave it suspended; it starts when its queue has quota for it. To make it larger, suspend it first.
+    """
+    settings = proposal.configuration.kueue
+    if not settings.manage_jobs or proposal.circumstances.user.name in settings.admitting_users:
+        return
+    for before, job in proposal.changed(QueuedJob):
+        if _queued(job) or (before is not None and _queued(before)):
+            yield from _Change(proposal, before, job).findings()
+
+    for old, pod in proposal.changed(Pod):
+        if old is not None and POD_SET in old.labels:
+            yield from _uncounted(old, pod)
+
+
+def _uncounted(old: Pod, pod: Pod) -> Iterator[Finding]:
+    for where, key, was, becomes in (
+        ("labels", POD_SET, old.labels.get(POD_SET), pod.labels.get(POD_SET)),
+        ("annotations", STARTED_FOR, old.annotations.get(STARTED_FOR), pod.annotations.get(STARTED_FOR)),
+    ):
+        if was != becomes:
+            message = f"a Pod that runs on quota is counted by {key}"
+            fix = f"leave {key} as it is"
+            yield Finding(pod.ref, fields.join("metadata", where, key), message, fix=fix, profiles=STRICT_ONLY)
+
+
+def _queued(job: QueuedJob) -> bool:
+    """A RayJob that selects a cluster is not."""
+    return bool(job.queue) and isinstance(job.framework, JobShape) and not (job.ray is not None and job.ray.selects)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    proposal: Proposal
+    before: QueuedJob | None
+    job: QueuedJob
+
+    def findings(self) -> Iterator[Finding]:
+        before, job = self.before, self.job
+        if before is not None and before.queue and not job.queue:
+            where = fields.join("metadata.labels", QUEUE_NAME)
+            yield self._finding(where, f"it leaves queue {before.queue}, and nobody would count it", _LEAVE)
+        if before is not None and job.controller not in (None, before.controller):
+            message = "a job that is queued is handed to another controller, to run on the quota of that"
+            yield self._finding("metadata.ownerReferences", message, "set the owner when the job is created")
+        if job.running and (before is None or not before.running):
+            yield from self._started()
+        elif job.running and before is not None and not self._elastic():
+            yield from self._grown(before)
+
+    def _started(self) -> Iterator[Finding]:
+        switch = self.job.framework.suspend
+        if switch is not None and not self._runs_for_another():
+            owner = f", and {self.job.owner} was not admitted for it" if self.job.owner else ""
+            message = f"it would run without quota: only the reconciler starts what waits in a queue{owner}"
+            yield self._finding(switch.path, message, f"leave {switch.path} as it is, and wait")
+
+    def _grown(self, before: QueuedJob) -> Iterator[Finding]:
+        """Pod set by pod set, since each may have another flavor."""
+        admitted = {pods.name: _amounts(pods) for pods in before.pod_sets}
+        for pods in self.job.pod_sets:
+            held, asked = admitted.get(pods.name, {}), _amounts(pods)
+            more = [resource for resource in sorted(asked) if asked[resource] > held.get(resource, 0)]
+            if more and not self._runs_for_another():
+                now, then = (
+                    ", ".join(f"{name}={written(name, each.get(name, 0))}" for name in more) for each in (asked, held)
+                )
+                message = f"it runs, and asks for {now}, where {then} was admitted"
+                yield self._finding(pods.at, message, "suspend the job first; it waits for the larger quota then")
+
+    def _runs_for_another(self) -> bool:
+        """Whether a job above runs that was admitted for this one as well."""
+        above = counted_above(self.job, self.proposal.after, slicing=self._slicing)
+        return above is not None and above.running
+
+    def _elastic(self) -> bool:
+        return self._slicing and self.job.framework.elastic and self.job.annotations.get(ELASTIC) == "true"
+
+    @property
+    def _slicing(self) -> bool:
+        return self.proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
+
+    def _finding(self, field: str, message: str, fix: str) -> Finding:
+        return Finding(self.job.ref, field, message, fix=fix, profiles=STRICT_ONLY)
+
+
+def _amounts(pods: JobPods) -> Mapping[str, int]:
+    return {**template_requests(pods.template, pods.count), "pods": pods.count}

@@ -1,0 +1,33 @@
+"""How long it takes to stop jobs that run without quota, by somebody else's doing."""
+
+from __future__ import annotations
+
+from reconciler.objects.bypasses import Bypasses
+from reconciler.objects.observed import Key
+
+RAN = "RanWithoutQuota"
+
+
+class Halting:
+    """Follows a job from the first write that is to stop it until none is needed any more, or it is gone."""
+
+    def __init__(self, bypasses: Bypasses) -> None:
+        self._bypasses = bypasses
+        self._gone: list[Key] = []
+
+    def gone(self, key: Key) -> None:
+        if len(self._bypasses):
+            self._gone.append(key)
+
+    def turn(self, now: int) -> None:
+        """A turn begins, after all that was observed."""
+        for key in self._gone:
+            self._bypasses.end(key, RAN, now)
+        self._gone.clear()
+
+    def looked(self, key: Key, runs: bool, now: int) -> None:
+        """`runs`: something is to be written to stop it."""
+        if runs:
+            self._bypasses.seen(key, RAN, now)
+        elif len(self._bypasses):
+            self._bypasses.end(key, RAN, now)

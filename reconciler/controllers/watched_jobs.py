@@ -1,0 +1,39 @@
+"""How jobs are watched: by their queue, each kept packed, since only a step needs the whole of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from cluster.decoding import deeper
+from cluster.stream import Manifest
+from policies.dialects.reading import metadata, text
+from reconciler.core.watched import QUEUE_NAME, WatchedKind, ignore
+from reconciler.jobs.kind import JobKind
+from reconciler.objects.packed import Packed
+
+log = logging.getLogger(__name__)
+
+_DEEPEST = 100
+
+
+def packed(job: Manifest) -> Packed | None:
+    """None for a job that is nested deeper than any that can be copied and compared: it is left out."""
+    if deeper(job, _DEEPEST):
+        meta = metadata(job)
+        what = (text(job.get("kind")), text(meta.get("namespace")), text(meta.get("name")))
+        log.warning("%s %s/%s is nested deeper than %d levels, and is left out", *what, _DEEPEST)
+        return None
+    return Packed.of(job)
+
+
+def watched_jobs(kinds: Iterable[JobKind], *, every: bool = False) -> tuple[WatchedKind, ...]:
+    """A new leader lists them again: what the leader before it started must not be taken for stopped.
+
+    `every`: also jobs that name no queue.
+    """
+    label = None if every else QUEUE_NAME
+    return tuple(
+        WatchedKind(kind.name, kind.resource, packed, ignore, ignore, label_selector=label, relist=True)
+        for kind in kinds
+    )

@@ -1,0 +1,197 @@
+"""Children of jobs: who is one, what stops with its parent, and who only says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.dialects.core import POD
+from policies.model.objects import GroupKind
+from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.kinship import PATIENCE
+from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.kinds import SHIPPED
+from reconciler.objects.bypasses import Bypasses
+from reconciler.objects.observed import Observed
+from reconciler.objects.packed import Packed
+from scheduling.objects.reading import read_workload
+from tests import builders
+from tests.reconciler.driver import Driver
+from tests.reconciler.jobs.world import NOW, K
+
+JOB_SET, RAY_SERVICE, RAY_CLUSTER = (
+    SHIPPED[GroupKind(group, kind)]
+    for group, kind in (("jobset.x-k8s.io", "JobSet"), ("ray.io", "RayService"), ("ray.io", "RayCluster"))
+)
+LABELS = {f"{K}queue-name": "q"}
+
+
+class Stage:
+    """JobSets, Jobs and Ray clusters, with the Workloads that the controller made of them."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, Observed] = {}
+        self.bypasses = Bypasses()
+        kinds = (BATCH, JOB_SET, RAY_SERVICE, RAY_CLUSTER)
+        self.controller = JobsController(self.stored.get, kinds, (POD,), bypasses=self.bypasses)
+        self.driver = Driver(self.controller)
+        self.now = NOW
+
+    def show(self, kind: Any, manifest: dict[str, Any], gone: bool = False) -> None:
+        meta = {"uid": manifest["metadata"]["name"], "resourceVersion": "1", **manifest["metadata"]}
+        whole = {**manifest, "metadata": meta}
+        self.controller.observe(Observed((kind.name, f"ns/{meta['name']}"), "1", None if gone else Packed.of(whole)))
+
+    def due(self) -> list[tuple[str, str]]:
+        """What is told about whom."""
+        return [(write.about.name, write.reason) for write in self.driver.due(self.now) if write.about]
+
+    def admitted(self, kind: Any, manifest: dict[str, Any]) -> None:
+        """It runs with a Workload that is admitted."""
+        self.show(kind, {**manifest, "spec": {**manifest["spec"], "suspend": True}})
+        (made,) = self.driver.due(self.now)
+        body = {**made.action.body, "metadata": {**made.action.body["metadata"], "resourceVersion": "1", "uid": "w"}}
+        self.workload = f"ns/{body['metadata']['name']}"
+        self.body = body
+        self.admit(True)
+        self.show(kind, manifest)
+        assert self.due() == []
+
+    def admit(self, admitted: bool) -> None:
+        sets = [{"name": each["name"], "flavors": {}} for each in self.body["spec"]["podSets"]]
+        status = {
+            "admission": {"clusterQueue": "cq", "podSetAssignments": sets},
+            "conditions": [{"type": kind, "status": "True", "reason": "r"} for kind in ("QuotaReserved", "Admitted")],
+        }
+        whole = {**self.body, "status": status if admitted else {}}
+        self.stored[self.workload] = Observed(("Workload", self.workload), "1", read_workload(whole), Packed.of(whole))
+        self.controller.workload_changed(self.workload)
+
+
+def job_set(cpu: str = "1") -> dict[str, Any]:
+    jobs = [{"name": "a", "replicas": 1, "template": {"spec": {"template": started(cpu)}}}]
+    spec = {"suspend": False, "replicatedJobs": jobs}
+    return builders.manifest("jobset.x-k8s.io/v1alpha2", "JobSet", "set", spec, namespace="ns", labels=LABELS)
+
+
+def started(cpu: str) -> dict[str, Any]:
+    return {**builders.template(cpu), "metadata": {"labels": {f"{K}podset": "a"}}}
+
+
+def child(name: str = "child", cpu: str = "1", owner: str = "set", *, suspend: bool = False) -> dict[str, Any]:
+    kind = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}
+    reference = {**kind, "name": "set", "uid": owner, "controller": True}
+    spec = {"suspend": suspend, "template": builders.template(cpu)}
+    return builders.batch_job(name, spec, labels=LABELS, ownerReferences=[reference], creationTimestamp=name)
+
+
+def test_the_child_of_an_admitted_job_is_left_alone_and_stops_with_it() -> None:
+    stage = Stage()
+    stage.admitted(JOB_SET, job_set())
+
+    stage.show(BATCH, child())
+    assert stage.due() == []
+    stage.admit(False)
+    assert ("child", "Suspended") in stage.due()
+
+
+def test_the_child_of_a_job_that_waits_stops_and_that_is_told_as_a_bypass() -> None:
+    stage = Stage()
+    waiting = job_set()
+    stage.show(JOB_SET, {**waiting, "spec": {**waiting["spec"], "suspend": True}})
+    stage.show(BATCH, child())
+    assert stage.due() == [("set", "CreatedWorkload"), ("child", "Suspended")]
+
+    stage.show(BATCH, child(suspend=True))
+    stage.now += 10**9
+    stage.due()
+    (undone,) = stage.bypasses.undone.values()
+    assert (undone.count, undone.nanoseconds) == (1, 10**9)
+
+
+def test_an_owner_of_another_uid_is_waited_for_and_then_is_none() -> None:
+    stage = Stage()
+    stage.admitted(JOB_SET, job_set())
+
+    stage.show(BATCH, child(owner="forged"))
+    assert stage.due() == []
+    stage.now += PATIENCE
+    assert stage.due() == [("child", "Stopped")]
+
+
+def test_a_child_that_is_seen_before_its_owner_is_no_job_of_its_own() -> None:
+    stage = Stage()
+    stage.show(BATCH, child(suspend=True))
+    assert stage.due() == []
+
+    stage.admitted(JOB_SET, job_set())
+    stage.now += PATIENCE
+    assert stage.due() == []
+
+
+@pytest.mark.parametrize("cpu", ["1500m", "50"])
+def test_a_child_that_asks_for_more_than_its_owner_is_a_job_of_its_own(cpu: str) -> None:
+    stage = Stage()
+    stage.admitted(JOB_SET, job_set())
+
+    stage.show(BATCH, child(cpu=cpu))
+
+    assert stage.due() == [("child", "Stopped")]
+
+
+def test_children_that_together_ask_for_more_are_those_that_came_first() -> None:
+    stage = Stage()
+    stage.admitted(JOB_SET, job_set("2"))
+
+    for name in ("c", "a", "b", "d"):
+        stage.show(BATCH, child(name))
+    for name in ("a", "b", "c", "d"):
+        stage.show(BATCH, child(name))
+
+    assert stage.due() == [("c", "Stopped"), ("d", "Stopped")]
+
+
+def test_children_below_children_count_too() -> None:
+    stage = Stage()
+    stage.admitted(JOB_SET, job_set("2"))
+    of_a = {"apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": "a", "controller": True}
+    below = child("x", "2")
+    below["metadata"]["ownerReferences"] = [of_a]
+
+    stage.show(BATCH, below)
+    stage.show(BATCH, child("a"))
+    stage.show(BATCH, child("b"))
+
+    assert stage.due() == [("b", "Stopped")]
+
+
+def test_jobs_that_own_each_other_are_each_their_own() -> None:
+    stage = Stage()
+    for name, other in (("a", "b"), ("b", "a")):
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": other, "uid": other, "controller": True}
+        job = child(name)
+        job["metadata"]["ownerReferences"] = [owner]
+        stage.show(BATCH, job)
+
+    assert stage.due() == [("a", "Stopped"), ("b", "Stopped")]
+
+
+def test_an_upgrade_of_a_ray_service_has_two_clusters_for_a_while() -> None:
+    stage = Stage()
+    cluster = {"headGroupSpec": {"template": started("1")}}
+    meta = {"namespace": "ns", "labels": LABELS}
+    service = builders.manifest("ray.io/v1", "RayService", "s", {"rayClusterConfig": cluster}, **meta)
+    stage.show(RAY_SERVICE, {**service, "spec": {"rayClusterConfig": {**cluster, "suspend": True}}})
+    (made,) = stage.driver.due(stage.now)
+    stage.body = {**made.action.body, "metadata": {**made.action.body["metadata"], "resourceVersion": "1"}}
+    stage.workload = f"ns/{stage.body['metadata']['name']}"
+    stage.admit(True)
+    stage.show(RAY_SERVICE, service)
+    owner = {"apiVersion": "ray.io/v1", "kind": "RayService", "name": "s", "uid": "s", "controller": True}
+
+    for name in ("one", "two"):
+        each = builders.manifest("ray.io/v1", "RayCluster", name, cluster, **meta, ownerReferences=[owner])
+        stage.show(RAY_CLUSTER, each)
+
+    assert stage.due() == []

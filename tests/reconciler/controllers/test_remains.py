@@ -1,0 +1,145 @@
+"""Pods that outlive their job hold its quota, whoever deleted the job and how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cluster.actions import Patch
+from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.remains import PATIENCE, STARTED_PODS
+from reconciler.objects.observed import Observed
+from reconciler.objects.packed import Packed
+from reconciler.objects.wanted import WantedWrite
+from scheduling.objects.reading import read_workload
+from tests import builders
+from tests.reconciler.driver import Driver
+from tests.reconciler.jobs.world import NOW, K
+
+GOING = {"deletionTimestamp": "2025-01-01T00:00:00Z"}
+RUNS: dict[str, Any] = {"nodeName": "n"}
+
+
+class Stage:
+    """A Job that runs with one Pod, and its Workload."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, Observed] = {}
+        self.controller = JobsController(self.stored.get)
+        self.driver = Driver(self.controller)
+        self.now = NOW
+        self.job(suspend=True)
+        (made,) = self.driver.due(self.now)
+        self.made: dict[str, Any] = dict(made.action.body)
+        self.name = f"ns/{self.made['metadata']['name']}"
+        self.workload()
+        self.job()
+        self.driver.due(self.now)
+
+    def job(self, *, suspend: bool = False, gone: bool = False, **meta: Any) -> None:
+        template = {**builders.template(), "metadata": {"labels": {f"{K}podset": "main"}}}
+        named = {"uid": "u", "resourceVersion": "1", "labels": {f"{K}queue-name": "q"}, **meta}
+        job = builders.batch_job("j", {"suspend": suspend, "template": template}, **named)
+        self.controller.observe(Observed(("Job", "ns/j"), "1", None if gone else Packed.of(job)))
+
+    def workload(self, *, finished: bool = False, **meta: Any) -> None:
+        sets = [{"name": "main", "flavors": {}, "count": 1}]
+        held = ("QuotaReserved", "Admitted", *(["Finished"] if finished else []))
+        status = {
+            "admission": {"clusterQueue": "cq", "podSetAssignments": sets},
+            "conditions": [{"type": each, "status": "True", "reason": "r"} for each in held],
+        }
+        known = {**self.made["metadata"], "resourceVersion": "1", "uid": "w", **meta}
+        whole = {**self.made, "metadata": known, "status": status}
+        self.stored[self.name] = Observed(("Workload", self.name), "1", read_workload(whole), Packed.of(whole))
+        self.controller.workload_changed(self.name)
+
+    def pod(self, *, phase: str = "Running", spec: Any = None, gone: bool = False, **meta: Any) -> None:
+        notes = {f"{K}workload": self.name.partition("/")[2]}
+        whole = builders.pod("j-1", spec=RUNS if spec is None else spec, annotations=notes, **meta)
+        read = None if gone else STARTED_PODS.read({**whole, "status": {"phase": phase}})
+        self.controller.observe(Observed(("StartedPod", "ns/j-1"), "1", read))
+
+    def due(self, seconds: int = 0) -> list[WantedWrite]:
+        self.now += seconds * 10**9
+        return self.driver.due(self.now)
+
+
+def lets_go(writes: list[WantedWrite]) -> bool:
+    (write,) = writes
+    assert isinstance(write.action, Patch)
+    return write.action.body == {"metadata": {"finalizers": []}}
+
+
+def finishes(writes: list[WantedWrite]) -> bool:
+    (write,) = writes
+    assert isinstance(write.action, Patch)
+    return any(each["reason"] == "OwnerNotFound" for each in write.action.body["status"]["conditions"])
+
+
+@pytest.mark.parametrize("ends", [{"gone": True}, {"phase": "Succeeded"}, {"phase": "Failed"}])
+def test_a_workload_stays_while_a_pod_runs_that_its_job_left_behind(ends: dict[str, Any]) -> None:
+    stage = Stage()
+    stage.pod()
+    stage.job(finalizers=["orphan"], **GOING)
+    assert stage.due() == stage.due(60) == []
+    stage.workload(ownerReferences=[])
+    stage.job(gone=True)
+    assert stage.due() == stage.due(60) == stage.due(3600) == []
+
+    stage.pod(**ends)
+
+    assert finishes(stage.due())
+    stage.workload(ownerReferences=[], finished=True)
+    assert lets_go(stage.due())
+
+
+def test_so_does_one_that_the_garbage_collector_wants_while_its_pods_still_end() -> None:
+    stage = Stage()
+    stage.pod()
+    stage.job(gone=True)
+    stage.workload(**GOING)
+    stage.pod(**GOING)
+    assert stage.due() == stage.due(3600) == []
+
+    stage.pod(gone=True)
+
+    assert lets_go(stage.due())
+
+
+def test_a_pod_that_comes_into_sight_after_its_job_has_gone_counts() -> None:
+    stage = Stage()
+    stage.job(gone=True)
+    stage.workload(**GOING)
+    assert stage.due() == []
+    stage.pod()
+    assert stage.due(PATIENCE // 10**9) == []
+
+    stage.pod(gone=True)
+
+    assert lets_go(stage.due())
+
+
+def test_without_pods_it_goes_after_a_while_and_at_once_if_the_job_was_stopped() -> None:
+    stage = Stage()
+    stage.job(gone=True)
+    stage.workload(**GOING)
+    assert stage.due() == []
+    assert lets_go(stage.due(PATIENCE // 10**9))
+
+    stopped = Stage()
+    stopped.job(suspend=True)
+    stopped.job(suspend=True, gone=True)
+    stopped.workload(**GOING)
+    assert lets_go(stopped.due())
+
+
+def test_a_pod_that_never_had_a_node_and_is_deleted_holds_nothing() -> None:
+    stage = Stage()
+    stage.pod(spec={}, **GOING)
+    stage.job(gone=True)
+    stage.workload(**GOING)
+
+    assert stage.due() == []
+    assert lets_go(stage.due(PATIENCE // 10**9))

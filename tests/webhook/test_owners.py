@@ -1,0 +1,123 @@
+"""Owners are looked up as they are stored, and believed by their UID alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from cluster.errors import Unreachable
+from cluster.resource import Resource
+from cluster.store import FixedCache
+from cluster.stream import Manifest
+from policies.configuration.settings import Configuration, KueueSettings
+from policies.model.forest import Forest
+from tests.builders import EVERYTHING, batch_job, manifest, pod, queued, template
+from tests.webhook.reviews import answer, review
+from webhook.app import create_app
+from webhook.settings import WebhookSettings
+
+MUTATE, VALIDATE = "/v1/mutate/kueue", "/v1/validate/kueue"
+ON = Configuration(kueue=KueueSettings(manage_jobs=True, manage_pods=True))
+SET = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set", "uid": "u", "controller": True}
+
+
+class Stored(FixedCache):
+    """An API server that holds these objects, and how often it was asked for one."""
+
+    def __init__(self, *objects: dict[str, Any], down: bool = False) -> None:
+        super().__init__(Forest(frozenset(EVERYTHING)))
+        self.objects = {(each["kind"].lower() + "s", each["metadata"]["name"]): each for each in objects}
+        self.down = down
+        self.asked = 0
+
+    def fetch(self, resource: Resource, namespace: str, name: str) -> Manifest | None:
+        self.asked += 1
+        if self.down:
+            raise Unreachable("server", "cut off", "nothing, it is a test")
+        assert namespace == "ns"
+        return self.objects.get((resource.plural, name))
+
+
+def client(world: FixedCache) -> FlaskClient:
+    return create_app(WebhookSettings(configuration=ON), lambda: world).test_client()
+
+
+def job_set(*, suspend: bool = False, uid: str = "u", **metadata: Any) -> dict[str, Any]:
+    spec = {"suspend": suspend, "replicatedJobs": [{"name": "a", "template": {"spec": {"template": template()}}}]}
+    meta = {"namespace": "ns", "uid": uid, "labels": queued("main"), **metadata}
+    return manifest(SET["apiVersion"], "JobSet", "set", spec, **meta)
+
+
+def child(owner: dict[str, Any] = SET, *, suspend: bool = False, cpu: str = "1") -> dict[str, Any]:
+    spec = {"suspend": suspend, "template": template(cpu)}
+    return batch_job("child", spec, labels=queued("main"), ownerReferences=[owner])
+
+
+def created_suspended(world: FixedCache, job: dict[str, Any]) -> bool:
+    return "patch" in answer(client(world), MUTATE, review(job))
+
+
+def test_the_child_of_a_job_that_runs_starts_at_once() -> None:
+    assert not created_suspended(Stored(job_set()), child())
+
+
+@pytest.mark.parametrize(
+    "world",
+    [Stored(), Stored(job_set(uid="older")), Stored(job_set(suspend=True)), Stored(job_set(labels={}))],
+    ids=["no such owner", "another UID", "it waits", "it is in no queue"],
+)
+def test_any_other_child_waits(world: Stored) -> None:
+    assert created_suspended(world, child())
+    refused = answer(client(world), VALIDATE, review(child(), child(suspend=True)))
+    assert not refused["allowed"]
+    assert "[quota-evaded]" in refused["status"]["message"]
+
+
+def test_a_child_that_asks_for_more_than_its_owner_waits() -> None:
+    assert created_suspended(Stored(job_set()), child(cpu="50"))
+
+
+def test_the_owner_of_the_owner_counts_where_that_has_no_queue() -> None:
+    train = {**SET, "apiVersion": "ray.io/v1", "kind": "RayService", "name": "top", "uid": "t"}
+    cluster = {"headGroupSpec": {"template": template("4")}}
+    meta: dict[str, Any] = {"namespace": "ns", "uid": "t", "labels": queued("main")}
+    top = manifest("ray.io/v1", "RayService", "top", {"rayClusterConfig": cluster}, **meta)
+    between = job_set(labels={}, ownerReferences=[train])
+
+    assert not created_suspended(Stored(between, top), child())
+    assert created_suspended(Stored(between), child())
+
+
+def test_a_job_is_not_its_own_child() -> None:
+    itself = {**SET, "apiVersion": "batch/v1", "kind": "Job", "name": "child", "uid": "c"}
+    waiting, started = (child(itself, suspend=suspend) for suspend in (True, False))
+    for each in (waiting, started):
+        each["metadata"]["uid"] = "c"
+
+    assert not answer(client(Stored(started)), VALIDATE, review(started, waiting))["allowed"]
+
+
+def test_an_owner_of_a_name_that_no_object_has_is_none() -> None:
+    world = Stored(job_set(), down=True)
+
+    assert created_suspended(world, child({**SET, "name": "../../secrets"}))
+    assert world.asked == 0
+
+
+def test_an_owner_that_cannot_be_read_leaves_it_to_the_failure_policy() -> None:
+    answered = client(Stored(down=True)).post(MUTATE, json=review(child()))
+
+    assert answered.status_code == 500
+    assert "jobsets.v1alpha2.jobset.x-k8s.io ns/set cannot be read" in answered.text
+
+
+def test_who_names_no_owner_or_no_queue_costs_nothing() -> None:
+    world = Stored(down=True)
+
+    assert created_suspended(world, batch_job("job", {"template": template()}, labels=queued("main")))
+    assert not created_suspended(world, batch_job("job", {"template": template()}, ownerReferences=[SET]))
+    changed = pod("p", labels=queued("main"), ownerReferences=[SET])
+    assert answer(client(world), VALIDATE, review(changed, changed))["allowed"]
+    assert world.asked == 0

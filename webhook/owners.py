@@ -1,0 +1,71 @@
+"""The jobs above a job or a Pod, as they are stored now: caches hold no jobs, and only the UID proves an owner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cluster.errors import ClusterError
+from cluster.resource import Resource
+from cluster.stream import Manifest
+from policies.amounts.ancestry import DEEPEST
+from policies.configuration.settings import Configuration
+from policies.dialects.core import POD
+from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, QueuedJob, job_reader
+from policies.dialects.kueue_owners import controller_of
+from policies.dialects.labels import is_domain
+from policies.dialects.reading import mapping, metadata, texts
+from policies.model.change import Operation
+from webhook.review import Review
+
+Fetch = Callable[[Resource, str, str], Manifest | None]
+"""An object by its kind, namespace and name; None where there is none. Raises ClusterError."""
+
+
+class OwnerUnknown(Exception):
+    """An owner cannot be read, so that nobody can say whether there is one."""
+
+
+def owners(review: Review, configuration: Configuration, fetch: Fetch) -> list[QueuedJob]:
+    """From the direct owner upward, each with the UID that was named; most requests name none, and cost nothing.
+
+    Raises OwnerUnknown.
+    """
+    found: list[QueuedJob] = []
+    if not _asks(review, configuration):
+        return found
+    described = configuration.reconciler.jobs
+    above = controller_of(metadata(review.manifest))
+    while above is not None and is_domain(above.name) and len(found) < DEEPEST:
+        framework = KINDS.get(above.kind) or described.get(above.kind)
+        if framework is None:
+            break
+        resource = Resource(above.kind.group, framework.version, framework.plural, namespaced=True)
+        manifest = _read(fetch, resource, review.namespace or "default", above.name)
+        if manifest is None or metadata(manifest).get("uid") != above.uid:
+            break
+        found.append(job_reader(framework)(_named(manifest, resource, above.kind.kind)))
+        above = found[-1].controller
+    return found
+
+
+def _asks(review: Review, configuration: Configuration) -> bool:
+    """Whether it matters: for what names a queue while jobs or Pods are managed here. A Pod is held back only once."""
+    settings = configuration.kueue
+    if review.object is None or review.subresource or not (settings.manage_jobs or settings.manage_pods):
+        return False
+    if review.kind == POD and review.operation is not Operation.CREATE:
+        return False
+    known = review.kind == POD or review.kind in KINDS or review.kind in configuration.reconciler.jobs
+    return known and bool(texts(mapping(metadata(review.object).get("labels"))).get(QUEUE_NAME))
+
+
+def _read(fetch: Fetch, resource: Resource, namespace: str, name: str) -> Manifest | None:
+    try:
+        return fetch(resource, namespace, name)
+    except ClusterError as error:
+        raise OwnerUnknown(f"the owner {resource} {namespace}/{name} cannot be read: {error}") from error
+
+
+def _named(manifest: Manifest, resource: Resource, kind: str) -> Manifest:
+    """An API server leaves neither out, but then nothing depends on it."""
+    return {"apiVersion": f"{resource.group}/{resource.version}", "kind": kind, **manifest}

@@ -9,6 +9,7 @@ from policies.configuration.kueue.gates import OF_WEBHOOKS
 from policies.configuration.multikueue import read_multikueue
 from policies.configuration.section import Section
 from policies.configuration.settings import (
+    ADMITTING_USERS,
     AdmissionSettings,
     Configuration,
     KueueSettings,
@@ -41,6 +42,7 @@ def read_configuration(manifest: object, rules: Collection[str]) -> Configuratio
             feature_gates={gate: gates.flag(gate, default) for gate, default in OF_WEBHOOKS.items()},
             manage_jobs=kueue.flag("manageJobs", False),
             manage_pods=kueue.flag("managePods", False),
+            admitting_users=_admitting_users(kueue),
         ),
         volcano=VolcanoSettings(
             max_queue_depth=volcano.number("maxQueueDepth", VolcanoSettings().max_queue_depth),
@@ -81,6 +83,14 @@ def _override(section: Section, rules: Collection[str]) -> Override:
         )
     section.done()
     return override
+
+
+def _admitting_users(section: Section) -> tuple[str, ...]:
+    """Those of both projects where none is named: without any nothing could ever start."""
+    users = section.texts("admittingUsers") or list(ADMITTING_USERS)
+    if not all(users):
+        raise BadConfiguration("expected names of users", section.at("admittingUsers"))
+    return tuple(users)
 
 
 def _waivable(section: Section, rules: Collection[str]) -> frozenset[str]:

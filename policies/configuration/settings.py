@@ -29,17 +29,26 @@ class Override:
     since: date | None = None
 
 
+ADMITTING_USERS = (
+    "system:serviceaccount:quotree-system:quotree-reconciler",
+    "system:serviceaccount:kueue-system:kueue-controller-manager",
+)
+"""Who admits as the manifests of both projects install them."""
+
+
 @dataclass(frozen=True, slots=True)
 class KueueSettings:
     """`feature_gates` are those of Kueue that are set otherwise than by default.
 
     `manage_jobs`: the mutating webhook suspends jobs that name a LocalQueue, as Kueue's does. `manage_pods`: it holds
-    back Pods that name one, by a scheduling gate, and Pods of Deployments and the like that do.
+    back Pods that name one, by a scheduling gate, and Pods of Deployments and the like that do. `admitting_users`: the
+    users that alone may start what waits for quota, as the API server names them.
     """
 
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     manage_jobs: bool = False
     manage_pods: bool = False
+    admitting_users: tuple[str, ...] = ADMITTING_USERS
 
     def enabled(self, gate: str) -> bool:
         return self.feature_gates.get(gate, OF_WEBHOOKS[gate])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from policies.configuration.file import API_VERSION, KIND, read_configuration
-from policies.configuration.settings import Configuration, ResourceGroup
+from policies.configuration.settings import ADMITTING_USERS, Configuration, ResourceGroup
 from policies.model.errors import BadConfiguration
 from policies.rules import registry
 
@@ -51,6 +51,16 @@ def test_waivable_rules_exist_and_are_none_about_exemptions() -> None:
     )
     assert "cannot be waived" in refusal(exemptions={"waivable": ["exemption-expired"]})
     assert "did you mean 'waivable'" in refusal(exemptions={"waiveable": []})
+
+
+# -- who admits --------------------------------------------------------------------------------------------------------
+
+
+def test_who_admits_is_named_by_the_manifests_or_by_the_file() -> None:
+    assert configured().kueue.admitting_users == ADMITTING_USERS
+    assert configured(kueue={"admittingUsers": []}).kueue.admitting_users == ADMITTING_USERS
+    assert configured(kueue={"admittingUsers": ["robot"]}).kueue.admitting_users == ("robot",)
+    assert "kueue.admittingUsers" in refusal(kueue={"admittingUsers": ["robot", ""]})
 
 
 # -- resource groups of Volcano ----------------------------------------------------------------------------------------

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from reconciler.core.records import Records
+from reconciler.objects.bypasses import Bypasses
 from scheduling.world.world import World
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """`records` are the objects, `world` is what the scheduler makes of them."""
+    """`records` are the objects, `world` is what the scheduler makes of them. `bypasses`: see there."""
 
     world: World = field(default_factory=World)
     records: Records = field(default_factory=Records)
+    bypasses: Bypasses = field(default_factory=Bypasses)
 
     @property
     def complete(self) -> bool:

@@ -167,7 +167,9 @@ def test_the_workload_of_another_is_not_taken_over() -> None:
 def test_pods_that_were_made_for_a_workload_wait_for_it_and_become_its_owner() -> None:
     world = PodWorld(pod("p", prebuilt_workload_name="w"))
     assert world.settle() == []
-    made = {"metadata": {"name": "w", "namespace": "ns"}, "spec": {"podSets": [{"name": "main", "count": 1}]}}
+    template = {"spec": world.pods()["p"]["spec"]}
+    pod_set = {"name": "main", "count": 1, "template": template}
+    made = {"metadata": {"name": "w", "namespace": "ns"}, "spec": {"podSets": [pod_set]}}
     world.objects["Workload", "ns/w"] = {**made, "apiVersion": "v1", "kind": "Workload"}
     world.edit("w", {"spec": {"queueName": "q"}}, "Workload")
 
@@ -201,7 +203,7 @@ def test_pods_of_a_job_that_is_queued_for_them_are_left_alone(meta: Manifest, qu
 
     world.edit("p", {"metadata": meta})
 
-    assert (read_member(world.pods()["p"]) is not None) is queued
+    assert read_member(world.pods()["p"]).queued is queued
 
 
 def test_pods_of_a_stateful_set_are_queued_themselves() -> None:

@@ -100,6 +100,11 @@ class Processes:
         return self.folder / f"{name}.log"
 
 
+def passed_on() -> dict[str, str]:
+    """What programs of this project get of our environment: where they are, and which checkout they run."""
+    return {key: os.environ[key] for key in ("PATH", "PYTHONPATH") if key in os.environ}
+
+
 def free_ports(count: int) -> list[int]:
     """Different loopback ports that nobody listens on at this moment."""
     with ExitStack() as held:

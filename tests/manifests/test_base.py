@@ -11,6 +11,7 @@ import yaml
 from cli.commands.serve import webhook as command
 from cluster.sources import FOLLOWED, sources
 from cluster.store import FixedCache
+from policies.configuration.settings import ADMITTING_USERS
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
 from policies.model.forest import Forest
 from webhook.app import CONVERTING, MUTATING, VALIDATING, create_app
@@ -67,7 +68,8 @@ def test_a_webhook_names_exactly_what_it_judges_and_fails_as_its_class_demands(w
     everything = str(webhook["rules"])
 
     assert "*" not in everything
-    assert {name for name in resources if "/" in name} <= {"workloads/status", "queues/status"}  # admission, state
+    expected = {"workloads/status", "queues/status", "pods/resize"}  # admission, state, what a Pod asks for
+    assert {name for name in resources if "/" in name} <= expected
     assert groups <= {**VALIDATING, **MUTATING}[path]
     assert webhook["sideEffects"] == "NoneOnDryRun"
     assert webhook["matchPolicy"] == "Equivalent"
@@ -81,7 +83,9 @@ def test_a_webhook_names_exactly_what_it_judges_and_fails_as_its_class_demands(w
 def test_only_pods_that_name_a_queue_must_be_completed_before_they_are_stored() -> None:
     chosen = [param.values[0] for param in WEBHOOKS if "objectSelector" in param.values[0]]
 
-    (only,) = chosen
+    only, marks = sorted(chosen, key=lambda each: str(each["name"]), reverse=True)
+    assert [rule["operations"] for rule in marks["rules"]] == [["UPDATE"]]
+    assert marks["objectSelector"] == {"matchLabels": {"kueue.x-k8s.io/managed": "true"}}
     assert only["rules"] == [
         {
             "apiGroups": [""],
@@ -92,6 +96,13 @@ def test_only_pods_that_name_a_queue_must_be_completed_before_they_are_stored() 
         }
     ]
     assert only["objectSelector"] == {"matchExpressions": [{"key": "kueue.x-k8s.io/queue-name", "operator": "Exists"}]}
+
+
+def test_who_admits_pods_needs_no_webhook_for_it() -> None:
+    (marks,) = [each.values[0] for each in WEBHOOKS if each.values[0]["name"] == "kueue-pod-marks.quotree.dev"]
+    (condition,) = [each for each in marks["matchConditions"] if "username" in each["expression"]]
+
+    assert all(f"'{user}'" in condition["expression"] for user in ADMITTING_USERS)
 
 
 @pytest.mark.parametrize("webhook", WEBHOOKS)

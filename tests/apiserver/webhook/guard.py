@@ -20,7 +20,7 @@ from typing import Any, Self
 import yaml
 
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.processes import free_ports
+from tests.apiserver.processes import free_ports, passed_on
 from tests.waiting import SECONDS, eventually
 
 ROOT = Path(__file__).parents[3]
@@ -74,7 +74,7 @@ class Guard:
             ],
             stdout=log,
             stderr=log,
-            env={"PATH": os.environ["PATH"], "HOME": self._folder.name},
+            env={"HOME": self._folder.name, **passed_on()},
             start_new_session=True,
         )
         log.close()

@@ -37,7 +37,16 @@ from scheduling.objects.submission import OF_GROUP, workload_name
 from scheduling.objects.workload import JOB_UID, Workload
 
 _KIND, _WORKLOAD = "Pod", "Workload"
-WATCHED_PODS = WatchedKind(_KIND, PODS, read_member, ignore, ignore, label_selector=f"{MANAGED}=true", relist=True)
+WATCHED_PODS = WatchedKind(
+    _KIND,
+    PODS,
+    read_member,
+    ignore,
+    ignore,
+    label_selector=f"{MANAGED}=true",
+    relist=True,
+    selects=lambda member: member.marked,
+)
 
 
 class PodsController(Controller):

@@ -102,6 +102,10 @@ class Informer:
         self._observer.changed(moment)
         self.records.tidy(observed.key)
 
+    def shown(self, observed: Observed) -> bool:
+        """Whether the watch of its kind shows such an object at all."""
+        return observed.value is None or self.watched[observed.key[0]].selects(observed.value)
+
     def missed(self, key: Key) -> None:
         """The API server was asked, and says that there is no such object."""
         for controller in self._shown.get(key[0], ()):

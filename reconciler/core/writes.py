@@ -138,7 +138,7 @@ class Writes:
         observed = self._informer.watched[key[0]].observed(outcome.manifest, self._records.get)
         if flight is not None and flight.controller is not None:
             flight.controller.written(outcome.action, observed)
-        if self._records.get(key) is not None:
+        if self._records.get(key) is not None and self._informer.shown(observed):
             self._informer.accept(observed, now)
         self._finish(key, now)
 
@@ -158,7 +158,8 @@ class Writes:
 
     def answered(self, observed: Observed, now: int) -> None:
         """What a request brought, unless a watch is past it: that knows that the object is gone."""
-        if self._records.get(observed.key) is not None or not self._records.progress.passed(observed):
+        known = self._records.get(observed.key) is not None
+        if self._informer.shown(observed) and (known or not self._records.progress.passed(observed)):
             self._informer.accept(observed, now)
         self._finish(observed.key, now)
 

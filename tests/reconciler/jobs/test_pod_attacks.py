@@ -7,9 +7,17 @@ from typing import Any
 import pytest
 
 from cluster.actions import Delete
+from reconciler.controllers.pods import WATCHED_PODS, PodsController
+from reconciler.core.commands import ReadObject
+from reconciler.core.events import Continue, TimePassed
+from reconciler.core.state import ClusterState
 from reconciler.jobs.pod_member import read_member
 from reconciler.jobs.pod_roles import roles_of
+from reconciler.objects.observed import Listed, Observed
+from reconciler.objects.outcomes import ObjectRead
 from scheduling.objects.roles import Claim, role_names
+from tests.merging import merged
+from tests.reconciler.checked import CheckedCore
 from tests.reconciler.jobs.pod_world import Manifest, PodWorld, admitted, condition, pod, running
 from tests.reconciler.jobs.world import K
 
@@ -324,6 +332,24 @@ def test_a_member_that_ended_and_left_its_group_does_not_end_it() -> None:
 
     assert not world.read.finished
     assert world.running() == ["b"]
+
+
+def test_an_answer_that_overtakes_the_watch_hides_no_pod() -> None:
+    """It is read without the label before the watch shows that it came with it."""
+    state = ClusterState()
+    core = CheckedCore(state, [PodsController(state.records.workload)], exclusive=True)
+    core.leads = True
+    core.handle([Listed(kind, (), "1") for kind in core.informer.watched], 0)
+    came = {**pod("p")}
+    came["metadata"] = {**came["metadata"], "uid": "u", "resourceVersion": "4"}
+    stripped = merged(came, {"metadata": {"resourceVersion": "5", "labels": {f"{K}managed": None}}})
+
+    core.handle([ObjectRead(("Pod", "ns/p"), stripped)], 0)
+    shown = WATCHED_PODS.observed(came)
+    core.handle([shown, Observed(shown.key, "5", None), TimePassed()], 1)
+    commands = [command for _ in range(5) for command in core.handle([Continue()], 1)]
+
+    assert ReadObject(("Pod", "ns/p"), "/api/v1/namespaces/ns/pods/p") in commands
 
 
 # --- taking one's time

@@ -32,6 +32,10 @@ class OutOfSight:
         """The uid that is sought under this name, empty for none."""
         return self._asked.get(name) or self._sought.get(name, "")
 
+    def answers(self, name: str) -> bool:
+        """Whether an answer about this name is to what is sought now, and not to what was asked before."""
+        return name not in self._sought
+
     def found(self, name: str) -> None:
         """A watch or an answer shows what is there under this name."""
         self._sought.pop(name, None)

@@ -77,12 +77,12 @@ class PodsController(Controller):
         elif known is not None and (known.may_run or known.finalized):
             self._sight.seek(name, known.uid)
         else:
-            self.gone(observed.key)
+            self._end(name)
 
     def found(self, observed: Observed) -> None:
         """What a watch has shown since is newer."""
         name = observed.key[1]
-        if self._sight.sought(name):
+        if self._sight.sought(name) and self._sight.answers(name):
             self._show(name, self._known(name), observed.value)
 
     def written(self, action: Action, observed: Observed) -> None:
@@ -97,10 +97,14 @@ class PodsController(Controller):
                 self._sight.seek(name, member.uid)
 
     def gone(self, key: Key) -> None:
-        known, uid = self._known(key[1]), self._sight.sought(key[1])
+        if self._sight.answers(key[1]):
+            self._end(key[1])
+
+    def _end(self, name: str) -> None:
+        known, uid = self._known(name), self._sight.sought(name)
         if known is not None:
-            self._forget(key[1], known)
-        self._sight.is_gone(key[1], uid, self._owned.of(uid))
+            self._forget(name, known)
+        self._sight.is_gone(name, uid, self._owned.of(uid))
 
     def _known(self, name: str) -> Member | None:
         return self._units[self._unit_of[name]][name] if name in self._unit_of else None

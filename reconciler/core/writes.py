@@ -213,7 +213,7 @@ class Writes:
         stored = self._records.get(key)
         bound = action.resource_version if isinstance(action, Patch) else ""
         newer = stored is not None and bound not in ("", stored.version)
-        if isinstance(action, Patch) and not newer:
+        if bound and not newer:
             self._records.record(key).stored = None
         if not newer:
             self._informer.rest(key, now)

@@ -18,8 +18,9 @@ from reconciler.objects.outcomes import ObjectRead
 from scheduling.objects.roles import Claim, role_names
 from tests.merging import merged
 from tests.reconciler.checked import CheckedCore
+from tests.reconciler.driver import Driver
 from tests.reconciler.jobs.pod_world import Manifest, PodWorld, admitted, condition, pod, running
-from tests.reconciler.jobs.world import K
+from tests.reconciler.jobs.world import NOW, K
 
 ROLE = f"{K}role-hash"
 SMALL, LARGE = "100m", "60"
@@ -470,3 +471,28 @@ def test_nobody_starts_while_one_runs_that_there_is_no_room_for() -> None:
     world.settle()
     assert "x" in world.running()
     assert "y" not in world.pods()
+
+
+@pytest.mark.parametrize("answer", ["the one before", "none"])
+def test_an_answer_to_an_earlier_question_ends_no_pod(answer: str) -> None:
+    """A Pod is gone, and another of its name comes and loses its label before the answer about the first is there."""
+    controller = PodWorld().controller
+    driver = Driver(controller)
+    first, second = (merged(pod("p"), {"metadata": {"uid": uid, "resourceVersion": uid}}) for uid in "12")
+    key = ("Pod", "ns/p")
+    controller.observe(WATCHED_PODS.observed(first))
+    controller.observe(Observed(key, "2", None))
+    driver.due(NOW)
+    assert len(driver.asked) == 1
+    controller.observe(WATCHED_PODS.observed(second))
+    controller.observe(Observed(key, "3", None))
+
+    if answer == "none":
+        controller.gone(key)
+    else:
+        controller.found(WATCHED_PODS.observed(merged(first, LABEL_OFF)))
+    driver.due(NOW)
+    assert len(driver.asked) == 2
+    controller.found(WATCHED_PODS.observed(merged(second, BOTH_OFF)))
+
+    assert "Stopped" in [write.reason for write in driver.due(NOW)]

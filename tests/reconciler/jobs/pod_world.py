@@ -191,7 +191,8 @@ class PodWorld:
         found = self.driver.due(NOW, busy)
         while self.driver.asked:
             self._ask(self.driver.asked.pop().key)
-            found += self.driver.due(NOW, busy)
+            sent = {write.key for write in found if write.action is not None}
+            found += self.driver.due(NOW, lambda *key, sent=sent: key in sent or busy(*key))
         return found
 
     def step(self, most: int = 1000) -> int:

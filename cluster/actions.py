@@ -77,7 +77,8 @@ class Create:
 class Patch:
     """Merge `body` into an object that is still at `resource_version`; a value of None removes the field.
 
-    `subresource` is `status` or None. Lists are replaced as a whole, which the version makes safe.
+    `subresource` is `status` or None. Lists are replaced as a whole, which the version makes safe. With `uid` in place
+    of the version it is merged into that object whatever else became of it: nobody holds it up by other changes.
     """
 
     resource: Resource
@@ -87,6 +88,7 @@ class Patch:
     resource_version: str
     manager: str
     subresource: str | None = None
+    uid: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Delete:
     """Delete an object; if `resource_version` or `uid` is set, only if it still has that.
 
     `background`: its dependents are deleted after it. `foreground`: before it. Neither: the default of its kind (the
-    pods of a Job stay).
+    pods of a Job stay). `grace_seconds`: how long a Pod may take to end; None: as it says itself.
     """
 
     resource: Resource
@@ -104,6 +106,7 @@ class Delete:
     uid: str = ""
     background: bool = False
     foreground: bool = False
+    grace_seconds: int | None = None
 
     @property
     def propagation(self) -> str | None:

@@ -37,12 +37,18 @@ def perform(cluster: Cluster, action: Action) -> Manifest:
             return _patch(cluster, action)
         case Delete():
             path = action.resource.item(action.name, action.namespace)
-            version, policy = action.resource_version, action.propagation
-            return cluster.delete(path, resource_version=version, uid=action.uid, propagation=policy)
+            return cluster.delete(
+                path,
+                resource_version=action.resource_version,
+                uid=action.uid,
+                propagation=action.propagation,
+                grace_seconds=action.grace_seconds,
+            )
 
 
 def _patch(cluster: Cluster, action: Patch) -> Manifest:
-    metadata = {**action.body.get("metadata", {}), "resourceVersion": action.resource_version}
+    bound = {"resourceVersion": action.resource_version, "uid": action.uid}
+    metadata = {**action.body.get("metadata", {}), **{key: value for key, value in bound.items() if value}}
     path = action.resource.item(action.name, action.namespace, subresource=action.subresource)
     return cluster.patch(path, {**action.body, "metadata": metadata}, MERGE_PATCH, field_manager=action.manager)
 

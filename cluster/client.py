@@ -228,16 +228,19 @@ class Cluster:
         resource_version: str | None = None,
         uid: str | None = None,
         propagation: str | None = None,
+        grace_seconds: int | None = None,
     ) -> Manifest:
         """DELETE; with a resource version or uid only if the object still has it (else Conflict).
 
-        `propagation` says what happens to its dependents: Background, Foreground or Orphan.
+        `propagation` says what happens to its dependents: Background, Foreground or Orphan. `grace_seconds`: how long a
+        Pod may take to end, None for what it says itself.
         """
         still = {"resourceVersion": resource_version, "uid": uid}
         preconditions = {key: value for key, value in still.items() if value}
         body = {
             **({"preconditions": preconditions} if preconditions else {}),
             **({"propagationPolicy": propagation} if propagation else {}),
+            **({"gracePeriodSeconds": grace_seconds} if grace_seconds is not None else {}),
         }
         return self._wire.call(Request("DELETE", path, body=body or None))
 

@@ -71,7 +71,7 @@ def _controllers(settings: Settings, state: ClusterState) -> Iterator[Controller
     stored, every = state.records.workload, settings.jobs.without_queue
     yield JobsController(stored, settings.kinds, (POD,) if settings.pods else (), every=every, bypasses=state.bypasses)
     if settings.pods:
-        yield PodsController(stored)
+        yield PodsController(stored, state.bypasses)
     if settings.fading is not None:
         yield UsageController(state.world)
     if settings.retention != Retention():

@@ -16,6 +16,8 @@ from policies.dialects import (
     yunikorn_work,
 )
 from policies.dialects.kueue_flavor import read_resource_flavor
+from policies.dialects.kueue_pods import marks as marks_of
+from policies.dialects.kueue_pods import sized
 from policies.dialects.kueue_workload import read_workload
 from policies.dialects.priority_class import PRIORITY_CLASS, read_priority_class
 from policies.dialects.reading import Manifest, exemptions, metadata
@@ -24,8 +26,12 @@ from policies.model.objects import GroupKind, KubeObject
 
 
 def _read_pod(manifest: Manifest) -> core.Pod:
-    pod, owner = yunikorn_pods.read_pod(manifest), kueue_jobs.managed_owner(metadata(manifest))
-    return replace(pod, owner=owner) if owner else pod
+    pod, owner, marks = (
+        yunikorn_pods.read_pod(manifest),
+        kueue_jobs.managed_owner(metadata(manifest)),
+        marks_of(manifest),
+    )
+    return replace(pod, owner=owner, marks=marks, sized=sized(manifest)) if owner or marks else pod
 
 
 READERS: Mapping[GroupKind, Callable[[Manifest], KubeObject | None]] = {

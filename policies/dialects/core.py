@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from policies.dialects.reading import Manifest, Reader, identity, mapping, metadata, text
 from policies.model.objects import Attached, GroupKind, KubeObject, Ref, Share
@@ -49,7 +50,7 @@ class Pod(Attached):
 
     `annotations` and `labels` are those that the three projects read, as written. `asks` is what YuniKorn counts for
     it, in its units; empty for pods of others, and where only its queue is known. `owner` is the job that it belongs
-    to, if Kueue manages its kind.
+    to, if Kueue manages its kind. `marks` and `sized`: see `policies.dialects.kueue_pods`.
     """
 
     annotations: Mapping[str, str]
@@ -57,6 +58,8 @@ class Pod(Attached):
     scheduler_name: str
     asks: Mapping[str, int] = field(default_factory=dict)
     owner: str = ""
+    marks: Mapping[str, str] = field(default_factory=dict)
+    sized: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def application(self) -> Ref | None:

@@ -24,6 +24,7 @@ from policies.dialects.kueue_jobs import (
 )
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_owners import controller_of
+from policies.dialects.kueue_pods import ROLE_HASH
 from policies.dialects.kueue_ray import ray_cluster
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.reading import Manifest, listing, mapping, text, texts
@@ -34,7 +35,6 @@ from policies.model.objects import GroupKind
 Patch = list[dict[str, Any]]
 Path = tuple[str | int, ...]
 
-ROLE_HASH = f"{PREFIX}role-hash"
 GATE = f"{PREFIX}admission"
 TOPOLOGY_GATE = f"{PREFIX}topology"
 ELASTIC_GATE = f"{PREFIX}elastic-job"

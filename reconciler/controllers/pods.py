@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from cluster.actions import Delete
+from cluster.actions import Action, Delete
 from cluster.resource import PODS
 from cluster.stream import Manifest
 from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import MANAGED
 from reconciler.controllers.internal_errors import InternalErrors
+from reconciler.controllers.out_of_sight import OutOfSight
+from reconciler.controllers.ownership import Owned
+from reconciler.controllers.undoing import Undoing
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.jobs.life import orphaned
@@ -23,14 +26,27 @@ from reconciler.jobs.pod_member import Member, read_member
 from reconciler.jobs.pod_unit import Unit
 from reconciler.jobs.pod_writes import about
 from reconciler.jobs.step import JobInputs
+from reconciler.multikueue.remote import ORIGIN
+from reconciler.objects.bypasses import Bypasses
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import WORKLOADS
+from reconciler.objects.versions import older
 from reconciler.objects.wanted import WantedWrite
-from scheduling.objects.workload import Workload
+from scheduling.objects.submission import OF_GROUP, workload_name
+from scheduling.objects.workload import JOB_UID, Workload
 
 _KIND, _WORKLOAD = "Pod", "Workload"
-WATCHED_PODS = WatchedKind(_KIND, PODS, read_member, ignore, ignore, label_selector=f"{MANAGED}=true", relist=True)
+WATCHED_PODS = WatchedKind(
+    _KIND,
+    PODS,
+    read_member,
+    ignore,
+    ignore,
+    label_selector=f"{MANAGED}=true",
+    relist=True,
+    selects=lambda member: member.marked,
+)
 
 
 class PodsController(Controller):
@@ -40,32 +56,93 @@ class PodsController(Controller):
 
     watched = (WATCHED_PODS,)
 
-    def __init__(self, stored: Lookup) -> None:
+    def __init__(self, stored: Lookup, bypasses: Bypasses | None = None) -> None:
         self._stored = stored
         self._inputs = JobInputs()
         self._units: dict[str, dict[str, Member]] = {}
         self._unit_of: dict[str, str] = {}
+        self._name_of: dict[str, str] = {}
+        self._owned = Owned((POD,))
+        self._sight = OutOfSight()
+        self._undoing = Undoing(bypasses if bypasses is not None else Bypasses())
         self._awaited: dict[str, list[Key]] = {}
         self._dirty: dict[str, None] = {}
         self._loose: dict[str, None] = {}
         self._errors = InternalErrors()
 
     def observe(self, observed: Observed) -> None:
-        name: str = observed.key[1]
-        member: Member | None = observed.value
-        before = self._unit_of.get(name)
-        if before is not None and (member is None or member.workload != before):
-            self._forget(name, before)
-        if member is None:
-            return
-        unit = self._units.setdefault(member.workload, {})
-        if unit.get(name) != member:
-            self._dirty[member.workload] = None
-        unit[name] = member
-        self._unit_of[name] = member.workload
+        name, known = observed.key[1], self._known(observed.key[1])
+        if observed.value is not None:
+            self._show(name, known, observed.value)
+        elif known is not None and (known.may_run or known.finalized):
+            self._sight.seek(name, known.uid)
+        else:
+            self._end(name)
 
-    def _forget(self, name: str, unit: str) -> None:
-        del self._unit_of[name]
+    def found(self, observed: Observed) -> None:
+        """What a watch has shown since is newer."""
+        name = observed.key[1]
+        if self._sight.sought(name) and self._sight.answers(name):
+            self._show(name, self._known(name), observed.value)
+
+    def written(self, action: Action, observed: Observed) -> None:
+        """No watch tells what becomes of a Pod without the label, and that of one with it may come late."""
+        del action
+        name, member = observed.key[1], observed.value
+        known = self._known(name) if observed.key[0] == _KIND else None
+        if known is not None and known.uid == member.uid:
+            if not older(member.version, known.version):
+                self._keep(name, member)
+            if not member.marked:
+                self._sight.seek(name, member.uid)
+
+    def gone(self, key: Key) -> None:
+        if self._sight.answers(key[1]):
+            self._end(key[1])
+
+    def _end(self, name: str) -> None:
+        known, uid = self._known(name), self._sight.sought(name)
+        if known is not None:
+            self._forget(name, known)
+        self._sight.is_gone(name, uid, self._owned.of(uid))
+
+    def _known(self, name: str) -> Member | None:
+        return self._units[self._unit_of[name]][name] if name in self._unit_of else None
+
+    def _show(self, name: str, known: Member | None, member: Member) -> None:
+        """A Pod that is known, or that a Workload lists, stays so whatever it says of itself by now."""
+        if known is not None and known.uid != member.uid:
+            self._forget(name, known)
+            known = None
+        if self._sight.sought(name) not in ("", member.uid):
+            self._sight.is_gone(name, uid := self._sight.sought(name), self._owned.of(uid))
+        self._sight.found(name)
+        if known is not None or member.queued or self._owned.of(member.uid):
+            self._keep(name, member)
+
+    def _keep(self, name: str, member: Member) -> None:
+        home, before = self._home(member), self._unit_of.get(name)
+        if before is not None and before != home:
+            self._leave(name, before)
+        unit = self._units.setdefault(home, {})
+        if unit.get(name) != member:
+            self._dirty[home] = None
+        unit[name] = member
+        self._unit_of[name] = home
+        self._name_of[member.uid] = name
+
+    def _home(self, member: Member) -> str:
+        """The Workload that lists it, and before any does the one that it names."""
+        listed = self._owned.of(member.uid)
+        return member.workload if member.workload in listed or not listed else listed[0]
+
+    def _forget(self, name: str, member: Member) -> None:
+        self._sight.is_gone(name, member.uid, self._owned.of(member.uid))
+        self._undoing.gone((_KIND, name))
+        self._name_of.pop(member.uid, None)
+        self._leave(name, self._unit_of.pop(name))
+
+    def _leave(self, name: str, unit: str) -> None:
         members = self._units[unit]
         del members[name]
         if members:
@@ -79,13 +156,22 @@ class PodsController(Controller):
             self._loose[unit] = None
 
     def workload_changed(self, workload: str) -> None:
-        read = self._read(workload)
+        read, before = self._read(workload), self._owned.owners(workload)
+        self._owned.put(workload, read)
+        listed = self._owned.owners(workload)
+        if listed != before:
+            for name in [self._name_of[uid] for uid in {*before, *listed} if uid in self._name_of]:
+                self._keep(name, self._units[self._unit_of[name]][name])
+            if read is not None:
+                self._sight.lists(workload, read, [uid for uid in listed if uid in self._name_of])
+        if read is None:
+            self._sight.forget(workload)
         if workload in self._units:
             self._dirty[workload] = None
         elif read is None:
             self._loose.pop(workload, None)
             self._errors.forget((_WORKLOAD, workload))
-        elif read.deleting or read.evicted:
+        elif read.deleting or read.evicted or not read.owners:
             self._loose[workload] = None
 
     def inputs_changed(self, inputs: JobInputs) -> None:
@@ -98,6 +184,8 @@ class PodsController(Controller):
         (self._dirty if item[1] in self._units else self._loose)[item[1]] = None
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        self._undoing.turn(now)
+        yield from self._sight.questions(busy)
         names, self._dirty = {**self._dirty, **self._loose}, {}
         self._loose = {}
         for name in names:
@@ -129,9 +217,11 @@ class PodsController(Controller):
             look, about_first = partial(self._steps, name, unit, now), about(unit.first)
         awaited: list[Key] = []
         for write in self._errors.guarded(item, look, about_first, now):
+            self._undoing.wanted(write, now)
             yield write
             if write.action is not None:
                 awaited.append(write.key)
+        self._undoing.looked((members or {}).values(), now)
         if awaited:  # what came of them is looked at, even where it is nothing
             self._awaited[name] = awaited
             yield WaitFor(item, awaited[-1])
@@ -149,7 +239,7 @@ class PodsController(Controller):
         if read is not None and name not in self._units and _of_pods(read):
             if read.deleting:
                 yield from (WantedWrite((_WORKLOAD, name), step.action) for step in orphaned(self._whole(name), read))
-            elif read.evicted and read.reserved:
+            elif (read.evicted and read.reserved) or not read.owners:
                 yield WantedWrite(
                     (_WORKLOAD, name), Delete(WORKLOADS, read.namespace, read.name, read.resource_version)
                 )
@@ -165,4 +255,12 @@ class PodsController(Controller):
 
 
 def _of_pods(read: Workload) -> bool:
-    return bool(read.owners) and all((owner.api_version, owner.kind) == ("v1", POD.kind) for owner in read.owners)
+    """Whether it was made of Pods. They may have been deleted in a way that left it without owners, which the garbage
+    collector never takes; then its name, or the mark of a group, tells. Those on a worker cluster never have any.
+    """
+    if read.owners:
+        return all((owner.api_version, owner.kind) == ("v1", POD.kind) for owner in read.owners)
+    if ORIGIN in read.labels:
+        return False
+    name, uid = read.name.removeprefix("pod-").rpartition("-")[0], read.labels.get(JOB_UID, "")
+    return read.annotations.get(OF_GROUP) == "true" or read.name == workload_name(POD, name, uid)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cluster.actions import Action
+from reconciler.core.commands import ReadObject
 from reconciler.core.watched import WatchedKind
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Key, Observed
@@ -39,7 +40,7 @@ class WakeAt:
     at: int
 
 
-Wanted: TypeAlias = WantedWrite | WaitFor | WakeAt | WorkerCommand
+Wanted: TypeAlias = WantedWrite | WaitFor | WakeAt | ReadObject | WorkerCommand
 
 
 class Controller:
@@ -69,6 +70,12 @@ class Controller:
 
     def written(self, action: Action, observed: Observed) -> None:
         """A write that it wanted was answered with this object."""
+
+    def found(self, observed: Observed) -> None:
+        """The API server was asked for one of its objects, and answered with this."""
+
+    def gone(self, key: Key) -> None:
+        """The API server was asked for one of its objects, and says that there is none."""
 
     def wake(self, item: Key) -> None:
         """What it waited for has come about: look at the item again."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from reconciler.core.commands import Command, Relist
+from reconciler.core.commands import Command, ReadObject, Relist
 from reconciler.core.controller import Controller, WaitFor, WakeAt
 from reconciler.core.decider import Decider
 from reconciler.core.events import Continue, Event, LeadershipGained, LeadershipLost, TimePassed
@@ -89,7 +89,9 @@ class Core:
                 self.writes.written(event, now)
             case ObjectRead():
                 watched = self.informer.watched[event.key[0]]
-                self.writes.answered(watched.observed(event.manifest, self.state.records.get), now)
+                observed = watched.observed(event.manifest, self.state.records.get)
+                self.informer.found(observed)
+                self.writes.answered(observed, now)
             case Failed():
                 self.writes.failed(event, now)
             case FromWorker():
@@ -151,6 +153,8 @@ class Core:
                         self._recorder.wanted(wanted, whole_second(now))
                     case WantedWrite():
                         self.writes.start(wanted, controller)
+                    case ReadObject(key=key):
+                        self.writes.ask(key)
                     case WaitFor() | WakeAt():
                         self.informer.wait(controller, wanted, now)
                     case _:

@@ -102,6 +102,20 @@ class Informer:
         self._observer.changed(moment)
         self.records.tidy(observed.key)
 
+    def shown(self, observed: Observed) -> bool:
+        """Whether the watch of its kind shows such an object at all."""
+        return observed.value is None or self.watched[observed.key[0]].selects(observed.value)
+
+    def missed(self, key: Key) -> None:
+        """The API server was asked, and says that there is no such object."""
+        for controller in self._shown.get(key[0], ()):
+            controller.gone(key)
+
+    def found(self, observed: Observed) -> None:
+        """The API server was asked, and this is the object, whether a watch shows it or not."""
+        for controller in self._shown.get(observed.key[0], ()):
+            controller.found(observed)
+
     def _change_world(self, watched: WatchedKind, observed: Observed, moment: int) -> None:
         kind, name = observed.key
         flavor = self.world.state.flavors.get(name)

@@ -59,6 +59,12 @@ class Writes:
             request = Write(wanted.key, wanted.action)
             self._send(wanted.key, InFlight(request, wanted=wanted, controller=controller))
 
+    def ask(self, key: Key) -> None:
+        """Have the object read, unless a request about it is in flight."""
+        if self._in_flight(key) is None:
+            request = self._request(key)
+            self._send(key, InFlight(request))
+
     def decide(self, after: Workload, now: int) -> bool:
         """This is what the Workload is to be: have it written, behind what a decision wrote before.
 
@@ -110,7 +116,7 @@ class Writes:
         self.retries.answered()
         if isinstance(outcome.action, Delete):
             self._carried_out(key, now)
-            self._finish(key, now)  # the watch reports when it is gone
+            self._deleted(key, outcome, now)
             return
         observed = self._informer.watched[key[0]].observed(outcome.manifest, self._records.get)
         flight = self._in_flight(key)
@@ -122,6 +128,19 @@ class Writes:
             self._carried_out(key, now)
         if not self._followed_up(observed, now):
             self.answered(observed, now)
+
+    def _deleted(self, key: Key, outcome: Written, now: int) -> None:
+        """The watch reports when it is gone; meanwhile nobody need delete what takes its time once more."""
+        flight, meta = self._in_flight(key), metadata(outcome.manifest)
+        if not meta.get("deletionTimestamp") or not meta.get("resourceVersion"):
+            self._finish(key, now)
+            return
+        observed = self._informer.watched[key[0]].observed(outcome.manifest, self._records.get)
+        if flight is not None and flight.controller is not None:
+            flight.controller.written(outcome.action, observed)
+        if self._records.get(key) is not None and self._informer.shown(observed):
+            self._informer.accept(observed, now)
+        self._finish(key, now)
 
     def _followed_up(self, observed: Observed, now: int) -> bool:
         """Whether a decision was made meanwhile that can be written at once, since the object is as it was decided."""
@@ -139,7 +158,8 @@ class Writes:
 
     def answered(self, observed: Observed, now: int) -> None:
         """What a request brought, unless a watch is past it: that knows that the object is gone."""
-        if self._records.get(observed.key) is not None or not self._records.progress.passed(observed):
+        known = self._records.get(observed.key) is not None
+        if self._informer.shown(observed) and (known or not self._records.progress.passed(observed)):
             self._informer.accept(observed, now)
         self._finish(observed.key, now)
 
@@ -191,11 +211,14 @@ class Writes:
     def _not_found(self, key: Key, action: Action | None, now: int) -> None:
         """It is gone, unless it is known by now to have come back; a watch that hangs may not report that for long."""
         stored = self._records.get(key)
-        newer = stored is not None and isinstance(action, Patch) and action.resource_version != stored.version
-        if isinstance(action, Patch) and not newer:
+        bound = action.resource_version if isinstance(action, Patch) else ""
+        newer = stored is not None and bound not in ("", stored.version)
+        if bound and not newer:
             self._records.record(key).stored = None
         if not newer:
             self._informer.rest(key, now)
+        if self._records.get(key) is None:
+            self._informer.missed(key)
         self._finish(key, now)
 
     def _refused(self, key: Key, action: Action | None, error: Exception, now: int) -> None:

@@ -8,7 +8,7 @@ pkg/controller/jobframework/reconciler.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,19 +16,19 @@ from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, metadata
 from reconciler.jobs.composed import spec_update
 from reconciler.jobs.life import FAILED_TO_START, orphaned
-from reconciler.jobs.pod_changes import CannotStart, changes
+from reconciler.jobs.pod_changes import CannotStart, PodChanges, changes
 from reconciler.jobs.pod_member import Member
 from reconciler.jobs.pod_queueing import WORKLOAD, not_composed, queueing
 from reconciler.jobs.pod_roles import Selection, by_merit, done, selected
-from reconciler.jobs.pod_unit import CannotCompose, Unit, composed
-from reconciler.jobs.pod_writes import about, excess, released, start, stop
+from reconciler.jobs.pod_unit import CannotCompose, Unit, composed, pod_sets
+from reconciler.jobs.pod_writes import about, cut_off, excess, finalized, marked, released, start, stop
 from reconciler.jobs.reported import report_patch
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.patches import ADMISSION_MANAGER, JOB_MANAGER, condition_manager, patch, status_patch
 from reconciler.objects.wanted import WantedWrite, reference
 from scheduling.objects.priority import UnknownPriorityClass
 from scheduling.objects.submission import OF_GROUP, IncompleteGroup
-from scheduling.objects.workload import EVICTED, FINISHED, WAITING_FOR_REPLACEMENT, Workload
+from scheduling.objects.workload import EVICTED, FINISHED, JOB_UID, WAITING_FOR_REPLACEMENT, Workload
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import release
 from scheduling.status.progress import finish
@@ -45,24 +45,28 @@ def steps(
     run.
     """
     if read is None:
-        return queueing(unit, inputs, now)
-    if not _belongs(unit, read):
-        return _taken(unit, read, now)
-    return _Life(unit, read, whole, inputs, now).writes()
+        found = queueing(unit, inputs)
+    elif not _belongs(unit, read):
+        found = _taken(unit, read)
+    else:
+        found = _Life(unit, read, whole, inputs, now).writes()
+    written = {write.key for write in found if write.action is not None}
+    unmarked = [marked(member) for member in unit.members if not member.marked]
+    return [*found, *(write for write in unmarked if write.key not in written)]
 
 
 def _belongs(unit: Unit, read: Workload) -> bool:
-    owners = {owner.uid for owner in read.owners}
+    owners = {owner.uid for owner in read.owners} or {read.labels.get(JOB_UID, "")}
     if unit.is_group and read.annotations.get(OF_GROUP) == "true":
         return True
-    return any(member.uid in owners for member in unit.members) or (unit.first.prebuilt and not owners)
+    return any(member.uid in owners for member in unit.members) or (unit.first.prebuilt and not read.owners)
 
 
-def _taken(unit: Unit, read: Workload, now: int) -> list[WantedWrite]:
+def _taken(unit: Unit, read: Workload) -> list[WantedWrite]:
     """The Workload of its name belongs to another: without one of its own it must not run."""
     message = f"Workload {read.key} belongs to another object; delete it or give the Pods another name"
     ended = released(member for member in unit.members if member.deleting or member.terminated)
-    stopped = [stop(member, "NoMatchingWorkload", message, now) for member in unit.running]
+    stopped = cut_off(unit.members, message)
     waiting = not (ended or stopped) and not unit.first.deleting
     conflict = WantedWrite((WORKLOAD, unit.key), None, about(unit.first), "WorkloadNameConflict", message, warning=True)
     return [*ended, *stopped, *([conflict] if waiting else [])]
@@ -81,12 +85,15 @@ class _Life:
     def writes(self) -> list[WantedWrite]:
         """Of the first that has something to say; one that returns [] says that it waits."""
         for step in (
+            self._unpaid,
             self._finished,
             self._deleted,
+            self._held_on,
             self._given_up,
             self._ended,
             self._unlike,
             self._adopted,
+            self._stripped,
             self._sorted_out,
             self._evicted,
             self._reprioritized,
@@ -100,7 +107,21 @@ class _Life:
 
     @cached_property
     def selection(self) -> Selection:
-        return selected(self.unit.members, self.read)
+        selectors = {each.name: each.node_selector for each in self.assigned or ()}
+        return selected(self.unit.members, self.read, selectors)
+
+    @cached_property
+    def assigned(self) -> list[PodChanges] | None:
+        """What its Pods get when they start; None where it is not known, or where none can start."""
+        try:
+            return changes(self.read, self.inputs.flavors)
+        except CannotStart:
+            return None
+
+    @property
+    def is_group(self) -> bool:
+        """Labels of its Pods may be changed; what the Workload was made for stays."""
+        return self.read.annotations.get(OF_GROUP) == "true" or self.unit.is_group
 
     @cached_property
     def owners(self) -> set[str]:
@@ -122,6 +143,12 @@ class _Life:
         fit = read.admitted and read.active and read.checks_ready and not read.evicted
         return fit and read.admission is not None and not read.cluster
 
+    def _unpaid(self) -> list[WantedWrite] | None:
+        """Nothing is reserved for those that run."""
+        if self.read.reserved and not self.read.finished:
+            return None
+        return self._stopped() or None
+
     def _finished(self) -> list[WantedWrite] | None:
         if not self.read.finished:
             return None
@@ -140,32 +167,41 @@ class _Life:
         """A Workload that is taken away takes its Pods with it; it goes when none of them takes room any more."""
         if not self.read.deleting:
             return None
-        going = [member for member in self.known if not member.deleting]
+        known = [member for member in self.unit.members if member.uid in self.owners or member.occupies]
+        going = [member for member in known if not member.deleting]
         if going:
             return [stop(member, "WorkloadDeleted", "Workload is deleted", self.now) for member in going]
-        over = released(self.known)
-        return over if any(member.occupies for member in self.known) else [*over, *self._orphaned()]
+        over = released(known)
+        return over if self.unit.occupied else [*over, *self._orphaned()]
+
+    def _held_on(self) -> list[WantedWrite] | None:
+        """Pods that are deleted with `--cascade=orphan` own nothing any more, but take room until they have ended."""
+        leaving = [
+            each for each in self.unit.members if each.deleting and each.occupies and each.uid not in self.owners
+        ]
+        return self._owned_by(leaving) if leaving else None
 
     def _given_up(self) -> list[WantedWrite] | None:
         """Somebody deleted all there is. Pods that we deleted wait to be replaced, if they are of a group."""
         members = self.unit.members
         if not all(member.deleting for member in members):
             return None
-        if self.unit.is_group:
+        if self.is_group:
             return None if all(member.targeted for member in members) else released(members)
         return [*released(members), *([] if self.unit.occupied else self._orphaned())]
 
     def _ended(self) -> list[WantedWrite] | None:
         first = self.unit.first
-        if not self.unit.is_group:
-            return self._finish(first.phase, first.message) if first.terminated else None
+        if not self.is_group:
+            over = first.terminated and not self.unit.occupied
+            return self._finish(first.phase, first.message) if over else None
         if first.serving:
             return None
         members, total = self.unit.members, self._total
-        succeeded = sum(done(members, self.read).values())
+        succeeded = sum(done(members, self.read, self.selection.roles).values())
         alive = any(member.occupies or (member.counts and not member.terminated) for member in members)
         final = any(not member.retriable for member in members)
-        if succeeded < total and not (final and not alive):
+        if self.unit.occupied or (succeeded < total and not (final and not alive)):
             return None
         return self._finish("Succeeded", f"Pods succeeded: {succeeded}/{total}.")
 
@@ -174,8 +210,7 @@ class _Life:
         read, roles = self.read, self.unit.roles
         if read.reserved or roles is None:
             return None
-        sizes = {pod_set.name: pod_set.count for pod_set in read.pod_sets}
-        if sizes == roles and read.maximum_seconds == self.unit.speaker.max_seconds:
+        if pod_sets(read) == roles and read.maximum_seconds == self.unit.speaker.max_seconds:
             return None
         message = f"Updated not matching Workload for suspended job: {read.key}"
         return self._composed(lambda made: self._write(spec_update(made), "UpdatedWorkload", message))
@@ -184,19 +219,28 @@ class _Life:
         """It goes when the last of its Pods has gone, so all of them own it."""
         kept = self.unit.members if self.unit.first.prebuilt else self.selection.kept
         new = [member for member in kept if member.uid not in self.owners]
-        if not new:
-            return None
-        single = {} if self.unit.is_group else {"controller": True, "blockOwnerDeletion": True}
+        return self._owned_by(new) if new else None
+
+    def _owned_by(self, new: Sequence[Member]) -> list[WantedWrite]:
+        single = {} if self.is_group else {"controller": True, "blockOwnerDeletion": True}
         added = [{"apiVersion": "v1", "kind": "Pod", "name": each.name, "uid": each.uid, **single} for each in new]
         references = [*listing(metadata(self.whole()).get("ownerReferences")), *added]
         action = patch(self.read, {"metadata": {"ownerReferences": references}}, JOB_MANAGER)
         message = f"Added {len(new)} owner reference(s)"
         return [WantedWrite((WORKLOAD, self.read.key), action, reference(self.read), "OwnerReferencesAdded", message)]
 
+    def _stripped(self) -> list[WantedWrite] | None:
+        """The finalizer keeps a Pod that ends until that is taken in, so nobody else may take it off."""
+        lost = [each for each in self.selection.kept if not (each.finalized or each.parental or each.terminated)]
+        return [finalized(each) for each in lost if each.gated or self.startable] or None
+
     def _sorted_out(self) -> list[WantedWrite] | None:
+        strangers = self.selection.strangers
         found = [
             *map(excess, (each for each in self.selection.excess if not each.deleting)),
+            *cut_off(strangers, f"It asks for more than it was admitted with in Workload {self.read.key}"),
             *released(self.selection.replaced),
+            *released(each for each in strangers if not each.counts),
         ]
         return found or None
 
@@ -248,7 +292,7 @@ class _Life:
     def _waiting(self, read: Workload) -> Workload:
         """A group that has lost Pods waits for others in their place; one that is admitted fast takes them any time."""
         before = read.conditions.get(WAITING_FOR_REPLACEMENT)
-        if not self.unit.is_group or self.unit.first.fast or not self.selection.absent:
+        if not self.is_group or self.unit.first.fast or not self.selection.absent:
             if before is None or before.status == "False":
                 return read
             message = "No pods need replacement"
@@ -269,9 +313,9 @@ class _Life:
             assignments = self.read.admission.assignments if self.read.admission else ()
             placed = {each.name for each in assignments if each.topology is not None}
             return [
-                start(member, by_name[member.role], message, placed=member.role in placed)
+                start(member, by_name[role], message, placed=role in placed)
                 for member in self.selection.startable
-                if member.role in by_name
+                if (role := self.selection.roles[member.uid]) in by_name
             ]
         except CannotStart as error:
             if not self.unit.occupied:
@@ -280,13 +324,15 @@ class _Life:
             return [WantedWrite((WORKLOAD, self.unit.key), None, first, FAILED_TO_START, str(error), warning=True)]
 
     def _stopped(self) -> list[WantedWrite]:
-        return [stop(each, "NotAdmitted", "Not admitted by cluster queue", self.now) for each in self.unit.running]
+        return cut_off(self.unit.members, "Not admitted by cluster queue")
 
     def _reported(self) -> list[WantedWrite]:
         kept, first = self.selection.kept, self.unit.first
         well = sum(member.ready or member.succeeded for member in kept)
         ready = not self.selection.absent and well == len(kept)
-        reclaimable = {} if first.serving or not self.unit.is_group else done(self.unit.members, self.read)
+        reclaimable = (
+            {} if first.serving or not self.is_group else done(self.unit.members, self.read, self.selection.roles)
+        )
         action = report_patch(self.read, reclaimable, ready, self.inputs, self.now)
         return [WantedWrite((WORKLOAD, self.read.key), action)] if action is not None else []
 

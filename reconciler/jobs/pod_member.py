@@ -25,13 +25,17 @@ from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import listing, mapping, metadata, text, texts
 from policies.mutation.kueue_pod_defaults import GATE
 from reconciler.objects.packed import Packed
-from scheduling.objects.submission import FAST_ADMISSION, ROLE, group_of, maximum_seconds, queue_of, workload_name
+from scheduling.objects.amounts import Requests
+from scheduling.objects.roles import Claim, asked, claimed_role
+from scheduling.objects.submission import FAST_ADMISSION, group_of, maximum_seconds, queue_of, workload_name
 from scheduling.objects.template import template
 
 SERVING = f"{PREFIX}pod-group-serving"
 TERMINATION_TARGET = "TerminationTarget"
 """The condition of a Pod that says who ended it and why; it is written before the Pod is deleted."""
 _SUCCEEDED, _FAILED = "Succeeded", "Failed"
+_USUAL_GRACE = 30
+"""Seconds, as Kubernetes has it."""
 _UNKNOWN_END = "9999"
 """Sorts behind any moment."""
 
@@ -40,7 +44,10 @@ _UNKNOWN_END = "9999"
 class Member:
     """One Pod of a group, or one by itself: then `group` is empty. `workload` is `namespace/name` of its Workload.
 
-    `size` is that of the group, None where it is unknown. `bound`: it has a node; `scheduled`: it says so.
+    `size` is that of the group, None where it is unknown. `claim` is the role that it says it is of, and what it asks
+    for; see `scheduling.objects.roles` for what that is worth. `bound`: it has a node; `scheduled`: it says so.
+    `marked`: it has the label of managed Pods, by which they are watched. `owned`: it says that a job is queued for it.
+    `parental`: its template says that it is queued by itself. `grace`: seconds that it has, or would have, to end.
     `targeted`: we wrote that it is to end. `ended`: when it was last known to run, as written. `message`: what it says
     of its end.
     Members that differ in nothing but `version` and `packed` are equal.
@@ -54,13 +61,18 @@ class Member:
     group: str
     size: int | None
     queue: str
-    role: str
+    claim: Claim
+    node_selector: Mapping[str, str]
     priority_class: str
     max_seconds: int | None
     retriable: bool
     serving: bool
     fast: bool
     prebuilt: bool
+    marked: bool
+    owned: bool
+    parental: bool
+    grace: int
     gated: bool
     finalized: bool
     deleting: bool
@@ -77,6 +89,15 @@ class Member:
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def queued(self) -> bool:
+        """Whether it is queued by itself, as it says. Whoever may write Pods may make it say otherwise later."""
+        return self.marked and not self.owned
+
+    @property
+    def asks(self) -> Requests:
+        return self.claim.asks
 
     @property
     def succeeded(self) -> bool:
@@ -97,20 +118,22 @@ class Member:
         return not self.gated and not self.terminated and not (self.deleting and not self.bound)
 
     @property
+    def may_run(self) -> bool:
+        """Whether it runs, or might still start to, when somebody takes its gate off."""
+        return not self.terminated and not (self.deleting and not self.bound)
+
+    @property
     def away(self) -> bool:
         """Whether it shows one that takes room on another cluster: with its gate it has no node here."""
         return self.gated and not self.terminated and (self.scheduled or self.phase == "Running")
 
 
-def read_member(pod: Manifest) -> Member | None:
-    """None for a Pod that is not queued by itself: not managed, or of a job that is queued for it."""
+def read_member(pod: Manifest) -> Member:
     meta, spec, status = metadata(pod), mapping(pod.get("spec")), mapping(pod.get("status"))
     labels, notes = texts(meta.get("labels")), texts(meta.get("annotations"))
-    of_a_job = managed_owner(meta) and SUSPENDED_BY not in notes and not _held(meta, spec)
-    if labels.get(MANAGED) != "true" or of_a_job:
-        return None
+    parental = SUSPENDED_BY in notes
     namespace, name, uid = (text(meta.get(key)) or "" for key in ("namespace", "name", "uid"))
-    group, prebuilt = group_of(pod), labels.get(PREBUILT, "")
+    group, prebuilt, shape = group_of(pod), labels.get(PREBUILT, ""), template(spec)
     return Member(
         namespace=intern(namespace),
         name=name,
@@ -120,13 +143,18 @@ def read_member(pod: Manifest) -> Member | None:
         group=intern(group),
         size=_number(notes.get(POD_GROUP_SIZE, "")),
         queue=intern(queue_of(pod)),
-        role=intern(notes.get(ROLE) or template(spec).digest[:8]) if group else "main",
+        claim=Claim(intern(claimed_role(pod, shape)) if group else "main", asked(shape)),
+        node_selector=shape.node_selector,
         priority_class=intern(labels.get(PRIORITY_CLASS, "")),
         max_seconds=maximum_seconds(labels),
         retriable=notes.get(RETRIABLE) != "false",
         serving=bool(group) and notes.get(SERVING) == "true",
         fast=notes.get(FAST_ADMISSION) == "true",
         prebuilt=bool(prebuilt),
+        marked=labels.get(MANAGED) == "true",
+        owned=bool(managed_owner(meta)) and not parental and not _held(meta, spec),
+        parental=parental,
+        grace=_grace(meta, spec),
         gated=_gated(spec),
         finalized=MANAGED in listing(meta.get("finalizers")),
         deleting=bool(meta.get("deletionTimestamp")),
@@ -149,6 +177,11 @@ def _held(meta: Mapping[str, Any], spec: Mapping[str, Any]) -> bool:
 
 def _gated(spec: Mapping[str, Any]) -> bool:
     return any(mapping(gate).get("name") == GATE for gate in listing(spec.get("schedulingGates")))
+
+
+def _grace(meta: Mapping[str, Any], spec: Mapping[str, Any]) -> int:
+    given = meta.get("deletionGracePeriodSeconds"), spec.get("terminationGracePeriodSeconds")
+    return next((seconds for seconds in given if isinstance(seconds, int)), _USUAL_GRACE)
 
 
 def _ended(meta: Mapping[str, Any], status: Mapping[str, Any]) -> str:

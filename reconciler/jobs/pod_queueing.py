@@ -8,7 +8,7 @@ from cluster.actions import Create
 from reconciler.jobs.pod_member import Member
 from reconciler.jobs.pod_roles import by_merit
 from reconciler.jobs.pod_unit import CannotCompose, Unit, composed
-from reconciler.jobs.pod_writes import about, excess, released, stop
+from reconciler.jobs.pod_writes import about, cut_off, excess, released
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.patches import JOB_MANAGER, WORKLOADS
 from reconciler.objects.wanted import WantedWrite
@@ -18,10 +18,10 @@ from scheduling.objects.submission import IncompleteGroup
 WORKLOAD = "Workload"
 
 
-def queueing(unit: Unit, inputs: JobInputs, now: int) -> list[WantedWrite]:
+def queueing(unit: Unit, inputs: JobInputs) -> list[WantedWrite]:
     """What is to be written next; a Workload when nothing is left of what ran before."""
     ended = released(member for member in unit.members if not member.counts)
-    stopped = [stop(member, "NoMatchingWorkload", "missing workload", now) for member in unit.running]
+    stopped = cut_off(unit.members, "missing workload")
     if ended or stopped:
         return [*ended, *stopped]
     if unit.occupied:

@@ -1,22 +1,31 @@
 """Which Pods of a group its Workload has room for, role by role: who stays, who is too many, who was replaced.
 
+A role is a pod set of the Workload. A Pod says which one it is of, but it can be of none that has less room than it
+asks for: quota was reserved for Pods of that size. One that runs stays where it was started, whatever it says by now.
 Source: Kueue v0.19, pkg/controller/jobs/pod.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from reconciler.jobs.pod_member import Member
-from scheduling.objects.workload import Workload
+from scheduling.objects.amounts import Requests
+from scheduling.objects.roles import asked
+from scheduling.objects.workload import PodSet, Workload
+
+Selectors = Mapping[str, Mapping[str, str]]
+"""By pod set the node selectors that its Pods were started with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
     """`kept`: the Pods that make up the group. `excess`: there are enough without these. `replaced`: they are over,
-    and nobody has to wait for others in their place. `absent`: how many are still to come. `strangers`: their role is
-    none of the Workload's. `startable`: they wait, and what holds their room now leaves enough for them.
+    and nobody has to wait for others in their place. `absent`: how many are still to come. `strangers`: they are of no
+    role of the Workload. `startable`: they wait, and what holds their room now leaves enough for them. `roles`: of each
+    Pod but strangers, by its uid.
     """
 
     kept: tuple[Member, ...] = ()
@@ -25,25 +34,28 @@ class Selection:
     absent: int = 0
     strangers: tuple[Member, ...] = ()
     startable: tuple[Member, ...] = ()
+    crowded: bool = False
+    roles: Mapping[str, str] = field(default_factory=dict)
 
 
-def selected(members: Sequence[Member], read: Workload) -> Selection:
-    """Of all Pods of a group, for its Workload."""
-    roles = {pod_set.name: _Role(_needed(members, read, pod_set.name, pod_set.count)) for pod_set in read.pod_sets}
-    strangers = []
+def selected(members: Sequence[Member], read: Workload, selectors: Selectors | None = None) -> Selection:
+    """Of all Pods of a group, for its Workload. While some run that it has no room for, nobody starts."""
+    roles = roles_of(members, read, selectors or {})
+    by_role: dict[str, list[Member]] = {pod_set.name: [] for pod_set in read.pod_sets}
+    strangers: list[Member] = []
     for member in members:
-        if member.role in roles:
-            roles[member.role].take(member)
-        else:
-            strangers.append(member)
-    parts = [role.selection() for role in roles.values()]
+        (by_role[roles[member.uid]] if member.uid in roles else strangers).append(member)
+    parts = [_of_role(by_role[each.name], each, read) for each in read.pod_sets]
+    crowded = any(part.crowded for part in parts) or any(member.occupies for member in strangers)
     return Selection(
         kept=tuple(member for part in parts for member in part.kept),
         excess=tuple(member for part in parts for member in part.excess),
         replaced=tuple(member for part in parts for member in part.replaced),
         absent=sum(part.absent for part in parts),
         strangers=tuple(strangers),
-        startable=tuple(member for part in parts for member in part.startable),
+        startable=() if crowded else tuple(member for part in parts for member in part.startable),
+        crowded=crowded,
+        roles=roles,
     )
 
 
@@ -52,44 +64,69 @@ def by_merit(members: Sequence[Member]) -> list[Member]:
     return sorted(members, key=lambda each: (not each.finalized, each.gated, each.created, each.name))
 
 
-def done(members: Sequence[Member], read: Workload) -> dict[str, int]:
+def done(members: Sequence[Member], read: Workload, roles: Mapping[str, str]) -> dict[str, int]:
     """How many Pods of each role are done well. What was reported once stays so, though the Pod may be gone by now."""
     found = dict(read.reclaimable)
+    succeeded = Counter(roles[member.uid] for member in members if member.succeeded and member.uid in roles)
     for name in (pod_set.name for pod_set in read.pod_sets):
-        observed = sum(member.succeeded for member in members if member.role == name)
-        if observed or name in found:
-            found[name] = max(found.get(name, 0), observed)
+        if succeeded[name] or name in found:
+            found[name] = max(found.get(name, 0), succeeded[name])
     return found
 
 
-def _needed(members: Sequence[Member], read: Workload, role: str, count: int) -> int:
-    """How many Pods there are to be; those that were done well and are gone by now need nobody in their place."""
-    observed = sum(member.succeeded for member in members if member.role == role)
-    return count - max(0, read.reclaimable.get(role, 0) - observed)
+def roles_of(members: Sequence[Member], read: Workload, selectors: Selectors) -> dict[str, str]:
+    """The pod set that each Pod is of, by its uid. Those that hold room choose first."""
+    sets = [_Room(each, asked(each.template), selectors.get(each.name, {}), each.count) for each in read.pod_sets]
+    found: dict[str, str] = {}
+    for member in sorted(members, key=lambda each: not (each.occupies or each.succeeded)):
+        fitting = [room for room in sets if room.fits(member)]
+        if fitting:
+            room = min(fitting, key=lambda each: each.unlikely(member))
+            room.free -= member.counts
+            found[member.uid] = room.pod_set.name
+    return found
 
 
-class _Role:
-    def __init__(self, needed: int) -> None:
-        self.needed = needed
-        self.there: list[Member] = []
-        self.over: list[Member] = []
+@dataclass(slots=True)
+class _Room:
+    pod_set: PodSet
+    asks: Requests
+    selector: Mapping[str, str]
+    free: int
 
-    def take(self, member: Member) -> None:
-        (self.there if member.counts else self.over).append(member)
+    def fits(self, member: Member) -> bool:
+        """One that waits must be as admitted; one that runs may have been resized since, to less."""
+        if member.gated:
+            return member.asks == self.asks
+        return all(amount <= self.asks.get(resource, 0) for resource, amount in member.asks.items())
 
-    def selection(self) -> Selection:
-        there = by_merit(self.there)
-        kept, excess = there[: self.needed], there[self.needed :]
-        holding = sum(member.occupies or member.succeeded for member in (*there, *self.over))
-        waiting = [member for member in kept if member.gated and not member.terminated]
-        wait_for = max(0, self.needed - len(there))
-        return Selection(
-            kept=tuple(kept),
-            excess=tuple(excess),
-            replaced=tuple(_last_active_first(self.over)[wait_for:]),
-            absent=wait_for,
-            startable=tuple(waiting[: max(0, self.needed - holding)]),
-        )
+    def unlikely(self, member: Member) -> tuple[bool, ...]:
+        """The less likely it is that the Pod is of this pod set the greater. What one that runs claims counts least."""
+        full, another = self.free <= 0, member.claim.role != self.pod_set.name
+        if member.gated:
+            return another, full
+        elsewhere = not self.selector.items() <= member.node_selector.items()
+        return elsewhere, member.asks != self.asks, full, another
+
+
+def _of_role(members: Sequence[Member], pod_set: PodSet, read: Workload) -> Selection:
+    succeeded = sum(member.succeeded for member in members)
+    # Those that were done well and are gone by now need nobody in their place.
+    needed = pod_set.count - max(0, read.reclaimable.get(pod_set.name, 0) - succeeded)
+    there = by_merit([member for member in members if member.counts])
+    over = [member for member in members if not member.counts]
+    kept, excess = there[:needed], there[needed:]
+    holding = sum(member.occupies or member.succeeded for member in members)
+    waiting = [member for member in kept if member.gated and not member.terminated]
+    wait_for = max(0, needed - len(there))
+    return Selection(
+        kept=tuple(kept),
+        excess=tuple(excess),
+        replaced=tuple(_last_active_first(over)[wait_for:]),
+        absent=wait_for,
+        startable=tuple(waiting[: max(0, needed - holding)]),
+        crowded=holding > needed,
+    )
 
 
 def _last_active_first(members: Sequence[Member]) -> list[Member]:

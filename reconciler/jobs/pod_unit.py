@@ -6,17 +6,22 @@ Source: Kueue v0.19, pkg/controller/jobs/pod.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.reading import Manifest, metadata, texts
 from policies.model.errors import PolicyError
 from reconciler.jobs.pod_member import Member
 from reconciler.jobs.step import JobInputs
+from scheduling.objects.amounts import Requests
+from scheduling.objects.roles import asked, role_names
 from scheduling.objects.submission import IncompleteGroup, workload_of_group, workload_of_pod
+from scheduling.objects.workload import Workload
 
+PodSets: TypeAlias = Mapping[str, tuple[int, Requests]]
+"""By name of the role how many Pods there are of it, and what each asks for."""
 MOST_ROLES = 18
 """Pod sets that a Workload may have."""
 
@@ -74,10 +79,19 @@ class Unit:
         return [member for member in self.members if member.occupies and not member.deleting]
 
     @property
-    def roles(self) -> dict[str, int] | None:
-        """How many Pods there are of each role; None while some are still to come."""
-        found = Counter(member.role for member in self.counting)
-        return dict(found) if found.total() == self.size else None
+    def roles(self) -> PodSets | None:
+        """What it would be made of now: see `pod_sets`; None while some Pods are still to come."""
+        claims = [member.claim for member in self.counting]
+        if len(claims) != self.size:
+            return None
+        names = role_names(claims) if self.is_group else [claim.role for claim in claims]
+        asks = {name: claim.asks for name, claim in zip(names, claims, strict=True)}
+        return {name: (count, asks[name]) for name, count in Counter(names).items()}
+
+
+def pod_sets(read: Workload) -> PodSets:
+    """What the Workload is made of."""
+    return {each.name: (each.count, asked(each.template)) for each in read.pod_sets}
 
 
 def composed(members: Sequence[Member], inputs: JobInputs) -> dict[str, Any]:
@@ -87,12 +101,12 @@ def composed(members: Sequence[Member], inputs: JobInputs) -> dict[str, Any]:
     made = workload_of_group(pods, inputs.classes) if members[0].group else workload_of_pod(pods[0], inputs.classes)
     if made is None:
         raise CannotCompose("a managed Pod names no queue; add the label kueue.x-k8s.io/queue-name")
-    pod_sets = made["spec"]["podSets"]
-    if len(pod_sets) > MOST_ROLES:
-        raise CannotCompose(f"Pod group {members[0].group} has {len(pod_sets)} roles; {MOST_ROLES} are possible")
+    sets = made["spec"]["podSets"]
+    if len(sets) > MOST_ROLES:
+        raise CannotCompose(f"Pod group {members[0].group} has {len(sets)} roles; {MOST_ROLES} are possible")
     meta = {key: value for key, value in made["metadata"].items() if key != "creationTimestamp"}
     labels = {**_copied(pods, inputs), **meta["labels"]}
-    specs = [{**each, "template": {"spec": each["template"]["spec"]}} for each in pod_sets]
+    specs = [{**each, "template": {"spec": each["template"]["spec"]}} for each in sets]
     return {
         **made,
         "metadata": {**meta, "labels": labels, "finalizers": [IN_USE]},

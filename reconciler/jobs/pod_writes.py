@@ -18,6 +18,11 @@ from scheduling.objects.times import written
 
 KIND = "Pod"
 POD_MANAGER = "kueue-pod-controller"
+CUT_OFF = "Stopped"
+LABEL_RESTORED = "ManagedLabelRestored"
+FINALIZER_RESTORED = "ManagedFinalizerRestored"
+_LONGEST_GRACE = 30
+"""Seconds to end for a Pod that has no quota: what Kubernetes gives a Pod that asks for nothing else."""
 
 
 def about(member: Member) -> ObjectReference:
@@ -49,11 +54,34 @@ def stop(member: Member, reason: str, message: str, now: int) -> WantedWrite:
     }
     others = [entry for entry in listing(conditions) if mapping(entry).get("type") != TERMINATION_TARGET]
     body = {"status": {"conditions": [*others, condition]}}
-    return WantedWrite((KIND, member.key), _patch(member, body, "status"))
+    return WantedWrite((KIND, member.key), _patch_anyhow(member, body, "status"))
+
+
+def cut_off(members: Iterable[Member], message: str) -> list[WantedWrite]:
+    """Those that take room and have no quota are deleted at once, and are not given hours to end."""
+    return [
+        WantedWrite((KIND, each.key), _delete(each, _LONGEST_GRACE), about(each), CUT_OFF, message, warning=True)
+        for each in members
+        if each.occupies and not (each.deleting and each.grace <= _LONGEST_GRACE)
+    ]
 
 
 def excess(member: Member) -> WantedWrite:
     return WantedWrite((KIND, member.key), _delete(member), about(member), "ExcessPodDeleted", "Excess pod deleted")
+
+
+def marked(member: Member) -> WantedWrite:
+    """With the label that it is watched by."""
+    body = {"metadata": {"labels": {MANAGED: "true"}}}
+    message = f"The label {MANAGED} was taken off a Pod that is queued; it is put back"
+    return WantedWrite((KIND, member.key), _patch_anyhow(member, body), about(member), LABEL_RESTORED, message, True)
+
+
+def finalized(member: Member) -> WantedWrite:
+    finalizers = listing(metadata(member.packed.manifest()).get("finalizers"))
+    body = {"metadata": {"finalizers": [*finalizers, MANAGED]}}
+    message = f"The finalizer {MANAGED} was taken off a Pod that is queued; it is put back"
+    return WantedWrite((KIND, member.key), _patch(member, body), about(member), FINALIZER_RESTORED, message, True)
 
 
 def released(members: Iterable[Member]) -> list[WantedWrite]:
@@ -80,5 +108,12 @@ def _patch(member: Member, body: Mapping[str, Any], subresource: str | None = No
     return Patch(PODS, member.namespace, member.name, body, member.version, POD_MANAGER, subresource)
 
 
-def _delete(member: Member) -> Delete:
-    return Delete(PODS, member.namespace, member.name, member.version)
+def _patch_anyhow(member: Member, body: Mapping[str, Any], subresource: str | None = None) -> Patch:
+    """Whatever else becomes of the Pod: who patches it again and again must not escape."""
+    return Patch(PODS, member.namespace, member.name, body, "", POD_MANAGER, subresource, member.uid)
+
+
+def _delete(member: Member, longest: int | None = None) -> Delete:
+    """Whatever else becomes of the Pod; `longest`: seconds that it may take to end."""
+    shorter = longest if longest is not None and member.grace > longest else None
+    return Delete(PODS, member.namespace, member.name, uid=member.uid, grace_seconds=shorter)

@@ -16,10 +16,12 @@ from cluster.resource import PODS
 from cluster.stream import Manifest
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import MANAGED, PREBUILT
+from policies.dialects.kueue_pods import ROLE_HASH
 from policies.dialects.reading import listing, mapping, metadata, text, texts
 from policies.mutation.kueue_pod_defaults import GATE
 from reconciler.core.watched import WatchedKind, ignore
 from reconciler.jobs.pod_member import TERMINATION_TARGET, Member
+from reconciler.jobs.pod_roles import roles_of
 from reconciler.jobs.pod_writes import KIND, POD_MANAGER, about
 from reconciler.multikueue.copies import copied
 from reconciler.multikueue.remote import ORIGIN
@@ -28,7 +30,6 @@ from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import Packed
 from reconciler.objects.patches import differences
 from reconciler.objects.wanted import WantedWrite
-from scheduling.objects.submission import ROLE
 from scheduling.objects.workload import Workload
 from scheduling.placement.decisions import CopyStatus, CreateJob, DeleteJob, Remote, ReportStopped, TrimJob
 from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
@@ -124,7 +125,8 @@ class PodUnits:
 
     def observe(self, observed: Observed) -> set[str]:
         """Take one in; the Workloads that this is news of."""
-        name, member = observed.key[1], observed.value
+        name = observed.key[1]
+        member = observed.value if observed.value is not None and observed.value.queued else None
         before = self._unit_of.pop(name, None)
         if before is not None:
             del self._units[before][name]
@@ -170,14 +172,16 @@ class PodUnits:
         )
 
     def _wanted(self, name: str, local: Workload | None) -> dict[str, Member]:
-        """Those that are to run: what the Workload has taken in, but what is over or on its way out."""
+        """Those that are to run: what the Workload has taken in and has room for, not what is on its way out."""
         owners = {owner.uid for owner in local.owners} if local is not None else set()
         members = ((key, each.member) for key, each in self._units.get(name, {}).items())
-        return {
+        wanted = {
             key: member
             for key, member in members
             if member.uid in owners and not member.deleting and not member.terminated
         }
+        roles = _roles(wanted, local)
+        return {key: member for key, member in wanted.items() if member.uid in roles}
 
     def _extra(self, name: str, there: Mapping[str, RemotePod]) -> Iterator[str]:
         """Those there that stand for none here any more."""
@@ -205,8 +209,11 @@ class PodUnits:
         there = _pods(cache, name)
         match decision:
             case CreateJob():
-                made = {key: each for key, each in self._wanted(name, local).items() if key not in there}
-                return {(KIND, key): Create(PODS, pod_copy(each, origin), MULTIKUEUE) for key, each in made.items()}
+                wanted = self._wanted(name, local)
+                roles = _roles(wanted, local)
+                made = {key: each for key, each in wanted.items() if key not in there}
+                copies = {key: pod_copy(each, roles[each.uid], origin) for key, each in made.items()}
+                return {(KIND, key): Create(PODS, copy, MULTIKUEUE) for key, copy in copies.items()}
             case TrimJob():
                 return {(KIND, key): _deleted(key, there[key]) for key in self._extra(name, there)}
             case DeleteJob():
@@ -226,18 +233,22 @@ class PodUnits:
                     yield _status(here.member, {"phase": "Pending", "conditions": [_WAITING]})
 
 
-def pod_copy(member: Member, origin: str) -> dict[str, Any]:
+def pod_copy(member: Member, role: str, origin: str) -> dict[str, Any]:
     """The Pod to be made on a worker: gated, and of the same role, for the copy of its Workload."""
     pod = member.packed.manifest()
     meta = copied(pod, {ORIGIN: origin, PREBUILT: member.workload.rpartition("/")[2], MANAGED: "true"})
     if member.group:
-        meta["annotations"] = {**meta.get("annotations", {}), ROLE: member.role}
+        meta["annotations"] = {**meta.get("annotations", {}), ROLE_HASH: role}
     if member.finalized:
         meta["finalizers"] = [MANAGED]
     spec = {key: value for key, value in mapping(pod.get("spec")).items() if key not in _ONLY_HERE}
     gates = [gate for gate in listing(spec.get("schedulingGates")) if mapping(gate).get("name") != GATE]
     spec["schedulingGates"] = [{"name": GATE}, *gates]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+
+def _roles(members: Mapping[str, Member], local: Workload | None) -> Mapping[str, str]:
+    return roles_of([*members.values()], local, {}) if local is not None else {}
 
 
 def _pods(cache: WorkerCache, workload: str) -> dict[str, RemotePod]:

@@ -21,10 +21,9 @@ from policies.model.errors import PolicyError
 from policies.model.objects import GroupKind
 from scheduling.objects.pod_sets import number, pod_set, pod_sets
 from scheduling.objects.priority import PriorityClasses, priority_of
-from scheduling.objects.template import template
+from scheduling.objects.roles import claim_of, role_names
 from scheduling.objects.workload import JOB_UID
 
-ROLE = f"{PREFIX}role-hash"
 FAST_ADMISSION = f"{PREFIX}pod-group-fast-admission"
 OF_GROUP = f"{PREFIX}is-group-workload"
 _COPIED = (ELASTIC, GATED_BY)
@@ -95,10 +94,9 @@ def workload_of_group(pods: Iterable[Manifest], classes: PriorityClasses) -> dic
 
 
 def _roles(members: Sequence[Manifest]) -> list[dict[str, Any]]:
-    """A pod set for each role, by name. Without a role, Pods with equal templates share one."""
+    """A pod set for each role, by name."""
     found: dict[str, dict[str, Any]] = {}
-    for member in members:
-        role = texts(metadata(member).get("annotations")).get(ROLE) or template(member.get("spec")).digest[:8]
+    for member, role in zip(members, role_names([claim_of(member) for member in members]), strict=True):
         made = found.setdefault(role, pod_set(role, 0, _template_of(member)))
         made["count"] += 1
     return [found[role] for role in sorted(found)]

@@ -69,7 +69,8 @@ def test_a_webhook_names_exactly_what_it_judges_and_fails_as_its_class_demands(w
     everything = str(webhook["rules"])
 
     assert "*" not in everything
-    assert {name for name in resources if "/" in name} <= {"workloads/status", "queues/status"}  # admission, state
+    expected = {"workloads/status", "queues/status", "pods/resize"}  # admission, state, what a Pod asks for
+    assert {name for name in resources if "/" in name} <= expected
     assert groups <= {**VALIDATING, **MUTATING}[path]
     assert webhook["sideEffects"] == "NoneOnDryRun"
     assert webhook["matchPolicy"] == "Equivalent"

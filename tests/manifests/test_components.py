@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from cli.commands.serve import webhook as command
+from policies.configuration.settings import ADMITTING_USERS
 from tests.manifests.component import MANIFESTS
 
 COMPONENTS = MANIFESTS / "components"
@@ -44,6 +45,23 @@ def test_pods_that_name_a_queue_must_be_completed_before_they_are_stored() -> No
     rest = {"matchPolicy", "reinvocationPolicy", "sideEffects", "timeoutSeconds", "admissionReviewVersions"}
     like = next(each for each in shipped["webhooks"] if each["name"] == "kueue-jobs.quotree.dev")
     assert {key: only[key] for key in rest} == {key: like[key] for key in rest}
+
+
+def test_the_marks_of_managed_pods_are_guarded_where_pods_are_managed() -> None:
+    (patch,) = documents("pods", "validating-webhook.yaml")
+    (marks,) = patch["webhooks"]
+    (condition,) = [each for each in marks["matchConditions"] if "username" in each["expression"]]
+
+    assert (
+        patch["metadata"]["name"]
+        == base("validating-webhooks.yaml", "ValidatingWebhookConfiguration")["metadata"]["name"]
+    )
+    assert marks["failurePolicy"] == "Fail"
+    assert [(rule["operations"], rule["resources"]) for rule in marks["rules"]] == [
+        (["UPDATE"], ["pods", "pods/resize"])
+    ]
+    assert marks["objectSelector"] == {"matchLabels": {"kueue.x-k8s.io/managed": "true"}}
+    assert all(f"'{user}'" in condition["expression"] for user in ADMITTING_USERS)  # they need no webhook for it
 
 
 def test_the_network_policies_name_ports_and_pods_that_exist() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from reconciler.core.commands import ReadObject
 from reconciler.core.controller import Controller, WaitFor, WakeAt
 from reconciler.core.waits import Waits
 from reconciler.objects.wanted import WantedWrite
@@ -20,6 +21,7 @@ class Driver:
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
         self.waits = Waits()
+        self.asked: list[ReadObject] = []
 
     def due(self, now: int, busy: Callable[[str, str], bool] = never) -> list[WantedWrite]:
         """What it wants now. What was busy and is no more was freed before."""
@@ -31,6 +33,8 @@ class Driver:
         for wanted in self.controller.reconcile(busy, now):
             if isinstance(wanted, WaitFor | WakeAt):
                 self.waits.add(self.controller, wanted)
+            elif isinstance(wanted, ReadObject):
+                self.asked.append(wanted)
             else:
                 found.append(wanted)
         return found

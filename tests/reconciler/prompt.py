@@ -110,7 +110,7 @@ class Prompt:
             self.delete(key)
             return Written(key, action, before)
         elif isinstance(action, Patch):
-            if before["metadata"]["resourceVersion"] != action.resource_version:
+            if action.resource_version not in ("", before["metadata"]["resourceVersion"]):
                 return Failed(key, action, Conflict(409, "Conflict", "somebody was faster"))
             after = merged(before, dict(action.body))
             if after["metadata"].get("deletionTimestamp") and not after["metadata"].get("finalizers"):

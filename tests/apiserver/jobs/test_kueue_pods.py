@@ -20,7 +20,7 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 CONFIGURATION = """
 apiVersion: config.quotree.dev/v1alpha1
 kind: Configuration
-kueue: {managePods: true}
+kueue: {managePods: true, admittingUsers: [admin]}
 """
 CONTAINERS = [{"name": "main", "image": "busybox"}]
 

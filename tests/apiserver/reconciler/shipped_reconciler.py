@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -16,6 +15,7 @@ import yaml
 
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import install
+from tests.apiserver.processes import passed_on
 from tests.apiserver.webhook.guard import QUOTREE, ROOT
 
 SYSTEM = "quotree-system"
@@ -38,9 +38,7 @@ class Replica:
         command += ["--feature-gates=MultiKueue=false"]  # as in the manifests
         command += [f"--config={folder}/configuration.yaml", f"--address-file={folder}/address.json"]
         with (folder / "log").open("wb") as log:
-            self.process = subprocess.Popen(
-                command, stdout=log, stderr=log, env={"PATH": os.environ["PATH"], "HOME": str(folder)}
-            )
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env={"HOME": str(folder), **passed_on()})
 
     @property
     def address(self) -> dict[str, Any]:

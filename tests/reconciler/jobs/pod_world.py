@@ -78,10 +78,17 @@ class PodWorld:
     def _tell(self, key: tuple[str, str]) -> None:
         if key[0] == "Workload":
             self.controller.workload_changed(key[1])
-        elif key in self.objects:
+        elif key in self.objects and self.objects[key]["metadata"].get("labels", {}).get(f"{K}managed") == "true":
             self.controller.observe(WATCHED_PODS.observed(deepcopy(self.objects[key])))
         else:
             self.controller.observe(Observed(key, str(self.version), None))
+
+    def _ask(self, key: tuple[str, str]) -> None:
+        """Somebody asks for the object by its name."""
+        if key in self.objects:
+            self.controller.found(WATCHED_PODS.observed(deepcopy(self.objects[key])))
+        else:
+            self.controller.gone(key)
 
     # --- what there is
 
@@ -181,7 +188,12 @@ class PodWorld:
     # --- steps
 
     def wanted(self, busy: Callable[[str, str], bool] = lambda *_: False) -> list[WantedWrite]:
-        return self.driver.due(NOW, busy)
+        found = self.driver.due(NOW, busy)
+        while self.driver.asked:
+            self._ask(self.driver.asked.pop().key)
+            sent = {write.key for write in found if write.action is not None}
+            found += self.driver.due(NOW, lambda *key, sent=sent: key in sent or busy(*key))
+        return found
 
     def step(self, most: int = 1000) -> int:
         """At most so many of the writes that are asked for now; how many there were."""
@@ -192,7 +204,7 @@ class PodWorld:
                 self.messages.append(write.message)
         actions = [write.action for write in found if write.action is not None][:most]
         for action in actions:
-            self.write(action)
+            self.arrive(action)
         return len(actions)
 
     def settle(self, nodes: bool = True) -> list[str]:
@@ -212,12 +224,11 @@ class PodWorld:
         assert isinstance(action, Create | Patch | Delete)
         key = _key(action)
         there = self.objects.get(key)
-        if isinstance(action, Create):
-            free = there is None
-        else:
-            free = there is not None and there["metadata"]["resourceVersion"] == action.resource_version
-        if free:
+        meets = there is None if isinstance(action, Create) else there is not None and _is_meant(there, action)
+        if meets:
             self.write(action)
+        elif there is None:
+            self.controller.gone(key)
         else:
             self._tell(key)
 
@@ -232,9 +243,9 @@ class PodWorld:
             self._store(key, {**made, "metadata": {**made["metadata"], "uid": f"uid-{self.uids}"}})
             return
         before = self.objects[key]
-        assert action.resource_version == before["metadata"]["resourceVersion"], "409: somebody was faster"
+        assert _is_meant(before, action), "409: somebody was faster"
         if isinstance(action, Delete):
-            self._remove(key)
+            self._remove(key, action.grace_seconds)
             return
         changed = merged(before, action.body)
         for part in ("spec", "metadata") if action.subresource else ("status",):
@@ -243,10 +254,13 @@ class PodWorld:
             _check_pod(before["spec"], changed["spec"])
         self._store(key, changed)
 
-    def _remove(self, key: tuple[str, str]) -> None:
+    def _remove(self, key: tuple[str, str], grace: int | None = None) -> None:
         before = self.objects[key]
-        if not before["metadata"].get("deletionTimestamp"):
-            self._store(key, merged(before, {"metadata": {"deletionTimestamp": "2025-01-01T00:00:00Z"}}))
+        if grace is None:
+            grace = before["spec"].get("terminationGracePeriodSeconds", 30)
+        meta = {"deletionTimestamp": "2025-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace}
+        if grace < before["metadata"].get("deletionGracePeriodSeconds", grace + 1):
+            self._store(key, merged(before, {"metadata": meta}))
 
     def _store(self, key: tuple[str, str], manifest: Manifest) -> None:
         self.version += 1
@@ -261,6 +275,12 @@ class PodWorld:
 
 def _key(action: Create | Patch | Delete) -> tuple[str, str]:
     return "Pod" if action.resource.plural == "pods" else "Workload", f"{action.namespace}/{action.name}"
+
+
+def _is_meant(there: Manifest, action: Patch | Delete) -> bool:
+    meta = there["metadata"]
+    assert action.resource_version or action.uid, "it would meet whatever is there"
+    return action.resource_version in ("", meta["resourceVersion"]) and action.uid in ("", meta.get("uid"))
 
 
 def _check_pod(before: Manifest, after: Manifest) -> None:

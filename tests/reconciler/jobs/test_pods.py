@@ -167,7 +167,9 @@ def test_the_workload_of_another_is_not_taken_over() -> None:
 def test_pods_that_were_made_for_a_workload_wait_for_it_and_become_its_owner() -> None:
     world = PodWorld(pod("p", prebuilt_workload_name="w"))
     assert world.settle() == []
-    made = {"metadata": {"name": "w", "namespace": "ns"}, "spec": {"podSets": [{"name": "main", "count": 1}]}}
+    template = {"spec": world.pods()["p"]["spec"]}
+    pod_set = {"name": "main", "count": 1, "template": template}
+    made = {"metadata": {"name": "w", "namespace": "ns"}, "spec": {"podSets": [pod_set]}}
     world.objects["Workload", "ns/w"] = {**made, "apiVersion": "v1", "kind": "Workload"}
     world.edit("w", {"spec": {"queueName": "q"}}, "Workload")
 
@@ -201,7 +203,7 @@ def test_pods_are_queued_by_their_label_whoever_they_say_that_they_belong_to(met
 
     world.edit("p", {"metadata": meta})
 
-    assert (read_member(world.pods()["p"]) is not None) is queued
+    assert read_member(world.pods()["p"]).queued is queued
 
 
 def test_a_pod_that_was_never_held_back_is_left_to_the_job_that_it_names() -> None:

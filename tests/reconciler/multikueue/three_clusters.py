@@ -82,7 +82,7 @@ class Server:
             self.delete(key)
             return Written(key, action, copy.deepcopy(found))
         assert isinstance(action, Patch)
-        if action.resource_version != meta["resourceVersion"]:
+        if action.uid not in ("", meta["uid"]) or action.resource_version not in ("", meta["resourceVersion"]):
             return Failed(key, action, Conflict(409, "Conflict", "modified"))
         changed = merged(found, action.body)
         self._store(key, changed)

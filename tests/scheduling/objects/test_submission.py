@@ -216,11 +216,15 @@ def test_a_group_has_a_pod_set_for_each_role() -> None:
     assert sum(entry.requests["cpu"] for entry in total_requests(read_workload(made))) == 4000
 
 
-def test_pods_that_name_one_role_are_of_one_pod_set() -> None:
+@pytest.mark.parametrize(("cpus", "counts"), [(("1", "1000m"), [2]), (("1", "2"), [1, 1])])
+def test_pods_that_name_one_role_are_of_one_pod_set_if_they_ask_for_the_same(
+    cpus: tuple[str, str], counts: list[int]
+) -> None:
     named = {f"{K}role-hash": "abc"}
-    made = workload_of_group([pod(name, cpu, "g", "2", named) for name, cpu in (("a", "1"), ("b", "2"))], CLASSES)
+    made = workload_of_group([pod(name, cpu, "g", "2", named) for name, cpu in zip("ab", cpus, strict=True)], CLASSES)
 
-    assert [(entry["name"], entry["count"]) for entry in made["spec"]["podSets"]] == [("abc", 2)]
+    assert [entry["count"] for entry in made["spec"]["podSets"]] == counts
+    assert ("abc" in {entry["name"] for entry in made["spec"]["podSets"]}) is (len(counts) == 1)
 
 
 def test_pods_beyond_the_size_do_not_count() -> None:

@@ -1,0 +1,36 @@
+"""What holds a managed Pod: label, gates and finalizer, and what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from policies.dialects.kueue_jobs import MANAGED
+from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+
+LABEL = f"label {MANAGED}"
+FINALIZER = f"finalizer {MANAGED}"
+ROLE_HASH = f"{PREFIX}role-hash"
+_SIZED = ("containers", "initContainers", "resources", "overhead")
+
+
+def marks(manifest: Manifest) -> dict[str, str]:
+    """The marks that it has, each with the field that it is in."""
+    meta, spec = metadata(manifest), mapping(manifest.get("spec"))
+    found = {}
+    if texts(meta.get("labels")).get(MANAGED) == "true":
+        found[LABEL] = f"metadata.labels[{MANAGED}]"
+    for gate in map(mapping, listing(spec.get("schedulingGates"))):
+        if (text(gate.get("name")) or "").startswith(PREFIX):
+            found[f"scheduling gate {gate['name']}"] = "spec.schedulingGates"
+    if MANAGED in listing(meta.get("finalizers")):
+        found[FINALIZER] = "metadata.finalizers"
+    return found
+
+
+def sized(manifest: Manifest) -> Mapping[str, Any]:
+    """The parts of its spec that say what it asks for; none for a Pod that is not managed."""
+    spec = mapping(manifest.get("spec"))
+    managed = texts(metadata(manifest).get("labels")).get(MANAGED) == "true"
+    return {key: spec[key] for key in _SIZED if key in spec} if managed else {}

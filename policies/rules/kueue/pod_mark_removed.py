@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from policies.amounts.requests import pod_requests
+from policies.dialects.core import POD, Pod
+from policies.dialects.kueue_pods import LABEL, ROLE_HASH
+from policies.judging.proposal import Proposal
+from policies.judging.rule import rule
+from policies.model import fields
+from policies.model.findings import STRICT_ONLY, Finding
+from policies.model.quantity import Quantity
+
+_FIX = "leave it; delete the pod if it is not wanted"
+
+
+@rule("pod-mark-removed", source="Quotree: pods run only with quota", kinds=(POD,))
+def pod_mark_removed(proposal: Proposal) -> Iterator[Finding]:
+    """A Pod that is queued loses what holds or counts it.
+
+    Why it is refused: the scheduling gate holds the Pod until it is admitted, the label shows it to the controller that
+    admits it, the finalizer keeps it until its end is counted, and the role says which part of what was admitted is its
+    own. Without them it would run on quota that nobody reserved. For the same reason it may be resized to less, but not
+    to more. Only the users under `kueue.admittingUsers` may do this. The rule applies where `kueue.managePods` is on,
+    so that it never hinders another controller.
+    Example: `kubectl label pod train-0 kueue.x-k8s.io/managed-`.
+    Fix: leave the Pod as it is until it is admitted, or delete it.
+    """
+    settings = proposal.configuration.kueue
+    if not settings.manage_pods or proposal.circumstances.user.name in settings.admitting_users:
+        return
+    for before, pod in proposal.changed(Pod):
+        if before is None:
+            continue
+        for mark, field in before.marks.items():
+            if mark not in pod.marks:
+                message = f"the {mark} can only be taken off by who admits the pod"
+                yield Finding(pod.ref, field, message, fix=_FIX, subject=mark, profiles=STRICT_ONLY)
+        if LABEL in before.marks:
+            yield from _reshaped(before, pod)
+
+
+def _reshaped(before: Pod, pod: Pod) -> Iterator[Finding]:
+    """What it was admitted as."""
+    if before.annotations.get(ROLE_HASH) != pod.annotations.get(ROLE_HASH):
+        message = "the role of a pod follows from what it asks for, and cannot be changed"
+        field = fields.join("metadata.annotations", ROLE_HASH)
+        yield Finding(pod.ref, field, message, fix=_FIX, subject=ROLE_HASH, profiles=STRICT_ONLY)
+    asked, asks = pod_requests(before.sized), pod_requests(pod.sized)
+    for resource, amount in sorted(asks.items()) if pod.sized else ():
+        had = asked.get(resource, Quantity.ZERO)
+        if amount > had:
+            message = f"asks for {resource}={amount}, but was queued for {resource}={had}"
+            fix = "create a new pod"
+            yield Finding(pod.ref, "spec.containers", message, fix=fix, subject=resource, profiles=STRICT_ONLY)

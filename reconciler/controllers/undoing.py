@@ -1,0 +1,54 @@
+"""How long it takes to undo what was done to Pods behind the webhook's back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reconciler.jobs.pod_member import Member
+from reconciler.jobs.pod_writes import CUT_OFF, FINALIZER_RESTORED, KIND, LABEL_RESTORED
+from reconciler.objects.bypasses import Bypasses
+from reconciler.objects.observed import Key
+from reconciler.objects.wanted import WantedWrite
+
+_RAN, _LABEL, _FINALIZER = "RanWithoutQuota", "LabelRemoved", "FinalizerRemoved"
+_WAYS = {CUT_OFF: _RAN, LABEL_RESTORED: _LABEL, FINALIZER_RESTORED: _FINALIZER}
+
+
+class Undoing:
+    """Follows Pods from the first write that undoes something until they are as they should be, or are gone."""
+
+    def __init__(self, bypasses: Bypasses) -> None:
+        self._bypasses = bypasses
+        self._gone: list[Key] = []
+        self._wanted: set[tuple[Key, str]] = set()
+
+    def turn(self, now: int) -> None:
+        """A turn begins, after all that was observed."""
+        for key in self._gone:
+            for way in self._bypasses.ways(key):
+                self._bypasses.end(key, way, now)
+        self._gone.clear()
+
+    def gone(self, key: Key) -> None:
+        if len(self._bypasses):
+            self._gone.append(key)
+
+    def wanted(self, write: WantedWrite, now: int) -> None:
+        way = _WAYS.get(write.reason) if write.warning else None
+        if way is not None and write.key[0] == KIND:
+            self._bypasses.seen(write.key, way, now)
+            self._wanted.add((write.key, way))
+
+    def looked(self, members: Iterable[Member], now: int) -> None:
+        """These are the Pods of a unit by now, and what is wanted for them has been said."""
+        for member in members if len(self._bypasses) else ():
+            key = (KIND, member.key)
+            for way in self._bypasses.ways(key):
+                if (key, way) not in self._wanted and not _runs_out(way, member):
+                    self._bypasses.end(key, way, now)
+        self._wanted.clear()
+
+
+def _runs_out(way: str, member: Member) -> bool:
+    """Whether it was deleted and has not ended yet."""
+    return way == _RAN and member.occupies and member.deleting

@@ -1,0 +1,35 @@
+"""What got round the webhook, and how long it took until that was undone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from cluster.metrics import Family, Sample, Type
+from reconciler.metrics.occasions import Process
+from reconciler.metrics.source import source
+from scheduling.objects.times import SECOND
+
+_LABELS = ("kind", "way")
+UNDONE = Family(
+    "quotree_reconciler_bypasses_undone_total",
+    Type.COUNTER,
+    "What was done to work behind the webhook's back, and was undone.",
+    _LABELS,
+)
+UNDONE_SECONDS = Family(
+    "quotree_reconciler_bypasses_undone_seconds_total", Type.COUNTER, "How long that took, in all.", _LABELS
+)
+STANDING = Family("quotree_reconciler_bypasses", Type.GAUGE, "Those that are not undone yet.")
+AGE = Family("quotree_reconciler_bypass_age_seconds", Type.GAUGE, "How long the oldest of these has stood; 0 for none.")
+
+
+@source(Process, UNDONE, UNDONE_SECONDS, STANDING, AGE)
+def bypasses(process: Process) -> Iterator[Sample]:
+    found = process.reconciler.core.state.bypasses
+    for labels, undone in [*found.undone.items()]:
+        yield UNDONE.sample(undone.count, *labels)
+        yield UNDONE_SECONDS.sample(undone.nanoseconds / SECOND, *labels)
+    oldest = found.oldest()
+    yield STANDING.sample(len(found))
+    yield AGE.sample(max(0, time.time_ns() - oldest) / SECOND if oldest is not None else 0)

@@ -1,0 +1,56 @@
+"""The roles of a group's Pods: each says its own in an annotation, but what a Pod asks for decides.
+
+Whoever may create a Pod may write its annotations, also later. So a role that Pods of different sizes claim is none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from policies.dialects.kueue_pods import ROLE_HASH
+from policies.dialects.reading import Manifest, metadata, texts
+from scheduling.objects.amounts import Requests
+from scheduling.objects.requests import per_pod
+from scheduling.objects.template import PodTemplate, template
+
+_DEVICES = "resourceClaims"
+_LENGTH = 40
+"""Hexadecimal digits that nobody makes two sizes collide in; those of the annotation are 8."""
+
+
+class Claim(NamedTuple):
+    """The role that a Pod claims, and what it asks for."""
+
+    role: str
+    asks: Requests
+
+
+def claimed_role(pod: Manifest, shape: PodTemplate) -> str:
+    """What its annotation says; without one Pods of one template have one role."""
+    return texts(metadata(pod).get("annotations")).get(ROLE_HASH) or shape.digest[:8]
+
+
+def claim_of(pod: Manifest) -> Claim:
+    shape = template(pod.get("spec"))
+    return Claim(claimed_role(pod, shape), asked(shape))
+
+
+def asked(shape: PodTemplate) -> Requests:
+    """What one Pod asks for, in the amounts that quota counts, and the number of its ResourceClaims."""
+    claims = shape.spec.get(_DEVICES)
+    return {**per_pod(shape), _DEVICES: len(claims)} if isinstance(claims, list) and claims else per_pod(shape)
+
+
+def role_names(claims: Sequence[Claim]) -> list[str]:
+    """The name of each Pod's role: what it claims, unless Pods that ask for different amounts claim the same."""
+    asks: dict[str, Requests] = {}
+    if all(asks.setdefault(claim.role, claim.asks) == claim.asks for claim in claims):
+        return [claim.role for claim in claims]
+    return [_computed(claim.asks) for claim in claims]
+
+
+def _computed(asks: Mapping[str, int]) -> str:
+    return hashlib.sha256(json.dumps(dict(asks), sort_keys=True).encode()).hexdigest()[:_LENGTH]

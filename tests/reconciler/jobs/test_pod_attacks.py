@@ -1,0 +1,498 @@
+"""What a tenant may try with Pods of its own, with the webhook down: no Pod runs beyond what was admitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cluster.actions import Delete
+from reconciler.controllers.pods import WATCHED_PODS, PodsController
+from reconciler.core.commands import ReadObject
+from reconciler.core.events import Continue, TimePassed
+from reconciler.core.state import ClusterState
+from reconciler.jobs.pod_member import read_member
+from reconciler.jobs.pod_roles import roles_of
+from reconciler.objects.observed import Listed, Observed
+from reconciler.objects.outcomes import ObjectRead
+from scheduling.objects.roles import Claim, role_names
+from tests.merging import merged
+from tests.reconciler.checked import CheckedCore
+from tests.reconciler.driver import Driver
+from tests.reconciler.jobs.pod_world import Manifest, PodWorld, admitted, condition, pod, running
+from tests.reconciler.jobs.world import NOW, K
+
+ROLE = f"{K}role-hash"
+SMALL, LARGE = "100m", "60"
+
+
+def role(world: PodWorld, name: str) -> str:
+    found: str = world.pods()[name]["metadata"]["annotations"][ROLE]
+    return found
+
+
+def claim(world: PodWorld, name: str, role: str | None) -> None:
+    world.edit(name, {"metadata": {"annotations": {ROLE: role}}})
+
+
+def label(world: PodWorld, name: str, key: str, value: str | None) -> None:
+    world.edit(name, {"metadata": {"labels": {f"{K}{key}": value}}})
+
+
+def pair(**parts: Any) -> list[Manifest]:
+    return [pod("s", "g", 2, cpu=SMALL, **parts), pod("l", "g", 2, cpu=LARGE, **parts)]
+
+
+def amounts(world: PodWorld) -> list[tuple[int, str]]:
+    """Of each pod set how many Pods it has, and the cpu of one."""
+    sets = world.stored["spec"]["podSets"]
+    cpus = [each["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] for each in sets]
+    return sorted((each["count"], cpu) for each, cpu in zip(sets, cpus, strict=True))
+
+
+# --- the role that a Pod claims
+
+
+@pytest.mark.parametrize("moment", ["before the Workload", "before admission"])
+def test_a_large_pod_that_claims_the_role_of_a_small_one_is_counted_as_what_it_asks_for(moment: str) -> None:
+    world = PodWorld(*pair())
+    if moment == "before admission":
+        world.settle()
+    claim(world, "l", role(world, "s"))
+
+    world.settle()
+
+    assert amounts(world) == [(1, SMALL), (1, LARGE)]
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_claim_that_changes_after_admission_lets_nobody_start_in_anothers_place(both: bool) -> None:
+    world = PodWorld(*pair())
+    world.settle()
+    world.admit()
+    mine, others = role(world, "l"), role(world, "s")
+    claim(world, "l", others)
+    if both:
+        claim(world, "s", mine)
+
+    world.settle()
+
+    assert sorted(world.running()) == ["l", "s"]
+    started = {name: each["metadata"]["labels"][f"{K}podset"] for name, each in world.pods().items()}
+    assert started == {"l": mine, "s": others}
+
+
+@pytest.mark.parametrize("first", ["fails", "fast"])
+def test_a_late_pod_gets_no_more_than_the_place_that_it_claims(first: str) -> None:
+    fast = {"pod-group-fast-admission": "true"}
+    world = running(*([pod("s", "g", 2, cpu=SMALL, notes=fast)] if first == "fast" else group_of_small()))
+    if first == "fails":
+        world.end("t", "Failed")
+    late = pod("x", "g", 2, cpu=LARGE, notes=fast if first == "fast" else None)
+    late["metadata"]["annotations"][ROLE] = role(world, "s")
+    world.create(late)
+
+    world.settle()
+
+    assert world.gated() == ["x"]
+    assert "has no role like this Pod's" in world.messages[-1]
+
+
+def group_of_small() -> list[Manifest]:
+    return [pod(name, "g", 2, cpu=SMALL) for name in "st"]
+
+
+def test_pods_of_one_size_that_claim_two_roles_have_two_pod_sets_as_in_kueue() -> None:
+    world = PodWorld(pod("a", "g", 2), pod("b", "g", 2))
+    claim(world, "a", "leader")
+    claim(world, "b", "worker")
+
+    world.settle()
+
+    assert [each["name"] for each in world.stored["spec"]["podSets"]] == ["leader", "worker"]
+
+
+def test_a_pod_that_runs_and_claims_another_role_of_its_size_frees_no_place() -> None:
+    leader, worker = pod("a", "g", 2), pod("b", "g", 2)
+    leader["metadata"]["annotations"][ROLE], worker["metadata"]["annotations"][ROLE] = "leader", "worker"
+    world = running(leader, worker)
+    claim(world, "a", "worker")
+    late = pod("x", "g", 2)
+    late["metadata"]["annotations"][ROLE] = "leader"
+    world.create(late)
+
+    for _ in range(5):
+        world.step()
+        assert len(world.running()) <= 2
+
+
+def test_a_group_that_kueue_made_goes_on_under_its_names() -> None:
+    """Kueue hashes otherwise, and believes what the user wrote."""
+    pods = [pod("a", "g", 3), pod("b", "g", 3), pod("c", "g", 3, cpu="2")]
+    for each, name in zip(pods, ["driver", "driver", "worker-of-kueue"], strict=True):
+        each["metadata"]["annotations"][ROLE] = name
+    world = running(*pods)
+    before = world.stored["spec"]
+    world.end("b", "Failed")
+    world.settle()
+    joins = pod("d", "g", 3)
+    joins["metadata"]["annotations"][ROLE] = "driver"
+    world.create(joins)
+    world.restarted()
+
+    assert world.settle() == ["OwnerReferencesAdded", "Started"]
+    assert world.stored["spec"] == before
+    assert world.pods()["d"]["metadata"]["labels"][f"{K}podset"] == "driver"
+
+
+def test_two_sizes_that_share_eight_digits_of_a_hash_are_two_roles() -> None:
+    assert role_names([Claim("a", {"cpu": 1}), Claim("a", {"cpu": 1}), Claim("b", {"cpu": 2})]) == ["a", "a", "b"]
+    names = role_names([Claim("a", {"cpu": 1}), Claim("a", {"cpu": 2}), Claim("b", {"cpu": 2})])
+    assert names[1] == names[2] != names[0]
+    assert not {"a", "b"} & {*names}
+
+
+def test_a_pod_that_was_started_elsewhere_keeps_the_place_that_it_was_started_in() -> None:
+    world = running(pod("a", "g", 2), pod("b", "g", 2))
+    members = [read_member(each) for each in world.pods().values()]
+    (pod_set,) = world.read.pod_sets
+    twin = type(pod_set)("other", 1, pod_set.template)
+    read = type(world.read)(**{**_fields(world.read), "pod_sets": (twin, pod_set)})
+    selectors = {"other": {"tier": "on-demand"}, pod_set.name: {"tier": "spot"}}
+
+    assert set(roles_of(members, read, selectors).values()) == {pod_set.name}
+
+
+def _fields(read: Any) -> dict[str, Any]:
+    return {name: getattr(read, name) for name in read.__slots__ if name in read.__dataclass_fields__}
+
+
+def test_a_pod_that_was_resized_beyond_what_was_admitted_is_stopped() -> None:
+    world = running(pod("p"))
+    world.edit("p", {"spec": {"containers": [container("50")]}})
+
+    world.step()
+
+    assert world.pods()["p"]["metadata"]["deletionTimestamp"]
+    assert world.messages[-1].startswith("It asks for more than it was admitted with")
+    assert world.read.reserved, "its node has not let it go yet"
+
+
+def test_a_pod_that_was_resized_to_less_runs_on() -> None:
+    world = running(pod("p"))
+    world.edit("p", {"spec": {"containers": [container("500m")]}})
+
+    assert world.settle() == []
+    assert world.running() == ["p"]
+
+
+def container(cpu: str) -> Manifest:
+    return {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+
+
+def test_a_pod_is_not_let_run_on_a_workload_that_was_made_for_less() -> None:
+    world = PodWorld(pod("p", cpu="50", prebuilt_workload_name="w"))
+    small = {"name": "main", "count": 1, "template": {"spec": {"containers": [container("1")]}}}
+    made = {"metadata": {"name": "w", "namespace": "ns"}, "spec": {"podSets": [small], "queueName": "q"}}
+    world.objects["Workload", "ns/w"] = {**made, "apiVersion": "v1", "kind": "Workload"}
+    world.edit("w", {}, "Workload")
+    world.admit()
+
+    world.settle()
+
+    assert world.gated() == ["p"]
+
+
+# --- label, gate and finalizer
+
+GATE_OFF: Manifest = {"spec": {"schedulingGates": []}}
+LABEL_OFF: Manifest = {"metadata": {"labels": {f"{K}managed": None}}}
+BOTH_OFF: Manifest = {**GATE_OFF, **LABEL_OFF}
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("patches", [[BOTH_OFF], [GATE_OFF, LABEL_OFF], [LABEL_OFF, GATE_OFF]])
+@pytest.mark.parametrize("in_group", [False, True])
+def test_without_label_and_gate_a_pod_is_seen_and_stopped(
+    patches: list[Manifest], restarted: bool, in_group: bool
+) -> None:
+    world = PodWorld(pod("p", *(("g", 1) if in_group else ())))
+    world.settle()
+    for each in patches:
+        world.edit("p", each)
+    if restarted:
+        world.restarted()
+
+    assert "Stopped" in world.settle()
+    assert world.objects == {}
+
+
+def test_a_pod_that_runs_with_quota_gets_its_label_back_and_keeps_its_quota() -> None:
+    world = running(pod("p"))
+    world.edit("p", LABEL_OFF)
+
+    assert world.settle() == ["ManagedLabelRestored"]
+    assert world.pods()["p"]["metadata"]["labels"][f"{K}managed"] == "true"
+    assert world.read.reserved
+    assert world.running() == ["p"]
+
+
+def test_while_a_pod_is_out_of_sight_nobody_takes_its_place() -> None:
+    world = running(*(pod(name, "g", 2) for name in "ab"))
+    world.edit("a", LABEL_OFF)
+    world.create(pod("x", "g", 2))
+
+    for _ in range(4):
+        for write in world.driver.due(10**18):  # nobody answers what it asks for
+            if write.action is not None:
+                world.arrive(write.action)
+        assert world.running() == ["a", "b"]
+
+
+def test_a_pod_that_is_gone_is_asked_for_once_and_forgotten() -> None:
+    world = running(pod("p"))
+    world.edit("p", {"metadata": {"finalizers": None}})
+    world.objects.pop(("Pod", "ns/p"))
+    world._tell(("Pod", "ns/p"))
+    world.collect()
+
+    world.settle()
+
+    assert world.objects == {}
+    assert world.wanted() == []
+    assert world.driver.asked == []
+
+
+def test_another_pod_of_its_name_without_the_label_is_nobodys() -> None:
+    world = running(pod("p"))
+    world.objects.pop(("Pod", "ns/p"))
+    other = pod("p")
+    other["metadata"]["labels"].pop(f"{K}managed")
+    other["metadata"]["finalizers"] = []
+    world.create(other)
+    world.collect()
+
+    world.settle()
+
+    assert list(world.pods()) == ["p"]
+    assert f"{K}managed" not in world.pods()["p"]["metadata"]["labels"]
+    assert world.workloads() == {}
+
+
+def test_the_finalizer_is_put_back() -> None:
+    world = running(*(pod(name, "g", 2) for name in "ab"))
+    world.edit("a", {"metadata": {"finalizers": None}})
+
+    assert world.settle() == ["ManagedFinalizerRestored"]
+    assert world.pods()["a"]["metadata"]["finalizers"] == [f"{K}managed"]
+    assert sorted(world.running()) == ["a", "b"]
+
+
+JOB = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "none", "controller": True}
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize(
+    "patch", [{"metadata": {"ownerReferences": [JOB]}}, GATE_OFF | {"metadata": {"ownerReferences": [JOB]}}]
+)
+def test_a_forged_owner_hides_no_pod(patch: Manifest, restarted: bool) -> None:
+    world = PodWorld(pod("p"))
+    world.settle()
+    world.edit("p", patch)
+    if restarted:
+        world.restarted()
+    world.settle()
+
+    assert world.running() == []
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize(
+    ("key", "value"), [("pod-group-name", "other"), ("pod-group-name", None), ("prebuilt-workload-name", "other")]
+)
+def test_a_pod_that_runs_and_leaves_its_group_frees_no_place(key: str, value: str | None, restarted: bool) -> None:
+    world = running(*(pod(name, "g", 2) for name in "ab"))
+    label(world, "a", key, value)
+    if restarted:
+        world.restarted()
+    world.create(pod("x", "g", 2))
+
+    world.settle()
+
+    assert sorted(world.running()) == ["a", "b"]
+    assert world.stored["metadata"]["name"] == "g"
+    assert not world.read.finished
+
+
+def test_a_member_that_ended_and_left_its_group_does_not_end_it() -> None:
+    world = running(*(pod(name, "g", 2) for name in "ab"))
+    label(world, "a", "pod-group-name", None)
+    world.end("a")
+
+    world.settle()
+
+    assert not world.read.finished
+    assert world.running() == ["b"]
+
+
+def test_an_answer_that_overtakes_the_watch_hides_no_pod() -> None:
+    """It is read without the label before the watch shows that it came with it."""
+    state = ClusterState()
+    core = CheckedCore(state, [PodsController(state.records.workload)], exclusive=True)
+    core.leads = True
+    core.handle([Listed(kind, (), "1") for kind in core.informer.watched], 0)
+    came = {**pod("p")}
+    came["metadata"] = {**came["metadata"], "uid": "u", "resourceVersion": "4"}
+    stripped = merged(came, {"metadata": {"resourceVersion": "5", "labels": {f"{K}managed": None}}})
+
+    core.handle([ObjectRead(("Pod", "ns/p"), stripped)], 0)
+    shown = WATCHED_PODS.observed(came)
+    core.handle([shown, Observed(shown.key, "5", None), TimePassed()], 1)
+    commands = [command for _ in range(5) for command in core.handle([Continue()], 1)]
+
+    assert ReadObject(("Pod", "ns/p"), "/api/v1/namespaces/ns/pods/p") in commands
+
+
+# --- taking one's time
+
+
+def test_a_pod_without_quota_does_not_get_hours_to_end() -> None:
+    slow = pod("p")
+    slow["spec"]["terminationGracePeriodSeconds"] = 86400
+    world = PodWorld(slow)
+    world.settle()
+    world.edit("p", GATE_OFF)
+    world.edit("p", {"spec": {"nodeName": "n"}})
+    world.delete("p")  # by the tenant, who asked for a day
+
+    world.settle(nodes=False)
+
+    deleted = [each for each in world.writes if isinstance(each, Delete)]
+    assert [(each.uid, each.grace_seconds) for each in deleted] == [("uid-1", 30)]
+
+
+def test_writes_that_stop_a_pod_are_not_held_up_by_others_that_change_it() -> None:
+    world = PodWorld(pod("p"))
+    world.settle()
+    world.edit("p", BOTH_OFF)
+    world.edit("p", {"spec": {"nodeName": "n"}})
+    for _ in range(6):
+        for write in world.wanted():
+            if write.action is not None and ("Pod", "ns/p") in world.objects:
+                world.edit("p", LABEL_OFF)
+                world.arrive(write.action)
+
+    assert world.pods()["p"]["metadata"]["deletionTimestamp"]
+
+
+# --- deletes that orphan
+
+
+def orphaned(world: PodWorld, name: str) -> None:
+    """`kubectl delete --cascade=orphan`: the garbage collector takes it off the owners of its Workload."""
+    world.delete(name)
+    uid = world.pods()[name]["metadata"]["uid"]
+    workload = world.stored["metadata"]
+    kept = [each for each in workload["ownerReferences"] if each["uid"] != uid]
+    world.edit(workload["name"], {"metadata": {"ownerReferences": kept}}, "Workload")
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("in_group", [False, True])
+def test_an_orphaning_delete_frees_no_quota_while_the_pod_runs(in_group: bool, restarted: bool) -> None:
+    world = running(pod("p", *(("g", 1) if in_group else ())))
+    orphaned(world, "p")
+    if restarted:
+        world.restarted()
+
+    world.settle(nodes=False)
+    assert world.read.reserved
+    assert not world.read.finished
+    assert not world.collect()
+
+    world.settle()
+    assert world.objects == {}
+
+
+def test_a_workload_that_is_deleted_meanwhile_waits_for_that_pod_as_well() -> None:
+    world = running(*(pod(name, "g", 2) for name in "ab"))
+    orphaned(world, "a")
+    world.take_away()
+
+    world.settle(nodes=False)
+    assert world.stored["metadata"]["finalizers"]
+
+    world.settle()
+    assert world.objects == {}
+
+
+@pytest.mark.parametrize("in_group", [False, True])
+def test_a_workload_whose_pods_all_went_without_it_is_taken_away(in_group: bool) -> None:
+    world = running(pod("p", *(("g", 1) if in_group else ())))
+    name = world.stored["metadata"]["name"]
+    world.edit(name, {"metadata": {"ownerReferences": []}}, "Workload")
+    world.objects.pop(("Pod", "ns/p"))
+    world.restarted()
+    world._tell(("Workload", f"ns/{name}"))
+
+    world.settle()
+
+    assert world.objects == {}
+
+
+def test_a_group_is_not_finished_while_more_pods_run_than_it_has() -> None:
+    world = running(*(pod(name, "g", 2) for name in "ab"))
+    loose = pod("x", "g", 2)
+    loose["spec"]["schedulingGates"] = []
+    world.create(loose)
+    world.edit("x", {"spec": {"nodeName": "n"}, "status": {"phase": "Running"}})
+    world.end("a")
+    world.end("b")
+
+    world.settle(nodes=False)
+    assert not world.read.finished
+    world.settle()
+    assert world.read.finished
+    assert condition(world, "Finished")[0] == "True"
+
+
+def test_nobody_starts_while_one_runs_that_there_is_no_room_for() -> None:
+    world = admitted(*(pod(name, "g", 3, cpu=SMALL) for name in "ab"), pod("c", "g", 3, cpu=LARGE))
+    world.bind("a", "b", "c")
+    world.end("c", "Failed")
+    loose = pod("y", "g", 3, cpu="61")
+    loose["spec"]["schedulingGates"] = []
+    world.create(loose)
+    world.edit("y", {"spec": {"nodeName": "n"}})
+    world.create(pod("x", "g", 3, cpu=LARGE))
+
+    world.settle(nodes=False)
+    assert world.gated() == ["x"]
+    world.settle()
+    assert "x" in world.running()
+    assert "y" not in world.pods()
+
+
+@pytest.mark.parametrize("answer", ["the one before", "none"])
+def test_an_answer_to_an_earlier_question_ends_no_pod(answer: str) -> None:
+    """A Pod is gone, and another of its name comes and loses its label before the answer about the first is there."""
+    controller = PodWorld().controller
+    driver = Driver(controller)
+    first, second = (merged(pod("p"), {"metadata": {"uid": uid, "resourceVersion": uid}}) for uid in "12")
+    key = ("Pod", "ns/p")
+    controller.observe(WATCHED_PODS.observed(first))
+    controller.observe(Observed(key, "2", None))
+    driver.due(NOW)
+    assert len(driver.asked) == 1
+    controller.observe(WATCHED_PODS.observed(second))
+    controller.observe(Observed(key, "3", None))
+
+    if answer == "none":
+        controller.gone(key)
+    else:
+        controller.found(WATCHED_PODS.observed(merged(first, LABEL_OFF)))
+    driver.due(NOW)
+    assert len(driver.asked) == 2
+    controller.found(WATCHED_PODS.observed(merged(second, BOTH_OFF)))
+
+    assert "Stopped" in [write.reason for write in driver.due(NOW)]

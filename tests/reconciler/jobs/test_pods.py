@@ -210,8 +210,8 @@ def test_a_pod_that_was_never_held_back_is_left_to_the_job_that_it_names() -> No
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "controller": True}
     of_a_job = {"labels": {f"{K}managed": "true"}, "ownerReferences": [owner]}
 
-    assert read_member({"metadata": of_a_job, "spec": {}}) is None
-    assert read_member({"metadata": {**of_a_job, "finalizers": [f"{K}managed"]}, "spec": {}}) is not None
+    assert not read_member({"metadata": of_a_job, "spec": {}}).queued
+    assert read_member({"metadata": {**of_a_job, "finalizers": [f"{K}managed"]}, "spec": {}}).queued
 
 
 def test_pods_of_a_stateful_set_are_queued_themselves() -> None:

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE  # pytest would rewrite the assertions of every module in each process, each time
 PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
-BY_FILE := --numprocesses=auto --maxprocesses=4 --dist=loadfile
+BY_FILE := --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder  # else files of few long tests come last
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
 .PHONY: help venv lock base-image run test unit thorough check format generate conformance bench fuzz race soak soak-multikueue soak-certs controlplane clean

@@ -8,6 +8,7 @@ from dataclasses import replace
 from policies import dialects
 from policies.configuration.settings import Configuration
 from policies.dialects import kueue_jobs
+from policies.dialects.core import POD
 from policies.dialects.reading import Parsed
 from policies.model.change import Operation
 from policies.model.forest import Forest
@@ -17,9 +18,10 @@ from policies.mutation.patching import patched
 
 
 def stored(objects: Iterable[Parsed], world: Forest, configuration: Configuration) -> list[Parsed]:
-    """These objects, applied to the world, completed; jobs that it holds already only as an update completes them.
+    """These objects, applied to the world, completed; work that it holds already only as an update completes it.
 
-    Kueue's own switches of such a job, as `suspend`, are no longer what its creation made them.
+    Kueue's own switches of such a job, as `suspend`, and the gates of such a Pod are no longer what its creation made
+    them.
     """
     every = list(objects)
     only_trees = all(isinstance(it.object, Node) for it in every)  # these are completed each by itself
@@ -40,5 +42,5 @@ def completed(
 
 
 def _operation(ref: Ref, world: Forest) -> Operation:
-    runs = ref.group_kind in kueue_jobs.KINDS and world.get(ref) is not None
-    return Operation.UPDATE if runs else Operation.CREATE
+    work = ref.group_kind in kueue_jobs.KINDS or ref.group_kind == POD
+    return Operation.UPDATE if work and world.get(ref) is not None else Operation.CREATE

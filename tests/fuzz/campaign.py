@@ -61,9 +61,25 @@ def share(part: tuple[str, range]) -> Outcome:
 
 def run(seed: str, numbers: range, progress: Callable[[int], None] = lambda _: None) -> Outcome:
     """The inputs with these numbers. `progress` is told now and then how many are done."""
+    with _quiet(logging.getLogger("webhook")):
+        return _run(seed, numbers, progress)
+
+
+@contextmanager
+def _quiet(logger: logging.Logger) -> Iterator[None]:
+    """A million refusals are not logged; afterwards the logger is as before."""
+    level, propagate = logger.level, logger.propagate
+    logger.setLevel(logging.ERROR)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        logger.propagate = propagate
+
+
+def _run(seed: str, numbers: range, progress: Callable[[int], None]) -> Outcome:
     outcome, available = Outcome(), targets(seed)
-    logging.getLogger("webhook").setLevel(logging.ERROR)
-    logging.getLogger("webhook").propagate = False
     settled = numbers[len(numbers) // 5] if len(numbers) else 0
     before = resident()
     for done, number in enumerate(numbers):

@@ -264,7 +264,8 @@ def test_what_slips_past_is_seen_stopped_and_told(unguarded: Besieged, patches: 
     waits(unguarded)
 
     for body in patches:
-        assert unguarded.patch("waits", body) == ""
+        refused = unguarded.patch("waits", body)
+        assert refused == "" or "not found" in refused  # stopped between two patches already
 
     eventually(lambda: "waits" not in unguarded.running(), lambda: unguarded.replica.log()[-3000:])
     assert unguarded.honest()

@@ -89,7 +89,7 @@ class Supplied(Guard):
 
 @pytest.fixture
 def guard() -> Iterator[Supplied]:
-    with ControlPlane() as control_plane, Supplied(control_plane, components=("cert-manager",)) as supplied:
+    with ControlPlane() as control_plane, Supplied(control_plane, "", "cert-manager") as supplied:
         yield supplied
 
 

@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 class Renewal:
     """Calls `renew` in a thread every `every` seconds, and after `wake`; after a failure sooner, with a backoff.
+    Two calls are `pause` seconds apart at least.
 
     `renew` does what is due: `certs.secret.ensure` and then `certs.files.write`, or `certs.files.ensure`. It returns
     whether everything is in order. False, for example for a missing webhook configuration, is retried sooner, too. The
@@ -28,12 +29,14 @@ class Renewal:
         renew: Callable[[], bool],
         *,
         every: float = EVERY,
+        pause: float = _PAUSE,
         backoff: Backoff | None = None,
         rest: Callable[[float], object] | None = None,
     ) -> None:
         self.problem: str | None = None
         self._renew = renew
         self._every = every
+        self._pause = pause
         self._backoff = backoff or Backoff(first=1.0, longest=300.0)
         self._stop = threading.Event()
         self._woken = threading.Event()
@@ -63,7 +66,7 @@ class Renewal:
             if self._stop.is_set():
                 return
             wait = self._once()
-            self._stop.wait(_PAUSE)
+            self._stop.wait(self._pause)
 
     def _once(self) -> float:
         """Call `renew` once; returns the seconds until the next call."""

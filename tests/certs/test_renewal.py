@@ -19,7 +19,7 @@ class Script:
         self.rests: list[float] = []
         self.problems: list[str | None] = []
         self.done = threading.Event()
-        self.renewal = Renewal(self.renew, rest=self.rest)
+        self.renewal = Renewal(self.renew, rest=self.rest, pause=0)
         self.renewal.start()
         assert self.done.wait(PATIENCE)
         self.renewal.stop(PATIENCE)

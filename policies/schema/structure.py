@@ -45,8 +45,9 @@ def defects(manifest: Manifest, *, subresource: str = "") -> tuple[Defect, ...]:
     drops_status = compiled.has_status and subresource != "status"
     found = _structural(compiled, manifest)
     if drops_status and any(path[:1] == _STATUS for path, _ in found):
-        found = _status_as_warnings(found)
         manifest = {name: value for name, value in manifest.items() if name != "status"}
+        in_status = [(path, defect) for path, defect in found if path[:1] == _STATUS]
+        found = _status_as_warnings(in_status) + _structural(compiled, manifest)  # the rest may not have been looked at
     if _acceptable(found):  # as on the API server: rules look at sound objects only
         broken = _broken_rules(compiled, manifest)
         found += _status_as_warnings(broken) if drops_status else broken

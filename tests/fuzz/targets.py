@@ -168,7 +168,9 @@ def _check(envelope: Mapping[str, Any], body: bytes) -> None:
     if "patch" in response:
         operations = json.loads(base64.b64decode(response["patch"]))
         if len(operations) < _LONGEST_PATCH:
-            jsonpatch.apply_patch(json.loads(body)["request"]["object"], operations)
+            jsonpatch.apply_patch(
+                json.loads(body)["request"]["object"], operations, in_place=True
+            )  # a copy needs a stack as deep
 
 
 def texts(chance: random.Random, mutator: Mutator) -> Status:

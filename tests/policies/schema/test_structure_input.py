@@ -78,6 +78,14 @@ def test_what_the_schema_leaves_open_is_not_looked_into(inner: Any) -> None:
     assert refused(defects(workload({"count": -1, "template": {"metadata": {"labels": inner}}}))) != []
 
 
+def test_what_no_json_can_hold_in_a_status_that_is_dropped_hides_nothing_else() -> None:
+    wrong = {**workload(), "spec": [], "status": {"message": "\ud800"}}
+
+    found = {defect.field: defect.warning for defect in defects(wrong)}
+
+    assert found == {"spec": False, "status.message": True}
+
+
 def test_a_key_that_is_no_text_is_shown() -> None:
     (defect,) = defects(queue(capability={1: "1"}))
     assert Defect("spec.capability", "the key 1 is no text; put it in quotes") == defect

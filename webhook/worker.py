@@ -69,5 +69,5 @@ class FrontWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
             ),
             limit=lambda path: settings.conversion_limit if path == CONVERTING else settings.body_limit,
             ending=self.app.draining.is_set,
-            told=self.app.metrics.turned_away,
+            turned_away=self.app.metrics.turned_away,
         )

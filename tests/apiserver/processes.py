@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 from collections.abc import Sequence
@@ -103,6 +104,17 @@ class Processes:
 def passed_on() -> dict[str, str]:
     """What programs of this project get of our environment: where they are, and which checkout they run."""
     return {key: os.environ[key] for key in ("PATH", "PYTHONPATH") if key in os.environ}
+
+
+def end(process: subprocess.Popen[bytes], seconds: float = 30.0) -> None:
+    """As a kubelet would: SIGTERM, and SIGKILL to its whole session after so many seconds."""
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(seconds)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def free_ports(count: int) -> list[int]:

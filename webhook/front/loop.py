@@ -47,7 +47,7 @@ _CROWDED = "crowded"
 class Front:
     """All methods are for one thread. `ending` says whether responses end their connections.
 
-    `limit` gives the longest body of a path in bytes, `told` gets a word for each client that is turned away.
+    `limit` gives the longest body of a path in bytes, `turned_away` gets the reason for each one.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class Front:
         gate: Gate,
         limit: Callable[[str], int],
         ending: Callable[[], bool],
-        told: Callable[[str], None],
+        turned_away: Callable[[str], None],
     ) -> None:
         self._tls, self._app, self._settings = tls, app, settings
-        self._gate, self._limit, self._ending, self._told = gate, limit, ending, told
+        self._gate, self._limit, self._ending, self._turned_away = gate, limit, ending, turned_away
         self._listeners = list(listeners)
         self._connections: set[Connection] = set()
         self._held = 0
@@ -111,7 +111,7 @@ class Front:
             pass
         except (OSError, ValueError):  # gone, or no TLS, or a certificate of somebody else
             if connection.state is State.HANDSHAKE:
-                self._told("bad-handshake")
+                self._turned_away("bad-handshake")
             self._drop(connection)
         except Exception:  # one connection must not end all others
             log.exception("internal error in serving a connection")
@@ -156,11 +156,11 @@ class Front:
 
     def _overdue(self, connection: Connection) -> None:
         if connection.state is State.READING:
-            self._told("slow-request")
+            self._turned_away("slow-request")
             self._refuse(connection, Refused("408 Request Timeout", "the request took too long to arrive"))
             return
         if connection.state in (State.HANDSHAKE, State.WRITING):
-            self._told("slow-handshake" if connection.state is State.HANDSHAKE else "slow-reader")
+            self._turned_away("slow-handshake" if connection.state is State.HANDSHAKE else "slow-reader")
         self._drop(connection)
 
     # -- connections come
@@ -191,7 +191,7 @@ class Front:
                 return self._make_room() or self._pause()
             return error.errno == errno.ECONNABORTED
         if len(self._connections) >= self._settings.connections and not self._make_room():
-            self._told(_CROWDED)
+            self._turned_away(_CROWDED)
             sock.close()
             return True
         now = time.monotonic()
@@ -211,7 +211,7 @@ class Front:
         if found is None:
             return False
         if not (found.served and found.state in (State.IDLE, State.ENDING)):
-            self._told(_CROWDED)
+            self._turned_away(_CROWDED)
         self._drop(found)
         return True
 
@@ -272,7 +272,7 @@ class Front:
         try:
             reader.feed(data)
         except Refused as refused:
-            self._told(refused.reason)
+            self._turned_away(refused.reason)
             self._refuse(connection, refused)
             return
         if reader.complete:
@@ -290,7 +290,7 @@ class Front:
             found = slowest(self._connections, time.monotonic())
             if found is None or found is connection:
                 return False
-            self._told("slow-request")
+            self._turned_away("slow-request")
             self._drop(found)
         self._held += size
         connection.reserved += size

@@ -21,7 +21,7 @@ REQUEST_SECONDS = 65.0
 Each replica counts from when it saw the entry first, so that no clock is compared with another."""
 
 LINGERING_SECONDS = 180.0
-"""After this every watch that is alive has told of later versions: the API server sends a bookmark each minute."""
+"""After this every watch that is alive has shown later versions: the API server sends a bookmark each minute."""
 
 FEW_WORLDS, MANY_WORLDS = 8, 256
 """How many worlds are judged at once, and how many before a change is refused. More than a few are open for some
@@ -80,18 +80,18 @@ class Shelf(Protocol):
 
 @dataclass(slots=True)
 class _Ages:
-    """When each thing was seen first, in seconds of the clock."""
+    """When each entry and mark was seen first, in seconds of the clock."""
 
     clock: Callable[[], float]
     first: dict[object, float] = field(default_factory=dict)
 
-    def keep(self, things: Iterable[object]) -> None:
+    def keep(self, entries: Iterable[object]) -> None:
         """Begin to count for these, and forget all others."""
         now = self.clock()
-        self.first = {thing: self.first.get(thing, now) for thing in things}
+        self.first = {entry: self.first.get(entry, now) for entry in entries}
 
-    def over(self, thing: object, seconds: float) -> bool:
-        return thing in self.first and self.clock() - self.first[thing] > seconds
+    def over(self, entry: object, seconds: float) -> bool:
+        return entry in self.first and self.clock() - self.first[entry] > seconds
 
 
 class Clerk:

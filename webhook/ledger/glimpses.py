@@ -14,9 +14,9 @@ _LASTING = 120.0
 
 
 class Glimpse(NamedTuple):
-    """One object as the API server has it: `thing` is None where it is gone."""
+    """One object as the API server has it: `stored` is None where it is gone."""
 
-    thing: KubeObject | None
+    stored: KubeObject | None
     seen: Sighting
 
 
@@ -30,7 +30,7 @@ class Glimpses:
     def note(self, entry: Entry, found: Glimpse | None) -> None:
         """Keep what was read of the entry's object, where it proves what became of the entry; None: there is none."""
         same = found is not None and found.seen.uid == entry.uid
-        if found is not None and found.thing is not None and same and found.seen.version != entry.base:
+        if found is not None and found.stored is not None and same and found.seen.version != entry.base:
             self._found[entry.ref] = found, self._clock()
         elif entry.base and not same:
             self._found[entry.ref] = Glimpse(None, Sighting(entry.uid, entry.base)), self._clock()
@@ -47,16 +47,16 @@ class Glimpses:
 
 
 def _shown(found: Glimpse, seen: Sighting | None) -> bool:
-    if found.thing is None:
+    if found.stored is None:
         return seen is not None and seen.uid != found.seen.uid
     return seen is not None and covers(seen.version, found.seen.version)
 
 
 def _laid(snapshot: Snapshot, ref: Ref, found: Glimpse) -> Snapshot:
     forest, sightings = snapshot.forest, snapshot.sightings
-    if found.thing is None:
+    if found.stored is None:
         return Snapshot(forest.drop(ref), _still(sightings, sightings.drop(ref, found.seen)))
-    return Snapshot(forest.put(found.thing), _still(sightings, sightings.put(ref, found.seen)))
+    return Snapshot(forest.put(found.stored), _still(sightings, sightings.put(ref, found.seen)))
 
 
 def _still(before: Sightings, after: Sightings) -> Sightings:

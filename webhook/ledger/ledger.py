@@ -170,8 +170,8 @@ class Ledger:
         found = self._cache.look(ref)
         if found is None:
             return None
-        thing = found.kept if isinstance(found.kept, KubeObject) else None
-        return Glimpse(thing, found.seen)
+        stored = found.kept if isinstance(found.kept, KubeObject) else None
+        return Glimpse(stored, found.seen)
 
 
 def _may_be_stale(asked: Asked) -> bool:

@@ -113,7 +113,7 @@ class ConfigMapShelf:
             self._forget()
 
     def _forget(self) -> None:
-        """The next request reads, and is told what is wrong."""
+        """The next request reads, and gets the reason as an error."""
         with self._lock:
             self._newest = None
 

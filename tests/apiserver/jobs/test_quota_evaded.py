@@ -250,7 +250,7 @@ def test_quota_is_counted_until_the_pods_of_a_deleted_job_are_gone(server: Contr
     eventually(lambda: runs(server, "second"))
 
 
-def test_a_user_moves_a_job_stops_it_and_makes_it_smaller(server: ControlPlane) -> None:
+def test_a_user_moves_a_job_and_stops_it(server: ControlPlane) -> None:
     other = kueue("LocalQueue", "other", {"clusterQueue": "team"})
     server.request("POST", f"{KUEUE}/namespaces/team/localqueues", other)
     full_queue(server)

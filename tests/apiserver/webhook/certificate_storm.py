@@ -10,7 +10,6 @@ import base64
 import http.client
 import os
 import random
-import signal
 import ssl
 import subprocess
 import sys
@@ -26,8 +25,8 @@ from cluster.client import Cluster
 from cluster.reflector import Reflector
 from cluster.resource import VALIDATING_WEBHOOKS
 from cluster.stream import Manifest
-from tests.apiserver.processes import free_ports
-from tests.waiting import SECONDS, eventually
+from tests.apiserver.processes import end, free_ports
+from tests.waiting import eventually
 
 SERVER_NAME = "127.0.0.1"
 _REUSED = 25
@@ -65,15 +64,8 @@ class Replica:
 
     def stop(self) -> None:
         process, self.process = self.process, None
-        if process is None:
-            return
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(SECONDS)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        if process is not None:
+            end(process)
 
     def log(self) -> str:
         return (self.folder / "log").read_text()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,8 +19,8 @@ from typing import Any, Self
 import yaml
 
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.processes import free_ports, passed_on
-from tests.waiting import SECONDS, eventually
+from tests.apiserver.processes import end, free_ports, passed_on
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[3]
 QUOTREE = Path(sys.executable).with_name("quotree")
@@ -83,15 +82,8 @@ class Guard:
     def stop(self) -> None:
         """End the process as a kubelet would."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(SECONDS)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+        if process is not None:
+            end(process)
 
     def authorities(self) -> bytes:
         """What its clients trust, PEM."""

@@ -70,7 +70,7 @@ class Desk:
 
     def look(self, ref: Ref) -> Found | None:
         glimpse = self.api.look(ref)
-        return Found(glimpse.thing, glimpse.seen) if glimpse else None
+        return Found(glimpse.stored, glimpse.seen) if glimpse else None
 
     def age(self) -> float | None:
         return self.heard

@@ -184,7 +184,7 @@ class Cluster:
         namespace: str | None = None,
         label_selector: str | None = None,
         field_selector: str | None = None,
-        seconds: int = 290,
+        seconds: int,
     ) -> Watch:
         """The events after `resource_version`, with bookmarks; the server ends the watch after `seconds`.
 

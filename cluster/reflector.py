@@ -26,14 +26,15 @@ log = logging.getLogger(__name__)
 class Pacing:
     """Seconds, all with jitter so that many reflectors do not act in step.
 
-    `probe`: the interval of checks for a CRD that is not installed. `watch`: how long the server keeps a watch open.
-    `brief`: a watch that ends sooner, without events, counts as a failure. `first`, `longest`: see Backoff.
+    `probe`: the interval of checks for a CRD that is not installed. `watch`: how long the server keeps a watch open,
+    short because a kind in which nothing happens may get its first bookmark after two minutes. `brief`: a watch that
+    ends sooner, without events, counts as a failure. `first`, `longest`: see Backoff.
     """
 
     first: float = 0.5
     longest: float = 30.0
     probe: float = 30.0
-    watch: int = 290
+    watch: int = 75
     brief: float = 5.0
 
 
@@ -111,7 +112,8 @@ class Reflector(Generic[T]):
     def age(self) -> float | None:
         """Seconds since the API server was last heard (None: never); failures do not count.
 
-        A quiet watch gets a bookmark about each minute, so an age of minutes means that something is wrong.
+        A watch ends after `Pacing.watch` seconds, and the next one is an answer: an age of minutes means that something
+        is wrong.
         """
         return None if self._contact is None else self._clock() - self._contact
 

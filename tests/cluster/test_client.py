@@ -81,7 +81,7 @@ def test_lists_and_watches_select_by_field(api: FakeApi, cluster: Cluster) -> No
 
     list(cluster.list(WIDGETS, namespace="default", label_selector="team=ml", field_selector=chosen))
     cluster.snapshot(WIDGETS, whole, field_selector=chosen)
-    with cluster.watch(WIDGETS, "1", field_selector=chosen):
+    with cluster.watch(WIDGETS, "1", field_selector=chosen, seconds=60):
         pass
 
     assert [seen.query["fieldSelector"] for seen in api.seen] == [chosen] * 3

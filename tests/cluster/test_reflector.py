@@ -30,7 +30,7 @@ def test_it_hands_over_the_list_and_then_each_change(api: FakeApi, listen: Liste
     watch = next(seen for seen in api.seen if seen.is_watch)
     assert watch.query["resourceVersion"] == "7"
     assert watch.query["allowWatchBookmarks"] == "true"
-    assert 261 <= int(watch.query["timeoutSeconds"]) <= 319
+    assert 67 <= int(watch.query["timeoutSeconds"]) <= 83
 
 
 def test_a_list_is_read_in_pages_and_handed_over_as_one(api: FakeApi, listen: Listen) -> None:

@@ -21,7 +21,7 @@ REQUEST_SECONDS = 65.0
 Each replica counts from when it saw the entry first, so that no clock is compared with another."""
 
 LINGERING_SECONDS = 180.0
-"""After this every watch that is alive has shown later versions: the API server sends a bookmark each minute."""
+"""After this every cache has shown later versions, or refuses for its silence."""
 
 FEW_WORLDS, MANY_WORLDS = 8, 256
 """How many worlds are judged at once, and how many before a change is refused. More than a few are open for some

@@ -29,8 +29,9 @@ DECIDING_SECONDS = 2.0
 _LOOK_AFTER = 0.15
 """Seconds; what a watch did not show by then is read, and again after as long."""
 _POLL = 0.005
-_SILENT_SECONDS = 120.0
-"""A cache that has not heard from the API server for so long may lag behind any mark; bookmarks come each minute."""
+SILENT_SECONDS = 120.0
+"""A cache that has not heard from the API server for so long may lag behind any mark. Longer than a watch lasts
+(`cluster.reflector.Pacing`), shorter than a mark (`LINGERING_SECONDS`)."""
 
 
 class Cache(Protocol):
@@ -94,7 +95,7 @@ class Ledger:
 
     def decide(self, change: Change, judge: Callable[[Forest], Judgement], entry: Entry | None) -> Judgement:
         """As Order says. Waits DECIDING_SECONDS at most, and `patience` for what may be missing in the cache."""
-        if (self._cache.age() or 0.0) > _SILENT_SECONDS:
+        if (self._cache.age() or 0.0) > SILENT_SECONDS:
             raise LedgerUnavailable("this replica has not heard from the API server for minutes; try again")
         started = self._clock()
         asked = Asked(change, judge, entry, deadline=started + DECIDING_SECONDS)

@@ -358,7 +358,8 @@ def test_a_group_of_pods_runs_on_one_worker_and_queues_anew_where_one_is_deleted
     eventually(lambda: here(world, "right")[0] == "Running", lambda: told(world, "left"))
     world.workers[where].delete("Pod", "right")
     eventually(lambda: both() and not both() & before, lambda: told(world, "left"), 60)
-    assert [here(world, name) for name in ("left", "right")] == [("Pending", "", True)] * 2
+    waiting = [("Pending", "", True)] * 2
+    eventually(lambda: [here(world, name) for name in ("left", "right")] == waiting, lambda: told(world, "left"))
     remove_pods(world, "left", "right")
 
 

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from cluster.errors import Conflict, Forbidden, Unreachable
+from cluster.reflector import Pacing
 from cluster.sightings import Sighting, Snapshot
 from cluster.store import Found
+from cluster.wire import Timeouts
 from policies.judge import Judgement, judge
 from policies.judging.changes import changed
 from policies.model.forest import Forest
@@ -21,9 +23,9 @@ from tests.builders import cluster_queue, local_queue, queue, typed
 from tests.waiting import eventually
 from tests.webhook.ledger.api import Api, Replica
 from webhook.ledger.book import Book
-from webhook.ledger.clerk import MOST_OF_NAMESPACE, MOST_OF_OBJECT, LedgerUnavailable
+from webhook.ledger.clerk import LINGERING_SECONDS, MOST_OF_NAMESPACE, MOST_OF_OBJECT, LedgerUnavailable
 from webhook.ledger.entry import Entry, written
-from webhook.ledger.ledger import DECIDING_SECONDS, Ledger
+from webhook.ledger.ledger import DECIDING_SECONDS, SILENT_SECONDS, Ledger
 from webhook.ledger.shelf import LARGEST
 
 Manifest = dict[str, Any]
@@ -267,10 +269,17 @@ def test_an_entry_whose_request_was_refused_counts_no_longer_and_leaves() -> Non
 
 def test_a_replica_that_has_heard_nothing_for_minutes_orders_nothing() -> None:
     desk = Desk(TOP)
-    desk.heard = 121.0
+    desk.heard = SILENT_SECONDS + 1
 
     with pytest.raises(LedgerUnavailable, match="has not heard from the API server for minutes"):
         desk.ask(six("a"))
+
+
+def test_a_cache_in_which_nothing_happens_is_heard_before_it_counts_as_silent_and_marks_outlive_both() -> None:
+    """Bookmarks are no measure: the API server sent the first one after two minutes."""
+    longest = Pacing().watch * 1.1 + Timeouts().watch_grace + Timeouts().connect
+
+    assert longest < SILENT_SECONDS < LINGERING_SECONDS
 
 
 def test_a_replica_that_is_behind_what_left_the_ledger_waits_and_then_says_so() -> None:

@@ -35,11 +35,11 @@ base-image: ## pin the base image of the Dockerfile to the digest that its tag h
 run: venv ## judge examples/, then serve the webhook on loopback (ONCE=1: and end)
 	$(BIN)/python -m examples.demo $(if $(ONCE),--once)
 
-test: unit ## every test; builds the control plane on first use, starts servers and the demo
+test: unit ## every test; builds the control plane on first use, starts servers, commands and the demo
 	-$(BIN)/python -m tests.apiserver.build
 	$(BIN)/python -m pytest -m apiserver $(BY_FILE)
 
-unit: venv ## the tests that need no API server, no server of ours and no copy of the project
+unit: venv ## the tests that need no API server, no process of ours and no copy of the project
 	$(BIN)/python -m pytest -m "not apiserver" $(PARALLEL)
 
 thorough: venv ## the same with a hundred times as many random examples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -9,4 +10,5 @@ import pytest
 from tests.profiles import register
 
 pytest.register_assert_rewrite(*(f"tests.{each.name}" for each in Path(__file__).parent.iterdir() if each.is_dir()))
+gc.set_threshold(100_000, 20, 20)  # the suite holds so much that looking for garbage was an eighth of its time
 register()

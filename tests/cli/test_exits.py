@@ -207,6 +207,7 @@ def test_an_unreadable_file_beats_an_unreachable_cluster(tmp_path: Path) -> None
     assert "torn.yaml:2:1: unreadable: " in result.stderr
 
 
+@pytest.mark.apiserver
 def test_the_process_ends_with_the_code(tmp_path: Path) -> None:
     assert execute("validate", write(tmp_path / "a.yaml", BAD, WORSE)).returncode == 1
     assert execute("validate", tmp_path / "b.yaml").returncode == 3
@@ -214,6 +215,7 @@ def test_the_process_ends_with_the_code(tmp_path: Path) -> None:
     assert execute("validate", "-f", "-", "--require-objects").returncode == 5
 
 
+@pytest.mark.apiserver
 def test_a_reader_who_closes_the_pipe_does_not_change_the_code(tmp_path: Path) -> None:
     file = write(tmp_path / "a.yaml", *(queue(f"q{i}", "missing") for i in range(2000)))
     with subprocess.Popen(

@@ -35,6 +35,7 @@ def test_the_version_is_that_of_the_project_file() -> None:
     assert project["version"] == VERSION
 
 
+@pytest.mark.apiserver
 @pytest.mark.parametrize("flag", ["--version", "-V"])
 def test_the_version_is_told_alone(flag: str) -> None:
     assert (0, f"quotree {VERSION}\n", "") == (lambda it: (it.returncode, it.stdout, it.stderr))(execute(flag))
@@ -44,6 +45,7 @@ def test_the_version_is_told_beside_other_flags_too() -> None:
     assert f"quotree {VERSION}\n" == run("-v", "--version").stdout
 
 
+@pytest.mark.apiserver
 def test_the_version_costs_no_import_beyond_its_own_module() -> None:
     loaded = _modules("--version")
 
@@ -51,10 +53,12 @@ def test_the_version_costs_no_import_beyond_its_own_module() -> None:
     assert not loaded & {"click", "yaml", "policies", "importlib.metadata", "jsonschema_rs"}
 
 
+@pytest.mark.apiserver
 def test_help_imports_no_command() -> None:
     assert not _modules("--help") & {"cli.commands.validate", "cli.commands.serve", "policies", "yaml"}
 
 
+@pytest.mark.apiserver
 def test_validate_imports_no_cluster_no_server_and_no_cryptography(tmp_path: Path) -> None:
     loaded = _modules("validate", write(tmp_path / "a.yaml", cohort("org"), cluster_queue("ml", "org")))
 
@@ -76,6 +80,7 @@ def test_help_shows_the_name_that_was_typed(path: str, name: str) -> None:
     assert name == _called(path)
 
 
+@pytest.mark.apiserver
 def test_as_a_plug_in_of_kubectl_help_says_so() -> None:
     script = "import sys; sys.argv = ['/usr/bin/kubectl-quotree', '--help']; from cli.main import main; main()"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)

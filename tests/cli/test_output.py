@@ -34,6 +34,7 @@ def test_a_name_can_neither_move_the_cursor_nor_forge_a_line(tmp_path: Path, com
     assert not [line for line in shown.splitlines() if line.startswith("fake.yaml")]
 
 
+@pytest.mark.apiserver
 def test_a_terminal_that_lacks_a_letter_gets_its_number(tmp_path: Path) -> None:
     file = write(tmp_path / "größe.yaml", BAD, WORSE)
 
@@ -111,6 +112,7 @@ def shell(line: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 COMMANDS = ["validate", "tree"]
 
 
+@pytest.mark.apiserver
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_full_disk_is_told_and_no_internal_error(tmp_path: Path, command: str) -> None:
     ended = shell('"$0" "$@" >/dev/full', command, write(tmp_path / "a.yaml", GOOD))
@@ -121,6 +123,7 @@ def test_a_full_disk_is_told_and_no_internal_error(tmp_path: Path, command: str)
     )
 
 
+@pytest.mark.apiserver
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_closed_output_is_told_and_no_internal_error(tmp_path: Path, command: str) -> None:
     ended = shell('"$0" "$@" >&-', command, write(tmp_path / "a.yaml", GOOD))
@@ -128,6 +131,7 @@ def test_a_closed_output_is_told_and_no_internal_error(tmp_path: Path, command: 
     assert (ended.returncode, ended.stderr) == (4, "Error: cannot write to standard output: it is closed\n")
 
 
+@pytest.mark.apiserver
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["validate", "--help"], ["rules"]])
 def test_help_on_a_full_disk_is_told_too(arguments: list[str]) -> None:
     ended = shell('"$0" "$@" >/dev/full', *arguments)
@@ -137,6 +141,7 @@ def test_help_on_a_full_disk_is_told_too(arguments: list[str]) -> None:
     assert len(ended.stderr.splitlines()) == 1
 
 
+@pytest.mark.apiserver
 def test_a_reader_that_has_enough_gets_the_verdict_as_exit_code(tmp_path: Path) -> None:
     bad = write(tmp_path / "a.yaml", *(queue(f"q{n}", "missing") for n in range(3000)))
 
@@ -145,6 +150,7 @@ def test_a_reader_that_has_enough_gets_the_verdict_as_exit_code(tmp_path: Path) 
     assert (ended.returncode, ended.stderr, len(ended.stdout.splitlines())) == (1, "", 1)
 
 
+@pytest.mark.apiserver
 def test_nobody_who_reads_notes_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path / "a.yaml", GOOD)
     (tmp_path / "b.yaml").write_text("a: [\n")

@@ -11,7 +11,7 @@ from tests.fuzz import campaign, corpus
 from tests.fuzz.campaign import GROWTH, Hang, Outcome, bounded, run
 from tests.fuzz.mutations import Mutator, written
 
-INPUTS = 1500
+INPUTS = 750
 
 
 def test_no_input_fails_hangs_or_takes_memory() -> None:

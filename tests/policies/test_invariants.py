@@ -22,7 +22,7 @@ from tests.policies.yunikorn_objects import namespace_manifest
 from tests.profiles import times
 
 STRICT = Configuration(profile=Profile.STRICT)
-random_edits = settings(times(2), suppress_health_check=[HealthCheck.too_slow])
+random_edits = settings(times(1), suppress_health_check=[HealthCheck.too_slow])
 
 
 def proposed(before: World, edit: Edit, configuration: Configuration = STRICT) -> Proposal:

@@ -108,6 +108,7 @@ def test_events_are_played_in_the_order_of_the_command_line(tmp_path: Path) -> N
     assert found["seconds"] == 7200
 
 
+@pytest.mark.apiserver
 def test_the_same_command_prints_the_same(tmp_path: Path) -> None:
     work = [queued_job(f"j{number}", "ab"[number % 2], 1 + number % 3) for number in range(9)]
     file = write(tmp_path / "a.yaml", *SHARING, *work)

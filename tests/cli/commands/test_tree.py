@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests import builders
 from tests.builders import cluster_queue, cohort, drawn, queue
 from tests.cli.runs import execute, run, write
@@ -100,6 +102,7 @@ def test_a_deep_tree_is_drawn_in_pieces_and_whole(tmp_path: Path) -> None:
     assert len(json.loads(run("tree", file, "-o", "json").stdout)["nodes"]) == 2000
 
 
+@pytest.mark.apiserver
 def test_a_terminal_without_unicode_gets_ascii(tmp_path: Path) -> None:
     file = write(tmp_path / "a.yaml", queue("eng"), queue("web"))
 

@@ -112,13 +112,13 @@ def test_a_name_that_nobody_shares_quota_under_any_more_is_forgotten() -> None:
 
 
 def test_a_namespace_that_fits_is_judged_without_a_look_at_its_siblings(monkeypatch: pytest.MonkeyPatch) -> None:
-    tree: Tree = {"root.a": (5000, False), "root.a.n1": (1, True)}
-    forest = world(config_map(tree), *(namespace(f"m{number}", "root.a", 1) for number in range(4998)))
+    tree: Tree = {"root.a": (1000, False), "root.a.n1": (1, True)}
+    forest = world(config_map(tree), *(namespace(f"m{number}", "root.a", 1) for number in range(998)))
     fits, exceeds = (change(forest, namespace("n3", "root.a", cores)) for cores in (1, 2))
     few = Trie.items
 
     def items(trie: Trie[Any, Any, Any]) -> Iterator[tuple[Any, Any]]:
-        assert len(trie) < 100, "this walks over thousands of siblings"
+        assert len(trie) < 100, "this walks over hundreds of siblings"
         return few(trie)
 
     with monkeypatch.context() as patched:
@@ -126,5 +126,5 @@ def test_a_namespace_that_fits_is_judged_without_a_look_at_its_siblings(monkeypa
         assert found(RULE, fits) == []
 
     (finding,) = found(RULE, exceeds)
-    assert "vcore=5001 is guaranteed below root.a (namespaces n3 2, m0 1," in finding.message
-    assert "and 4989 more, its queues 1)" in finding.message
+    assert "vcore=1001 is guaranteed below root.a (namespaces n3 2, m0 1," in finding.message
+    assert "and 989 more, its queues 1)" in finding.message

@@ -110,7 +110,7 @@ def step(api: Api, replicas: list[Replica], faults: float) -> None:
 @times(1)
 def test_no_storm_leads_to_a_tree_that_is_wrong(replicas: int, faults: float, seed: int) -> None:
     api, running = start(seed, replicas, faults)
-    for _ in range(150):
+    for _ in range(100):
         step(api, running, faults)
 
         assert faults_of(api) == []

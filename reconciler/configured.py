@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cluster.lease import LeaseTimes
+from policies.configuration.kueue.gates import idle_gates, refuse_unkept
 from policies.configuration.kueue.keys import idle_keys
 from policies.configuration.kueue.reading import GROUP, KIND, check_identity, read
 from policies.configuration.kueue.values import KueueConfiguration, LeaderElection, RetentionPolicies
@@ -49,8 +50,10 @@ def read_configured(
     key.
     """
     check_identity(manifest)
-    idle = tuple(idle_keys(manifest))
     found = read(manifest, gates, namespace)
+    chosen = found.gates.chosen
+    refuse_unkept(chosen)
+    idle = (*idle_keys(manifest), *(f"featureGates.{gate}" for gate in idle_gates(chosen)))
     settings = _settings(found, described, multikueue)
     return Configured(settings, _times(found.leader_election), found.metrics_off, idle)
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 
+from cli.exits import Misused
 from cli.input.context import Against, AgainstType
 from cli.input.settings import settings as read_settings
+from policies.model.errors import PolicyError
 
 PATIENCE = 0.1
 """Seconds that a refusal waits for the cache, which lags the API server by some milliseconds."""
@@ -226,7 +228,10 @@ def reconciler(
     own, namespace = read_settings(settings, []).reconciler, lease.partition("/")[0]
     gates = read_gates(feature_gates)
     read = partial(read_configured, described=own.jobs, multikueue=own.multikueue, namespace=namespace, gates=gates)
-    configured = read_file(config, read) if config else read(DEFAULTS)
+    try:
+        configured = read_file(config, read) if config else read(DEFAULTS)
+    except PolicyError as error:
+        raise Misused(str(error)) from error
     certificates = Certificates(folder, supplied, names, secret, service) if folder else None
     api = None if api_port is None else ApiSettings(api_host, api_port, certificates)
     process = ProcessSettings(host, port, lease, kubeconfig, context, address_file, api, metrics_auth)

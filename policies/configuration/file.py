@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from policies.configuration.job_descriptions import read_jobs
-from policies.configuration.kueue.gates import OF_WEBHOOKS
+from policies.configuration.kueue.gates import OF_WEBHOOKS, check_gates
 from policies.configuration.multikueue import read_multikueue
 from policies.configuration.section import Section
 from policies.configuration.settings import (
@@ -40,7 +40,7 @@ def read_configuration(manifest: object, rules: Collection[str]) -> Configuratio
         overrides=tuple(_override(section, rules) for section in top.sections("rules")),
         waivable=_waivable(exemptions, rules),
         kueue=KueueSettings(
-            feature_gates={gate: gates.flag(gate, default) for gate, default in OF_WEBHOOKS.items()},
+            feature_gates=_gates(gates),
             manage_jobs=kueue.flag("manageJobs", False),
             manage_pods=kueue.flag("managePods", False),
             admitting_users=_admitting_users(kueue),
@@ -84,6 +84,16 @@ def _override(section: Section, rules: Collection[str]) -> Override:
         )
     section.done()
     return override
+
+
+def _gates(section: Section) -> dict[str, bool]:
+    """Those that Kueue's webhooks ask for; a name that Kueue does not know is refused as Kueue refuses it."""
+    found = {gate: section.flag(gate, default) for gate, default in OF_WEBHOOKS.items()}
+    for gate in section.rest():
+        check_gates({gate: section.flag(gate, False)}, section.at("")[:-1])
+        text = "the webhooks do not ask for it; set it in Kueue's Configuration: quotree serve reconciler --config"
+        raise BadConfiguration(text, section.at(gate))
+    return found
 
 
 def _admitting_users(section: Section) -> tuple[str, ...]:

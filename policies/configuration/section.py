@@ -121,6 +121,10 @@ class Section:
         self._known.extend(keys)
         self.done()
 
+    def rest(self) -> list[str]:
+        """The keys that nobody has asked for."""
+        return [str(key) for key in self._value if key not in self._known]
+
     def done(self) -> None:
         for key in self._value:
             if key not in self._known:

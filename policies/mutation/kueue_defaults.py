@@ -76,7 +76,7 @@ def queued_job(
             return [] if above.running or framework.suspend is None else _suspended(manifest, framework.suspend)
     if not queue:
         default = forest.get(local_queue_ref(namespace, _DEFAULT))
-        if not settings.enabled("LocalQueueDefaulting") or not isinstance(default, LocalQueue):
+        if not isinstance(default, LocalQueue):
             return []
         if not isinstance(meta.get("labels"), dict):
             operations.append(_add({}, "metadata", "labels"))

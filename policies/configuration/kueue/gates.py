@@ -1,51 +1,59 @@
-"""Kueue's feature gates that something here asks for, by their defaults in Kueue v0.19.2."""
+"""Kueue's feature gates as they are set: which names and values Kueue takes, and which of them hold here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from policies.configuration.kueue.gate_table import GATES, Gate, Here
+from policies.model.errors import BadConfiguration
+from policies.model.suggestion import close
+
 COUNTERS, CAPACITIES = "KueueDRAIntegrationPartitionableDevices", "KueueDRAIntegrationConsumableCapacity"
-DEFAULTS: Mapping[str, bool] = {
-    "AdmissionGatedBy": False,
-    "ConcurrentAdmission": False,
-    "ElasticJobsViaWorkloadSlices": False,
-    "FairSharingPreemptWithinNominal": True,
-    CAPACITIES: False,
-    COUNTERS: True,
-    "LocalQueueDefaulting": True,
-    "MultiKueue": True,
-    "MultiKueueClusterProfile": False,
-    "MultiKueueKubeConfigPathValidation": True,
-    "MultiKueueOrchestratedPreemption": False,
-    "PartialAdmission": True,
-    "PrioritizePreemptorWorkloads": False,
-    "PriorityBoost": False,
-    "PrioritySortingWithinCohort": True,
-    "QuotaCheckStrategy": True,
-    "ReclaimablePods": True,
-    "RecomputeAssignmentUponPreemptionTargetsOverlap": True,
-    "RejectUpdatesToCQWithInvalidOnFlavors": False,
-    "TASValidateWorkloadSliceSize": True,
-    "TopologyAwareScheduling": True,
-    "WorkloadValidateResourcesAreNonNegative": True,
-    "WorkloadValidationForPodSetMetadata": True,
-}
-_BY_WEBHOOKS = (
-    *("AdmissionGatedBy", "ConcurrentAdmission", "ElasticJobsViaWorkloadSlices", "LocalQueueDefaulting"),
-    *("PartialAdmission", "PriorityBoost", "RejectUpdatesToCQWithInvalidOnFlavors", "TASValidateWorkloadSliceSize"),
-    *("TopologyAwareScheduling", "WorkloadValidateResourcesAreNonNegative", "WorkloadValidationForPodSetMetadata"),
-)
-OF_WEBHOOKS: Mapping[str, bool] = {gate: DEFAULTS[gate] for gate in _BY_WEBHOOKS}
+DEFAULTS: Mapping[str, bool] = {gate.name: gate.default for gate in GATES}
+OF_WEBHOOKS: Mapping[str, bool] = {gate.name: gate.default for gate in GATES if gate.webhooks}
 """Those that Kueue's webhooks ask for; an administrator sets them in Quotree's own Configuration."""
+_BY_NAME: Mapping[str, Gate] = {gate.name: gate for gate in GATES}
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureGates:
-    """`chosen` are those that somebody set; the others are as in Kueue."""
+    """`chosen` are those that somebody set; the others have their defaults here."""
 
     chosen: Mapping[str, bool] = field(default_factory=dict)
 
     def enabled(self, gate: str, default: bool | None = None) -> bool:
-        """`default`: ours, where it differs from Kueue's."""
+        """`default`: another one than that of the table."""
         return self.chosen.get(gate, DEFAULTS[gate] if default is None else default)
+
+
+def check_gates(chosen: Mapping[str, bool], at: str = "featureGates") -> None:
+    """As Kueue checks them. Raises BadConfiguration for a name that it does not know, and for a locked one."""
+    for name, value in chosen.items():
+        gate = _BY_NAME.get(name)
+        if gate is None:
+            near = close(name, _BY_NAME)
+            hint = f"; did you mean {near!r}?" if near else ""
+            raise BadConfiguration(f"unrecognized feature gate: {name}{hint}", f"{at}.{name}")
+        if gate.locked and value != gate.on:
+            text = f"cannot set feature gate {name} to {_go(value)}, feature is locked to {_go(gate.on)}"
+            raise BadConfiguration(text, f"{at}.{name}")
+
+
+def refuse_unkept(chosen: Mapping[str, bool], at: str = "featureGates") -> None:
+    """Raises BadConfiguration for a value that the reconciler would not act upon."""
+    for name, value in chosen.items():
+        gate = _BY_NAME[name]
+        if value != gate.on and gate.here is (Here.OFF if value else Here.ON):
+            why = gate.why[:1].lower() + gate.why[1:].rstrip(".")
+            text = f"the reconciler does not do this: {why}; take it out, or leave it to Kueue"
+            raise BadConfiguration(text, f"{at}.{name}")
+
+
+def idle_gates(chosen: Mapping[str, bool]) -> Iterator[str]:
+    """Those that are set otherwise than in Kueue, and mean nothing to the reconciler."""
+    return (name for name, value in chosen.items() if _BY_NAME[name].here is Here.IDLE and value != _BY_NAME[name].on)
+
+
+def _go(value: bool) -> str:
+    return str(value).lower()

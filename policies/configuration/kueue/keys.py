@@ -102,7 +102,7 @@ KEYS: tuple[Key, ...] = (
     _used("multiKueue.incrementalDispatcherConfig"),
     _used("multiKueue.clusterProfile", "With the gate MultiKueueClusterProfile; the programs must be in the image."),
     _idle("multiKueue.externalFrameworks", "Kinds are described under `reconciler.jobs` of our own settings."),
-    _used("featureGates", "The gates that something here asks; others have no effect."),
+    _used("featureGates", "[The table](#feature-gates) says what becomes of each."),
     _used(
         "objectRetentionPolicies.workloads.afterFinished",
         "A Workload that finished so long ago is deleted; its job stays.",

@@ -12,7 +12,7 @@ from typing import Any
 from policies.amounts.requests import Transformation
 from policies.configuration.kueue.defaults import INCREMENTAL, NAMESPACE, default_selector, defaulted, present
 from policies.configuration.kueue.durations import duration
-from policies.configuration.kueue.gates import FeatureGates
+from policies.configuration.kueue.gates import FeatureGates, check_gates
 from policies.configuration.kueue.validation import refuse_faults
 from policies.configuration.kueue.values import (
     CLUSTER_QUEUE_RESOURCES,
@@ -42,20 +42,22 @@ def read(manifest: Manifest, gates: Mapping[str, bool] | None = None, namespace:
     Raises BadConfiguration with the path of the key.
     """
     chosen = {**(gates or {}), **_gates(mapping(manifest.get("featureGates")))}
+    check_gates(chosen)
     refuse_faults(manifest, chosen)
-    found = defaulted(manifest)
+    found, features = defaulted(manifest), FeatureGates(chosen)
+    sharing = found.get("admissionFairSharing") if features.enabled("AdmissionFairSharing") else None
     return KueueConfiguration(
-        gates=FeatureGates(chosen),
+        gates=features,
         integrations=_integrations(mapping(manifest.get("integrations"))),
         jobs=_jobs(manifest, namespace),
         pods_ready=_pods_ready(found.get("waitForPodsReady")),
-        resources=_resources(mapping(found.get("resources"))),
+        resources=_resources(mapping(found.get("resources")), features),
         fair_sharing=_fair_sharing(found.get("fairSharing")),
-        admission_fair_sharing=_admission_fair_sharing(found.get("admissionFairSharing")),
+        admission_fair_sharing=_admission_fair_sharing(sharing),
         retention=_retention(mapping(mapping(found.get("objectRetentionPolicies")).get("workloads"))),
         leader_election=_leader_election(mapping(found.get("leaderElection"))),
-        multikueue=_multikueue(mapping(found.get("multiKueue"))),
-        metrics_off=_metrics_off(mapping(found.get("metrics"))),
+        multikueue=_multikueue(mapping(found.get("multiKueue")), features),
+        metrics_off=_metrics_off(mapping(found.get("metrics")), features),
         sections=frozenset(manifest),
         namespace=text(manifest.get("namespace")) or "",
     )
@@ -114,11 +116,11 @@ def _pods_ready(section: Any) -> PodsReady:
     )
 
 
-def _resources(section: Mapping[str, Any]) -> Resources:
+def _resources(section: Mapping[str, Any], gates: FeatureGates) -> Resources:
     return Resources(
         tuple(filter(None, map(text, listing(section.get("excludeResourcePrefixes"))))),
         dict(_transformations(listing(section.get("transformations")))),
-        section.get("quotaCheckStrategy") == "IgnoreUndeclared",
+        gates.enabled("QuotaCheckStrategy") and section.get("quotaCheckStrategy") == "IgnoreUndeclared",
     )
 
 
@@ -170,14 +172,17 @@ def _leader_election(section: Mapping[str, Any]) -> LeaderElection:
     )
 
 
-def _multikueue(section: Mapping[str, Any]) -> MultiKueue:
+def _multikueue(section: Mapping[str, Any], gates: FeatureGates) -> MultiKueue:
     step = mapping(section.get("incrementalDispatcherConfig")).get("stepSize")
+    incremental = section.get("dispatcherName") == INCREMENTAL and gates.enabled(
+        "MultiKueueIncrementalDispatcherConfig"
+    )
     return MultiKueue(
         text(section.get("origin")),
         _time(section, "workerLostTimeout", "multiKueue"),
         _time(section, "gcInterval", "multiKueue"),
         text(section.get("dispatcherName")),
-        step if section.get("dispatcherName") == INCREMENTAL else None,
+        step if incremental else None,
         dict(_providers(mapping(section.get("clusterProfile")))),
     )
 
@@ -188,10 +193,11 @@ def _providers(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, A
         yield text(each.get("name")) or "", mapping(each.get("execConfig"))
 
 
-def _metrics_off(section: Mapping[str, Any]) -> frozenset[str]:
+def _metrics_off(section: Mapping[str, Any], gates: FeatureGates) -> frozenset[str]:
+    local_queues = mapping(section.get("localQueueMetrics")).get("enable")
     switches = {
         CLUSTER_QUEUE_RESOURCES: section.get("enableClusterQueueResources"),
-        LOCAL_QUEUE_METRICS: mapping(section.get("localQueueMetrics")).get("enable"),
+        LOCAL_QUEUE_METRICS: local_queues if gates.enabled("LocalQueueMetrics") else False,
     }
     return frozenset(key for key, value in switches.items() if value is False)
 

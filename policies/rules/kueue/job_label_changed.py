@@ -91,4 +91,4 @@ def _elastic(job: QueuedJob) -> bool:
 
 def _has_default(proposal: Proposal, job: QueuedJob) -> bool:
     default = proposal.after.get(local_queue_ref(job.ref.namespace, "default"))
-    return proposal.configuration.kueue.enabled("LocalQueueDefaulting") and isinstance(default, LocalQueue)
+    return isinstance(default, LocalQueue)

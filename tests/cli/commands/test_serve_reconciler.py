@@ -116,6 +116,8 @@ def test_a_fault_of_the_loop_ends_the_process(tmp_path: Path, api: FakeApi, monk
         (["--kubeconfig", "/no/such"], 4, "/no/such: no such kubeconfig"),
         (["--config", "/no/such.yaml"], 2, "no such configuration file"),
         (["--mode", "both"], 2, "--mode"),
+        (["--feature-gates", "NoSuch=true"], 2, "unrecognized feature gate: NoSuch"),
+        (["--feature-gates", "FlavorFungibility=false"], 2, "FlavorFungibility: the reconciler does not do this"),
         (["--port", "65536"], 2, "--port"),
     ],
 )

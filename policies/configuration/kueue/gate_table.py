@@ -1,0 +1,165 @@
+"""Kueue's feature gates and what becomes of each here: the one table of them, for code and documentation.
+
+Source: Kueue v0.19.2, pkg/features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Here(StrEnum):
+    """Of the reconciler. ASKED: both values do what they do in Kueue. ON and OFF: there is only this one behaviour; the
+    other value is refused, unless it is Kueue's default. IDLE: either value may be set and changes nothing here.
+    """
+
+    ASKED = "asked"
+    ON = "always on"
+    OFF = "always off"
+    IDLE = "idle"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """`on` is Kueue's default; `ours` another one that holds here. A `locked` gate cannot be set to another value.
+
+    `webhooks`: Kueue's webhooks ask for it, so it is set in Quotree's own Configuration too. `why` is a sentence for
+    people.
+    """
+
+    name: str
+    on: bool
+    stage: str
+    here: Here
+    why: str = ""
+    ours: bool | None = None
+    locked: bool = False
+    webhooks: bool = False
+
+    @property
+    def default(self) -> bool:
+        """What holds here where nobody sets it."""
+        return self.on if self.ours is None else self.ours
+
+
+def _on(name: str, here: Here, why: str = "", *, ours: bool | None = None, webhooks: bool = False) -> Gate:
+    """Beta, on."""
+    return Gate(name, True, "beta", here, why, ours, webhooks=webhooks)
+
+
+def _off(name: str, here: Here, why: str = "", *, ours: bool | None = None, webhooks: bool = False) -> Gate:
+    """Alpha, off."""
+    return Gate(name, False, "alpha", here, why, ours, webhooks=webhooks)
+
+
+def _locked(name: str, why: str = "") -> Gate:
+    return Gate(name, True, "GA", Here.ON, why, locked=True)
+
+
+ASKED, ON, OFF, IDLE = Here
+_TOPOLOGIES = "Pods are not assigned to topologies yet: a workload that asks for one waits."
+_DEVICES = "ResourceClaims are not counted: a workload with claims is never admitted."
+_SLICES = "Elastic jobs are not admitted yet: a slice of one waits."
+_PROVISIONING = "ProvisioningRequests are not made yet: such a check stays Pending."
+_UNADMITTED = "Reasons of pending Workloads have one form."
+_INSIDE = "How Kueue's program works inside; what it does is the same."
+_WEBHOOK = "The webhook asks for it; set it in Quotree's own Configuration."
+_ONE_FORM = "There is no other behaviour here."
+
+GATES: tuple[Gate, ...] = (
+    _on("AdmissionFairSharing", ASKED, "`false`: the section `admissionFairSharing` does not count."),
+    _on("AdmissionGatedBy", ASKED, webhooks=True, ours=False),
+    _on("AssignQueueLabelsForPods", ON, "Pods that start get the labels of their queues."),
+    _on("CleanupProvisioningRequestsOnEviction", OFF, _PROVISIONING),
+    _off("ConcurrentAdmission", OFF, "A workload has no variants that race.", webhooks=True),
+    _off("CustomMetricLabels", OFF, "No labels of your own are added to metrics."),
+    _on("DeferRayServiceFinalizationForRedisCleanup", OFF, "A RayService that goes is not waited for."),
+    _off("DisableWaitForPodsReady", OFF, "Without the section `waitForPodsReady` pods may take for ever anyway."),
+    _on("ElasticJobsViaWorkloadSlices", ASKED, _SLICES, ours=False, webhooks=True),
+    _off("ElasticJobsViaWorkloadSlicesWithTAS", OFF, _TOPOLOGIES),
+    _off("FailureRecoveryPolicy", OFF, "Pods on lost nodes are left to Kubernetes."),
+    _on("FairSharingPreemptWithinNominal", ASKED),
+    _on("FairSharingPrioritizeNonBorrowing", ON, _ONE_FORM),
+    _off("FastQuotaReleaseInPodIntegration", OFF, "The quota of Pods is free once none of them runs."),
+    _on("FinishOrphanedWorkloads", OFF, "A Workload whose job is gone is left to garbage collection."),
+    _on("FlavorFungibility", ON, _ONE_FORM),
+    _on("FlavorFungibilityPreserveScanProgress", ON, _ONE_FORM),
+    _locked("HierarchicalCohorts"),
+    _on("KueueDRAIntegration", OFF, _DEVICES),
+    _off("KueueDRAIntegrationConsumableCapacity", OFF, _DEVICES),
+    _on("KueueDRAIntegrationExtendedResource", OFF, _DEVICES),
+    _on("KueueDRAIntegrationPartitionableDevices", OFF, _DEVICES),
+    _on("KueueDRARejectWorkloadsWhenDRADisabled", ON, _DEVICES),
+    _on("LWSImmutableGroupSize", ON, "The rule [admitted-pods-reshaped](rules/admitted-pods-reshaped.md) can be off."),
+    _on("LocalQueueMetrics", ASKED, "`false`: as `metrics.localQueueMetrics.enable: false`."),
+    _locked("ManagedJobsNamespaceSelectorAlwaysRespected"),
+    _on("MetricForWorkloadCreationLatency", OFF, "There is no such metric."),
+    _on("MetricsForCohorts", ON, _ONE_FORM),
+    _on("MultiKueue", ASKED),
+    _on("MultiKueueAdaptersForCustomJobs", ON, "Kinds that are described are dispatched as all others."),
+    Gate("MultiKueueAllowInsecureKubeconfigs", False, "deprecated", OFF, locked=True),
+    _off("MultiKueueClusterProfile", ASKED),
+    _on("MultiKueueIncrementalDispatcherConfig", ASKED, "`false`: each round nominates three clusters more."),
+    _on("MultiKueueIncrementalDispatcherRespectConfigOrder", ON, _ONE_FORM),
+    _off("MultiKueueKubeConfigPathValidation", ASKED, ours=True),
+    _off("MultiKueueManagerQuotaAutomation", OFF, "The quota of the manager's ClusterQueues is what they say."),
+    _off("MultiKueueOrchestratedPreemption", ASKED),
+    _locked("MultiKueueRedoAdmissionOnEvictionInWorker"),
+    _on("MultiKueueRemoteSpecSync", OFF, "A worker's copy keeps the spec that it was made with."),
+    _locked("MultiKueueWaitForWorkloadAdmitted"),
+    _locked("ObjectRetentionPolicies"),
+    _on("PartialAdmission", ASKED, webhooks=True),
+    _on("PodIntegrationValidateGroupOwner", ON, "A Workload of others is never taken for that of a group."),
+    _off(
+        "PrioritizePreemptorWorkloads",
+        ASKED,
+        "On: see [the decision](adr/2026-11-21-preemptors-first.md). `quotree simulate --profile compat`: off.",
+        ours=True,
+    ),
+    _off("PriorityBoost", OFF, "The annotation is judged by the webhook and does not count.", webhooks=True),
+    _on("PrioritySortingWithinCohort", ASKED),
+    _locked("PropagateBatchJobLabelsToWorkload"),
+    _on("QuotaCheckStrategy", ASKED, "`false`: `resources.quotaCheckStrategy` does not count."),
+    _on("ReclaimablePods", ASKED),
+    _off("RecomputeAssignmentUponPreemptionTargetsOverlap", ASKED, ours=True),
+    _off("RejectUpdatesToCQWithInvalidOnFlavors", IDLE, _WEBHOOK, webhooks=True),
+    _on("RemoveFinalizersWithStrictPatch", IDLE, _INSIDE),
+    _off("SchedulerLibraryIntegration", OFF, "The scheduler of Kubernetes is not asked."),
+    _off("SchedulerLongRequeueInterval", OFF, "What may fit again is looked at at once."),
+    _off("SchedulerTimestampPreemptionBuffer", OFF, "Among equal priorities the older goes first, by any difference."),
+    _on("SchedulingEquivalenceHashing", ON, _ONE_FORM),
+    _off("ShortWorkloadNames", OFF, "Workloads have the names that Kueue gives by default."),
+    _on("SkipAncestorCheckForDeletedWorkloads", ON, "An object that is being deleted is never refused for its owners."),
+    _locked("SkipFinalizersForPodsSuspendedByParent"),
+    _on("SkipReassignmentForPodOwnedWorkloads", OFF, "A single Pod that was preempted may queue again."),
+    _off("SparkApplicationIntegration", OFF, "The drivers and executors of Spark are not queued."),
+    _on("TASAssignmentsEncodingByHostnamePrefix", OFF, _TOPOLOGIES),
+    _off("TASBalancedPlacement", OFF, _TOPOLOGIES),
+    _on("TASCacheNodeMatchResults", OFF, _TOPOLOGIES),
+    _off("TASCacheTopologyTree", OFF, _TOPOLOGIES),
+    _on("TASCachingRemainingResources", OFF, _TOPOLOGIES),
+    _on("TASFailedNodeReplacement", OFF, _TOPOLOGIES),
+    _on("TASFailedNodeReplacementFailFast", OFF, _TOPOLOGIES),
+    _on("TASHandleOverlappingFlavors", OFF, _TOPOLOGIES),
+    _on("TASMultiLayerTopology", OFF, _TOPOLOGIES),
+    _on("TASProfileMixed", OFF, _TOPOLOGIES),
+    _on("TASRecomputeAssignmentWithinSchedulingCycle", OFF, _TOPOLOGIES),
+    Gate("TASReplaceNodeDueToNotReadyOverFixedTime", False, "deprecated", OFF, _TOPOLOGIES),
+    _on("TASReplaceNodeOnNodeTaints", OFF, _TOPOLOGIES),
+    _on("TASReplaceNodeOnPodTermination", OFF, _TOPOLOGIES),
+    _off("TASRespectNodeAffinityPreferred", OFF, _TOPOLOGIES),
+    _on("TASValidateWorkloadSliceSize", IDLE, _WEBHOOK, webhooks=True),
+    _on("TLSOptions", IDLE, "The webhook has a TLS configuration of its own."),
+    _on("TopologyAwareScheduling", OFF, _TOPOLOGIES, webhooks=True),
+    Gate("UnadmittedWorkloadsExplicitStatus", False, "beta", OFF, _UNADMITTED),
+    Gate("UnadmittedWorkloadsObservability", False, "beta", OFF, _UNADMITTED),
+    _on("ValidateRayAndSparkJobUpdates", ON, "The rules about jobs can be off one by one."),
+    _on("VectorizedResourceRequests", IDLE, _INSIDE),
+    _on("VisibilityOnDemand", OFF, "There is no aggregated API server; pending lists are served at `/v1`."),
+    _on("WorkloadIdentifierAnnotations", OFF, "Only the labels are read."),
+    _off("WorkloadPriorityClassDefaulting", OFF, "A job that names no class gets none by default."),
+    _off("WorkloadRequestUseMergePatch", IDLE, _INSIDE),
+    _on("WorkloadValidateResourcesAreNonNegative", IDLE, _WEBHOOK, webhooks=True),
+    _on("WorkloadValidationForPodSetMetadata", IDLE, _WEBHOOK, webhooks=True),
+)

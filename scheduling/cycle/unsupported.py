@@ -16,10 +16,10 @@ def unsupported(workload: Workload, in_topologies: bool = False) -> str:
             "add a flavor without topologyName, or let Kueue admit it"
         )
     for pod_set in workload.pod_sets:
-        if pod_set.topology is not None:
+        if pod_set.asks_for_topology:
             return (
-                f"pod set {pod_set.name} has a topologyRequest, which Quotree does not support yet; "
-                "remove its topologyRequest, or let Kueue admit it"
+                f"pod set {pod_set.name} asks for a topology, which Quotree does not support yet; "
+                "remove it from its topologyRequest, or let Kueue admit it"
             )
         if pod_set.template.claims_devices:
             return (

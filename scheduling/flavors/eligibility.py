@@ -23,8 +23,6 @@ from scheduling.objects.resource_flavor import Flavor
 from scheduling.objects.workload import PodSet, Workload
 from scheduling.quota.state import State
 
-_TOPOLOGY = ("required", "preferred", "unconstrained", "podSetSliceRequiredTopology")
-
 
 def unsuitable(
     state: State,
@@ -48,11 +46,6 @@ def unsuitable(
     return None
 
 
-def asks_for_topology(pod_set: PodSet) -> bool:
-    """Whether the pod set has a topology request."""
-    return pod_set.topology is not None and any(pod_set.topology.get(key) for key in _TOPOLOGY)
-
-
 def topology_only(state: State, settings: QueueSettings) -> bool:
     """Whether every flavor of the ClusterQueue has a topology: then pod sets without a request get one, too."""
     flavors = [state.flavors.get(name) for group in settings.groups for name in group.flavors]
@@ -66,7 +59,7 @@ def _topology_mismatch(
 
     A flavor without topology still serves resources that only a transformation of the pods' requests adds.
     """
-    if asks_for_topology(pod_set):
+    if pod_set.asks_for_topology:
         if flavor.topology or group.resources.isdisjoint(per_pod(pod_set.template)):
             return None
         return WithoutTopology(flavor.name)

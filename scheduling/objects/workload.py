@@ -34,6 +34,10 @@ ADMISSION_CHECK = "AdmissionCheck"
 ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 JOB_UID = "kueue.x-k8s.io/job-uid"
 
+_SLICES = ("podSetSliceRequiredTopology", "podsetSliceRequiredTopologyConstraints")
+_LEVELS = ("required", "preferred", "unconstrained", *_SLICES)
+"""The keys of a topologyRequest that say where the pods are to be."""
+
 
 class Condition(NamedTuple):
     """`status` is the string True, False or Unknown; `since` is its last transition."""
@@ -54,6 +58,14 @@ class PodSet:
     template: PodTemplate
     min_count: int | None = None
     topology: Mapping[str, Any] | None = None
+
+    @property
+    def asks_for_topology(self) -> bool:
+        """Whether a level or a slice is asked for.
+
+        A podIndexLabel alone asks for none: Kueue writes it for every Job.
+        """
+        return self.topology is not None and any(self.topology.get(key) for key in _LEVELS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scheduling.flavors.assigner import assign
 from scheduling.flavors.assignment import Assignment, Attempt, FlavorChoice, PodSetAssignment, needed, total_usage
-from scheduling.flavors.eligibility import asks_for_topology, topology_only
+from scheduling.flavors.eligibility import topology_only
 from scheduling.flavors.messages import text
 from scheduling.flavors.modes import Grade, Mode, Outcome, Simulate, better
 from scheduling.flavors.partial_admission import search
@@ -58,7 +58,7 @@ def _places_in_topology(case: Data) -> str:
     if not any(key in given for key in ("clusterQueue", "clusterQueues")):
         return ""
     state, queue = _world(case)
-    asked = any(asks_for_topology(pod_set) for pod_set in _workload(case).pod_sets)
+    asked = any(pod_set.asks_for_topology for pod_set in _workload(case).pod_sets)
     return "places in a topology are not assigned" if asked or topology_only(state, queue.settings) else ""
 
 

@@ -223,6 +223,45 @@ def test_what_the_engine_cannot_decide_is_never_admitted_by_ignoring_it() -> Non
     assert made.running() == []
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {},
+        {"podIndexLabel": "batch.kubernetes.io/job-completion-index"},
+        {"podIndexLabel": "index", "subGroupIndexLabel": "job-index", "subGroupCount": 2, "podSetGroupName": "lws"},
+        {"required": "", "preferred": "", "unconstrained": False, "podsetSliceRequiredTopologyConstraints": []},
+    ],
+)
+def test_where_pods_are_numbered_is_no_request_for_a_topology(request_: dict[str, Any]) -> None:
+    made = cluster(("a", None, 4))
+    made.put(
+        workload({**pod_set(gpu="1"), "topologyRequest": request_}, spec={"queueName": "a"}, name="one", uid="one")
+    )
+
+    assert told(made.step()) == {"one": "in a"}
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"required": "rack"},
+        {"preferred": "rack"},
+        {"unconstrained": True},
+        {"podSetSliceRequiredTopology": "rack", "podSetSliceSize": 2},
+        {"podsetSliceRequiredTopologyConstraints": [{"topology": "rack", "size": 2}]},
+    ],
+)
+def test_a_level_or_a_slice_asks_for_a_topology(request_: dict[str, Any]) -> None:
+    made = cluster(("a", None, 4))
+    asked = {**pod_set(gpu="1"), "topologyRequest": {**request_, "podIndexLabel": "index"}}
+    made.put(workload(asked, spec={"queueName": "a"}, name="one", uid="one"))
+
+    (wait,) = waits(made.step()).values()
+
+    assert "pod set main asks for a topology" in wait.message
+    assert made.running() == []
+
+
 def test_a_queue_of_topologies_alone_admits_nothing_either() -> None:
     made = cluster(("a", None, 4))
     made.world.put_flavor(Flavor(ON_DEMAND, {}, topology="racks"))

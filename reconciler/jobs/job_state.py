@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from policies.dialects.go_booleans import TRUE
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import COMPLETIONS_FOLLOW, MIN_PARALLELISM
 from policies.dialects.reading import Manifest, mapping
 from reconciler.jobs.kind import notes
-
-_TRUE = ("1", "t", "T", "true", "TRUE", "True")
 
 
 def has_started(job: Manifest) -> bool:
@@ -29,7 +28,7 @@ def partial(job: Manifest) -> bool:
 
 def sized(job: Manifest, count: int) -> dict[str, Any]:
     """The fields of its spec that make it run so many pods at a time."""
-    follow = notes(job).get(COMPLETIONS_FOLLOW) in _TRUE
+    follow = notes(job).get(COMPLETIONS_FOLLOW) in TRUE
     return {"parallelism": count, **({"completions": count} if follow else {})}
 
 

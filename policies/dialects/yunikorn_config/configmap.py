@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from policies.dialects.go_booleans import FALSE, TRUE
 from policies.dialects.reading import Manifest, identity, mapping, metadata, texts
 from policies.dialects.yunikorn_config import patterns
 from policies.dialects.yunikorn_config.decode import read_config
@@ -47,7 +48,6 @@ _PATTERNS = (
 )
 HOT_REFRESH = "service.enableConfigHotRefresh"
 _SWITCHES = (HOT_REFRESH, "service.disableGangScheduling")
-_GO_BOOLEANS = frozenset(["1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ def unreadable_settings(config_map: QueueConfigMap) -> Iterator[Problem]:
         if key in _TIME_SPANS and not is_duration(text):
             message = f"{key} is {text!r}, which is not a duration; {outcome}"
             yield Problem(setting.field, 0, message, "write a duration such as 1s or 15m", accepted=True)
-        elif key in _SWITCHES and text not in _GO_BOOLEANS:
+        elif key in _SWITCHES and text not in TRUE | FALSE:
             message = f"{key} is {text!r}, which is neither true nor false; {outcome}"
             yield Problem(setting.field, 0, message, "write true or false", accepted=True)
 
@@ -158,7 +158,7 @@ def settings_that_fall_back(config_map: QueueConfigMap) -> Iterator[Problem]:
     """What the admission controller cannot read: it uses the default of that key."""
     for key in _FALLING_BACK:
         setting = config_map.settings.get(key)
-        if setting is not None and setting.text not in _GO_BOOLEANS:
+        if setting is not None and setting.text not in TRUE | FALSE:
             message = f"{key} is {setting.text!r}, which is neither true nor false: its default applies"
             yield Problem(setting.field, 0, message, "write true or false", accepted=True)
     for key in _PATTERNS:
@@ -181,6 +181,6 @@ def settings_that_need_a_restart(before: QueueConfigMap | None, after: QueueConf
         message = f"the policy group changes from {shown[0]} to {shown[1]}; the running scheduler keeps the old one"
         yield Problem(at, 0, message, "restart the scheduler after the change", accepted=True)
     switch = after.settings.get(HOT_REFRESH)
-    if switch is not None and switch.text in _GO_BOOLEANS and switch.text[:1] in "0fF":
+    if switch is not None and switch.text in TRUE | FALSE and switch.text[:1] in "0fF":
         message = f"{HOT_REFRESH} is {switch.text}: the scheduler then applies no change until it is restarted"
         yield Problem(switch.field, 0, message, "restart the scheduler after each change", accepted=True)

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from policies.dialects.go_booleans import FALSE, TRUE
 from policies.dialects.kueue_jobs import BATCH_JOB, COMPLETIONS_FOLLOW, MIN_PARALLELISM, QueuedJob
+from policies.dialects.kueue_workload import ELASTIC
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -20,50 +22,71 @@ def partial_admission_invalid(proposal: Proposal) -> Iterator[Finding]:
     """The annotations for partial admission of a Job are invalid.
 
     Why it is refused: `job-min-parallelism` is the least number of pods that the Job can run with. A number that is not
-    below parallelism leaves nothing to reduce. Completions can follow parallelism in an Indexed Job only.
+    below parallelism and completions leaves nothing to reduce. An annotation that does not change is not looked at, so
+    that the Job can be started with its least number. While it runs, its size is what it was admitted with. Completions
+    can follow parallelism in an Indexed Job only.
     Example: `kueue.x-k8s.io/job-min-parallelism: "8"` on a Job with `parallelism: 4`.
     Fix: write a whole number from 1 to one less than parallelism; make the Job Indexed, with `completions` equal to
     `parallelism`.
     """
+    slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     for before, job in proposal.changed(QueuedJob):
         if job.ref.group_kind != BATCH_JOB:
             continue
-        pods = 1 if job.parallelism is None else job.parallelism
         least = job.annotations.get(MIN_PARALLELISM)
-        if least is not None and not (least.isdecimal() and least.isascii() and 1 <= int(least[:12]) < pods):
-            yield Finding(
-                job.ref,
-                fields.join("metadata.annotations", MIN_PARALLELISM),
-                f"{least[:40]!r} is not a whole number from 1 to {pods - 1}, one less than the parallelism of {pods}",
-                fix="write a smaller number, or raise parallelism" if pods > 1 else "raise parallelism above 1",
-                subject=MIN_PARALLELISM,
-            )
-        yield from _followed(job, pods)
-        if before is not None and least is not None and before.running and job.running:
-            yield from _resized(before, job, pods)
+        if least is not None and (before is None or before.annotations.get(MIN_PARALLELISM) != least):
+            yield from _least(job, least, slicing)
+        yield from _followed(job)
+        if before is not None and before.running:
+            yield from _changed(before, job)
 
 
-def _followed(job: QueuedJob, pods: int) -> Iterator[Finding]:
+def _least(job: QueuedJob, least: str, slicing: bool) -> Iterator[Finding]:
+    """An annotation that stays is not looked at: a start with fewer pods takes parallelism down to it."""
+    parallelism = _parallelism(job)
+    pods = parallelism if job.completions is None else min(parallelism, job.completions)
+    field = fields.join("metadata.annotations", MIN_PARALLELISM)
+    if not (least.isdecimal() and least.isascii() and 1 <= int(least[:12]) < pods):
+        yield Finding(
+            job.ref,
+            field,
+            f"{least[:40]!r} is not a whole number from 1 to {pods - 1}, one less than its {pods} pods",
+            fix="write a smaller number, or raise parallelism" if pods > 1 else "raise parallelism above 1",
+            subject=MIN_PARALLELISM,
+        )
+    if slicing and job.annotations.get(ELASTIC) == "true":
+        message = "an elastic job changes its own size, so quota cannot"
+        yield Finding(job.ref, field, message, fix=f"remove it, or {ELASTIC}", subject=ELASTIC)
+
+
+def _followed(job: QueuedJob) -> Iterator[Finding]:
     follows, field = job.annotations.get(COMPLETIONS_FOLLOW), fields.join("metadata.annotations", COMPLETIONS_FOLLOW)
-    if follows is None or follows.lower() in ("f", "false", "0"):
+    parallelism = _parallelism(job)
+    if follows is None or follows in FALSE:
         return
-    if follows.lower() not in ("t", "true", "1"):
+    if follows not in TRUE:
         message = f"{follows[:40]!r} is neither true nor false"
         yield Finding(job.ref, field, message, fix="write true or false", subject=COMPLETIONS_FOLLOW)
     elif not job.indexed:
         message = "completions can follow parallelism in an Indexed Job only"
         yield Finding(job.ref, field, message, fix="write completionMode: Indexed", subject=COMPLETIONS_FOLLOW)
-    elif job.completions != pods:
-        message = f"completions is {job.completions or 'not set'}, but must equal the parallelism of {pods}"
-        yield Finding(job.ref, "spec.completions", message, fix=f"write {pods}", subject=COMPLETIONS_FOLLOW)
+    elif job.completions != parallelism:
+        message = f"completions is {job.completions or 'not set'}, but must equal the parallelism of {parallelism}"
+        yield Finding(job.ref, "spec.completions", message, fix=f"write {parallelism}", subject=COMPLETIONS_FOLLOW)
 
 
-def _resized(before: QueuedJob, job: QueuedJob, pods: int) -> Iterator[Finding]:
-    old = 1 if before.parallelism is None else before.parallelism
-    if old != pods:
-        yield Finding(
-            job.ref,
-            "spec.parallelism",
-            f"parallelism is {pods}, but the Job was admitted with {old}",
-            fix="suspend the Job before you change its parallelism",
-        )
+def _changed(before: QueuedJob, job: QueuedJob) -> Iterator[Finding]:
+    """What may not change while it runs; parallelism not even together with the switch."""
+    old, new = _parallelism(before), _parallelism(job)
+    if MIN_PARALLELISM in before.annotations and old != new:
+        message = f"parallelism is {new}, but the Job was admitted with {old}"
+        yield Finding(job.ref, "spec.parallelism", message, fix="suspend the Job before you change its parallelism")
+    then, now = (each.annotations.get(COMPLETIONS_FOLLOW) in TRUE for each in (before, job))
+    if job.running and then != now:
+        message = "whether completions follow parallelism cannot change while the Job runs"
+        field = fields.join("metadata.annotations", COMPLETIONS_FOLLOW)
+        yield Finding(job.ref, field, message, fix="suspend the Job first", subject="follows")
+
+
+def _parallelism(job: QueuedJob) -> int:
+    return 1 if job.parallelism is None else job.parallelism

@@ -188,6 +188,32 @@ def test_what_the_webhook_missed_is_undone(server: ControlPlane, guard: Guard, n
     assert name in {each["involvedObject"]["name"] for each in told}
 
 
+@pytest.mark.parametrize("least", [1, 2])
+def test_a_job_starts_with_fewer_pods_and_gets_its_own_number_back(server: ControlPlane, least: int) -> None:
+    """The webhook lets the reconciler start it also with no more than its least number of pods."""
+
+    def sizes() -> tuple[bool, int, int]:
+        spec = server.request("GET", f"{JOBS}/fewer")["spec"]
+        return spec["suspend"], spec["parallelism"], spec["completions"]
+
+    submit(server, "first", "1")
+    eventually(lambda: asked(server) == 1000)
+    notes = {"kueue.x-k8s.io/job-min-parallelism": str(least)}
+    spec = {"suspend": True, "parallelism": 4, "completions": 8, "template": template("1" if least == 1 else "500m")}
+    server.request("POST", JOBS, batch_job("fewer", spec, None, labels=queued("main"), annotations=notes), user=TENANT)
+    eventually(lambda: sizes() == (False, least, 8))
+    eventually(lambda: asked(server) == QUOTA)
+    assert "partial-admission-invalid" in refused(server, "fewer", {"spec": {"suspend": True, "parallelism": 4}})
+
+    own = f"{WORKLOADS}/{workload_of(server, 'fewer')}"
+    server.request("PATCH", own, {"spec": {"active": False}}, content_type=MERGE)
+    eventually(lambda: sizes() == (True, 4, 8))
+    server.request("DELETE", f"{JOBS}/first?propagationPolicy=Background", user=TENANT)
+    eventually(lambda: len(server.request("GET", WORKLOADS)["items"]) == 1)
+    server.request("PATCH", own, {"spec": {"active": True}}, content_type=MERGE)
+    eventually(lambda: sizes() == (False, 2 * least, 8))
+
+
 def test_a_job_that_is_created_running_waits_and_one_without_a_queue_does_not(server: ControlPlane) -> None:
     full_queue(server)
 

@@ -14,7 +14,7 @@ from reconciler.jobs.job_patches import as_admitted, as_submitted, batch_patch, 
 from reconciler.jobs.kind import MARKED, UNMARKED, Writing
 from reconciler.jobs.pod_changes import MANAGED_LABELS
 from reconciler.jobs.step import JobInputs
-from scheduling.objects.submission import reclaimable_of_job
+from scheduling.objects.reclaimable import reclaimable_of_job
 from scheduling.objects.workload import Workload
 
 

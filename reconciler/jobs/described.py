@@ -74,8 +74,8 @@ class Described:
             (text(at(each, where.name)) or "").lower(): total(each, (where.count,))
             for each in map(mapping, listing(at(job, where.entries)))
         }
-        found = {pods.name: min(pods.count, done.get(pods.name, 0) * pods.each) for pods in self.pods(job)}
-        return {name: count for name, count in found.items() if count > 0}
+        found = {pods.name: done.get(pods.name, 0) * pods.each for pods in self.pods(job)}
+        return {pods.name: found[pods.name] for pods in self.pods(job) if 0 < found[pods.name] <= pods.count}
 
     def pods(self, job: Manifest) -> list[PodsAt]:
         return list(pods_at(job, self.shape.pod_sets))

@@ -56,8 +56,8 @@ def workload_of_job(
     if shape is None or not made or not (queueless or queue_of(manifest)):
         return None
     least = number(texts(metadata(manifest).get("annotations")).get(MIN_PARALLELISM)) if kind == BATCH_JOB else None
-    if least is not None:
-        made[0]["minCount"] = least
+    if least is not None and least <= made[0]["count"]:
+        made[0]["minCount"] = least  # a user may have lowered parallelism below it
     job_class = (text(at(manifest, shape.priority_class)) or "") if shape.priority_class else ""
     name = workload_name(kind, text(metadata(manifest).get("name")) or "", text(metadata(manifest).get("uid")) or "")
     return _workload(name, [manifest], made, classes, job_class)
@@ -129,16 +129,6 @@ def workload_name(kind: GroupKind, name: str, uid: str) -> str:
     prefix = f"{kind.kind.lower()}-{name}"[:_LONGEST_PREFIX]
     hashed = "\n".join((kind.kind, kind.group, name, uid))
     return f"{prefix}-{hashlib.sha1(hashed.encode(), usedforsecurity=False).hexdigest()[:_HASH]}"
-
-
-def reclaimable_of_job(manifest: Manifest) -> dict[str, int]:
-    """Pods of a batch Job that need no replacement: fewer are left to complete than may run at once."""
-    parallelism, completions = at(manifest, "spec.parallelism"), at(manifest, "spec.completions")
-    succeeded = at(manifest, "status.succeeded")
-    if not isinstance(parallelism, int) or not isinstance(completions, int) or parallelism <= 1:
-        return {}
-    left = completions - (succeeded if isinstance(succeeded, int) else 0)
-    return {"main": parallelism - max(0, left)} if left < parallelism and succeeded else {}
 
 
 def _workload(

@@ -14,11 +14,11 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.errors import PolicyError
 from scheduling.objects.priority import PriorityClasses, read_priority_classes
 from scheduling.objects.reading import read_workload
+from scheduling.objects.reclaimable import reclaimable_of_job
 from scheduling.objects.submission import (
     group_of,
     kind_of,
     queue_of,
-    reclaimable_of_job,
     workload_of_group,
     workload_of_job,
     workload_of_pod,

@@ -233,6 +233,8 @@ def test_of_a_job_set_the_pods_of_jobs_that_succeeded_are_given_back() -> None:
     done = [{"name": "lead", "succeeded": 0}, {"name": "work", "succeeded": 1}]
 
     assert kind("JobSet").reclaimable(job("JobSet", {"replicatedJobsStatus": done})) == {"work": 3}
+    too_many = [{"name": "work", "succeeded": 99}]
+    assert kind("JobSet").reclaimable(job("JobSet", {"replicatedJobsStatus": too_many})) == {}
     assert kind("PyTorchJob").reclaimable(job("PyTorchJob", ACTIVE)) == {}
 
 

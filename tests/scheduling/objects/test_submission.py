@@ -15,7 +15,6 @@ from scheduling.objects.reading import read_workload
 from scheduling.objects.requests import total_requests
 from scheduling.objects.submission import (
     IncompleteGroup,
-    reclaimable_of_job,
     workload_name,
     workload_of_group,
     workload_of_job,
@@ -74,6 +73,12 @@ def test_a_workload_names_queue_owner_and_what_the_job_may_shrink_to() -> None:
     (owner,) = made["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["uid"], owner["controller"]) == ("Job", "j", "u", True)
     assert [entry.requests for entry in total_requests(read_workload(made))] == [{"cpu": 3000}]
+
+
+def test_a_job_whose_parallelism_was_lowered_below_its_least_number_may_not_shrink() -> None:
+    made = composed(batch(parallelism=2) | {"metadata": job(notes={f"{K}job-min-parallelism": "3"})["metadata"]})
+
+    assert "minCount" not in made["spec"]["podSets"][0]
 
 
 def test_its_name_is_the_one_that_kueue_gives() -> None:
@@ -173,18 +178,6 @@ def test_a_wish_for_a_topology_is_carried_along() -> None:
     }
     assert topology_request({f"{K}podset-unconstrained-topology": "true"}) == {"unconstrained": True}
     assert topology_request({}, "label") == {}
-
-
-@pytest.mark.parametrize(
-    ("parallelism", "completions", "succeeded", "done"),
-    [(3, 5, 2, {}), (3, 5, 3, {"main": 1}), (3, 5, 5, {"main": 3}), (3, 2, 0, {}), (1, 5, 5, {}), (3, None, 3, {})],
-)
-def test_pods_that_need_no_other_in_their_place_are_reclaimable(
-    parallelism: int, completions: int | None, succeeded: int, done: dict[str, int]
-) -> None:
-    manifest = batch(parallelism=parallelism, completions=completions) | {"status": {"succeeded": succeeded}}
-
-    assert reclaimable_of_job(manifest) == done
 
 
 def pod(

@@ -13,8 +13,9 @@ from scheduling.objects.admissibility import adjusted, misfit
 from scheduling.objects.order import Ordering, scheduling_hash
 from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass
 from scheduling.objects.reading import read_workload
+from scheduling.objects.reclaimable import reclaimable_of_job
 from scheduling.objects.requests import total_requests, usage
-from scheduling.objects.submission import reclaimable_of_job, workload_of_job, workload_of_pod
+from scheduling.objects.submission import workload_of_job, workload_of_pod
 from scheduling.status.deadlines import act_on_checks, deactivate, end_execution, release
 from scheduling.status.reservation import sync_admitted
 from scheduling.status.second_pass import needs_second_pass

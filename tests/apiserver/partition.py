@@ -67,8 +67,7 @@ class Partition:
             threading.Thread(target=self._pass, args=(near,), daemon=True).start()
 
     def _pass(self, near: socket.socket) -> None:
-        with suppress(OSError):
-            far = socket.create_connection(("127.0.0.1", self._behind), timeout=5)
+        with suppress(OSError), near, socket.create_connection(("127.0.0.1", self._behind), timeout=5) as far:
             far.settimeout(None)
             self.used = True
             pair = (near, far)
@@ -80,8 +79,6 @@ class Partition:
             finally:
                 with self._lock:
                     self._pairs.discard(pair)
-                near.close()
-                far.close()
 
     def _carry(self, near: socket.socket, far: socket.socket) -> bool:
         """Some bytes in either direction; False at the end of one of them."""

@@ -15,7 +15,11 @@ from policies.dialects.addresses import link_local
 
 
 def _checked(connection: HTTPConnection, connected: socket.socket) -> socket.socket:
-    address = str(connected.getpeername()[0])
+    try:
+        address = str(connected.getpeername()[0])
+    except OSError as error:  # it is gone already
+        connected.close()
+        raise NewConnectionError(connection, str(error)) from error
     if link_local(address):
         connected.close()
         raise NewConnectionError(connection, f"it leads to {address}, an address of the link itself")

@@ -1,6 +1,7 @@
 """Logging in: kubeconfig files, service accounts and TLS, on loopback with certificates of our own."""
 
 import base64
+import errno
 import json
 import os
 import socket
@@ -256,6 +257,25 @@ def test_a_name_that_leads_to_an_address_of_the_link_is_not_talked_to(
     ):
         cluster.get("/version")
     assert len(api.seen) == seen
+
+
+def test_the_connection_to_a_peer_that_has_gone_is_closed(api: FakeApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may go between the connection and the look at its address."""
+    asked: list[socket.socket] = []
+
+    def gone(connected: socket.socket) -> None:
+        asked.append(connected)
+        raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+
+    monkeypatch.setattr(socket.socket, "getpeername", gone)
+    content = builders.kubeconfig({"server": api.url}, {"token": "abc"}, "one")
+    with (
+        Cluster(endpoint.from_content(content, "it", link_local=False), attempts=1) as cluster,
+        pytest.raises(Unreachable, match="not connected"),
+    ):
+        cluster.get("/version")
+
+    assert [each.fileno() for each in asked] == [-1]
 
 
 def test_a_missing_file_or_context_is_named(tmp_path: Path) -> None:

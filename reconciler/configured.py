@@ -21,7 +21,14 @@ from reconciler.managed_jobs import managed_jobs_of
 from reconciler.multikueue.configured import multikueue_of
 from reconciler.process import Settings
 from scheduling.objects.times import SECOND
-from scheduling.world.kueue_configuration import counting_of, decay_of, options_of, ordering_of, waiting_of
+from scheduling.world.kueue_configuration import (
+    counting_of,
+    decay_of,
+    observability_of,
+    options_of,
+    ordering_of,
+    waiting_of,
+)
 
 _NOTHING: Mapping[GroupKind, JobShape] = {}
 _OPTIONS = MultiKueueOptions()
@@ -72,6 +79,7 @@ def _settings(
         retention=_retention_of(found.retention),
         pods=found.integrations.pods,
         multikueue=multikueue_of(found, multikueue),
+        observability=observability_of(found),
     )
 
 

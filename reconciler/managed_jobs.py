@@ -12,6 +12,7 @@ from policies.configuration.kueue.values import JobSelection
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.selectors import LabelSelector, read_label_selector
+from scheduling.status.observability import LEGACY, Observability
 from scheduling.world.world import World
 
 
@@ -32,8 +33,9 @@ def managed_jobs_of(jobs: JobSelection) -> ManagedJobs:
 class Selection:
     """Answers which namespaces are selected, by their labels. One that is not known yet is not: its jobs wait."""
 
-    def __init__(self, managed: ManagedJobs, world: World) -> None:
+    def __init__(self, managed: ManagedJobs, world: World, observability: Observability = LEGACY) -> None:
         self._managed = managed
+        self._observability = observability
         self._world = world
         self._answered: dict[str, bool] = {}
 
@@ -46,6 +48,7 @@ class Selection:
             self._managed.without_queue,
             copied_labels=self._managed.copied_labels,
             pods_ready=pods_ready,
+            observability=self._observability,
         )
 
     def selects(self, namespace: str) -> bool:

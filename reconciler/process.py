@@ -42,6 +42,7 @@ from scheduling.objects.requests import DEFAULT, Counting
 from scheduling.queues.consumption import Consumption, UsageDecay
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.status.observability import LEGACY, Observability
 from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,7 @@ T = TypeVar("T")
 class Settings:
     """How it decides; `waiting` None: pods may take for ever to be ready. `kinds` are the jobs that it queues, `jobs`
     which of them; `pods`: Pods that name a queue, too. `fading`: LocalQueues take turns by what they used lately.
+    `observability`: which reasons Workloads without quota show.
     """
 
     options: Options = field(default_factory=Options)
@@ -64,6 +66,7 @@ class Settings:
     retention: Retention = field(default_factory=Retention)
     pods: bool = True
     multikueue: MultiKueueSettings | None = None
+    observability: Observability = LEGACY
 
 
 def _controllers(settings: Settings, state: ClusterState) -> Iterator[Controller]:
@@ -134,7 +137,7 @@ class Reconciler:
         self.multikueue = _multikueue(settings, cluster, inbox.put, self._permit.held)
         controllers = [*_controllers(settings, state), *_of_workers(settings, state, self.multikueue)]
         watching = observer(state)
-        self.core = Core(state, controllers, watching, settings.waiting, settings.jobs)
+        self.core = Core(state, controllers, watching, settings.waiting, settings.jobs, settings.observability)
         self._writer = Writer(cluster, inbox.put, self._permit.held, writes, state.records.get)
         self.loop = Loop(self.core, self._writer, self._permit, self.multikueue, watching, inbox)
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)

@@ -25,6 +25,7 @@ from reconciler.objects.workers import FromWorker
 from reconciler.observer.observer import NullObserver, Observer
 from reconciler.recorder.recorder import EventRecorder
 from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.status.observability import LEGACY, Observability
 
 _NOBODY = NullObserver()
 _ALL = ManagedJobs()
@@ -34,7 +35,7 @@ _BATCH = 8
 
 class Core:
     """`state` is what the controllers read. `waiting`: how long pods are waited for, None for ever. `managed`: which
-    jobs. `exclusive`: nobody else ever writes, so nobody is fenced off.
+    jobs. `observability`: which reasons Workloads show. `exclusive`: nobody else ever writes, so nobody is fenced off.
 
     `in_turn`: a turn goes on with the event Continue. Moments are in nanoseconds.
     """
@@ -46,6 +47,7 @@ class Core:
         observer: Observer = _NOBODY,
         waiting: WaitForPodsReady | None = None,
         managed: ManagedJobs = _ALL,
+        observability: Observability = LEGACY,
         *,
         exclusive: bool = False,
     ) -> None:
@@ -60,10 +62,10 @@ class Core:
         self._commanding = [each for each in controllers if type(each).commands is not Controller.commands]
         self._commands: list[Command] = []
         self._recorder = EventRecorder()
-        self.informer = Informer(world, records, controllers, observer, self._recorder, waiting, managed)
+        self.informer = Informer(world, records, controllers, observer, self._recorder, waiting, managed, observability)
         self.writes = Writes(self.informer, self._recorder, self._commands, self.stats)
         self.fencing = LeaderFencing(world, records, self.writes)
-        self.decider = Decider(self.informer, self.writes, observer, self._recorder, waiting, self.stats)
+        self.decider = Decider(self.informer, self.writes, observer, self._recorder, waiting, observability, self.stats)
 
     def handle(self, events: Iterable[Event], now: int) -> list[Command]:
         """Take the events in; what is to be done now. Decisions are made when time passes."""

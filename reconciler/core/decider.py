@@ -15,6 +15,7 @@ from reconciler.recorder.recorder import EventRecorder
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.outcome import reserved, waiting
 from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.status.observability import Observability
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 
 _BUSY = 16
@@ -33,6 +34,7 @@ class Decider:
         observer: Observer,
         recorder: EventRecorder,
         waiting: WaitForPodsReady | None,
+        observability: Observability,
         stats: Stats,
     ) -> None:
         self.unfinished = False
@@ -44,6 +46,7 @@ class Decider:
         self._observer = observer
         self._recorder = recorder
         self._waiting = waiting
+        self._observability = observability
         self._stats = stats
         self._engine = Engine(self._world, block_admission=waiting is not None and waiting.block_admission)
 
@@ -53,9 +56,12 @@ class Decider:
         moment = whole_second(now)
         for name in names:
             workload = self._world.workloads.get(name)
-            if workload is None or self._records.busy((WORKLOAD, name), now):
+            record = self._records.find((WORKLOAD, name))
+            if workload is None or record is None or self._records.busy((WORKLOAD, name), now):
                 continue
-            after = lifecycle_of(self._world, workload, moment, self._waiting).next(workload)
+            if record.owed is not None:
+                self.reasons.setdefault(name, record.owed)
+            after = lifecycle_of(self._world, workload, moment, self._waiting, self._observability).next(workload)
             if after != workload:
                 self._world.put_workload(after, moment)
                 self._writes.decide(after, now)
@@ -81,7 +87,7 @@ class Decider:
         if isinstance(decision, Reserve):
             self.reasons.pop(decision.workload.key, None)
             queue = world.state.queues[decision.queue].settings
-            after = reserved(world.workloads[decision.workload.key], decision, queue, moment)
+            after = reserved(world.workloads[decision.workload.key], decision, queue, moment, self._observability)
             world.put_workload(after, moment)
             self._writes.decide(after, now)
         elif isinstance(decision, Preempt):
@@ -89,16 +95,32 @@ class Decider:
             self._writes.decide(world.workloads[decision.target.key], now)
         else:
             self.reasons[decision.workload.key] = decision
+            if self._observability.granular and decision.inadmissible:
+                alike = world.queues.pending[decision.queue].alike(decision.workload.key)
+                self._informer.dirty.update(dict.fromkeys(alike))
 
     def explain(self, now: int) -> None:
         """Write why Workloads wait while little else is written: quota goes first, and many that wait get it soon."""
-        moment = whole_second(now)
         while self.reasons and len(self._records.in_flight) < _BUSY:
             name = next(iter(self.reasons))
-            decision, before = self.reasons.pop(name), self._world.workloads.get(name)
-            if before is None or before.reserved or before.finished or not before.active:
-                continue
-            after = waiting(before, decision, moment, self._world.counting)
-            if after != before:
-                self._world.put_workload(after, moment)
-                self._writes.decide(after, now)
+            self._tell(name, self.reasons.pop(name), now)
+
+    def _tell(self, name: str, decision: Wait, now: int) -> None:
+        """Write why a Workload waits. That is owed until the object shows it: what is written meanwhile may be in the
+        way, and a write may fail.
+        """
+        before, record = self._world.workloads.get(name), self._records.find((WORKLOAD, name))
+        if before is None or record is None:
+            return
+        record.owed = None
+        if not before.queueable or self._world.queues.queue_of(before) != decision.queue:
+            return
+        if not self._world.can_admit(decision.queue).active:
+            return  # that is its reason now
+        after = waiting(before, decision, whole_second(now), self._world.counting, self._observability)
+        if after == before:
+            return
+        record.owed = decision
+        if not self._records.busy((WORKLOAD, name), now):
+            self._world.put_workload(after, whole_second(now))
+            self._writes.decide(after, now)

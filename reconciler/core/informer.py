@@ -19,6 +19,7 @@ from reconciler.observer.observer import Observer
 from reconciler.recorder.recorder import EventRecorder
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.lifecycle import next_moment
+from scheduling.status.observability import Observability
 from scheduling.world.world import World
 
 
@@ -37,6 +38,7 @@ class Informer:
         recorder: EventRecorder,
         waiting: WaitForPodsReady | None,
         managed: ManagedJobs,
+        observability: Observability,
     ) -> None:
         self.world = world
         self.records = records
@@ -50,7 +52,7 @@ class Informer:
         self._observer = observer
         self._recorder = recorder
         self.waiting = waiting
-        self._selection = Selection(managed, world)
+        self._selection = Selection(managed, world, observability)
         self._defaults = ClusterDefaults()
         self._inputs_outdated = True
         for kind in self.watched:

@@ -18,6 +18,7 @@ from reconciler.objects.progress import ListProgress
 from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
+from scheduling.world.decisions import Wait
 
 WORKLOAD = "Workload"
 FIRST_REST, LONGEST_REST = 0.2, 30.0
@@ -52,13 +53,14 @@ class Rest:
 @dataclass(slots=True)
 class Record:
     """`decided`: what decisions have made of a Workload since it was stored. It is in flight, follows what is in
-    flight, or waits until the object may be written.
+    flight, or waits until the object may be written. `owed`: why a Workload waits, until the object shows it.
     """
 
     stored: Observed | None = None
     decided: Workload | None = None
     in_flight: InFlight | None = None
     rest: Rest | None = None
+    owed: Wait | None = None
 
     @property
     def current(self) -> Workload | None:

@@ -23,6 +23,7 @@ from reconciler.jobs.reported import reported
 from reconciler.jobs.step import JobInputs, Step
 from reconciler.jobs.superseded import controller
 from reconciler.objects.patches import ADMISSION_MANAGER, JOB_MANAGER, WORKLOADS, condition_manager, patch, status_patch
+from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
 from scheduling.objects.priority import UnknownPriorityClass
 from scheduling.objects.submission import queue_of
 from scheduling.objects.workload import EVICTED, FINISHED, Workload
@@ -219,7 +220,7 @@ class _Life:
             return stop
         if not self.read.reserved:
             return None
-        after = release(self.read, self.now, detailed=self.inputs.detailed)
+        after = release(self.read, self.now, self.inputs.observability)
         return self._status(after, ADMISSION_MANAGER)
 
     def _unlike(self) -> list[Step] | None:
@@ -260,8 +261,8 @@ class _Life:
             return None
         if self.read.reserved:  # what holds quota may not change its queue
             message = f"The job moved from LocalQueue {self.read.queue} to {queue}"
-            reason = "PendingEvaluation" if self.inputs.detailed else "Pending"
-            free = unreserve(self.read, reason, message, self.now, detailed=self.inputs.detailed)
+            reason = self.inputs.observability.attempt(PENDING_EVALUATION)
+            free = unreserve(self.read, reason, message, self.now, self.inputs.observability)
             return self._status(free, ADMISSION_MANAGER)
         return [Step(patch(self.read, {"spec": {"queueName": queue or None}}, JOB_MANAGER))]
 

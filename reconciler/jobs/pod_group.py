@@ -26,6 +26,7 @@ from reconciler.jobs.reported import report_patch
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.patches import ADMISSION_MANAGER, JOB_MANAGER, condition_manager, patch, status_patch
 from reconciler.objects.wanted import WantedWrite, reference
+from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
 from scheduling.objects.priority import UnknownPriorityClass
 from scheduling.objects.submission import OF_GROUP, IncompleteGroup
 from scheduling.objects.workload import EVICTED, FINISHED, JOB_UID, WAITING_FOR_REPLACEMENT, Workload
@@ -255,7 +256,7 @@ class _Life:
             return None
         if self.unit.occupied or self.unit.away:
             return self._waiting_for_others() or []
-        free = release(self.read, self.now, detailed=self.inputs.detailed)
+        free = release(self.read, self.now, self.inputs.observability)
         return self._status(self._waiting(free), ADMISSION_MANAGER)
 
     def _reprioritized(self) -> list[WantedWrite] | None:
@@ -282,8 +283,8 @@ class _Life:
         if not self.read.reserved:
             return self._write({"spec": {"queueName": queue or None}})
         message = f"The job moved from LocalQueue {self.read.queue} to {queue}"
-        reason = "PendingEvaluation" if self.inputs.detailed else "Pending"
-        free = unreserve(self.read, reason, message, self.now, detailed=self.inputs.detailed)
+        reason = self.inputs.observability.attempt(PENDING_EVALUATION)
+        free = unreserve(self.read, reason, message, self.now, self.inputs.observability)
         return self._status(free, ADMISSION_MANAGER)
 
     def _waiting_for_others(self) -> list[WantedWrite] | None:

@@ -9,6 +9,7 @@ from cluster.actions import Create, Delete, Patch
 from policies.dialects.reading import Manifest
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.resource_flavor import Flavor
+from scheduling.status.observability import LEGACY, Observability
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class JobInputs:
     `selected`: in which namespaces jobs are managed; `without_queue`: there even those that name no queue.
     `child`: whether another job was admitted for it as well, so that it is not queued by itself.
     `copied_labels`: keys that Workloads take over from their job (Kueue's integrations.labelKeysToCopy). `pods_ready`:
-    the condition PodsReady is kept. `detailed`: see `scheduling.status.reservation.sync_admitted`.
+    the condition PodsReady is kept. `observability`: which reasons Workloads show.
     """
 
     classes: PriorityClasses = field(default_factory=PriorityClasses)
@@ -52,4 +53,4 @@ class JobInputs:
     child: Callable[[Manifest], bool] = nobodys
     copied_labels: tuple[str, ...] = ()
     pods_ready: bool = True
-    detailed: bool = True
+    observability: Observability = LEGACY

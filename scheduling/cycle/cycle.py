@@ -42,7 +42,8 @@ from scheduling.world.world import World
 
 OVERLAPPING = "Workload has overlapping preemption targets with another workload"
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
-DEFERRED = "Workload fits once the preemptions in progress are over"
+DEFERRED = f"{OVERLAPPING}, but will fit after these preemptions complete"
+NAMESPACE_MISMATCH = "workload namespace doesn't match ClusterQueue selector"
 _FAILED_CHECKS = "The workload has failed admission checks"
 
 
@@ -119,8 +120,7 @@ class _Cycle:
         if workload.namespace not in world.queues.namespaces:
             return wait(MISCONFIGURED, "Could not obtain workload namespace")
         if not world.queues.serves(name)(workload.namespace):
-            message = "Workload namespace doesn't match ClusterQueue selector"
-            return wait(MISCONFIGURED, message, Requeue.NAMESPACE_MISMATCH)
+            return wait(MISCONFIGURED, NAMESPACE_MISMATCH, Requeue.NAMESPACE_MISMATCH)
         in_topologies = topology_only(world.state, world.state.queues[name].settings)
         wrong = unsupported(workload, in_topologies) or misfit(workload, world.around(workload.namespace))
         if not wrong:

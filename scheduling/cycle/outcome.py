@@ -6,11 +6,11 @@ Source: Kueue v0.19, pkg/scheduler (admit, requeue), pkg/workload.
 from __future__ import annotations
 
 from scheduling.flavors.assignment import Assignment
-from scheduling.objects.inadmissible_reasons import PENDING
 from scheduling.objects.queue_settings import QueueSettings
 from scheduling.objects.requests import Counting, total_requests
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.checks import checks_of, sync_checks
+from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.progress import with_resource_requests
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
 from scheduling.world.decisions import Reserve, Wait
@@ -33,7 +33,7 @@ def admission_of(queue: str, assigned: Assignment) -> Admission:
 
 
 def reserved(
-    workload: Workload, decision: Reserve, queue: QueueSettings, now: int, *, detailed: bool = True
+    workload: Workload, decision: Reserve, queue: QueueSettings, now: int, observability: Observability = LEGACY
 ) -> Workload:
     """The workload with its quota; admitted if it has no admission checks to wait for.
 
@@ -42,11 +42,13 @@ def reserved(
     admission = admission_of(decision.queue, decision.assignment)
     listed = {check.name for check in workload.checks}
     held = sync_checks(reserve(workload, admission, now), listed | checks_of(admission, queue), now)
-    return sync_admitted(held, now, detailed=detailed)
+    return sync_admitted(held, now, observability)
 
 
-def waiting(workload: Workload, decision: Wait, now: int, counting: Counting, *, detailed: bool = True) -> Workload:
-    """The workload with the reason why it waits. `detailed`: see `sync_admitted`."""
-    reason = decision.reason if detailed else PENDING
-    unreserved = unreserve(workload, reason, decision.message, now, detailed=detailed)
+def waiting(
+    workload: Workload, decision: Wait, now: int, counting: Counting, observability: Observability = LEGACY
+) -> Workload:
+    """The workload with the reason why it waits, and what its pods request."""
+    reason = observability.attempt(decision.reason)
+    unreserved = unreserve(workload, reason, decision.message, now, observability)
     return with_resource_requests(unreserved, total_requests(decision.workload, counting))

@@ -229,8 +229,18 @@ class PendingQueue:
 
     def is_active(self, key: str) -> bool:
         """Whether it will be tried, that is, not inadmissible."""
+        return key in self._active and not self.is_blocked(key)
+
+    def is_blocked(self, key: str) -> bool:
+        """Whether it was set aside together with one that is alike."""
         entry = self._active.get(key)
-        return entry is not None and not self._groups[entry.group].blocked
+        return entry is not None and self._groups[entry.group].blocked
+
+    def alike(self, key: str) -> list[str]:
+        """All workloads with the scheduling hash of this one."""
+        entry = self.get(key)
+        groups = self._by_hash.get(entry.scheduling_hash, {}) if entry is not None else {}
+        return [each for group in groups.values() for each in group.entries]
 
     def active(self) -> list[Entry]:
         """The entries that will be tried, in order."""

@@ -82,6 +82,19 @@ def _reset(check: CheckState, now: int) -> CheckState:
     return CheckState(check.name, PENDING, message, now, check.requeue_after, retries)
 
 
+def checks_text(checks: Iterable[CheckState], state: str) -> str:
+    """The checks in this state with their messages, by name; empty if there are none."""
+    found = sorted((check for check in checks if check.state == state), key=lambda check: check.name)
+    if not found:
+        return ""
+    noun = "AdmissionCheck" if len(found) == 1 else "AdmissionChecks"
+    return f"{noun} in {state} state: {'; '.join(map(_quoted, found))}"
+
+
+def _quoted(check: CheckState) -> str:
+    return f'"{check.name}" ({check.message})' if check.message else f'"{check.name}"'
+
+
 def retry_at(checks: Iterable[CheckState]) -> int:
     """The latest time that a check in Retry names for the next attempt; 0 if none does."""
     moments = (

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scheduling.objects.workload import Condition, Workload
+from scheduling.objects.workload import PREEMPTED, Condition, Workload
 
 _LONGEST = 32 * 1024
 """Bytes of a condition's message that its schema allows."""
 
 
 def with_condition(workload: Workload, kind: str, status: str, reason: str, message: str, now: int) -> Workload:
-    """Replace the condition; its last transition changes only with the status."""
+    """Replace the condition; its last transition changes only with the status.
+
+    As in Kueue, Preempted alone does not say of which generation it speaks.
+    """
     before = workload.conditions.get(kind)
     since = before.since if before is not None and before.status == status else now
-    condition = Condition(status, reason, shortened(message), since, workload.generation)
+    generation = workload.generation if kind != PREEMPTED else 0
+    condition = Condition(status, reason, shortened(message), since, generation)
     if condition == before:
         return workload
     return replace(workload, conditions={**workload.conditions, kind: condition})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from scheduling.objects import inadmissible_reasons
+from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import (
     ADMISSION_CHECK,
@@ -21,9 +21,10 @@ from scheduling.objects.workload import (
     PREEMPTED,
     Workload,
 )
-from scheduling.status.checks import REJECTED, RETRY, retry_at
+from scheduling.status.checks import REJECTED, RETRY, checks_text, retry_at
 from scheduling.status.conditions import with_condition
 from scheduling.status.eviction import evict, target_for_deactivation
+from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.requeue import RequeueBackoff, back_off, requeue_at, requeued
 from scheduling.status.reservation import unreserve
 
@@ -102,15 +103,14 @@ def act_on_checks(workload: Workload, now: int) -> Workload:
     """Act on its checks: Rejected deactivates it, Retry evicts it until the time that the checks name."""
     if workload.evicted or workload.finished or not workload.active:
         return workload
-    rejected = [check.name for check in workload.checks if check.state == REJECTED]
-    if rejected:
-        message = f"Admission check(s): {','.join(rejected)}, were rejected"
-        return target_for_deactivation(workload, ADMISSION_CHECK, message, now)
-    if not workload.reserved or all(check.state != RETRY for check in workload.checks):
+    if rejected := checks_text(workload.checks, REJECTED):
+        return target_for_deactivation(workload, ADMISSION_CHECK, rejected, now)
+    again = checks_text(workload.checks, RETRY)
+    if not workload.reserved or not again:
         return workload
-    again = retry_at(workload.checks)
-    later = requeue_at(workload, again, counted=False) if again > now else workload
-    return evict(later, ADMISSION_CHECK, "At least one admission check is false", now)
+    at = retry_at(workload.checks)
+    later = requeue_at(workload, at, counted=False) if at > now else workload
+    return evict(later, ADMISSION_CHECK, f"Evicted due to {again}", now)
 
 
 def deactivate(workload: Workload, now: int) -> Workload:
@@ -128,18 +128,18 @@ def reactivate(workload: Workload, now: int) -> Workload:
     return requeued(active, "Reactivated", "The workload was reactivated", now, status=True)
 
 
-def release(workload: Workload, now: int, *, detailed: bool = True) -> Workload:
+def release(workload: Workload, now: int, observability: Observability = LEGACY) -> Workload:
     """Free its quota, since its job has stopped after the eviction; it is requeued, at once or after a backoff.
 
-    `detailed` as for `sync_admitted`. A workload that is not evicted, or holds no quota, stays as it is.
+    A workload that is not evicted, or holds no quota, stays as it is.
     """
     evicted = workload.holding(EVICTED)
     if evicted is None or not workload.reserved:
         return workload
     back = evicted.reason in _QUEUE_AGAIN
     queued = requeued(workload, evicted.reason, evicted.message, now, status=back)
-    reason = inadmissible_reasons.PENDING_EVALUATION if detailed else inadmissible_reasons.PENDING
-    return unreserve(queued, reason, evicted.message, now, detailed=detailed)
+    reason = observability.attempt(PENDING_EVALUATION)
+    return unreserve(queued, reason, evicted.message, now, observability)
 
 
 def pods_ready(workload: Workload, ready: bool, now: int) -> Workload:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, replace
 
-from scheduling.objects.inadmissible_reasons import PENDING, SUSPENDED
+from scheduling.objects.inadmissible_reasons import SUSPENDED
 from scheduling.objects.queue_settings import NO_STOP, LocalQueueSettings, QueueSettings
-from scheduling.objects.workload import DEACTIVATED, DEACTIVATION_TARGET, QUOTA_RESERVED, REQUEUED, Workload
+from scheduling.objects.workload import DEACTIVATED, DEACTIVATION_TARGET, REQUEUED, Workload
 from scheduling.status.checks import required_checks, sync_checks
 from scheduling.status.deadlines import (
     WaitForPodsReady,
@@ -24,8 +24,10 @@ from scheduling.status.deadlines import (
     reactivate,
 )
 from scheduling.status.eviction import evict, evicted_by_deactivation
+from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.requeue import end_backoff, requeued
 from scheduling.status.reservation import sync_admitted, unreserve
+from scheduling.status.unadmitted import Cause, unadmitted
 
 HOLD_AND_DRAIN = "HoldAndDrain"
 _STOPPED = {"ClusterQueueStopped": "ClusterQueueRestarted", "LocalQueueStopped": "LocalQueueRestarted"}
@@ -37,23 +39,24 @@ class Lifecycle:
     """What the next step of a workload depends on.
 
     `local`, `queue`: its LocalQueue and ClusterQueue, or None; for a workload with quota `queue` is that of its
-    admission. `blocked`: reason and message why it is in no queue. `waiting` None: no timeout for pods. `detailed`: see
-    `sync_admitted`. `elsewhere`: the checks that dispatch work to other clusters.
+    admission. `blocked`: why it is in no queue. `waiting` None: no timeout for pods. `elsewhere`: the checks that
+    dispatch work to other clusters. `bypassed`: what an equivalent workload failed for; see `unadmitted`.
     """
 
     now: int
     local: LocalQueueSettings | None = None
     queue: QueueSettings | None = None
-    blocked: tuple[str, str] | None = None
+    blocked: Cause | None = None
     waiting: WaitForPodsReady | None = None
-    detailed: bool = True
     elsewhere: Container[str] = frozenset()
+    observability: Observability = LEGACY
+    bypassed: Cause | None = None
 
     def next(self, workload: Workload) -> Workload:
         """The workload after its next step; the same one if there is nothing to do."""
         if workload.finished or workload.deleting:
             return workload
-        for step in (self._activity, self._checks, self._stop, self._time, self._restart, self._blocker):
+        for step in (self._activity, self._checks, self._stop, self._time, self._restart, self._unadmitted):
             after = step(workload)
             if after != workload:
                 return after
@@ -77,7 +80,7 @@ class Lifecycle:
         acted = act_on_checks(listed, self.now)
         if acted != listed or not acted.reserved or acted.evicted:
             return acted
-        return sync_admitted(acted, self.now, detailed=self.detailed)
+        return sync_admitted(acted, self.now, self.observability)
 
     def _stop(self, workload: Workload) -> Workload:
         """A stopped queue takes back quota of workloads that are not admitted; with HoldAndDrain it evicts all."""
@@ -90,7 +93,7 @@ class Lifecycle:
             if not workload.admitted:
                 name = self.queue.name if kind == "ClusterQueue" and self.queue else workload.queue
                 message = f"{kind} {name} is stopped"
-                return unreserve(workload, self._reason(SUSPENDED), message, self.now, detailed=self.detailed)
+                return unreserve(workload, self._reason(SUSPENDED), message, self.now, self.observability)
             if policy == HOLD_AND_DRAIN:
                 return evict(workload, stopped, f"The {kind} is stopped", self.now)
         return workload
@@ -116,19 +119,17 @@ class Lifecycle:
             workload, _STOPPED[back.reason], f"The {kind} was restarted after being stopped", self.now, status=True
         )
 
-    def _blocker(self, workload: Workload) -> Workload:
-        """Write why it is in no queue."""
-        if self.blocked is None or workload.reserved or not workload.active:
+    def _unadmitted(self, workload: Workload) -> Workload:
+        """Write why it waits, where that needs no attempt."""
+        if workload.reserved:
             return workload
-        reason, message = self.blocked
-        before = workload.conditions.get(QUOTA_RESERVED)
-        shown = self._reason(reason)
-        if before is not None and (before.status, before.reason, before.message) == ("False", shown, message):
-            return workload
-        return unreserve(workload, shown, message, self.now, detailed=self.detailed)
+        cause = unadmitted(workload, self.blocked, self.bypassed, self.observability)
+        if cause is None:
+            return sync_admitted(workload, self.now, self.observability)
+        return unreserve(workload, *cause, self.now, self.observability)
 
     def _reason(self, reason: str) -> str:
-        return reason if self.detailed else PENDING
+        return self.observability.fault(reason)
 
 
 def next_moment(workload: Workload, waiting: WaitForPodsReady | None = None) -> int:

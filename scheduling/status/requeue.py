@@ -56,22 +56,18 @@ def backoff_over(workload: Workload, now: int) -> bool:
 
 
 def end_backoff(workload: Workload, now: int) -> Workload:
-    """Set Requeued to True if its requeue time has passed, or if it has none."""
+    """Forget its requeue time once it has passed, and set Requeued to True if it is False for a backoff.
+
+    A check in Retry may leave the time open. Whoever left a stopped queue, say, waits for that.
+    """
     state = workload.requeue
-    if state is None or not state.at:
-        return _without_time(workload, now)
-    if state.at > now:
+    if state is not None and state.at > now:
         return workload
-    cleared = replace(workload, requeue=replace(state, at=0))
-    return requeued(cleared, "BackoffFinished", "The workload backoff was finished", now, status=True)
-
-
-def _without_time(workload: Workload, now: int) -> Workload:
-    """A check in Retry may leave the time open."""
+    over = replace(workload, requeue=replace(state, at=0)) if state is not None and state.at else workload
     found = workload.conditions.get(REQUEUED)
     if found is None or found.status != "False" or found.reason not in (ADMISSION_CHECK, PODS_READY_TIMEOUT):
-        return workload
-    return requeued(workload, "BackoffFinished", "The workload backoff was finished", now, status=True)
+        return over
+    return requeued(over, "BackoffFinished", "The workload backoff was finished", now, status=True)
 
 
 def requeued(workload: Workload, reason: str, message: str, now: int, *, status: bool) -> Workload:

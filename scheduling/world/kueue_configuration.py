@@ -9,6 +9,7 @@ from scheduling.objects.times import SECOND
 from scheduling.queues.consumption import UsageDecay
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.status.observability import Observability
 from scheduling.status.requeue import RequeueBackoff
 
 
@@ -35,6 +36,12 @@ def ordering_of(configuration: KueueConfiguration) -> Ordering:
 def counting_of(configuration: KueueConfiguration) -> Counting:
     resources, reclaimable = configuration.resources, configuration.gates.enabled("ReclaimablePods")
     return Counting(resources.excluded_prefixes, resources.transformations, reclaimable)
+
+
+def observability_of(configuration: KueueConfiguration) -> Observability:
+    """Both gates are off by default; the second means nothing without the first."""
+    granular = configuration.gates.enabled("UnadmittedWorkloadsObservability")
+    return Observability(granular, granular and configuration.gates.enabled("UnadmittedWorkloadsExplicitStatus"))
 
 
 def waiting_of(configuration: KueueConfiguration) -> WaitForPodsReady | None:

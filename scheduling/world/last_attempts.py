@@ -10,19 +10,24 @@ from scheduling.world.decisions import Wait
 
 
 class LastAttempts:
-    """An attempt counts for the head itself, and for all with its hash if they became inadmissible with it."""
+    """An attempt counts for the head itself, and for all with its hash if they became inadmissible with it.
+
+    The last one counts; attempts are numbered.
+    """
 
     def __init__(self) -> None:
-        self._by_key: dict[str, Wait] = {}
-        self._by_hash: dict[str, dict[Hashable, Wait]] = {}
+        self._number = 0
+        self._by_key: dict[str, tuple[int, Wait]] = {}
+        self._by_hash: dict[str, dict[Hashable, tuple[int, Wait]]] = {}
 
     def record(self, entry: Entry, wait: Wait, pending: PendingQueue) -> None:
         """`pending` is the queue of the entry."""
-        self._by_key[entry.key] = wait
+        self._number += 1
+        self._by_key[entry.key] = self._number, wait
         if not wait.inadmissible:
             return
         alike = self._by_hash.setdefault(wait.queue, {})
-        alike[entry.scheduling_hash] = wait
+        alike[entry.scheduling_hash] = self._number, wait
         if len(alike) > room_for(pending.hashes()):
             for scheduling_hash in [
                 scheduling_hash for scheduling_hash in alike if not pending.has_hash(scheduling_hash)
@@ -31,7 +36,9 @@ class LastAttempts:
 
     def of(self, queue: str, entry: Entry) -> Wait | None:
         """Of the entry at this ClusterQueue, or of one with the same scheduling hash; None if none was tried."""
-        return self._by_key.get(entry.key) or self._by_hash.get(queue, {}).get(entry.scheduling_hash)
+        own, alike = self._by_key.get(entry.key), self._by_hash.get(queue, {}).get(entry.scheduling_hash)
+        found = max(filter(None, (own, alike)), key=lambda numbered: numbered[0], default=None)
+        return found[1] if found is not None else None
 
     def forget(self, key: str) -> None:
         """The workload (`namespace/name`) no longer waits."""

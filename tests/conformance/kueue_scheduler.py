@@ -33,6 +33,7 @@ from scheduling.queues.pending import Entry, Requeue
 from scheduling.quota.shares import Share
 from scheduling.quota.state import Options
 from scheduling.status.eviction import preempt
+from scheduling.status.observability import GRANULAR, LEGACY, Observability
 from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
 from tests.conformance.suite import Data, Suite, mismatch, suite
@@ -173,20 +174,22 @@ def _admissions(found: Mapping[str, Admission | None]) -> dict[str, object]:
     }
 
 
-def carried_out(world: World, decisions: list[Decision], now: int, detailed: bool = True) -> dict[str, Workload]:
+def carried_out(
+    world: World, decisions: list[Decision], now: int, observability: Observability = GRANULAR
+) -> dict[str, Workload]:
     """Every workload as it is once the decisions are written."""
     after = dict(world.workloads)
     for decision in decisions:
         if isinstance(decision, Reserve):
             queue = world.state.queues[decision.queue].settings
             key = decision.workload.key
-            after[key] = reserved(after[key], decision, queue, now, detailed=detailed)
+            after[key] = reserved(after[key], decision, queue, now, observability)
         elif isinstance(decision, Preempt):
             victim = decision.target.reservation.workload
             after[victim.key] = preempt(victim, decision.target.reason, decision.message, now)
         else:
             key = decision.workload.key
-            after[key] = waiting(after[key], decision, now, world.counting, detailed=detailed)
+            after[key] = waiting(after[key], decision, now, world.counting, observability)
     return after
 
 
@@ -206,7 +209,7 @@ def _sorted(lists: Mapping[str, list[str]] | None) -> dict[str, list[str]]:
 
 
 def _same_statuses(case: Data, world: World, decisions: list[Decision]) -> str | None:
-    after = carried_out(world, decisions, now_of(case), detailed=False)
+    after = carried_out(world, decisions, now_of(case), LEGACY)
     return _same_workloads(case["expect"].get("workloads") or (), after)
 
 
@@ -261,7 +264,7 @@ def _two_cycles(case: Data) -> str | None:
         world.put_namespace(local["metadata"]["namespace"], {})
     engine = Engine(world)
     first = engine.step(now)
-    wrong = _same_workloads(expect.get("workloadsAfterFirstCycle") or (), carried_out(world, first, now, False))
+    wrong = _same_workloads(expect.get("workloadsAfterFirstCycle") or (), carried_out(world, first, now, LEGACY))
     for gone in case["given"].get("deleteWorkloads") or ():
         world.drop_workload(gone)
     second = engine.step(now)

@@ -16,6 +16,7 @@ from scheduling.status.checks import checks_of, nominated_elsewhere, required_ch
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import WaitForPodsReady, pods_ready_deadline
 from scheduling.status.eviction import evicted_by_deactivation, evicted_by_timeout, lost_quota, pending_again
+from scheduling.status.observability import GRANULAR, LEGACY
 from scheduling.status.progress import finish, limited_to_sizes, with_reclaimable
 from scheduling.status.requeue import requeue_at
 from scheduling.status.reservation import sync_admitted
@@ -74,8 +75,8 @@ def _admitted(case: Data) -> str | None:
         checks=tuple(map(check, given.get("checkStates") or [])),
         past_seconds=given["pastAdmittedTime"],
     )
-    detailed = case.get("featureGates", {}).get("UnadmittedWorkloadsObservability", False)
-    after = sync_admitted(before, _now(case), detailed=detailed)
+    granular = case.get("featureGates", {}).get("UnadmittedWorkloadsObservability", False)
+    after = sync_admitted(before, _now(case), GRANULAR if granular else LEGACY)
     past = after.past_seconds if expected["admittedTime"] else 0  # the table compares it where it says some
     return (
         mismatch(expected["change"], after is not before)

@@ -41,7 +41,7 @@ class Prompt:
         self.objects: dict[Key, Manifest] = {}
         self.writes: list[tuple[Key, Action]] = []
         self.events: list[tuple[str, str, str, str]] = []
-        asks = Asks(self._write, self._read)
+        asks = Asks(self.write, self._read)
         self.loop = loop(asks, (*controllers, statuses), clock=lambda: self.now)
         self.watched = self.loop.core.informer.watched
         self.put(("Namespace", "ns"), NAMESPACE)
@@ -72,28 +72,32 @@ class Prompt:
         self.version += 1
         made["metadata"]["resourceVersion"] = str(self.version)
         self.objects[key] = made
-        self.loop.inbox.put(self._seen(key))
+        self.deliver(self._seen(key))
 
     def delete(self, key: Key) -> None:
         self.delete_unheard(key)
-        self.loop.inbox.put(Observed(key, str(self.version), None))
+        self.deliver(Observed(key, str(self.version), None))
 
     def delete_unheard(self, key: Key) -> None:
         """The watch hangs."""
         del self.objects[key]
         self.version += 1
 
+    def deliver(self, message: Observed | Outcome) -> None:
+        """What a watch or an answer tells the loop."""
+        self.loop.inbox.put(message)
+
     def _seen(self, key: Key) -> Observed:
         return self.watched[key[0]].observed(copy.deepcopy(self.objects[key]))
 
-    def _write(self, key: Key, action: Action) -> None:
+    def write(self, key: Key, action: Action) -> None:
         if key[0] == "Event":
             assert isinstance(action, Create)
             told = action.body["involvedObject"]
             self.events.append((action.body["type"], action.body["reason"], told["kind"], action.body["message"]))
             return
         self.writes.append((key, action))
-        self.loop.inbox.put(self._answer(key, action))
+        self.deliver(self._answer(key, action))
 
     def _answer(self, key: Key, action: Action) -> Outcome:
         before = self.objects.get(key)

@@ -62,7 +62,6 @@ _TOPOLOGIES = "Pods are not assigned to topologies yet: a workload that asks for
 _DEVICES = "ResourceClaims are not counted: a workload with claims is never admitted."
 _SLICES = "Elastic jobs are not admitted yet: a slice of one waits."
 _PROVISIONING = "ProvisioningRequests are not made yet: such a check stays Pending."
-_UNADMITTED = "Reasons of pending Workloads have one form."
 _INSIDE = "How Kueue's program works inside; what it does is the same."
 _WEBHOOK = "The webhook asks for it; set it in Quotree's own Configuration."
 _ONE_FORM = "There is no other behaviour here."
@@ -152,8 +151,8 @@ GATES: tuple[Gate, ...] = (
     _on("TASValidateWorkloadSliceSize", IDLE, _WEBHOOK, webhooks=True),
     _on("TLSOptions", IDLE, "The webhook has a TLS configuration of its own."),
     _on("TopologyAwareScheduling", OFF, _TOPOLOGIES, webhooks=True),
-    Gate("UnadmittedWorkloadsExplicitStatus", False, "beta", OFF, _UNADMITTED),
-    Gate("UnadmittedWorkloadsObservability", False, "beta", OFF, _UNADMITTED),
+    Gate("UnadmittedWorkloadsExplicitStatus", False, "beta", ASKED, "It counts with the other one alone."),
+    Gate("UnadmittedWorkloadsObservability", False, "beta", ASKED, "Granular reasons of Workloads without quota."),
     _on("ValidateRayAndSparkJobUpdates", ON, "The rules about jobs can be off one by one."),
     _on("VectorizedResourceRequests", IDLE, _INSIDE),
     _on("VisibilityOnDemand", OFF, "There is no aggregated API server; pending lists are served at `/v1`."),

@@ -219,6 +219,9 @@ class Storm:
             active = manifest["spec"].get("active") is not False and not holds(manifest, "Finished")
             if active and not holds_quota(manifest):
                 assert not self.api.fits(manifest), f"{key} waits though it fits"
+                tried = world.last_attempt(key)
+                if tried is not None and tried.workload.key == key:
+                    assert told(manifest), f"{key} was tried and is not told why it waits"
         fresh = self.afresh()
         assert held(world) == held(fresh)
         assert usages(world) == usages(fresh)
@@ -239,3 +242,9 @@ def held(world: World) -> dict[str, tuple[str, dict[Any, int]]]:
 def usages(world: World) -> dict[str, dict[Any, int]]:
     nodes = (*world.state.tree.queues.values(), *world.state.tree.cohorts.values())
     return {repr(each): {pair: amount for pair, amount in each.usage.items() if amount} for each in nodes}
+
+
+def told(manifest: Manifest) -> bool:
+    """Whether it says why it has no quota."""
+    conditions = manifest.get("status", {}).get("conditions", [])
+    return any(each["type"] == "QuotaReserved" and each["status"] == "False" for each in conditions)

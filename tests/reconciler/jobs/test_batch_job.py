@@ -307,7 +307,7 @@ def test_only_what_was_preempted_queues_again_at_once(reason: str, back: str) ->
     world.settle()
 
     assert world.read.conditions["Requeued"].status == back
-    assert world.read.conditions["QuotaReserved"].reason == "PendingEvaluation"
+    assert world.read.conditions["QuotaReserved"].reason == "Pending"
 
 
 def test_a_job_that_its_user_starts_before_its_flavor_is_written_is_stopped_and_started_anew() -> None:

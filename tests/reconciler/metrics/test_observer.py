@@ -18,6 +18,7 @@ from scheduling.queues.pending import Requeue
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import release
 from scheduling.status.eviction import evict, preempt
+from scheduling.status.observability import GRANULAR
 from scheduling.status.progress import finish
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
 from scheduling.world.decisions import Wait
@@ -113,6 +114,13 @@ def test_a_preemption_is_an_eviction_with_its_cause_and_takes_until_quota_is_bac
     assert latency == 30
 
 
+def test_an_eviction_without_quota_is_not_counted() -> None:
+    counted = Counted()
+    counted.see(NEW, evict(NEW, "Deactivated", "The workload is deactivated", NOW))
+    why = {"reason": "Deactivated", "underlying_cause": "", "priority_class": "high"}
+    assert counted.both("evicted_workloads_total", **why) == (None, None)
+
+
 def test_who_is_evicted_again_counts_as_evicted_once() -> None:
     counted = Counted()
     evicted = evict(ADMITTED, "Deactivated", "", NOW, cause="MaximumExecutionTimeExceeded")
@@ -143,7 +151,7 @@ def test_what_waits_is_shown_by_why_as_long_as_it_does() -> None:
 
 
 def test_why_it_is_not_admitted_while_it_has_quota_is_one_reason() -> None:
-    checked = sync_admitted(replace(HELD, checks=(CheckState("c", "Pending"),)), NOW)
+    checked = sync_admitted(replace(HELD, checks=(CheckState("c", "Pending"),)), NOW, GRANULAR)
     assert unadmitted(checked) == ("UnsatisfiedAdmissionChecks", "")
 
 

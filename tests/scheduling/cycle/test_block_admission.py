@@ -51,7 +51,7 @@ def test_one_at_a_time_is_admitted_in_one_cycle_of_several_queues(cluster: Held)
 
     assert len(cluster.running()) == 1
     (waiting,) = cluster.pending()
-    assert cluster.why(waiting) == "WaitingForPodsReady"
+    assert cluster.why(waiting) == "Waiting"
 
 
 def test_the_next_is_admitted_when_the_pods_of_all_are_ready_in_the_order_of_the_queue(cluster: Held) -> None:
@@ -107,7 +107,7 @@ def test_a_new_world_of_the_same_objects_holds_back_the_same(cluster: Held) -> N
     cluster.engine = Engine(cluster.world, block_admission=True)
     cluster.settle()
 
-    assert (cluster.running(), cluster.why("ns/two")) == (["ns/one"], "WaitingForPodsReady")
+    assert (cluster.running(), cluster.why("ns/two")) == (["ns/one"], "Waiting")
 
 
 def test_it_comes_to_rest(cluster: Held) -> None:

@@ -269,7 +269,7 @@ def test_a_namespace_that_is_not_given_has_no_labels_and_that_is_said_where_it_m
 
     simulation = simulated(FLAVOR, picky, local("picky"), queued_job("job", "picky", 1))
 
-    assert waits(simulation) == {"job": "Workload namespace doesn't match ClusterQueue selector"}
+    assert waits(simulation) == {"job": "workload namespace doesn't match ClusterQueue selector"}
     assert simulation.intake.assumptions() == ["Namespace ns is not in the input; it is assumed to have no labels"]
     assert simulated(*SHARING, queued_job("job", "a", 1)).intake.assumptions() == []
 
@@ -311,7 +311,7 @@ def test_a_check_that_rejects_ends_it_for_good() -> None:
     simulation.check("budget", "Rejected")
 
     assert of(simulation, Evicted) == [("Evicted", "job")]
-    assert "Admission check(s): budget, were rejected" in waits(simulation)["job"]
+    assert 'AdmissionCheck in Rejected state: "budget"' in waits(simulation)["job"]
 
 
 def test_the_maximum_execution_time_ends_a_job_when_it_is_over() -> None:

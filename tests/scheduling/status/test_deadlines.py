@@ -21,6 +21,7 @@ from scheduling.status.deadlines import (
     reactivate,
     release,
 )
+from scheduling.status.observability import GRANULAR
 from scheduling.status.requeue import RequeueBackoff
 from tests.scheduling.manifests import CREATED, condition, workload
 
@@ -117,17 +118,19 @@ def checked(**states: str) -> Workload:
 
 
 def test_a_rejected_check_ends_the_workload() -> None:
-    ended = act_on_checks(checked(a="Rejected", b="Retry", c="Rejected"), THEN)
+    found = checked(c="Rejected", b="Retry", a="Rejected")
+    told = replace(found, checks=(replace(found.checks[0], message="no money"), *found.checks[1:]))
+    ended = act_on_checks(told, THEN)
 
     assert ended.conditions["DeactivationTarget"] == Condition(
-        "True", "AdmissionCheck", "Admission check(s): a,c, were rejected", THEN
+        "True", "AdmissionCheck", 'AdmissionChecks in Rejected state: "a"; "c" (no money)', THEN
     )
 
 
 def test_a_check_that_wants_another_try_sends_back_until_its_time() -> None:
     gone = act_on_checks(checked(a="Retry", b="Ready"), THEN)
 
-    assert gone.conditions["Evicted"].reason == "AdmissionCheck"
+    assert gone.conditions["Evicted"][1:3] == ("AdmissionCheck", 'Evicted due to AdmissionCheck in Retry state: "a"')
     assert gone.requeue == RequeueState(None, THEN + 60 * S)
     assert [check.state for check in gone.checks] == ["Pending", "Pending"]
     assert act_on_checks(gone, THEN) is gone
@@ -149,9 +152,9 @@ def test_quota_is_free_once_the_job_has_stopped(reason: str, back: str) -> None:
     free = release(gone, THEN + 5)
 
     assert (free.reserved, free.admitted) == (False, False)
-    assert free.conditions["QuotaReserved"][:3] == ("False", "PendingEvaluation", "m")
+    assert free.conditions["QuotaReserved"][:3] == ("False", "Pending", "m")
     assert free.conditions["Requeued"][:3] == (back, reason, "m")
-    assert release(gone, THEN, detailed=False).conditions["QuotaReserved"].reason == "Pending"
+    assert release(gone, THEN, GRANULAR).conditions["QuotaReserved"].reason == "PendingEvaluation"
 
 
 def test_nothing_is_released_that_was_not_evicted_or_holds_nothing() -> None:

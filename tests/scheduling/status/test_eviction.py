@@ -130,14 +130,23 @@ def test_a_later_requeue_time_stays() -> None:
 
 
 def test_a_backoff_is_over_when_its_time_has_come() -> None:
-    waiting = requeue_at(workload(), NOW, counted=True)
+    away = requeued(workload(), "PodsReadyTimeout", "too slow", NOW, status=False)
+    waiting = requeue_at(away, NOW, counted=True)
 
-    assert [backoff_over(waiting, NOW + late) for late in (-1, 0)] == [False, True]
+    assert not backoff_over(waiting, NOW)  # until Requeued is True as well
+    assert [backoff_over(requeue_at(workload(), NOW, counted=True), NOW + late) for late in (-1, 0)] == [False, True]
     assert end_backoff(waiting, NOW - 1) is waiting
     ended = end_backoff(waiting, NOW)
     assert ended.requeue == RequeueState(1, 0)
     assert ended.conditions["Requeued"][:2] == ("True", "BackoffFinished")
     assert end_backoff(ended, NOW) is ended
+
+
+def test_a_time_that_has_passed_says_nothing_of_a_workload_that_waits_for_something_else() -> None:
+    stopped = requeued(workload(), "ClusterQueueStopped", "", NOW, status=False)
+
+    assert end_backoff(requeue_at(stopped, NOW, counted=False), NOW) == replace(stopped, requeue=RequeueState(None, 0))
+    assert end_backoff(requeue_at(workload(), NOW, counted=False), NOW).conditions == {}
 
 
 def test_a_check_that_names_no_time_lets_it_queue_again_at_once() -> None:

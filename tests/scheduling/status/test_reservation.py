@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from scheduling.objects import times
 from scheduling.objects.workload import Admission, Condition, PodSetAdmission, Workload
 from scheduling.status.conditions import shortened, with_condition
+from scheduling.status.eviction import preempt
+from scheduling.status.observability import GRANULAR, LEGACY, Observability
+from scheduling.status.progress import finish
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
+from scheduling.status.writing import written_condition
 from tests.scheduling.manifests import CREATED, condition, workload
 
 THEN = times.parse(CREATED)
@@ -83,27 +89,84 @@ def test_losing_the_reservation_adds_whole_seconds_to_the_past() -> None:
     assert lost.conditions["Admitted"][:2] == ("False", "NoReservation")
 
 
-def test_a_check_that_is_not_ready_any_more_ends_the_admission() -> None:
-    assert sync_admitted(admitted("Pending"), NOW).conditions["Admitted"].reason == "UnsatisfiedAdmissionChecks"
-    assert sync_admitted(admitted("Pending"), NOW, detailed=False).conditions["Admitted"].reason == "UnsatisfiedChecks"
+NO_QUOTA, NO_CHECKS = "The workload has no reservation", "The workload has not all checks ready"
 
 
-def test_without_details_what_was_never_admitted_says_nothing() -> None:
+@pytest.mark.parametrize(
+    ("checks", "lost", "legacy", "granular", "message"),
+    [
+        ([], True, "NoReservation", "NoReservation", NO_QUOTA),
+        (["Ready"], True, "NoReservation", "NoReservation", NO_QUOTA),
+        (
+            ["Pending"],
+            False,
+            "UnsatisfiedChecks",
+            "UnsatisfiedAdmissionChecks",
+            "The workload has not all checks ready",
+        ),
+    ],
+)
+def test_an_admission_that_ends_says_why(
+    checks: list[str], lost: bool, legacy: str, granular: str, message: str
+) -> None:
+    for observability, reason in ((LEGACY, legacy), (GRANULAR, granular)):
+        before = admitted(*checks)
+        after = unreserve(before, "R", "", NOW, observability) if lost else sync_admitted(before, NOW, observability)
+        assert after.conditions["Admitted"][:3] == ("False", reason, message)
+
+
+def test_a_loss_of_quota_and_of_checks_has_a_reason_of_its_own_without_granular_reasons() -> None:
+    both = "The workload has no reservation and not all checks ready"
+
+    lost = unreserve(admitted("Pending"), "R", "", NOW).conditions["Admitted"]
+    told = unreserve(admitted("Pending"), "R", "", NOW, GRANULAR).conditions["Admitted"]
+
+    assert (lost.reason, lost.message) == ("NoReservationUnsatisfiedChecks", both)
+    assert (told.reason, told.message) == ("NoReservation", NO_QUOTA)
+
+
+def test_what_was_never_admitted_says_nothing_of_that() -> None:
+    waits = unreserve(workload(), "Pending", "m", NOW)
+    held = reserve(replace(workload(), checks=admitted("Pending").checks), GRANTED, NOW)
+
+    assert waits.conditions.keys() == {"QuotaReserved"}
+    assert sync_admitted(held, NOW) is held
+
+
+def test_granular_reasons_follow_the_condition_of_quota_and_explicit_ones_do_not_wait_for_it() -> None:
     bare = workload()
+    held = reserve(replace(bare, checks=admitted("Pending").checks), GRANTED, NOW)
 
-    assert sync_admitted(bare, NOW, detailed=False) is bare
-    assert sync_admitted(bare, NOW).conditions["Admitted"].reason == "NoReservation"
+    assert sync_admitted(bare, NOW, GRANULAR) is bare
+    assert unreserve(bare, "R", "m", NOW, GRANULAR).conditions["Admitted"].reason == "NoReservation"
+    assert sync_admitted(held, NOW, GRANULAR).conditions["Admitted"].reason == "UnsatisfiedAdmissionChecks"
+    assert sync_admitted(bare, NOW, Observability(True, explicit=True)).conditions["Admitted"].reason == "NoReservation"
 
 
-def test_without_details_both_losses_have_one_reason() -> None:
-    lost = unreserve(admitted("Retry"), "Pending", "", NOW, detailed=False)
+def test_a_finished_workload_keeps_quota_and_admission() -> None:
+    done = finish(admitted("Ready"), "Succeeded", "m", NOW)
 
-    assert lost.conditions["Admitted"].reason == "NoReservationUnsatisfiedChecks"
+    assert sync_admitted(replace(done, checks=admitted("Pending").checks), NOW).conditions == done.conditions
+    assert (done.reserved, done.admitted, done.admission) == (True, True, GRANTED)
+
+
+def test_requests_are_shown_until_the_admission_has_them() -> None:
+    waits = replace(workload(), resource_requests={"main": {"cpu": 1000}})
+
+    assert reserve(waits, GRANTED, NOW).resource_requests == {}
+
+
+def test_every_condition_but_preempted_says_of_which_generation_it_speaks() -> None:
+    gone = preempt(replace(admitted(), generation=7), "InClusterQueue", "m", NOW)
+
+    assert gone.conditions["Evicted"].generation == 7
+    assert gone.conditions["Preempted"].generation == 0
+    assert "observedGeneration" not in written_condition("Preempted", gone.conditions["Preempted"])
 
 
 def test_a_topology_that_is_still_to_be_made_keeps_from_admission() -> None:
     waiting = Admission("cq", (replace(GRANTED.assignments[0], delayed="Pending"),))
 
-    held = sync_admitted(reserve(workload(), waiting, NOW), NOW)
+    held = sync_admitted(reserve(workload(), waiting, NOW), NOW, GRANULAR)
 
     assert held.conditions["Admitted"].reason == "PendingDelayedTopologyRequests"

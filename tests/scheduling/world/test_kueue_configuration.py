@@ -14,8 +14,16 @@ from scheduling.objects.times import SECOND
 from scheduling.queues.consumption import UsageDecay
 from scheduling.quota.state import Options
 from scheduling.status.deadlines import WaitForPodsReady
+from scheduling.status.observability import GRANULAR, LEGACY, Observability
 from scheduling.status.requeue import RequeueBackoff
-from scheduling.world.kueue_configuration import counting_of, decay_of, options_of, ordering_of, waiting_of
+from scheduling.world.kueue_configuration import (
+    counting_of,
+    decay_of,
+    observability_of,
+    options_of,
+    ordering_of,
+    waiting_of,
+)
 
 
 def configuration(**sections: Any) -> KueueConfiguration:
@@ -69,6 +77,16 @@ def test_as_kueue_decides_preemptors_do_not_go_first_unless_its_gate_says_so() -
     assert options_of(configuration()).preemptors_first
     assert not options_of(configuration(), compat=True).preemptors_first
     assert options_of(said, compat=True).preemptors_first
+
+
+def test_reasons_are_granular_by_their_gate_and_explicit_with_it_alone() -> None:
+    granular, explicit = "UnadmittedWorkloadsObservability", "UnadmittedWorkloadsExplicitStatus"
+
+    def told(*gates: str) -> Observability:
+        return observability_of(configuration(featureGates=dict.fromkeys(gates, True)))
+
+    assert (told(), told(granular), told(explicit)) == (LEGACY, GRANULAR, LEGACY)
+    assert told(granular, explicit) == Observability(granular=True, explicit=True)
 
 
 def test_usage_decays_by_admission_fair_sharing() -> None:

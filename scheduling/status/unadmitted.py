@@ -1,0 +1,72 @@
+"""Why a workload without quota waits, as far as no attempt is needed to know: the condition QuotaReserved.
+
+Source: Kueue v0.19, pkg/controller/core/workload_controller.go.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scheduling.objects.inadmissible_reasons import (
+    EXCEEDS_MAX_QUOTA,
+    NO_MATCHING_FLAVOR,
+    PENDING_EVALUATION,
+    TOPOLOGY_PLACEMENT_FAILED,
+    WAITING_FOR_PODS_READY,
+    WAITING_FOR_PREEMPTED,
+    WAITING_FOR_QUOTA,
+)
+from scheduling.objects.workload import DEACTIVATED, ON_HOLD, QUOTA_RESERVED, Workload
+from scheduling.status.observability import Observability
+
+DEACTIVATED_MESSAGE = "The workload is deactivated"
+BYPASSED = "Bypassed scheduling evaluation because an equivalent workload recently failed"
+IN_QUEUE = "Workload is pending evaluation in the scheduling queue"
+_BY_ATTEMPT = (
+    WAITING_FOR_QUOTA,
+    NO_MATCHING_FLAVOR,
+    EXCEEDS_MAX_QUOTA,
+    TOPOLOGY_PLACEMENT_FAILED,
+    WAITING_FOR_PREEMPTED,
+    WAITING_FOR_PODS_READY,
+    PENDING_EVALUATION,
+)
+"""What the scheduler wrote holds until it tries the workload again."""
+
+
+class Cause(NamedTuple):
+    """A reason, granular, and a message."""
+
+    reason: str
+    message: str
+
+
+def unadmitted(
+    workload: Workload, fault: Cause | None, bypassed: Cause | None, observability: Observability
+) -> Cause | None:
+    """Reason and message that the condition of a workload without quota is to have; None: as it is.
+
+    `fault`: why it is in no queue, or could never be admitted from it. `bypassed`: an equivalent workload failed.
+    """
+    if observability.granular:
+        return _granular(workload, fault, bypassed, observability)
+    if fault is None or not workload.active:
+        return None
+    return Cause(observability.fault(fault.reason), fault.message)
+
+
+def _granular(
+    workload: Workload, fault: Cause | None, bypassed: Cause | None, observability: Observability
+) -> Cause | None:
+    """The first that applies."""
+    before = workload.conditions.get(QUOTA_RESERVED)
+    reason = before.reason if before is not None else ""
+    if not workload.active:
+        return Cause(DEACTIVATED, DEACTIVATED_MESSAGE)
+    if reason == ON_HOLD:
+        return None
+    if fault is not None or bypassed is not None:
+        return fault or bypassed
+    if reason in _BY_ATTEMPT or (before is None and not observability.explicit):
+        return None
+    return Cause(PENDING_EVALUATION, IN_QUEUE)

@@ -1,0 +1,136 @@
+"""The condition QuotaReserved of a workload without quota: Kueue's few reasons, and its granular ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scheduling.objects.queue_settings import LocalQueueSettings
+from scheduling.objects.workload import Condition, Workload
+from scheduling.status.lifecycle import Lifecycle
+from scheduling.status.observability import GRANULAR, LEGACY, Observability
+from scheduling.status.reservation import unreserve
+from scheduling.status.unadmitted import Cause
+from tests.scheduling.manifests import condition, workload
+
+NOW = 1_800_000_000 * 10**9
+EXPLICIT = Observability(granular=True, explicit=True)
+LOCAL = LocalQueueSettings("ns", "q", "cq")
+FAULT = Cause("Misconfigured", "LocalQueue q doesn't exist")
+EQUIVALENT = Cause("WaitingForQuota", "Bypassed scheduling evaluation because an equivalent workload recently failed")
+IN_QUEUE = "Workload is pending evaluation in the scheduling queue"
+
+
+def step(
+    found: Workload, observability: Observability, fault: Cause | None = None, bypassed: Cause | None = None
+) -> tuple[str, ...]:
+    """Status, reason and message of QuotaReserved after the next step; empty: there is no such condition."""
+    lifecycle = Lifecycle(NOW, LOCAL, None, fault, observability=observability, bypassed=bypassed)
+    after = lifecycle.next(found)
+    told = after.conditions.get("QuotaReserved")
+    return (told.status, told.reason, told.message) if told is not None else ()
+
+
+def waits(reason: str, message: str = "m") -> Workload:
+    return unreserve(workload(), reason, message, NOW, GRANULAR)
+
+
+@pytest.mark.parametrize(
+    ("reason", "legacy"),
+    [
+        ("WaitingForQuota", "Pending"),
+        ("ExceedsMaxQuota", "Pending"),
+        ("NoMatchingFlavor", "Pending"),
+        ("WaitingForPreemptedWorkloads", "Pending"),
+        ("Misconfigured", "Pending"),
+        ("Suspended", "Pending"),
+        ("PendingEvaluation", "Pending"),
+        ("WaitingForPodsReady", "Waiting"),
+    ],
+)
+def test_an_attempt_has_few_reasons_or_its_own(reason: str, legacy: str) -> None:
+    assert (LEGACY.attempt(reason), GRANULAR.attempt(reason)) == (legacy, reason)
+
+
+@pytest.mark.parametrize(
+    ("reason", "legacy"),
+    [
+        ("Misconfigured", "Inadmissible"),
+        ("Suspended", "Inadmissible"),
+        ("AdmissionGated", "AdmissionGated"),
+        ("OnHold", "OnHold"),
+    ],
+)
+def test_a_workload_in_no_queue_has_few_reasons_or_its_own(reason: str, legacy: str) -> None:
+    assert (LEGACY.fault(reason), GRANULAR.fault(reason)) == (legacy, reason)
+
+
+def test_a_new_workload_has_no_condition_unless_that_is_asked_for() -> None:
+    assert step(workload(), LEGACY) == step(workload(), GRANULAR) == ()
+    assert step(workload(), EXPLICIT) == ("False", "PendingEvaluation", IN_QUEUE)
+
+
+def test_a_queue_at_fault_is_told_and_stays_told_until_an_attempt() -> None:
+    told = ("False", "Inadmissible", FAULT.message)
+    assert step(workload(), LEGACY, FAULT) == told
+    blocked = waits(*told[1:])
+
+    assert step(blocked, LEGACY) == told
+    assert step(waits("Pending"), LEGACY, FAULT) == told
+
+
+@pytest.mark.parametrize("observability", [GRANULAR, EXPLICIT])
+def test_granular_reasons_end_with_the_fault(observability: Observability) -> None:
+    assert step(workload(), observability, FAULT) == ("False", *FAULT)
+    assert step(waits(*FAULT), observability) == ("False", "PendingEvaluation", IN_QUEUE)
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *("WaitingForQuota", "NoMatchingFlavor", "ExceedsMaxQuota", "TopologyPlacementFailed"),
+        *("WaitingForPreemptedWorkloads", "WaitingForPodsReady", "PendingEvaluation"),
+    ],
+)
+def test_what_an_attempt_found_is_kept(reason: str) -> None:
+    assert step(waits(reason), GRANULAR) == ("False", reason, "m")
+
+
+def test_the_first_that_applies_is_told() -> None:
+    """Inactive, on hold, a queue at fault, an equivalent workload, the last attempt."""
+    inactive = replace(
+        waits("WaitingForQuota"),
+        active=False,
+        conditions={"QuotaReserved": Condition("False", "OnHold", "m"), "Evicted": Condition("True", "Deactivated")},
+    )
+    assert step(inactive, GRANULAR, FAULT, EQUIVALENT) == ("False", "Deactivated", "The workload is deactivated")
+    assert step(waits("OnHold"), GRANULAR, FAULT, EQUIVALENT) == ("False", "OnHold", "m")
+    assert step(waits("WaitingForQuota"), GRANULAR, FAULT, EQUIVALENT) == ("False", *FAULT)
+    assert step(waits("ExceedsMaxQuota"), GRANULAR, None, EQUIVALENT) == ("False", *EQUIVALENT)
+    assert step(waits("Suspended"), GRANULAR) == ("False", "PendingEvaluation", IN_QUEUE)
+
+
+def test_an_inactive_workload_keeps_its_reason_without_granular_ones() -> None:
+    inactive = replace(
+        waits("Pending"),
+        active=False,
+        conditions={**waits("Pending").conditions, "Evicted": Condition("True", "Deactivated")},
+    )
+    assert step(inactive, LEGACY, FAULT) == ("False", "Pending", "m")
+
+
+def test_a_workload_with_quota_is_left_alone() -> None:
+    held = workload(
+        status={
+            "conditions": [condition("QuotaReserved"), condition("Admitted")],
+            "admission": {"clusterQueue": "cq"},
+        }
+    )
+    assert step(held, EXPLICIT, FAULT, EQUIVALENT)[0] == "True"
+
+
+def test_the_gates_turned_on_later_complete_what_is_there() -> None:
+    told = Lifecycle(NOW, LOCAL, observability=GRANULAR).next(unreserve(workload(), "WaitingForQuota", "m", NOW))
+
+    assert told.conditions["Admitted"][:2] == ("False", "NoReservation")

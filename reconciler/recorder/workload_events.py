@@ -71,7 +71,7 @@ def _leaving(before: Workload, after: Workload) -> Iterator[News]:
     target = after.conditions.get(DEACTIVATION_TARGET)
     if target is not None and target.reason in _WARNED and _new(before, after, DEACTIVATION_TARGET):
         yield News(_WARNED[target.reason], target.message, warning=True)
-    if evicted is not None and _new(before, after, EVICTED):
+    if evicted is not None and before.admission is not None and _new(before, after, EVICTED):
         yield News(f"EvictedDueTo{evicted.reason}", evicted.message)
     if preempted is not None and _new(before, after, PREEMPTED):
         yield News("Preempted", preempted.message)

@@ -40,6 +40,8 @@ _PREEMPTOR = re.compile(r"preemptor path: \S*?([^/;\s]+);")
 
 @source(WorkloadChange, *EVICTIONS, EVICTED_ONCE, READY_EVICTED)
 def evictions(change: WorkloadChange) -> Iterator[Sample]:
+    if change.before.admission is None:
+        return
     queue, of_class = change.queue, change.priority_class
     evicted, ready = change.new(EVICTED), change.before.holding(PODS_READY)
     for each in _counted_anew(change.before, change.after):

@@ -52,6 +52,19 @@ def test_a_reason_for_waiting_is_a_warning_when_it_is_new() -> None:
     ]
 
 
+def test_an_eviction_without_quota_is_a_condition_and_no_event() -> None:
+    gone = evict(NEW, "Deactivated", "The workload is deactivated", NOW)
+
+    assert gone.evicted
+    assert news(NEW, gone) == []
+
+
+def test_quota_taken_back_by_a_stopped_queue_is_no_event() -> None:
+    held = reserve(NEW, Admission("q"), NOW)
+
+    assert news(held, unreserve(held, "Inadmissible", "LocalQueue q is stopped", NOW)) == []
+
+
 def test_an_evicted_workload_is_told_why_and_not_again_when_its_quota_is_free() -> None:
     held = running()
     gone = preempt(held, "InClusterQueue", "Preempted to accommodate x", NOW)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from policies.dialects.kueue import AdmissionCheckUse
 from policies.dialects.kueue_checks import MULTIKUEUE
 from scheduling.objects.queue_settings import CheckSettings, QueueSettings
+from scheduling.status.conditions import shortened
 
 CYCLE = "CohortCycleDetected"
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
@@ -40,14 +41,14 @@ def readiness(
     """`flavors`: those that exist. `cycle`: the Cohorts of the cycle above the queue, if any."""
     if terminating:
         return TERMINATING
-    faults = [*_own(queue, flavors, checks), *_multikueue(queue.checks, checks)]
+    faults = [*_own(queue, flavors, checks), *_multikueue(queue, checks)]
     if cycle:
         way = " -> ".join(str(getattr(cohort, "name", cohort)) for cohort in (*cycle, cycle[0]))
         faults.append((CYCLE, f"its cohorts form a cycle: {way}"))
     if not faults:
         return READY
     messages = ", ".join(message for _, message in faults)
-    return Readiness(False, faults[0][0], f"Can't admit new workloads: {messages}.")
+    return Readiness(False, faults[0][0], shortened(f"Can't admit new workloads: {messages}."))
 
 
 def _own(
@@ -58,34 +59,33 @@ def _own(
     used = dict.fromkeys(flavor for group in queue.groups for flavor in group.flavors)
     if missing := [flavor for flavor in used if flavor not in flavors]:
         yield "FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}"
-    names = list(dict.fromkeys(use.name for use in queue.checks))
+    names = sorted({use.name for use in queue.checks})
     if missing := [name for name in names if name not in checks]:
         yield "AdmissionCheckNotFound", f"references missing AdmissionCheck(s): {','.join(missing)}"
     if inactive := [name for name in names if name in checks and not checks[name].active]:
         yield "AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {','.join(inactive)}"
 
 
-def _multikueue(uses: Iterable[AdmissionCheckUse], checks: Mapping[str, CheckSettings]) -> Iterator[tuple[str, str]]:
+def _multikueue(queue: QueueSettings, checks: Mapping[str, CheckSettings]) -> Iterator[tuple[str, str]]:
     """One MultiKueue check dispatches a whole workload, and the workers do their own provisioning."""
-    by_controller: dict[str, list[AdmissionCheckUse]] = {}
-    for use in uses:
-        if use.name in checks:
-            by_controller.setdefault(checks[use.name].controller, []).append(use)
-    remote, provisioned = by_controller.get(MULTIKUEUE, []), by_controller.get(PROVISIONING, [])
+    uses = sorted((use for use in queue.checks if use.name in checks), key=lambda use: use.name)
+    remote = [use for use in uses if checks[use.name].controller == MULTIKUEUE]
+    provisioned = [use for use in uses if checks[use.name].controller == PROVISIONING]
+    every = {flavor for group in queue.groups for flavor in group.flavors}
     if len(remote) > 1:
         yield (
             "MultipleMultiKueueAdmissionChecks",
-            f"Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: {_names(remote, ',')}",
+            f"Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: {_names(remote)}",
         )
-    if per_flavor := [use for use in remote if use.on_flavors]:
+    if per_flavor := [use for use in remote if use.on_flavors and set(use.on_flavors) != every]:
         yield (
             "MultiKueueAdmissionCheckAppliedPerFlavor",
-            f"Cannot specify MultiKueue AdmissionCheck per flavor, found: {_names(per_flavor, ',')}",
+            f"Cannot specify MultiKueue AdmissionCheck per flavor, found: {_names(per_flavor)}",
         )
     if remote and provisioned:
         both = "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together"
-        yield "MultiKueueWithProvisioningRequest", f"{both}, found: {_names([*remote, *provisioned], ', ')}"
+        yield "MultiKueueWithProvisioningRequest", f"{both}, found: {_names(remote)}, {_names(provisioned)}"
 
 
-def _names(uses: Iterable[AdmissionCheckUse], joint: str) -> str:
-    return joint.join(use.name for use in uses)
+def _names(uses: Iterable[AdmissionCheckUse]) -> str:
+    return ",".join(use.name for use in uses)

@@ -20,6 +20,7 @@ from reconciler.core.writes import EVENT
 from reconciler.objects.observed import Key
 from reconciler.objects.outcomes import Failed, ObjectRead, Written
 from reconciler.shell.loop import Loop
+from scheduling.status.observability import LEGACY, Observability
 from tests.reconciler.core.invariants import violations
 
 MakeController: TypeAlias = Callable[[ClusterState], Controller]
@@ -112,8 +113,9 @@ def loop(
     clock: Callable[[], int],
     state: ClusterState | None = None,
     exclusive: bool = True,
+    observability: Observability = LEGACY,
 ) -> Loop:
     """`exclusive`: nobody else ever writes."""
     state = state or ClusterState()
-    core = CheckedCore(state, [make(state) for make in controllers], exclusive=exclusive)
+    core = CheckedCore(state, [make(state) for make in controllers], exclusive=exclusive, observability=observability)
     return Loop(core, asks or Asks(), permit or Leads(), clock=clock)

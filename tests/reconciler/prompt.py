@@ -10,6 +10,7 @@ from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import ApiError, Conflict, NotFound
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from scheduling.status.observability import LEGACY, Observability
 from tests import builders
 from tests.merging import merged
 from tests.reconciler.checked import Asks, MakeController, loop, statuses
@@ -33,6 +34,7 @@ class Prompt:
         controllers: Sequence[MakeController],
         stored: Callable[[Key, Manifest], Manifest] = as_it_is,
         quota: int = 3,
+        observability: Observability = LEGACY,
     ) -> None:
         self.now = START
         self.version = 0
@@ -42,7 +44,7 @@ class Prompt:
         self.writes: list[tuple[Key, Action]] = []
         self.events: list[tuple[str, str, str, str]] = []
         asks = Asks(self.write, self._read)
-        self.loop = loop(asks, (*controllers, statuses), clock=lambda: self.now)
+        self.loop = loop(asks, (*controllers, statuses), clock=lambda: self.now, observability=observability)
         self.watched = self.loop.core.informer.watched
         self.put(("Namespace", "ns"), NAMESPACE)
         self.put(("ResourceFlavor", "plain"), PLAIN)

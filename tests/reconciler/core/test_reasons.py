@@ -7,13 +7,16 @@ import pytest
 from cluster.actions import Action
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.outcomes import Outcome
+from scheduling.objects.times import SECOND
+from scheduling.status.observability import GRANULAR, LEGACY, Observability
 from tests import builders
 from tests.reconciler.checked import jobs
 from tests.reconciler.core.storm import Storm, told
-from tests.reconciler.plain_queues import workload
+from tests.reconciler.plain_queues import cluster_queue, workload
 from tests.reconciler.prompt import Prompt, job
 from tests.reconciler.recount import holds
 
+STRICT = {**cluster_queue("q0", "", 3)["spec"], "queueingStrategy": "StrictFIFO"}
 STOPPED = {"clusterQueue": "q0", "stopPolicy": "Hold"}
 
 
@@ -74,9 +77,9 @@ class Held(Prompt):
         self.rounds(10)
 
 
-def why(world: Prompt) -> tuple[str, str, str]:
-    """Status, reason and message of QuotaReserved of the one Workload; empty where it is not told."""
-    (found,) = (manifest for key, manifest in world.objects.items() if key[0] == "Workload")
+def why(world: Prompt, name: str = "") -> tuple[str, str, str]:
+    """Status, reason and message of QuotaReserved of a Workload, else of the only one; empty where it is not told."""
+    found = next(each for key, each in world.objects.items() if key[0] == "Workload" and name in key[1])
     told = [each for each in found.get("status", {}).get("conditions", []) if each["type"] == "QuotaReserved"]
     return (told[0]["status"], told[0]["reason"], told[0]["message"]) if told else ("", "", "")
 
@@ -126,3 +129,87 @@ def test_a_queue_that_stops_before_the_reason_is_written_is_the_reason_then() ->
     world.release()
 
     assert why(world) == ("False", "Inadmissible", "LocalQueue q0 is inactive")
+
+
+# --- with granular reasons
+
+BYPASSED = "Bypassed scheduling evaluation because an equivalent workload recently failed"
+
+
+def equals(observability: Observability, count: int = 3) -> Prompt:
+    """So many Workloads that are alike, and too large."""
+    world = Prompt((), observability=observability)
+    for number in range(count):
+        world.put(("Workload", f"ns/w{number}"), workload(f"w{number}", number, "q0", 9, 0))
+    world.rounds(20)
+    return world
+
+
+def test_who_was_set_aside_with_another_is_told_nothing_or_that_it_was_bypassed() -> None:
+    legacy, granular = equals(LEGACY), equals(GRANULAR)
+
+    assert why(legacy, "w0")[1] == "Pending"
+    assert why(legacy, "w1") == why(legacy, "w2") == ("", "", "")
+    assert "status" not in legacy.objects["Workload", "ns/w1"]
+    assert why(granular, "w0")[1] == "ExceedsMaxQuota"
+    assert why(granular, "w1") == why(granular, "w2") == ("False", "ExceedsMaxQuota", BYPASSED)
+
+
+def test_one_that_comes_later_is_bypassed_too() -> None:
+    world = equals(GRANULAR, 1)
+    world.put(("Workload", "ns/late"), workload("late", 9, "q0", 9, 0))
+    world.rounds(20)
+
+    assert why(world, "late") == ("False", "ExceedsMaxQuota", BYPASSED)
+    writes = len(world.of("Workload"))
+    world.rounds(20, apart=SECOND)
+    assert len(world.of("Workload")) == writes
+
+
+def test_who_was_tried_long_before_is_bypassed_by_the_last_attempt() -> None:
+    """Each is the head in its turn: quota grows, and never enough."""
+    world = equals(GRANULAR)
+    world.delete(("Workload", "ns/w0"))
+    world.put(("ClusterQueue", "q0"), cluster_queue("q0", "", 4))
+    world.rounds(20)
+    assert "(4)" in why(world, "w1")[2]
+    world.put(("Workload", "ns/w0"), workload("w0", 0, "q0", 9, 0))
+    world.put(("ClusterQueue", "q0"), cluster_queue("q0", "", 5))
+    world.rounds(20)
+
+    assert "(5)" in why(world, "w0")[2]
+    assert why(world, "w1") == why(world, "w2") == ("False", "ExceedsMaxQuota", BYPASSED)
+
+
+def test_explicit_reasons_are_there_before_the_first_attempt() -> None:
+    """In a StrictFIFO queue nobody behind the head is tried."""
+    states = {}
+    for observability in (LEGACY, GRANULAR, Observability(granular=True, explicit=True)):
+        world = Prompt((), observability=observability)
+        world.put(("ClusterQueue", "q0"), cluster_queue("q0", "", 3) | {"spec": STRICT})
+        world.put(("Workload", "ns/w0"), workload("w0", 0, "q0", 9, 0))
+        world.put(("Workload", "ns/w1"), workload("w1", 1, "q0", 1, 0))
+        world.rounds(20)
+        conditions = world.objects["Workload", "ns/w1"].get("status", {}).get("conditions", [])
+        states[observability] = {each["type"]: (each["status"], each["reason"]) for each in conditions}
+
+    assert [*states.values()] == [
+        {},
+        {},
+        {"QuotaReserved": ("False", "PendingEvaluation"), "Admitted": ("False", "NoReservation")},
+    ]
+
+
+def test_a_namespace_that_is_not_served_stays_misconfigured() -> None:
+    world = Prompt((), observability=GRANULAR)
+    picky = cluster_queue("q0", "", 3)
+    picky["spec"]["namespaceSelector"] = {"matchLabels": {"team": "x"}}
+    world.put(("ClusterQueue", "q0"), picky)
+    world.put(("Workload", "ns/w"), workload("w", 0, "q0", 1, 0))
+    world.rounds(20)
+    assert why(world)[1:] == ("Misconfigured", "workload namespace doesn't match ClusterQueue selector")
+
+    picky["spec"]["namespaceSelector"] = {}
+    world.put(("ClusterQueue", "q0"), picky)
+    world.rounds(20)
+    assert why(world)[:2] == ("True", "QuotaReserved")

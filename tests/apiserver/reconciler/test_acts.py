@@ -16,7 +16,7 @@ from scheduling.status.deadlines import release
 from scheduling.status.writing import written_status
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.kueue_world import KUEUE, following, install, queue, workload
-from tests.builders import kueue
+from tests.builders import batch_job, kueue, queued, template
 from tests.waiting import eventually
 
 NAMES = ("acts-a", "acts-b")
@@ -70,6 +70,11 @@ class Stage:
         conditions = self.get(name).get("status", {}).get("conditions", ())
         return (kind, status, reason) in {(each["type"], each["status"], each["reason"]) for each in conditions}
 
+    def says(self, name: str) -> dict[str, tuple[str, str, str]]:
+        """Status, reason and message of each condition."""
+        conditions = self.get(name).get("status", {}).get("conditions", ())
+        return {each["type"]: (each["status"], each["reason"], each["message"]) for each in conditions}
+
     def admitted(self, name: str) -> bool:
         return self.is_(name, "Admitted", "True", "Admitted")
 
@@ -105,7 +110,7 @@ def test_a_cycle_of_cohorts_stops_its_tree_until_it_is_undone(stage: Stage) -> N
     stage.patch("cohorts/acts-right", {"spec": {"parentName": "acts-left"}})
     time.sleep(0.5)
     stage.submit("waits")
-    eventually(lambda: stage.is_("waits", "QuotaReserved", "False", "CohortCycleDetected"))
+    eventually(lambda: stage.is_("waits", "QuotaReserved", "False", "Inadmissible"))
 
     stage.patch("cohorts/acts-right", {"spec": {"parentName": None}})
 
@@ -118,7 +123,7 @@ def test_what_waits_is_told_of_a_cycle_made_later(stage: Stage) -> None:
 
     stage.patch("cohorts/acts-left", {"spec": {"parentName": "acts-left"}})
 
-    eventually(lambda: stage.is_("large", "QuotaReserved", "False", "CohortCycleDetected"))
+    eventually(lambda: stage.is_("large", "QuotaReserved", "False", "Inadmissible"))
 
 
 def test_more_quota_admits_at_once(stage: Stage) -> None:
@@ -143,7 +148,7 @@ def test_a_workload_that_moves_to_another_queue_is_admitted_there(stage: Stage) 
     stage.submit("first", "2")
     eventually(lambda: stage.admitted("first"))
     stage.submit("second", "2")
-    eventually(lambda: stage.is_("second", "QuotaReserved", "False", "WaitingForQuota"))
+    eventually(lambda: stage.is_("second", "QuotaReserved", "False", "Pending"))
 
     stage.patch(f"{stage.inside('workloads')}/second", {"spec": {"queueName": "acts-b"}})
 
@@ -157,7 +162,7 @@ def test_hold_admits_nothing_new_and_lets_run_what_runs(stage: Stage) -> None:
     stage.patch("clusterqueues/acts-a", {"spec": {"stopPolicy": "Hold"}})
     time.sleep(0.5)
     stage.submit("waits")
-    eventually(lambda: stage.is_("waits", "QuotaReserved", "False", "Suspended"))
+    eventually(lambda: stage.is_("waits", "QuotaReserved", "False", "Inadmissible"))
     assert stage.admitted("runs")
 
     stage.patch("clusterqueues/acts-a", {"spec": {"stopPolicy": "None"}})
@@ -201,3 +206,92 @@ def test_a_workload_waits_for_its_check_and_obeys_it(stage: Stage) -> None:
     stage.stop_job("ready")
     eventually(lambda: stage.is_("ready", "Requeued", "True", "BackoffFinished"))
     eventually(lambda: stage.is_("ready", "QuotaReserved", "True", "QuotaReserved"))
+
+
+# --- what a Workload says while it waits
+
+LACKING = (
+    "couldn't assign flavors to pod set main: insufficient quota for cpu in flavor plain, "
+    "previously considered podsets requests (0) + current podset request (9) > maximum capacity (2)"
+)
+
+
+def test_one_that_was_tried_says_why_and_one_behind_it_nothing(stage: Stage) -> None:
+    stage.patch("clusterqueues/acts-a", {"spec": {"queueingStrategy": "StrictFIFO"}})
+    stage.submit("large", "9")
+    eventually(lambda: stage.says("large") == {"QuotaReserved": ("False", "Pending", LACKING)})
+    stage.submit("behind", "1")
+    stage.submit("elsewhere", "1", to=NAMES[1])
+    eventually(lambda: stage.admitted("elsewhere"))
+
+    large = stage.get("large")
+    assert large["status"]["conditions"][0]["observedGeneration"] == large["metadata"]["generation"]
+    assert large["status"]["resourceRequests"] == [{"name": "main", "resources": {"cpu": "9"}}]
+    assert stage.get("behind").get("status", {}) == {}
+
+    stage.patch("clusterqueues/acts-a", {"spec": {"resourceGroups": queue("", "9")["resourceGroups"]}})
+    eventually(lambda: stage.admitted("large"))
+    assert "resourceRequests" not in stage.get("large")["status"]
+
+
+def test_a_queue_that_is_missing_or_stopped_is_the_reason_until_an_attempt(stage: Stage) -> None:
+    stage.submit("w", "9", to="later")
+    missing = ("False", "Inadmissible", "LocalQueue later doesn't exist")
+    eventually(lambda: stage.says("w") == {"QuotaReserved": missing})
+    stopped = {"clusterQueue": NAMES[0], "stopPolicy": "Hold"}
+    stage.make(stage.inside("localqueues"), kueue("LocalQueue", "later", stopped))
+    eventually(lambda: stage.says("w")["QuotaReserved"][1:] == ("Inadmissible", "LocalQueue later is inactive"))
+    stage.patch(f"{stage.inside('localqueues')}/later", {"spec": {"stopPolicy": "None"}})
+
+    eventually(lambda: stage.says("w") == {"QuotaReserved": ("False", "Pending", LACKING)})
+
+
+def test_every_job_that_waits_is_told_why(stage: Stage) -> None:
+    """Its Workload is reported by the watch before or after the answer to its creation, as it happens. No two ask for
+    the same, so that each is tried.
+    """
+    jobs = f"/apis/batch/v1/{stage.inside('jobs')}"
+    for number in range(12):
+        labels = queued(NAMES[number % 2])
+        made = batch_job(
+            f"large-{number}", {"suspend": True, "template": template(str(9 + number))}, None, labels=labels
+        )
+        stage.cluster.create(jobs, made)
+
+    def told() -> list[tuple[str, str, str]]:
+        items = stage.cluster.get(f"{KUEUE}/{stage.inside('workloads')}")["items"]
+        return [stage.says(each["metadata"]["name"]).get("QuotaReserved", ("", "", "")) for each in items]
+
+    eventually(lambda: len(told()) == 12)
+    eventually(lambda: {each[:2] for each in told()} == {("False", "Pending")}, lambda: str(told()))
+
+
+def test_granular_reasons_come_with_their_gate(control_plane: ControlPlane, namespace: str) -> None:
+    install(control_plane)
+    gates = {"UnadmittedWorkloadsObservability": True, "UnadmittedWorkloadsExplicitStatus": True}
+    with (
+        Cluster(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster,
+        following(control_plane, featureGates=gates),
+    ):
+        stage = Stage(cluster, namespace)
+        stage.set_up()
+        try:
+            _granular(stage)
+        finally:
+            stage.tear_down()
+
+
+def _granular(stage: Stage) -> None:
+    bypassed = "Bypassed scheduling evaluation because an equivalent workload recently failed"
+    waits = ("False", "NoReservation", "The workload has no reservation")
+    stage.submit("large", "9")
+    eventually(
+        lambda: stage.says("large") == {"QuotaReserved": ("False", "ExceedsMaxQuota", LACKING), "Admitted": waits}
+    )
+    stage.submit("alike", "9")
+    eventually(lambda: stage.says("alike").get("QuotaReserved") == ("False", "ExceedsMaxQuota", bypassed))
+    stage.submit("lost", to="nowhere")
+    eventually(lambda: stage.says("lost").get("QuotaReserved", ("", ""))[1] == "Misconfigured")
+    stage.patch(f"{stage.inside('workloads')}/lost", {"spec": {"active": False}})
+    deactivated = ("False", "Deactivated", "The workload is deactivated")
+    eventually(lambda: stage.says("lost").get("QuotaReserved") == deactivated)

@@ -65,7 +65,7 @@ def test_one_at_a_time_is_admitted_where_admission_is_blocked_by_pods_that_are_n
             server.request("POST", WORKLOADS, workload(name, "1"))
             eventually(lambda name=name: conditions(server, "default", name))
         eventually(lambda: admitted(server, "one"))
-        waits = ("False", "WaitingForPodsReady")
+        waits = ("False", "Waiting")
         eventually(lambda: conditions(server, "default", "two").get("QuotaReserved") == waits)
 
         told(server, "one", "PodsReady", "Started")

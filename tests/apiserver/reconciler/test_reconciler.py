@@ -76,14 +76,14 @@ def test_workloads_are_admitted_preempted_and_told_why_they_wait(
     eventually(lambda: is_("first", "Admitted", ("True", "Admitted")))
 
     made(f"{KUEUE}/namespaces/{namespace}/workloads", workload("second", "1"))
-    eventually(lambda: is_("second", "QuotaReserved", ("False", "WaitingForQuota")))
+    eventually(lambda: is_("second", "QuotaReserved", ("False", "Pending")))
 
     made(f"{KUEUE}/namespaces/{namespace}/workloads", workload("urgent", "2", priority=100))
     eventually(lambda: is_("first", "Evicted", ("True", "Preempted")))
-    eventually(lambda: is_("urgent", "QuotaReserved", ("False", "WaitingForPreemptedWorkloads")))
+    eventually(lambda: is_("urgent", "QuotaReserved", ("False", "Pending")))
 
     made(f"{KUEUE}/namespaces/{namespace}/workloads", workload("lost", "1", queue_name="nowhere"))
-    eventually(lambda: is_("lost", "QuotaReserved", ("False", "Misconfigured")))
+    eventually(lambda: is_("lost", "QuotaReserved", ("False", "Inadmissible")))
     eventually(
         lambda: {"QuotaReserved", "Admitted", "Preempted", "EvictedDueToPreempted"} <= told(server, namespace, "first")
     )

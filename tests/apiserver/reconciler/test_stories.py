@@ -127,9 +127,7 @@ def test_production_borrows_of_research_and_research_never_of_production(company
     company.queue("production-a", "production", "2")
 
     company.submit("greedy", "5", "research-a")
-    eventually(
-        lambda: company.is_("greedy", "QuotaReserved", "False", "ExceedsMaxQuota"), lambda: _why(company, "greedy")
-    )
+    eventually(lambda: company.is_("greedy", "QuotaReserved", "False", "Pending"), lambda: _why(company, "greedy"))
     company.submit("busy", "5", "production-a")
     eventually(lambda: company.admitted("busy"))
     company.submit("paper", "1", "research-a")
@@ -153,15 +151,13 @@ def test_a_special_queue_borrows_what_organisations_leave_that_do_not_borrow_of_
     company.submit("scan", "7", "special")
     eventually(lambda: company.admitted("scan"), lambda: _why(company, "scan"))
     company.submit("large", "5", "north-a", priority=100)
-    eventually(
-        lambda: company.is_("large", "QuotaReserved", "False", "ExceedsMaxQuota"), lambda: _why(company, "large")
-    )
+    eventually(lambda: company.is_("large", "QuotaReserved", "False", "Pending"), lambda: _why(company, "large"))
 
     company.submit("own", "4", "south-a", priority=100)
     eventually(lambda: company.is_("scan", "Evicted", "True", "Preempted"))
     company.stop_job("scan")
     eventually(lambda: company.admitted("own"))
-    eventually(lambda: company.is_("scan", "QuotaReserved", "False", "WaitingForQuota"), lambda: _why(company, "scan"))
+    eventually(lambda: company.is_("scan", "QuotaReserved", "False", "Pending"), lambda: _why(company, "scan"))
     company.submit("small", "1", "special")
     eventually(lambda: company.admitted("small"))
 
@@ -184,7 +180,7 @@ def test_a_cycle_is_told_at_every_node_stops_what_is_new_and_is_recovered_from(c
     company.submit("new", "1", "ring-q")
     company.submit("elsewhere", "1", "apart-q")
     eventually(lambda: company.admitted("elsewhere"))
-    eventually(lambda: company.is_("new", "QuotaReserved", "False", "CohortCycleDetected"))
+    eventually(lambda: company.is_("new", "QuotaReserved", "False", "Inadmissible"))
     assert company.admitted("runs"), "what runs goes on"
     assert company.condition("cohorts/apart", "CohortActive") == ("True", "Ready")
 

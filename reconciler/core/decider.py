@@ -112,14 +112,14 @@ class Decider:
         before, record = self._world.workloads.get(name), self._records.find((WORKLOAD, name))
         if before is None or record is None:
             return
-        record.owed = None
+        again, record.owed = record.owed is decision, None
         if not before.queueable or self._world.queues.queue_of(before) != decision.queue:
             return
         if not self._world.can_admit(decision.queue).active:
             return  # that is its reason now
         after = waiting(before, decision, whole_second(now), self._world.counting, self._observability)
-        if after == before:
-            return
+        if after == before or (again and after.conditions == before.conditions):
+            return  # what else of it was not stored never will be
         record.owed = decision
         if not self._records.busy((WORKLOAD, name), now):
             self._world.put_workload(after, whole_second(now))

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from policies.dialects.kueue_checks import MULTIKUEUE
-from scheduling.cycle.cycle import NAMESPACE_MISMATCH
-from scheduling.objects.admissibility import misfit
+from scheduling.cycle.hopeless import hopeless
 from scheduling.objects.inadmissible_reasons import MISCONFIGURED, SUSPENDED
 from scheduling.objects.workload import Workload
 from scheduling.status.deadlines import WaitForPodsReady
@@ -33,38 +32,33 @@ def lifecycle_of(
     made = Lifecycle(now, local, queue.settings if queue else None, None, waiting, elsewhere, observability)
     if workload.reserved:
         return made
-    blocked = _fault(world, workload, name)
-    if blocked is not None or not observability.granular:
-        return replace(made, blocked=blocked)
-    return replace(made, blocked=_misconfigured(world, workload, name), bypassed=_bypassed(world, workload, name))
+    blocker, waits_at = world.queues.blocker(workload), world.queues.queue_of(workload)
+    if blocker is not None or waits_at is None:
+        return replace(made, blocked=Cause(blocker.reason, blocker.message) if blocker is not None else None)
+    inactive = _inactive(world, waits_at)
+    if inactive is not None or not observability.granular:
+        return replace(made, blocked=inactive)
+    return replace(made, blocked=_hopeless(world, workload, waits_at), bypassed=_bypassed(world, workload, waits_at))
 
 
-def _fault(world: World, workload: Workload, name: str) -> Cause | None:
-    """Why no queue takes the workload. Of a cycle of cohorts the message names the way; Kueue knows no such fault."""
-    blocker = world.queues.blocker(workload)
-    if blocker is not None:
-        return Cause(blocker.reason, blocker.message)
-    inactive = world.state.queues[name].inactive
+def _inactive(world: World, queue: str) -> Cause | None:
+    """Of a cycle of cohorts the message names the way; Kueue knows no such fault."""
+    inactive = world.state.queues[queue].inactive
     if not inactive:
         return None
-    cycle = world.can_admit(name).reason == CYCLE
-    return Cause(SUSPENDED, inactive if cycle else f"ClusterQueue {name} is inactive")
+    cycle = world.can_admit(queue).reason == CYCLE
+    return Cause(SUSPENDED, inactive if cycle else f"ClusterQueue {queue} is inactive")
 
 
-def _misconfigured(world: World, workload: Workload, name: str) -> Cause | None:
-    """Why an attempt would end before it looks for flavors."""
-    entry = world.queues.pending[name].get(workload.key)
-    if entry is None or workload.namespace not in world.queues.namespaces:
-        return None
-    if not world.queues.serves(name)(workload.namespace):
-        return Cause(MISCONFIGURED, NAMESPACE_MISMATCH)
-    wrong = misfit(entry.workload, world.around(workload.namespace))
-    return Cause(MISCONFIGURED, wrong) if wrong else None
+def _hopeless(world: World, workload: Workload, queue: str) -> Cause | None:
+    entry = world.queues.pending[queue].get(workload.key)
+    wrong = hopeless(world, queue, entry.workload) if entry is not None else None
+    return Cause(MISCONFIGURED, wrong.message) if wrong is not None else None
 
 
-def _bypassed(world: World, workload: Workload, name: str) -> Cause | None:
+def _bypassed(world: World, workload: Workload, queue: str) -> Cause | None:
     """It was set aside without an attempt of its own, together with one that is alike."""
-    wait = world.last_attempt(workload.key) if world.queues.pending[name].is_blocked(workload.key) else None
+    wait = world.last_attempt(workload.key) if world.queues.pending[queue].is_blocked(workload.key) else None
     if wait is None or wait.workload.key == workload.key:
         return None
     return Cause(wait.reason, BYPASSED)

@@ -18,12 +18,15 @@ from scheduling.objects.workload import (
     REQUEUED,
     Workload,
 )
+from scheduling.status.unadmitted import BYPASSED, DEACTIVATED_MESSAGE, IN_QUEUE
 
 _WARNED = {
     "AdmissionCheck": "AdmissionCheckRejected",
     "MaximumExecutionTimeExceeded": "MaximumExecutionTimeExceeded",
 }
 """Events by the reason for which a workload is to be deactivated; others show as the eviction that follows."""
+_SILENT = (BYPASSED, DEACTIVATED_MESSAGE, IN_QUEUE)
+"""Written of many at a time, and of what nobody tried."""
 
 
 class News(NamedTuple):
@@ -60,7 +63,7 @@ def _admission(before: Workload, after: Workload) -> Iterator[News]:
 def _waiting(before: Workload, after: Workload) -> Iterator[News]:
     """Why it waits, where that is new; the eviction says how it lost its quota."""
     old, now = before.conditions.get(QUOTA_RESERVED), after.conditions.get(QUOTA_RESERVED)
-    if now is None or now.status == "True" or before.reserved:
+    if now is None or now.status == "True" or before.reserved or now.message in _SILENT:
         return
     if old is None or (old.reason, old.message) != (now.reason, now.message):
         yield News(now.reason, now.message, warning=True)

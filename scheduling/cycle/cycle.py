@@ -11,15 +11,13 @@ from dataclasses import dataclass, field
 
 from policies.model.pools import NO_TERMS
 from scheduling.cycle.fair_sharing import tournament
+from scheduling.cycle.hopeless import hopeless
 from scheduling.cycle.nomination import Nomination, classic_order
-from scheduling.cycle.unsupported import unsupported
 from scheduling.flavors.assigner import assign
 from scheduling.flavors.assignment import Assignment, needed
-from scheduling.flavors.eligibility import topology_only
 from scheduling.flavors.messages import assignment_text
 from scheduling.flavors.modes import Outcome
 from scheduling.flavors.partial_admission import search
-from scheduling.objects.admissibility import misfit
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.inadmissible_reasons import (
     MISCONFIGURED,
@@ -43,7 +41,6 @@ from scheduling.world.world import World
 OVERLAPPING = "Workload has overlapping preemption targets with another workload"
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 DEFERRED = f"{OVERLAPPING}, but will fit after these preemptions complete"
-NAMESPACE_MISMATCH = "workload namespace doesn't match ClusterQueue selector"
 _FAILED_CHECKS = "The workload has failed admission checks"
 
 
@@ -117,16 +114,8 @@ class _Cycle:
             return wait(MISCONFIGURED, f"ClusterQueue {name} not found")
         if world.state.queues[name].inactive:
             return wait(SUSPENDED, f"ClusterQueue {name} is inactive")
-        if workload.namespace not in world.queues.namespaces:
-            return wait(MISCONFIGURED, "Could not obtain workload namespace")
-        if not world.queues.serves(name)(workload.namespace):
-            return wait(MISCONFIGURED, NAMESPACE_MISMATCH, Requeue.NAMESPACE_MISMATCH)
-        in_topologies = topology_only(world.state, world.state.queues[name].settings)
-        wrong = unsupported(workload, in_topologies) or misfit(workload, world.around(workload.namespace))
-        if not wrong:
-            return None
-        others_can_help = in_topologies or workload.elastic
-        return wait(MISCONFIGURED, wrong, Requeue.GENERIC if others_can_help else Requeue.MISFIT)
+        wrong = hopeless(world, name, workload)
+        return wait(MISCONFIGURED, wrong.message, wrong.requeue) if wrong is not None else None
 
     def nominate(self, queue: Queue, entry: Entry) -> Nomination:
         """The flavors and victims of the workload, by the state before the cycle."""

@@ -47,9 +47,12 @@ class PodSetRequests:
 
 
 def total_requests(workload: Workload, counting: Counting = DEFAULT) -> tuple[PodSetRequests, ...]:
-    """From its admission if it has one, else from its pod templates; pods that are done do not count."""
+    """From its admission while it holds quota, else from its pod templates; pods that are done do not count.
+
+    The API server lets an admission without quota stay, and name any pod sets.
+    """
     left = counts_after_reclaim(workload, counting)
-    if workload.admission is None:
+    if workload.admission is None or not workload.reserved:
         return tuple(_asked(pod_set, left[pod_set.name], counting) for pod_set in workload.pod_sets)
     sizes = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
     return tuple(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from scheduling.objects.inadmissible_reasons import (
+    ADMISSION_GATED,
     EXCEEDS_MAX_QUOTA,
     NO_MATCHING_FLAVOR,
     PENDING_EVALUATION,
@@ -16,7 +17,7 @@ from scheduling.objects.inadmissible_reasons import (
     WAITING_FOR_PREEMPTED,
     WAITING_FOR_QUOTA,
 )
-from scheduling.objects.workload import DEACTIVATED, ON_HOLD, QUOTA_RESERVED, Workload
+from scheduling.objects.workload import BLOCKED_ON_GATES, DEACTIVATED, ON_HOLD, QUOTA_RESERVED, Workload
 from scheduling.status.observability import Observability
 
 DEACTIVATED_MESSAGE = "The workload is deactivated"
@@ -67,6 +68,7 @@ def _granular(
         return None
     if fault is not None or bypassed is not None:
         return fault or bypassed
-    if reason in _BY_ATTEMPT or (before is None and not observability.explicit):
+    gated = reason == ADMISSION_GATED and workload.holds(BLOCKED_ON_GATES)
+    if gated or reason in _BY_ATTEMPT or (before is None and not observability.explicit):
         return None
     return Cause(PENDING_EVALUATION, IN_QUEUE)

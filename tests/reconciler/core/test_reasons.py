@@ -13,7 +13,7 @@ from tests import builders
 from tests.reconciler.checked import jobs
 from tests.reconciler.core.storm import Storm, told
 from tests.reconciler.plain_queues import cluster_queue, workload
-from tests.reconciler.prompt import Prompt, job
+from tests.reconciler.prompt import Manifest, Prompt, job
 from tests.reconciler.recount import holds
 
 STRICT = {**cluster_queue("q0", "", 3)["spec"], "queueingStrategy": "StrictFIFO"}
@@ -129,6 +129,31 @@ def test_a_queue_that_stops_before_the_reason_is_written_is_the_reason_then() ->
     world.release()
 
     assert why(world) == ("False", "Inadmissible", "LocalQueue q0 is inactive")
+
+
+def without_requests(key: Key, manifest: Manifest) -> Manifest:
+    """A definition that knows no status.resourceRequests, and prunes it."""
+    manifest.get("status", {}).pop("resourceRequests", None)
+    return manifest
+
+
+def test_what_the_definition_prunes_is_not_written_again_and_again() -> None:
+    world = Prompt((), stored=without_requests)
+    world.put(("Workload", "ns/w"), workload("w", 0, "q0", 9, 0))
+    world.rounds(100, apart=SECOND)
+
+    assert why(world)[:2] == ("False", "Pending")
+    assert len(world.of("Workload")) == 1
+
+
+def test_who_left_an_admission_behind_in_a_queue_that_is_gone_is_looked_at_by_its_own_queue() -> None:
+    world = Prompt((), observability=GRANULAR)
+    stray = workload("w", 0, "q0", 9, 0)
+    stray["status"] = {"admission": {"clusterQueue": "gone", "podSetAssignments": []}}
+    world.put(("Workload", "ns/w"), stray)
+    world.rounds(20)
+
+    assert why(world)[:2] == ("False", "ExceedsMaxQuota")
 
 
 # --- with granular reasons

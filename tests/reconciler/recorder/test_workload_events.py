@@ -13,7 +13,9 @@ from scheduling.objects.workload import Admission, CheckState, Workload
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import act_on_checks
 from scheduling.status.eviction import evict, preempt
+from scheduling.status.observability import GRANULAR
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
+from scheduling.status.unadmitted import BYPASSED, DEACTIVATED_MESSAGE, IN_QUEUE
 from scheduling.world.decisions import Preempt
 from tests.reconciler.two_queues import NOW, running
 from tests.scheduling.cluster import Cluster, queue_settings
@@ -50,6 +52,11 @@ def test_a_reason_for_waiting_is_a_warning_when_it_is_new() -> None:
     assert news(waits, unreserve(waits, "WaitingForQuota", "1 more needed", NOW)) == [
         News("WaitingForQuota", "1 more needed", True)
     ]
+
+
+def test_what_is_said_of_many_that_nobody_tried_is_no_event() -> None:
+    for message in (BYPASSED, IN_QUEUE, DEACTIVATED_MESSAGE):
+        assert news(NEW, unreserve(NEW, "PendingEvaluation", message, NOW, GRANULAR)) == []
 
 
 def test_an_eviction_without_quota_is_a_condition_and_no_event() -> None:

@@ -1,0 +1,35 @@
+"""Why an attempt would end before it looks for flavors: by the namespace of a workload, its pods, or our own limits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scheduling.cycle.unsupported import unsupported
+from scheduling.flavors.eligibility import topology_only
+from scheduling.objects.admissibility import misfit
+from scheduling.objects.workload import Workload
+from scheduling.queues.pending import Requeue
+from scheduling.world.world import World
+
+OUT_OF_SELECTOR = "workload namespace doesn't match ClusterQueue selector"
+
+
+class Hopeless(NamedTuple):
+    """`requeue`: how it returns to its queue, by what can help."""
+
+    message: str
+    requeue: Requeue = Requeue.GENERIC
+
+
+def hopeless(world: World, name: str, workload: Workload) -> Hopeless | None:
+    """None if the ClusterQueue may try it. The workload is that of a queue entry, with completed templates."""
+    if workload.namespace not in world.queues.namespaces:
+        return Hopeless("Could not obtain workload namespace")
+    if not world.queues.serves(name)(workload.namespace):
+        return Hopeless(OUT_OF_SELECTOR, Requeue.NAMESPACE_MISMATCH)
+    in_topologies = topology_only(world.state, world.state.queues[name].settings)
+    wrong = unsupported(workload, in_topologies) or misfit(workload, world.around(workload.namespace))
+    if not wrong:
+        return None
+    others_can_help = in_topologies or workload.elastic
+    return Hopeless(wrong, Requeue.GENERIC if others_can_help else Requeue.MISFIT)

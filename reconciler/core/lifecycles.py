@@ -29,7 +29,16 @@ def lifecycle_of(
     name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
     queue = world.state.queues.get(name)
     elsewhere = {check.name for check in world.checks.values() if check.controller == MULTIKUEUE}
-    made = Lifecycle(now, local, queue.settings if queue else None, None, waiting, elsewhere, observability)
+    made = Lifecycle(
+        now,
+        local,
+        queue.settings if queue else None,
+        None,
+        waiting,
+        elsewhere,
+        observability,
+        mirrors_gates=world.state.options.gated_preemption,
+    )
     if workload.reserved:
         return made
     blocker, waits_at = world.queues.blocker(workload), world.queues.queue_of(workload)

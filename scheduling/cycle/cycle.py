@@ -20,6 +20,7 @@ from scheduling.flavors.modes import Outcome
 from scheduling.flavors.partial_admission import search
 from scheduling.objects.amounts import FlavorResource, Usage
 from scheduling.objects.inadmissible_reasons import (
+    ADMISSION_GATED,
     MISCONFIGURED,
     PENDING_EVALUATION,
     SUSPENDED,
@@ -41,6 +42,7 @@ from scheduling.world.world import World
 OVERLAPPING = "Workload has overlapping preemption targets with another workload"
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 DEFERRED = f"{OVERLAPPING}, but will fit after these preemptions complete"
+PREEMPTION_GATED = "Workload requires preemption, but it's gated"
 _FAILED_CHECKS = "The workload has failed admission checks"
 
 
@@ -176,14 +178,17 @@ class _Cycle:
         if assignment.outcome == Outcome.NO_FIT:
             yield self._wait(nomination, Requeue.NO_FIT, assignment.no_fit, assignment_text(assignment))
         elif assignment.outcome == Outcome.PREEMPT and not nomination.targets:
-            yield self._wait(nomination, Requeue.NO_CANDIDATES, WAITING_FOR_QUOTA, assignment_text(assignment))
-            if nomination.queue.settings.preemption.reclaim_within_cohort != ANY:
-                self._reserve_capacity(
-                    nomination, quota_to_reserve(nomination.queue, assignment, self.world.state.options.compat)
-                )
+            keeps_room = nomination.preemptor or nomination.queue.settings.preemption.reclaim_within_cohort != ANY
+            if keeps_room:
+                kept = quota_to_reserve(nomination.queue, assignment, self.world.state.options.compat)
+                self._reserve_capacity(nomination, kept)
+            text = assignment_text(assignment)
+            yield self._wait(nomination, Requeue.NO_CANDIDATES, WAITING_FOR_QUOTA, text, keeps_room=keeps_room)
+        elif assignment.outcome == Outcome.PREEMPT and self._gated(nomination):
+            yield self._wait(nomination, Requeue.PREEMPTION_GATED, ADMISSION_GATED, PREEMPTION_GATED)
         elif assignment.outcome == Outcome.DEFERRED_FIT:
             self._reserve_capacity(nomination, assignment.usage)
-            yield self._wait(nomination, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, DEFERRED)
+            yield self._wait(nomination, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, DEFERRED, keeps_room=True)
         elif self._overlaps(nomination):
             yield self._wait(nomination, Requeue.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
         elif not self._still_fits(nomination):
@@ -193,6 +198,9 @@ class _Cycle:
         else:
             self._count(nomination)
             yield Reserve(nomination.workload, nomination.queue.name, assignment)
+
+    def _gated(self, nomination: Nomination) -> bool:
+        return self.world.state.options.gated_preemption and nomination.workload.preemption_gated
 
     def _overlaps(self, nomination: Nomination) -> bool:
         return any(target.key in self.victims for target in nomination.targets)
@@ -234,7 +242,7 @@ class _Cycle:
         message = (
             f"{assignment_text(nomination.assignment)}. Pending the preemption of {len(nomination.targets)} workload(s)"
         )
-        yield self._wait(nomination, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, message)
+        yield self._wait(nomination, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, message, keeps_room=True)
 
     def _count(self, nomination: Nomination) -> None:
         node, usage = nomination.queue.node, nomination.assignment.usage
@@ -248,7 +256,9 @@ class _Cycle:
         self.meanwhile.miss(nomination.queue.node)
         self.world.state.tree.add(nomination.queue.node, usage)
 
-    def _wait(self, nomination: Nomination, requeue: Requeue, reason: str, message: str) -> Wait:
+    def _wait(
+        self, nomination: Nomination, requeue: Requeue, reason: str, message: str, *, keeps_room: bool = False
+    ) -> Wait:
         return Wait(
             nomination.workload,
             nomination.queue.name,
@@ -257,6 +267,7 @@ class _Cycle:
             message,
             nomination.assignment,
             tuple(nomination.targets),
+            keeps_room=keeps_room,
         )
 
 

@@ -21,8 +21,6 @@ from scheduling.world.world import World
 _KEEP_LOOKING = (Requeue.NO_FIT, Requeue.NO_CANDIDATES, Requeue.FAILED_AFTER_NOMINATION)
 """After these the next attempt resumes the search for flavors; after a preemption it starts over."""
 
-_CLAIMS = (Requeue.FAILED_AFTER_NOMINATION, Requeue.PENDING_PREEMPTION)
-
 
 class Engine:
     """Runs cycles over a `World`. Decisions take effect there at once: quota is assumed, victims are evicted.
@@ -75,13 +73,15 @@ class Engine:
         entry.progress = None
         if keeps and decision.assignment is not None:
             entry.progress = progress_of(decision.assignment, self.cycles, entry.scheduling_hash)
-        active = self.world.queues.requeue(decision.queue, entry, decision.requeue, now)
+        active = self.world.queues.requeue(decision.queue, entry, decision.requeue, now, decision.keeps_room)
         requeued = replace(decision, inadmissible=not active)
         self.world.record_attempt(entry, requeued)
         return requeued
 
 
 def _would_end_the_same(entry: Entry, decision: Decision) -> bool:
-    """Whether the next cycle would decide the same: the head lost to another, or waits for its victims."""
-    unfinished = entry.progress is not None and entry.progress.pending
-    return isinstance(decision, Wait) and decision.requeue in _CLAIMS and not unfinished
+    """Whether the next cycle would decide the same: the head lost to another, or keeps room and stays the head."""
+    if not isinstance(decision, Wait) or (entry.progress is not None and entry.progress.pending):
+        return False
+    stays = decision.keeps_room and not decision.inadmissible
+    return stays or decision.requeue == Requeue.FAILED_AFTER_NOMINATION

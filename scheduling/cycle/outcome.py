@@ -8,8 +8,10 @@ from __future__ import annotations
 from scheduling.flavors.assignment import Assignment
 from scheduling.objects.queue_settings import QueueSettings
 from scheduling.objects.requests import Counting, total_requests
-from scheduling.objects.workload import Admission, PodSetAdmission, Workload
+from scheduling.objects.workload import BLOCKED_ON_GATES, Admission, PodSetAdmission, Workload
+from scheduling.queues.pending import Requeue
 from scheduling.status.checks import checks_of, sync_checks
+from scheduling.status.conditions import with_condition
 from scheduling.status.observability import LEGACY, Observability
 from scheduling.status.progress import with_resource_requests
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
@@ -51,4 +53,6 @@ def waiting(
     """The workload with the reason why it waits, and what its pods request."""
     reason = observability.attempt(decision.reason)
     unreserved = unreserve(workload, reason, decision.message, now, observability)
+    if decision.requeue == Requeue.PREEMPTION_GATED:
+        unreserved = with_condition(unreserved, BLOCKED_ON_GATES, "True", decision.requeue, decision.message, now)
     return with_resource_requests(unreserved, total_requests(decision.workload, counting))

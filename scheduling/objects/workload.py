@@ -26,6 +26,10 @@ DEACTIVATION_TARGET = "DeactivationTarget"
 BLOCKED_ON_GATES = "BlockedOnPreemptionGates"
 WAITING_FOR_REPLACEMENT = "WaitingForReplacementPods"
 
+OPEN = "Open"
+CLOSED = "Closed"
+"""Positions of a preemption gate."""
+
 ON_HOLD = "OnHold"
 DEACTIVATED = "Deactivated"
 PODS_READY_TIMEOUT = "PodsReadyTimeout"
@@ -115,7 +119,7 @@ class RequeueState:
 
 
 class Gate(NamedTuple):
-    """A preemption gate's position, Open or Closed."""
+    """A preemption gate's position, `OPEN` or `CLOSED`."""
 
     position: str
     since: int = 0
@@ -249,6 +253,11 @@ class Workload:
     def gated(self) -> bool:
         """Whether an annotation keeps it out of the queues (used if the gate AdmissionGatedBy is on)."""
         return bool(self.annotations.get(GATED_BY))
+
+    @property
+    def preemption_gated(self) -> bool:
+        """Whether a preemption gate of its spec is closed, as one is of which its status says nothing."""
+        return any(self.gate_states.get(name, Gate(CLOSED)).position == CLOSED for name in self.gates)
 
     @property
     def elastic(self) -> bool:

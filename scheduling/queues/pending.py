@@ -366,6 +366,7 @@ def _may_help(before: Workload, after: Workload) -> bool:
         or before.priority != after.priority
         or before.active != after.active
         or before.reclaimable != after.reclaimable
+        or before.preemption_gated != after.preemption_gated
         or before.conditions.get(EVICTED) != after.conditions.get(EVICTED)
         or before.conditions.get(REQUEUED) != after.conditions.get(REQUEUED)
     )

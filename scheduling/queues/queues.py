@@ -49,7 +49,7 @@ class Queues:
         self._local_in: dict[str, dict[str, None]] = {}
         self._workloads: dict[str, Workload] = {}
         self._ready: set[str] = set()
-        self._promised: set[str] = set()
+        self._keeping: dict[str, Entry] = {}
         self._to_flush: set[str] = set()
         self._with_inadmissible: dict[QuotaNode, set[str]] = {}
 
@@ -72,7 +72,7 @@ class Queues:
         self.pending.pop(name, None)
         self._settings.pop(name, None)
         self._ready.discard(name)
-        self._promised.discard(name)
+        self._keeping.pop(name, None)
         self._sort_by_root()
         self._with_inadmissible.get(self._tree.queues[name].root, set()).discard(name)
 
@@ -93,10 +93,9 @@ class Queues:
         if settings is None:
             return
         del self._local_of[settings.cluster_queue][key], self._local_in[settings.namespace][key]
-        queue = self.pending.get(settings.cluster_queue)
-        if queue is not None:
+        if settings.cluster_queue in self.pending:
             for workload in self._at.get(key, {}):
-                queue.drop(workload)
+                self._leave(settings.cluster_queue, workload)
 
     def put(self, workload: Workload, now: int) -> None:
         """Add or update a workload that may be queued."""
@@ -118,15 +117,22 @@ class Queues:
             del self._at[local]
         queue = self.queue_of(workload)
         if queue is not None:
-            self.pending[queue].drop(key)
+            self._leave(queue, key)
+
+    def _leave(self, queue: str, key: str) -> None:
+        if self.pending[queue].drop(key) is not None:
+            self._ready.add(queue)  # it may have been the head that the others waited behind
+        keeping = self._keeping.get(queue)
+        if keeping is not None and keeping.key == key:
+            self._keep_room(queue, None)
 
     # --- heads
 
     def heads(self, may: Callable[[str], bool]) -> list[tuple[str, Entry]]:
         """Remove and return the head of each ClusterQueue that `may` admit, by the queue's name.
 
-        A head whose victims are still leaving comes along if another head of its tree does: it has a claim on the quota
-        that they free.
+        A head that keeps room comes along if another head of its tree does, or that one would take what it waits for:
+        its victims are still leaving, or its ClusterQueue is StrictFIFO and nobody can be preempted for it.
         """
         found: list[tuple[str, Entry]] = []
         for name in sorted(self._ready):
@@ -142,11 +148,11 @@ class Queues:
         return [*found, *self._claims(found, may)]
 
     def _claims(self, found: list[tuple[str, Entry]], may: Callable[[str], bool]) -> list[tuple[str, Entry]]:
-        if not found or not self._promised:
+        if not found or not self._keeping:
             return []
         trees, there = {self._tree.queues[name].root for name, _ in found}, {name for name, _ in found}
         claims: list[tuple[str, Entry]] = []
-        for name in sorted(self._promised - there):
+        for name in sorted(self._keeping.keys() - there):
             node = self._tree.queues.get(name)
             if node is not None and node.root in trees and may(name):
                 entry = self.pending[name].pop()
@@ -158,13 +164,25 @@ class Queues:
         self.pending[queue].stuck = True
         self._note(queue)
 
-    def requeue(self, queue: str, entry: Entry, reason: Requeue, now: int) -> bool:
-        """Return a head that was tried. False: it is inadmissible now."""
+    def requeue(self, queue: str, entry: Entry, reason: Requeue, now: int, keeps_room: bool = False) -> bool:
+        """Return a head that was tried. False: it is inadmissible now. `keeps_room`: see `Wait`."""
         self._ready.add(queue)
-        (self._promised.add if reason == Requeue.PENDING_PREEMPTION else self._promised.discard)(queue)
         active = self.pending[queue].requeue(entry, reason, now)
+        self._keep_room(queue, entry if active and keeps_room else None)
         self._note(queue)
         return active
+
+    def _keep_room(self, queue: str, head: Entry | None) -> None:
+        """This head of the ClusterQueue keeps room from now on. Others of the tree may have what another one kept."""
+        before = self._keeping.pop(queue, None)
+        if head is not None:
+            self._keeping[queue] = head
+        if before is None or before is head:
+            return
+        self._sort_by_root()
+        for name in self._with_inadmissible.get(self._tree.queues[queue].root, ()):
+            self.pending[name].stuck = False
+            self._ready.add(name)
 
     def wake(self, queue: str) -> None:
         """Something changed: try the head of the ClusterQueue again, and what is inadmissible in its tree."""

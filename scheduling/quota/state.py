@@ -26,21 +26,24 @@ class Options:
     """Settings of the engine that come from Kueue's Configuration and feature gates.
 
     `fair_sharing`: shares decide instead of borrowing levels. `ignore_undeclared`: a resource that the ClusterQueue
-    does not cover needs no quota (quotaCheckStrategy IgnoreUndeclared). `partial_admission`, `recompute_on_overlap`:
-    the gates PartialAdmission and RecomputeAssignmentUponPreemptionTargetsOverlap. `preemptors_first`: the gate
-    PrioritizePreemptorWorkloads, off in Kueue; without it two workloads may preempt each other for ever
-    (docs/adr/2026-11-21-preemptors-first.md). `nominal_first`: quota within the nominal is reclaimed without comparing
-    shares (the gate FairSharingPreemptWithinNominal). `compat`: do as Kueue does even where it is wrong (docs/adr).
+    does not cover needs no quota (quotaCheckStrategy IgnoreUndeclared). `partial_admission`, `recompute_on_overlap`,
+    `preemptors_first`: the gates PartialAdmission, RecomputeAssignmentUponPreemptionTargetsOverlap and
+    PrioritizePreemptorWorkloads. Without the last two workloads may preempt each other for ever
+    (docs/adr/2026-11-22-gates-of-preemption-as-in-kueue.md). `nominal_first`: quota within the nominal is reclaimed
+    without comparing shares (the gate FairSharingPreemptWithinNominal). `compat`: do as Kueue does even where it is
+    wrong (docs/adr). `gated_preemption`: a closed preemption gate keeps a workload from preempting (the gate
+    MultiKueueOrchestratedPreemption).
     """
 
     fair_sharing: bool = False
     strategies: tuple[str, ...] = (LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, LESS_THAN_INITIAL_SHARE)
     ignore_undeclared: bool = False
     partial_admission: bool = True
-    recompute_on_overlap: bool = True
-    preemptors_first: bool = True
+    recompute_on_overlap: bool = False
+    preemptors_first: bool = False
     nominal_first: bool = True
     compat: bool = False
+    gated_preemption: bool = False
 
 
 @dataclass(slots=True, eq=False)

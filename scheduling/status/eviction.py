@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from scheduling.objects.workload import (
     BLOCKED_ON_GATES,
+    CLOSED,
     DEACTIVATED,
     DEACTIVATION_TARGET,
     EVICTED,
@@ -22,8 +23,6 @@ from scheduling.objects.workload import (
 )
 from scheduling.status.checks import reset_checks
 from scheduling.status.conditions import with_condition
-
-CLOSED = "Closed"
 
 
 def evict(workload: Workload, reason: str, message: str, now: int, *, cause: str = "") -> Workload:

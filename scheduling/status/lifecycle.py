@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 
 from scheduling.objects.inadmissible_reasons import SUSPENDED
 from scheduling.objects.queue_settings import NO_STOP, LocalQueueSettings, QueueSettings
-from scheduling.objects.workload import DEACTIVATED, DEACTIVATION_TARGET, REQUEUED, Workload
+from scheduling.objects.workload import (
+    CLOSED,
+    DEACTIVATED,
+    DEACTIVATION_TARGET,
+    REQUEUED,
+    Gate,
+    Workload,
+)
 from scheduling.status.checks import required_checks, sync_checks
 from scheduling.status.deadlines import (
     WaitForPodsReady,
@@ -41,6 +48,7 @@ class Lifecycle:
     `local`, `queue`: its LocalQueue and ClusterQueue, or None; for a workload with quota `queue` is that of its
     admission. `blocked`: why it is in no queue. `waiting` None: no timeout for pods. `elsewhere`: the checks that
     dispatch work to other clusters. `bypassed`: what an equivalent workload failed for; see `unadmitted`.
+    `mirrors_gates`: preemption gates count.
     """
 
     now: int
@@ -51,16 +59,33 @@ class Lifecycle:
     elsewhere: Container[str] = frozenset()
     observability: Observability = LEGACY
     bypassed: Cause | None = None
+    mirrors_gates: bool = False
 
     def next(self, workload: Workload) -> Workload:
         """The workload after its next step; the same one if there is nothing to do."""
         if workload.finished or workload.deleting:
             return workload
-        for step in (self._activity, self._checks, self._stop, self._time, self._restart, self._unadmitted):
+        steps = (
+            self._gates,
+            self._activity,
+            self._checks,
+            self._stop,
+            self._time,
+            self._restart,
+            self._unadmitted,
+        )
+        for step in steps:
             after = step(workload)
             if after != workload:
                 return after
         return workload
+
+    def _gates(self, workload: Workload) -> Workload:
+        """Every preemption gate of its spec has a position; a new one is closed."""
+        if not self.mirrors_gates or workload.gates == tuple(workload.gate_states):
+            return workload
+        states = {name: workload.gate_states.get(name, Gate(CLOSED, self.now)) for name in workload.gates}
+        return replace(workload, gate_states=states)
 
     def _activity(self, workload: Workload) -> Workload:
         """DeactivationTarget sets spec.active to false, which evicts it; setting it to true requeues it."""

@@ -22,9 +22,10 @@ def options_of(configuration: KueueConfiguration, *, compat: bool = False) -> Op
         ignore_undeclared=configuration.resources.ignore_undeclared,
         partial_admission=gates.enabled("PartialAdmission"),
         recompute_on_overlap=gates.enabled("RecomputeAssignmentUponPreemptionTargetsOverlap"),
-        preemptors_first=gates.enabled("PrioritizePreemptorWorkloads", default=not compat),
+        preemptors_first=gates.enabled("PrioritizePreemptorWorkloads"),
         nominal_first=gates.enabled("FairSharingPreemptWithinNominal"),
         compat=compat,
+        gated_preemption=gates.enabled("MultiKueueOrchestratedPreemption"),
     )
 
 

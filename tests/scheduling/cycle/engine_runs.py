@@ -61,7 +61,10 @@ class Runs(RuleBasedStateMachine):
     @initialize(data=st.data())
     def start(self, data: st.DataObject) -> None:
         """Three queues that may take from each other, so that there is something to decide from the beginning."""
-        self.cluster = Cluster(Options(fair_sharing=self.fair_sharing))
+        recompute = data.draw(st.booleans())
+        self.cluster = Cluster(
+            Options(fair_sharing=self.fair_sharing, preemptors_first=True, recompute_on_overlap=recompute)
+        )
         self.count = 0
         for name, cohort in (("q0", "c0"), ("q1", "c0"), ("q2", "c1")):
             policy, quota = data.draw(_policies), data.draw(_quota)
@@ -143,7 +146,7 @@ class Runs(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.cluster.workloads))
     @rule()
     def rest(self) -> None:
-        """In the end nobody waits for whom there is room, but for those behind the head of a StrictFIFO queue."""
+        """In the end nobody waits for whom there is room, but behind or beside the head of a StrictFIFO queue."""
         self.cluster.settle()
         world = self.cluster.world
         for key in self.cluster.pending():
@@ -151,8 +154,17 @@ class Runs(RuleBasedStateMachine):
             name = world.queues.queue_of(found)
             if name is None or not world.is_ready(name) or self.cluster.queues[name].strategy == STRICT_FIFO:
                 continue
+            if self._room_is_kept(world.state.queues[name].node.root):
+                continue
             assignment = assign(world.state, world.state.queues[name], found, requests=total_requests(found))
             assert assignment.outcome != Outcome.FIT, f"{key} fits in {name}: {needed(assignment, compat=False)}"
+
+    def _room_is_kept(self, root: QuotaNode) -> bool:
+        """Whether a head of the tree keeps others from what it cannot get."""
+        world = self.cluster.world
+        found = (world.last_attempt(key) for key in self.cluster.pending())
+        kept = (each for each in found if each is not None and each.keeps_room and not each.inadmissible)
+        return any(world.state.queues[each.queue].node.root is root for each in kept)
 
     @invariant()
     def the_world_is_that_of_its_objects(self) -> None:

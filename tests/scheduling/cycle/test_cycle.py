@@ -22,53 +22,11 @@ from scheduling.objects.queue_settings import (
     PreemptionPolicy,
 )
 from scheduling.objects.resource_flavor import Flavor
-from scheduling.objects.workload import Workload
 from scheduling.quota.state import Options
-from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
+from scheduling.world.decisions import Reserve
 from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings
+from tests.scheduling.cycle.asking import ON_DEMAND, asks, cluster, running, told, waits
 from tests.scheduling.manifests import pod_set, workload
-
-ON_DEMAND = FLAVORS[0]
-
-
-def cluster(*queues: tuple[str, str | None, int], options: Options | None = None, **fields: Any) -> Cluster:
-    """ClusterQueues with so much of the flavor on-demand."""
-    made = Cluster(options or Options())
-    for name, cohort, nominal in queues:
-        made.put_queue(queue_settings(name, cohort, {ON_DEMAND: Terms(nominal)}, **fields))
-    return made
-
-
-def asks(name: str, queue: str, gpus: int, priority: int = 0, at: int = 0, **pod_spec: Any) -> Workload:
-    spec = {"queueName": queue, "priority": priority}
-    made = workload(pod_set(gpu=str(gpus), spec=pod_spec), spec=spec, name=name, uid=name)
-    return replace(made, created=at or made.created)
-
-
-def running(made: Cluster, *workloads: Workload) -> None:
-    """These are admitted first."""
-    for each in workloads:
-        made.put(each)
-        made.settle()
-    assert made.running() == sorted(each.key for each in workloads)
-    made.decided.clear()
-
-
-def told(decisions: list[Decision]) -> dict[str, str]:
-    """By workload what was decided: its queue, who must leave, or the reason of waiting."""
-    found = {}
-    for decision in decisions:
-        if isinstance(decision, Reserve):
-            found[decision.workload.name] = f"in {decision.queue}"
-        elif isinstance(decision, Preempt):
-            found[decision.target.reservation.workload.name] = f"leaves for {decision.preemptor.name}"
-        else:
-            found[decision.workload.name] = decision.reason
-    return found
-
-
-def waits(decisions: list[Decision]) -> dict[str, Wait]:
-    return {decision.workload.name: decision for decision in decisions if isinstance(decision, Wait)}
 
 
 def test_the_head_of_every_queue_is_tried_in_one_cycle() -> None:
@@ -117,8 +75,7 @@ def test_quota_lent_comes_back_by_preemption() -> None:
 
 def test_two_preemptors_do_not_count_on_the_same_victim() -> None:
     policy = PreemptionPolicy(LOWER_PRIORITY, ANY)
-    options = Options(recompute_on_overlap=False)
-    made = cluster(("a", "team", 1), ("b", "team", 1), ("c", "team", 0), preemption=policy, options=options)
+    made = cluster(("a", "team", 1), ("b", "team", 1), ("c", "team", 0), preemption=policy)
     running(made, asks("both", "c", 2))
     made.put(asks("a1", "a", 1, at=1))
     made.put(asks("b1", "b", 1, at=2))
@@ -130,11 +87,17 @@ def test_two_preemptors_do_not_count_on_the_same_victim() -> None:
 
 
 def test_a_second_preemptor_waits_with_the_first_where_one_victim_is_enough() -> None:
-    policy = PreemptionPolicy(LOWER_PRIORITY, ANY)
-    made = cluster(("a", "team", 1), ("b", "team", 1), ("c", "team", 0), preemption=policy)
+    policy, options = PreemptionPolicy(LOWER_PRIORITY, ANY), Options(recompute_on_overlap=True)
+    made = cluster(("a", "team", 1), ("b", "team", 1), ("c", "team", 0), preemption=policy, options=options)
     running(made, asks("both", "c", 2))
     made.put(asks("a1", "a", 1, at=1))
     made.put(asks("b1", "b", 1, at=2))
+    decisions = made.step()
+    assert told(decisions) == {
+        "both": "leaves for a1",
+        "a1": "WaitingForPreemptedWorkloads",
+        "b1": "WaitingForPreemptedWorkloads",
+    }
     made.settle()
 
     assert made.running() == ["ns/a1", "ns/b1"]
@@ -318,7 +281,7 @@ def test_a_watch_that_lags_behind_does_not_free_what_was_given() -> None:
 @pytest.mark.parametrize(("fair_sharing", "lent", "asked"), [(True, 3, 4), (False, 0, 3)])
 def test_two_workloads_do_not_take_turns_in_preempting_each_other(fair_sharing: bool, lent: int, asked: int) -> None:
     """One reclaims a flavor within its quota and borrows another, so once its victim has left it borrows more."""
-    made = Cluster(Options(fair_sharing=fair_sharing))
+    made = Cluster(Options(fair_sharing=fair_sharing, preemptors_first=True))
     made.put_cohort(CohortSettings("team", None, {PAIRS[0]: Terms(1), PAIRS[1]: Terms(0)}))
     policy = PreemptionPolicy(reclaim_within_cohort=ANY)
     wary = Fungibility(TRY_NEXT_FLAVOR, MAY_STOP_SEARCH)

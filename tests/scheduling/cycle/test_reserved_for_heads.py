@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from scheduling.cycle.cycle import quota_to_reserve
+from policies.model.pools import Terms
+from scheduling.cycle.cycle import NO_LONGER_FITS, quota_to_reserve
+from scheduling.cycle.engine import Engine
 from scheduling.flavors.assignment import Assignment
 from scheduling.flavors.modes import Outcome
 from scheduling.objects.amounts import Usage
-from scheduling.quota.state import State
+from scheduling.objects.queue_settings import (
+    ANY,
+    BEST_EFFORT_FIFO,
+    LOWER_PRIORITY,
+    STRICT_FIFO,
+    CohortSettings,
+    PreemptionPolicy,
+)
+from scheduling.quota.state import Options, State
+from tests.scheduling.cluster import Cluster, queue_settings
+from tests.scheduling.cycle.asking import asks, running, told, waits
 from tests.scheduling.drawn import CPU, draw
 
 LIMITED = """
@@ -36,3 +50,182 @@ def test_without_a_limit_a_head_that_borrows_keeps_all() -> None:
 def test_a_head_of_a_queue_above_its_limit_keeps_nothing() -> None:
     assert kept(draw(CUT), 3, 1) == {CPU: 0}
     assert kept(draw(CUT), 3, 1, compat=True) == {CPU: -3}
+
+
+# -- in cycles ---------------------------------------------------------------------------------------------------------
+
+CAN_RECLAIM = PreemptionPolicy(reclaim_within_cohort=ANY)
+CANNOT_RECLAIM = PreemptionPolicy(reclaim_within_cohort=LOWER_PRIORITY)
+
+
+def shared(
+    policy: PreemptionPolicy = CANNOT_RECLAIM,
+    borrowing: int | None = None,
+    strategy: str = STRICT_FIFO,
+    options: Options | None = None,
+) -> Cluster:
+    """One cohort: `a` uses 2 of its 5, `b` 4 of its 5, so 4 are free; `borrowing` is the limit of `a`."""
+    made = Cluster(options or Options())
+    quota = {"on-demand": Terms(5, borrowing)}
+    made.put_queue(queue_settings("a", "team", quota, preemption=policy, strategy=strategy))
+    made.put_queue(queue_settings("b", "team", {"on-demand": Terms(5)}))
+    running(made, asks("a-runs", "a", 2, priority=9), asks("b-runs", "b", 4, priority=9))
+    return made
+
+
+def test_the_head_of_a_strict_queue_keeps_its_room_in_every_cycle_while_it_waits() -> None:
+    """However many others come, one after the other, long after it was tried itself."""
+    made = shared()
+    made.put(asks("head", "a", 5, priority=1))
+    assert told(made.step()) == {"head": "WaitingForQuota"}
+    assert made.step() == []
+
+    for name in ("b1", "b2", "b3"):
+        made.put(asks(name, "b", 2))
+        found = waits(made.step())
+        assert (found["b1"].message, found["head"].requeue) == (NO_LONGER_FITS, "PreemptionNoCandidates")
+        assert made.step() == [], "it comes to rest all the same"
+
+
+@pytest.mark.parametrize("borrowing", [None, 0])
+def test_it_keeps_all_that_it_asks_for_or_what_its_limit_leaves_it(borrowing: int | None) -> None:
+    """With the limit 0 it keeps 3 of the 4 that are free: too many for one who asks for 2."""
+    made = shared(borrowing=borrowing)
+    made.put(asks("head", "a", 5, priority=1))
+    made.step()
+    made.put(asks("b1", "b", 2))
+
+    assert told(made.step()) == {"head": "WaitingForQuota", "b1": "WaitingForQuota"}
+
+
+def test_it_is_not_in_the_way_of_those_who_do_not_borrow() -> None:
+    made = shared()
+    made.put(asks("head", "a", 5, priority=1))
+    made.step()
+    made.put(asks("b1", "b", 1))
+
+    assert told(made.step()) == {"b1": "in b", "head": "WaitingForQuota"}
+
+
+def test_whoever_may_always_reclaim_keeps_nothing() -> None:
+    made = shared(CAN_RECLAIM)
+    made.put(asks("head", "a", 5, priority=1))
+    made.step()
+    made.put(asks("b1", "b", 2))
+
+    assert told(made.step()) == {"b1": "in b"}
+
+
+def test_a_head_that_can_never_fit_keeps_nothing() -> None:
+    made = shared()
+    made.put(asks("head", "a", 11, priority=1))
+    assert told(made.step()) == {"head": "ExceedsMaxQuota"}
+    made.put(asks("b1", "b", 2))
+
+    assert told(made.step()) == {"b1": "in b"}
+
+
+def test_under_best_effort_it_keeps_its_room_in_the_one_cycle_in_which_it_is_tried() -> None:
+    made = shared(strategy=BEST_EFFORT_FIFO)
+    made.put(asks("head", "a", 5, priority=1))
+    made.put(asks("b1", "b", 2))
+
+    assert told(made.step()) == {"head": "WaitingForQuota", "b1": "WaitingForQuota"}
+    assert told(made.step()) == {"b1": "in b"}
+
+
+def test_what_it_keeps_is_free_again_when_it_gets_quota_or_is_gone() -> None:
+    for leave in (lambda made: made.finish("ns/b-runs"), lambda made: made.drop("ns/head")):
+        made = shared()
+        made.put(asks("head", "a", 5, priority=1))
+        made.put(asks("b1", "b", 2))
+        made.settle()
+        assert made.running() == ["ns/a-runs", "ns/b-runs"]
+
+        leave(made)
+        made.settle()
+
+        assert "ns/b1" in made.running()
+
+
+def test_a_new_world_of_the_same_objects_keeps_the_same_room() -> None:
+    made = shared()
+    made.put(asks("head", "a", 5, priority=1))
+    made.put(asks("b1", "b", 2))
+    made.settle()
+    made.world = made.fresh()
+    made.engine = Engine(made.world)
+    made.settle()
+
+    assert made.running() == ["ns/a-runs", "ns/b-runs"]
+
+
+def test_it_keeps_its_room_in_the_whole_tree_and_in_no_other() -> None:
+    made = shared()
+    made.put_cohort(CohortSettings("team", "top", {}))
+    made.put_queue(queue_settings("far", "others", {"on-demand": Terms(0)}))
+    made.put_cohort(CohortSettings("others", "top", {}))
+    made.put_queue(queue_settings("alone", None, {"on-demand": Terms(2)}))
+    made.put(asks("head", "a", 5, priority=1))
+    made.step()
+    made.put(asks("far1", "far", 2))
+    made.put(asks("alone1", "alone", 2))
+
+    assert told(made.step()) == {"alone1": "in alone", "head": "WaitingForQuota", "far1": "WaitingForQuota"}
+
+
+def test_a_head_that_preempted_keeps_room_under_its_gate_though_it_may_always_reclaim() -> None:
+    """Its victim has left, but others took what it freed, and cannot be preempted in turn."""
+    for first in (False, True):
+        made = shared(CAN_RECLAIM, options=Options(preemptors_first=first))
+        made.world.queues.pending["a"].sticky = "ns/head"
+        made.put(asks("head", "a", 5, priority=1))
+        made.step()
+        made.put(asks("b1", "b", 2))
+
+        assert ("ns/b1" in told_keys(made)) is not first
+
+
+def told_keys(made: Cluster) -> set[str]:
+    return {f"ns/{name}" for name, found in told(made.step()).items() if found.startswith("in ")}
+
+
+def test_what_a_smaller_head_keeps_no_more_is_free() -> None:
+    made = shared()
+    made.put(asks("head", "a", 5, priority=1))
+    made.put(asks("b1", "b", 2))
+    made.settle()
+
+    made.put(replace(asks("head", "a", 4, priority=1), generation=2))
+    made.settle()
+    assert made.running() == ["ns/a-runs", "ns/b-runs", "ns/head"]
+
+    made = shared()
+    made.put(asks("head", "a", 5, priority=1))
+    made.put(asks("b1", "b", 1))
+    made.put(asks("b2", "b", 1))
+    made.settle()
+    assert made.running() == ["ns/a-runs", "ns/b-runs", "ns/b1"]
+    made.put(asks("a-next", "a", 1))
+    made.drop("ns/head")
+    made.settle()
+    assert made.running() == ["ns/a-next", "ns/a-runs", "ns/b-runs", "ns/b1", "ns/b2"]
+
+
+def test_who_waits_behind_a_head_that_is_gone_is_tried_next() -> None:
+    made = cluster_of_one()
+    for name, amount in (("too-big", 6), ("small", 1)):
+        made.put(asks(name, "a", amount, at=made.now))
+    made.settle()
+    assert made.running() == []
+
+    made.drop("ns/too-big")
+    made.settle()
+
+    assert made.running() == ["ns/small"]
+
+
+def cluster_of_one() -> Cluster:
+    made = Cluster()
+    made.put_queue(queue_settings("a", None, {"on-demand": Terms(5)}, strategy=STRICT_FIFO))
+    return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import Workload
+from scheduling.objects.workload import Gate, Workload
 from scheduling.status.deadlines import WaitForPodsReady, release
 from scheduling.status.lifecycle import Lifecycle, next_moment
 from scheduling.status.requeue import RequeueBackoff, backoff_over
@@ -39,3 +39,15 @@ def test_a_job_that_takes_longer_to_stop_than_its_backoff_queues_again() -> None
     assert not backoff_over(stopped, later)
     assert next_moment(stopped, WAITING) == evicted.requeue.at
     assert backoff_over(_step(stopped, later), later)
+
+
+def test_every_preemption_gate_has_a_position_where_they_are_mirrored() -> None:
+    gates = [{"name": "new"}, {"name": "kept"}]
+    status = {"preemptionGates": [{"name": "kept", "position": "Open"}, {"name": "dropped", "position": "Open"}]}
+    found = workload(spec={"preemptionGates": gates}, status=status)
+
+    mirrored = Lifecycle(SECOND, LOCAL, mirrors_gates=True).next(found)
+
+    assert mirrored.gate_states == {"new": Gate("Closed", SECOND), "kept": Gate("Open")}
+    assert Lifecycle(SECOND, LOCAL, mirrors_gates=True).next(mirrored) is mirrored
+    assert Lifecycle(SECOND, LOCAL).next(found) is found

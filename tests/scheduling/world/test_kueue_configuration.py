@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import pytest
+
 from policies.configuration.kueue.reading import read
 from policies.configuration.kueue.values import KueueConfiguration
 from scheduling.objects.order import Ordering
@@ -71,12 +73,14 @@ def test_gates_decide() -> None:
     assert not counting_of(found).reclaimable_pods
 
 
-def test_as_kueue_decides_preemptors_do_not_go_first_unless_its_gate_says_so() -> None:
-    said = configuration(featureGates={"PrioritizePreemptorWorkloads": True})
+@pytest.mark.parametrize("compat", [False, True])
+def test_what_kueue_does_only_behind_a_gate_needs_the_gate_here(compat: bool) -> None:
+    gates = ("PrioritizePreemptorWorkloads", "RecomputeAssignmentUponPreemptionTargetsOverlap")
+    usual = options_of(configuration(), compat=compat)
+    said = options_of(configuration(featureGates=dict.fromkeys(gates, True)), compat=compat)
 
-    assert options_of(configuration()).preemptors_first
-    assert not options_of(configuration(), compat=True).preemptors_first
-    assert options_of(said, compat=True).preemptors_first
+    assert (usual.preemptors_first, usual.recompute_on_overlap) == (False, False)
+    assert (said.preemptors_first, said.recompute_on_overlap) == (True, True)
 
 
 def test_reasons_are_granular_by_their_gate_and_explicit_with_it_alone() -> None:
@@ -95,3 +99,8 @@ def test_usage_decays_by_admission_fair_sharing() -> None:
     assert decay_of(configuration(admissionFairSharing=section)) == UsageDecay(
         3600 * SECOND, 300 * SECOND, {"cpu": Fraction(1, 10)}
     )
+
+
+def test_preemption_gates_count_where_preemption_is_orchestrated() -> None:
+    assert not options_of(configuration()).gated_preemption
+    assert options_of(configuration(featureGates={"MultiKueueOrchestratedPreemption": True})).gated_preemption

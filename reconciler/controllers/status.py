@@ -1,6 +1,7 @@
 """The statuses and finalizers of queues, Cohorts, flavors and checks.
 
-Many workloads change one status, so a status is written some time after the first change, once for all of them.
+A change is written at once. Many workloads change one status, so the next change of the same object is written a second
+later, once for all that came meanwhile; finalizers and statuses each have their own second. Nothing that may go waits.
 """
 
 from __future__ import annotations
@@ -12,19 +13,19 @@ from cluster.actions import Action, Patch
 from reconciler.controllers.finalizers import finalizer_patch
 from reconciler.controllers.queue_events import QueueEvents
 from reconciler.controllers.queue_status import changes
-from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
+from reconciler.core.controller import Busy, Controller, WaitFor, WakeAt, Wanted
 from reconciler.core.records import Records
 from reconciler.core.watched import WATCHED_KINDS
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.times import SECOND
-from scheduling.quota.touched import COHORT, Touch
+from scheduling.quota.touched import CLUSTER_QUEUE, COHORT, Touch
 from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
 PERIOD = SECOND
-"""At least so long, in nanoseconds, between two looks at what changed."""
+"""At least so long, in nanoseconds, between two writes of one object's status, or of its finalizers."""
 KINDS = ("ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck")
 
 
@@ -43,10 +44,22 @@ class StatusController(Controller):
         self._records = records
         self._events = QueueEvents()
         self._later: dict[Touch, None] = {}
-        self._next = 0
+        self._leaving: dict[Touch, None] = {}
+        self._rests: dict[tuple[Touch, bool], int] = {}
 
     def observe(self, observed: Observed) -> None:
-        self._later[observed.key] = None
+        """What is on its way out may go as soon as a ClusterQueue no longer names it."""
+        key = observed.key
+        self._later[key] = None
+        if observed.value is None:
+            for is_status in (False, True):
+                self._rests.pop((key, is_status), None)
+        if observed.value is not None and observed.detail.deleting:
+            self._leaving[key] = None
+        else:
+            self._leaving.pop(key, None)
+        if key[0] == CLUSTER_QUEUE:
+            self._later.update(self._leaving)
 
     def wake(self, item: Key) -> None:
         self._later[item] = None
@@ -64,28 +77,34 @@ class StatusController(Controller):
             self.prunes_cohorts = True
 
     def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
-        """One patch for each object that shows something else by now."""
-        now = whole_second(now)
-        if now < self._next:
-            return
-        self._next = now + PERIOD
+        """One patch for each object that shows something else by now; its finalizer goes before its status."""
         changed = dict.fromkeys([*self._later, *self._world.take_touched()])
         self._later = {}
         for touch in [touch for touch in changed if busy(*touch)]:
             del changed[touch]
             yield WaitFor(touch, touch)
         yield from self._events.of(self._world, changed)
-        yield from self._writes(changed, now)
-
-    def _writes(self, changed: Iterable[Touch], now: int) -> Iterator[WantedWrite]:
-        """What is being deleted is looked at each time, since it goes when others let it go."""
-        stored = self._records.detail
-        statuses = dict(changes(self._world, changed, stored, now, not self.prunes_cohorts))
+        due = []
         for touch in changed:
-            before = stored(touch)
-            guard = finalizer_patch(self._world, touch, before) if before is not None else None
-            patch = guard or statuses.get(touch)
-            if patch is not None:
-                yield WantedWrite(touch, patch)
-            if (before is not None and before.deleting) or (guard is not None and touch in statuses):
-                self._later[touch] = None
+            guard = self._guard(touch)
+            rest = self._rests.get((touch, guard is None), 0)
+            if rest > now and not (guard is not None and touch in self._leaving):
+                yield WakeAt(touch, rest)
+            elif guard is not None:
+                yield self._write(touch, guard, now)
+                yield WaitFor(touch, touch)
+            else:
+                due.append(touch)
+        for touch, patch in self._statuses(due, now):
+            yield self._write(touch, patch, now)
+
+    def _guard(self, touch: Touch) -> Patch | None:
+        before = self._records.detail(touch)
+        return finalizer_patch(self._world, touch, before) if before is not None else None
+
+    def _statuses(self, due: Iterable[Touch], now: int) -> Iterator[tuple[Touch, Patch]]:
+        return changes(self._world, due, self._records.detail, whole_second(now), not self.prunes_cohorts)
+
+    def _write(self, touch: Touch, patch: Patch, now: int) -> WantedWrite:
+        self._rests[touch, patch.subresource is not None] = now + PERIOD
+        return WantedWrite(touch, patch)

@@ -1,0 +1,131 @@
+"""When statuses and finalizers are written: at once, then once a second of each object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cluster.actions import Patch
+from reconciler.controllers.finalizers import IN_USE
+from reconciler.objects.observed import Key
+from tests import builders
+from tests.reconciler.plain_queues import cluster_queue
+from tests.reconciler.prompt import Prompt
+
+TEAM: Key = ("ClusterQueue", "q0")
+LOCAL: Key = ("LocalQueue", "ns/q0")
+FLAVOR: Key = ("ResourceFlavor", "plain")
+MILLISECOND = 10**6
+
+
+@pytest.fixture
+def world() -> Prompt:
+    made = Prompt(())
+    made.rounds(8)
+    return made
+
+
+def written(world: Prompt, key: Key) -> list[str]:
+    """What was written of an object: finalizers or its status."""
+    found = [action for each, action in world.writes if each == key]
+    return [action.subresource or "finalizers" for action in found if isinstance(action, Patch)]
+
+
+def submit(world: Prompt, name: str) -> None:
+    world.put(("Workload", f"ns/{name}"), builders.workload(name, "q0", "1"))
+
+
+def deleted(world: Prompt, key: Key) -> None:
+    manifest = world.objects[key]
+    world.put(key, {**manifest, "metadata": {**manifest["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}})
+
+
+def status(world: Prompt, key: Key) -> dict[str, Any]:
+    found: dict[str, Any] = world.objects[key].get("status", {})
+    return found
+
+
+def test_what_is_new_gets_its_finalizer_and_its_status_at_once(world: Prompt) -> None:
+    assert written(world, TEAM) == ["finalizers", "status"]
+    assert written(world, LOCAL) == ["status"]
+    assert written(world, FLAVOR) == ["finalizers"]
+
+
+def test_a_change_after_a_quiet_second_is_shown_at_once_and_the_next_ones_together_a_second_later(
+    world: Prompt,
+) -> None:
+    world.rounds(1, apart=2000 * MILLISECOND)
+    world.writes.clear()
+
+    submit(world, "first")
+    world.rounds(5)
+    assert status(world, TEAM)["admittedWorkloads"] == 1
+    assert written(world, TEAM) == ["status"]
+
+    for name in ("second", "third"):
+        submit(world, name)
+        world.rounds(30, apart=10 * MILLISECOND)
+    assert status(world, TEAM)["admittedWorkloads"] == 1
+    assert written(world, TEAM) == ["status"]
+
+    world.rounds(50, apart=10 * MILLISECOND)
+    assert status(world, TEAM)["admittedWorkloads"] == 3
+    assert written(world, TEAM) == ["status", "status"]
+
+
+def test_the_rest_of_one_object_delays_no_other(world: Prompt) -> None:
+    world.put(("ClusterQueue", "q1"), cluster_queue("q1", "", 3))
+    world.rounds(5)
+
+    assert written(world, ("ClusterQueue", "q1")) == ["finalizers", "status"]
+
+
+def test_a_queue_that_nobody_needs_goes_at_once_though_its_status_was_just_written(world: Prompt) -> None:
+    deleted(world, TEAM)
+    world.rounds(2)
+
+    assert TEAM not in world.objects
+
+
+def test_a_queue_goes_when_the_last_workload_with_its_quota_is_gone(world: Prompt) -> None:
+    submit(world, "first")
+    world.rounds(5)
+    deleted(world, TEAM)
+    world.rounds(5)
+    assert IN_USE in world.objects[TEAM]["metadata"]["finalizers"]
+
+    world.delete(("Workload", "ns/first"))
+    world.rounds(2)
+
+    assert TEAM not in world.objects
+
+
+def test_a_flavor_goes_when_the_last_queue_that_names_it_is_gone(world: Prompt) -> None:
+    deleted(world, FLAVOR)
+    world.rounds(5)
+    assert IN_USE in world.objects[FLAVOR]["metadata"]["finalizers"]
+
+    world.delete(TEAM)
+    world.rounds(2)
+
+    assert FLAVOR not in world.objects
+
+
+def test_who_takes_finalizers_off_again_and_again_is_answered_once_a_second(world: Prompt) -> None:
+    world.rounds(1, apart=2000 * MILLISECOND)
+    world.writes.clear()
+    for _ in range(20):
+        world.put(FLAVOR, {"metadata": {"name": "plain"}, "spec": {}})
+        world.rounds(10, apart=5 * MILLISECOND)
+
+    assert written(world, FLAVOR) == ["finalizers"]
+
+
+def test_nothing_is_written_twice(world: Prompt) -> None:
+    world.rounds(1, apart=2000 * MILLISECOND)
+    world.writes.clear()
+    world.put(LOCAL, {**builders.local_queue("q0", "q0"), "status": status(world, LOCAL)})
+    world.rounds(20, apart=200 * MILLISECOND)
+
+    assert world.writes == []

@@ -86,7 +86,7 @@ def status_of_local_queue(world: World, key: str, before: Stored = _BARE, now: i
     status = {
         **before.status,
         "conditions": with_condition(before, ACTIVE, *_local_readiness(world, local), now),
-        "pendingWorkloads": sum(1 for _ in world.queues.waiting_at(key)),
+        "pendingWorkloads": 0 if local.stopped else sum(1 for _ in world.queues.waiting_at(key)),
         "reservingWorkloads": usage.reserving,
         "admittedWorkloads": usage.admitted,
         "flavorsReservation": _flavors(usage.reserved),

@@ -38,6 +38,8 @@ def lifecycle_of(
         elsewhere,
         observability,
         mirrors_gates=world.state.options.gated_preemption,
+        local_gone=local is None,
+        queue_gone=queue is None or name in world.terminating,
     )
     if workload.reserved:
         return made
@@ -83,7 +85,6 @@ def concerned(world: World, kind: str, name: str) -> Iterator[Workload]:
     elif kind == "AdmissionCheck":
         queues.update(world.queues_with_check(name))
     for queue_name in queues:
-        held = world.state.queues.get(queue_name)
-        yield from [each.workload for each in held.reservations.values()] if held is not None else ()
+        yield from world.workloads_in(queue_name)
         for local in world.queues.local_queues_of(queue_name):
             yield from world.queues.waiting_at(local)

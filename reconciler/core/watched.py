@@ -90,6 +90,19 @@ def _queue(manifest: Manifest) -> Any:
     return read_queue_settings(manifest), bool(metadata(manifest).get("deletionTimestamp"))
 
 
+def _local_queue(manifest: Manifest) -> Any:
+    return read_local_queue_settings(manifest), bool(metadata(manifest).get("deletionTimestamp"))
+
+
+def _put_local_queue(world: World, value: Any, now: int) -> None:
+    """One that is on its way out takes no more work: it is as good as gone."""
+    settings, terminating = value
+    if terminating:
+        world.drop_local_queue(settings.key)
+    else:
+        world.put_local_queue(settings, now)
+
+
 def _namespace(manifest: Manifest) -> Any:
     meta = metadata(manifest)
     return text(meta.get("name")) or "", dict(texts(meta.get("labels")))
@@ -132,8 +145,8 @@ WATCHED_KINDS: tuple[WatchedKind, ...] = (
     WatchedKind(
         "LocalQueue",
         LOCAL_QUEUES,
-        read_local_queue_settings,
-        World.put_local_queue,
+        _local_queue,
+        _put_local_queue,
         lambda world, key, _: world.drop_local_queue(key),
         detail=read_stored,
     ),

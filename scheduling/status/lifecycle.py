@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, replace
 
-from scheduling.objects.inadmissible_reasons import SUSPENDED
+from scheduling.objects.inadmissible_reasons import MISCONFIGURED, SUSPENDED
 from scheduling.objects.queue_settings import NO_STOP, LocalQueueSettings, QueueSettings
 from scheduling.objects.workload import (
     CLOSED,
@@ -48,7 +48,7 @@ class Lifecycle:
     `local`, `queue`: its LocalQueue and ClusterQueue, or None; for a workload with quota `queue` is that of its
     admission. `blocked`: why it is in no queue. `waiting` None: no timeout for pods. `elsewhere`: the checks that
     dispatch work to other clusters. `bypassed`: what an equivalent workload failed for; see `unadmitted`.
-    `mirrors_gates`: preemption gates count.
+    `mirrors_gates`: preemption gates count. `local_gone`, `queue_gone`: the queue is missing or on its way out.
     """
 
     now: int
@@ -60,6 +60,8 @@ class Lifecycle:
     observability: Observability = LEGACY
     bypassed: Cause | None = None
     mirrors_gates: bool = False
+    local_gone: bool = False
+    queue_gone: bool = False
 
     def next(self, workload: Workload) -> Workload:
         """The workload after its next step; the same one if there is nothing to do."""
@@ -108,19 +110,20 @@ class Lifecycle:
         return sync_admitted(acted, self.now, self.observability)
 
     def _stop(self, workload: Workload) -> Workload:
-        """A stopped queue takes back quota of workloads that are not admitted; with HoldAndDrain it evicts all."""
-        for kind, stopped, policy in (
-            ("ClusterQueue", "ClusterQueueStopped", self.queue.stop_policy if self.queue else NO_STOP),
-            ("LocalQueue", "LocalQueueStopped", self.local.stop_policy if self.local else NO_STOP),
+        """A queue that is stopped or gone takes back quota that is not admitted; with HoldAndDrain it evicts all."""
+        if not workload.reserved:
+            return workload
+        admitting = workload.admission.cluster_queue if workload.admission is not None else ""
+        for kind, name, gone, policy in (
+            ("LocalQueue", workload.queue, self.local_gone, self.local.stop_policy if self.local else NO_STOP),
+            ("ClusterQueue", admitting, self.queue_gone, self.queue.stop_policy if self.queue else NO_STOP),
         ):
-            if policy == NO_STOP or not workload.reserved or workload.evicted:
-                continue
-            if not workload.admitted:
-                name = self.queue.name if kind == "ClusterQueue" and self.queue else workload.queue
-                message = f"{kind} {name} is stopped"
-                return unreserve(workload, self._reason(SUSPENDED), message, self.now, self.observability)
-            if policy == HOLD_AND_DRAIN:
-                return evict(workload, stopped, f"The {kind} is stopped", self.now)
+            if not workload.admitted and (gone or policy != NO_STOP):
+                message = f"{kind} {name} is {'terminating or missing' if gone else 'stopped'}"
+                reason = self._reason(MISCONFIGURED if gone else SUSPENDED)
+                return unreserve(workload, reason, message, self.now, self.observability)
+            if workload.admitted and policy == HOLD_AND_DRAIN and not workload.evicted:
+                return evict(workload, f"{kind}Stopped", f"The {kind} is stopped", self.now)
         return workload
 
     def _time(self, workload: Workload) -> Workload:

@@ -64,7 +64,6 @@ class World:
         self.surroundings: dict[str, Surroundings] = {}
         self.overheads: Mapping[str, Amounts] = {}
         self.terminating: set[str] = set()
-
         self.marked: dict[str, str] = {}
         self.assumed: set[str] = set()
         self._last_attempts = LastAttempts()
@@ -379,10 +378,15 @@ class World:
     def workloads_of(self, local_queue: str) -> list[Workload]:
         """The workloads that wait at the LocalQueue (`namespace/name`), then those that hold quota through it."""
         local = self.queues.local_queues.get(local_queue)
-        queue = self.state.queues.get(local.cluster_queue) if local is not None else None
-        held = [each.workload for each in queue.reservations.values()] if queue is not None else []
-        mine = [each for each in held if each.local_queue == local_queue]
-        return [*self.queues.waiting_at(local_queue), *mine]
+        queues = [local.cluster_queue] if local is not None else sorted({*self.state.queues, *self._reserved_in})
+        held = (each for queue in queues for each in self.workloads_in(queue))
+        return [*self.queues.waiting_at(local_queue), *(each for each in held if each.local_queue == local_queue)]
+
+    def workloads_in(self, queue: str) -> list[Workload]:
+        """The workloads that hold quota in the ClusterQueue, or did in one that is gone."""
+        found = self.state.queues.get(queue)
+        held = self._reserved_in.get(queue, {}).values()
+        return [each.workload for each in found.reservations.values()] if found is not None else [*held]
 
     def take_touched(self) -> list[Touch]:
         """Every object whose status may have changed since the last call, each once."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 
 from reconciler.process import Reconciler
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.kueue_world import KUEUE, conditions, following, install, queue, workload
+from tests.apiserver.kueue_world import KUEUE, conditions, following, install, queue, served, workload
 from tests.builders import kueue
 from tests.waiting import eventually
+
+MOMENT = "2026-01-01T00:00:00Z"
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +42,8 @@ def made(server: ControlPlane) -> Iterator[Callable[[str, dict[str, Any]], None]
 
     yield make
     for path in reversed(paths):
-        server.request("DELETE", path)
+        if served(server, path):
+            server.request("DELETE", path)
 
 
 def going(server: ControlPlane) -> list[str]:
@@ -126,3 +130,74 @@ def test_queues_and_cohorts_show_what_they_hold_and_that_a_cycle_stops_them(
     server.kubectl("patch", "cohort", "org", "--type=merge", "-p", '{"spec":{"parentName":null}}')
     eventually(lambda: condition("clusterqueues", "team") == ("True", "Ready"))
     assert reconciler.core.stats.failed == 0
+
+
+def test_the_head_of_a_strict_queue_keeps_its_room_from_a_stream_of_smaller_ones(
+    server: ControlPlane,
+    reconciler: Reconciler,
+    namespace: str,
+    made: Callable[[str, dict[str, Any]], None],
+) -> None:
+    def has(name: str, kind: str) -> str:
+        return conditions(server, namespace, name).get(kind, ("", ""))[0]
+
+    work = f"{KUEUE}/namespaces/{namespace}/workloads"
+    made(f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
+    policy = {"reclaimWithinCohort": "LowerPriority"}
+    made(
+        f"{KUEUE}/clusterqueues",
+        kueue("ClusterQueue", "strict", queue("org", "5", preemption=policy, queueingStrategy="StrictFIFO")),
+    )
+    made(f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "other", queue("org", "5")))
+    for local, team in (("main", "strict"), ("other", "other")):
+        made(f"{KUEUE}/namespaces/{namespace}/localqueues", kueue("LocalQueue", local, {"clusterQueue": team}))
+    made(work, workload("strict-runs", "2"))
+    made(work, workload("other-runs", "4", queue_name="other"))
+    eventually(lambda: has("strict-runs", "Admitted") == has("other-runs", "Admitted") == "True")
+    made(work, workload("head", "5"))
+    eventually(lambda: has("head", "QuotaReserved") == "False")
+
+    small = [f"small-{number}" for number in range(3)]
+    for name in small:
+        made(work, workload(name, "2", queue_name="other"))
+    eventually(lambda: "False" in [has(name, "QuotaReserved") for name in small])
+    assert "True" not in [has(name, "Admitted") for name in small]
+    server.request("DELETE", f"{work}/other-runs")
+
+    eventually(lambda: has("head", "Admitted") == "True")
+    eventually(lambda: "True" in [has(name, "Admitted") for name in small])
+    assert reconciler.core.stats.failed == 0
+
+
+@pytest.mark.parametrize(("kind", "name"), [("LocalQueue", "main"), ("ClusterQueue", "team")])
+def test_quota_without_admission_goes_back_when_a_queue_is_deleted(
+    server: ControlPlane,
+    reconciler: Reconciler,
+    namespace: str,
+    made: Callable[[str, dict[str, Any]], None],
+    kind: str,
+    name: str,
+) -> None:
+    paths = {"LocalQueue": f"{KUEUE}/namespaces/{namespace}/localqueues", "ClusterQueue": f"{KUEUE}/clusterqueues"}
+
+    def message() -> str:
+        found = server.request("GET", f"{KUEUE}/namespaces/{namespace}/workloads/waits").get("status", {})
+        told = [each for each in found.get("conditions", []) if each["type"] == "QuotaReserved"]
+        return str(told[0]["message"]) if told else ""
+
+    made(f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
+    made(f"{KUEUE}/admissionchecks", kueue("AdmissionCheck", "nobody", {"controllerName": "nobody"}))
+    active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": MOMENT}
+    told = json.dumps({"status": {"conditions": [active]}})
+    server.kubectl("patch", "admissioncheck", "nobody", "--subresource=status", "--type=merge", "-p", told)
+    strategy = {"admissionChecks": [{"name": "nobody"}]}
+    made(paths["ClusterQueue"], kueue("ClusterQueue", "team", queue("org", "2", admissionChecksStrategy=strategy)))
+    made(paths["LocalQueue"], kueue("LocalQueue", "main", {"clusterQueue": "team"}))
+    made(f"{KUEUE}/namespaces/{namespace}/workloads", workload("waits", "2"))
+    eventually(lambda: message() == "Quota reserved in ClusterQueue team")
+
+    server.request("DELETE", f"{paths[kind]}/{name}")
+
+    eventually(lambda: message() in (f"{kind} {name} is terminating or missing", f"{kind} {name} doesn't exist"))
+    eventually(lambda: name not in {each["metadata"]["name"] for each in server.request("GET", paths[kind])["items"]})
+    assert "Evicted" not in conditions(server, namespace, "waits")

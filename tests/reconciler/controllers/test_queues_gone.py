@@ -1,0 +1,156 @@
+"""Quota of Workloads that wait for their checks, when the queue is stopped, deleted or missing: in both orders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.objects.observed import Key
+from tests import builders
+from tests.reconciler.plain_queues import cluster_queue
+from tests.reconciler.prompt import Prompt
+
+TEAM: Key = ("ClusterQueue", "q0")
+LOCAL: Key = ("LocalQueue", "ns/q0")
+WORK: Key = ("Workload", "ns/work")
+CHECK: Key = ("AdmissionCheck", "check")
+
+
+def checked(world: Prompt) -> Prompt:
+    """Its ClusterQueue has a check that nobody answers."""
+    active = {"conditions": [{"type": "Active", "status": "True", "reason": "Active"}]}
+    world.put(CHECK, {**builders.kueue("AdmissionCheck", "check", {"controllerName": "somebody"}), "status": active})
+    team = world.objects[TEAM]
+    strategy = {"admissionChecks": [{"name": "check"}]}
+    world.put(TEAM, {**team, "spec": {**team["spec"], "admissionChecksStrategy": strategy}})
+    world.rounds(5)
+    return world
+
+
+@pytest.fixture
+def world() -> Prompt:
+    made = Prompt(())
+    made.rounds(5)
+    return checked(made)
+
+
+def reserve(world: Prompt) -> None:
+    world.put(WORK, builders.workload("work", "q0", "1"))
+    world.rounds(8)
+    assert why(world)["QuotaReserved"][0] == "True"
+
+
+def why(world: Prompt) -> dict[str, tuple[str, str]]:
+    found = world.objects[WORK].get("status", {}).get("conditions", [])
+    return {each["type"]: (each["status"], each["message"]) for each in found}
+
+
+def change(world: Prompt, key: Key, fault: str) -> None:
+    found = world.objects[key]
+    if fault == "missing":
+        world.delete(key)
+    elif fault == "terminating":
+        meta = {**found["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a.b/other"]}
+        world.put(key, {**found, "metadata": meta})
+    else:
+        world.put(key, {**found, "spec": {**found["spec"], "stopPolicy": fault}})
+
+
+KEYS = {LOCAL: "LocalQueue q0", TEAM: "ClusterQueue q0"}
+FAULTS = {
+    "missing": "terminating or missing",
+    "terminating": "terminating or missing",
+    "Hold": "stopped",
+    "HoldAndDrain": "stopped",
+}
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_fault_after_the_reservation(world: Prompt, key: Key, fault: str) -> None:
+    reserve(world)
+    change(world, key, fault)
+    world.rounds(6)
+
+    gone_back(world, key, fault)
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_fault_is_known_before_the_reservation(world: Prompt, key: Key, fault: str) -> None:
+    """Somebody else reserved it, or the leader before."""
+    reserve(world)
+    stored = world.objects[WORK]
+    world.delete(WORK)
+    change(world, key, fault)
+    world.rounds(6)
+    world.put(WORK, stored)
+    world.rounds(6)
+
+    gone_back(world, key, fault)
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_fault_comes_while_the_reservation_is_being_written(world: Prompt, key: Key, fault: str) -> None:
+    world.put(WORK, builders.workload("work", "q0", "1"))
+    world.rounds(1)
+    change(world, key, fault)
+    world.rounds(8)
+
+    gone_back(world, key, fault)
+
+
+def gone_back(world: Prompt, key: Key, fault: str) -> None:
+    status = world.objects[WORK]["status"]
+    assert not status.get("admission")
+    assert not {"Evicted", "Requeued"} & why(world).keys()
+    assert why(world)["QuotaReserved"][0] == "False"
+    assert not {reason for kind, reason, *_ in world.events if "Evicted" in reason}
+    told = [each["status"]["conditions"] for each in bodies(world) if each.get("status", {}).get("conditions")]
+    messages = {each["message"] for conditions in told for each in conditions if each["type"] == "QuotaReserved"}
+    assert f"{KEYS[key]} is {FAULTS[fault]}" in messages
+
+
+def bodies(world: Prompt) -> list[dict[str, Any]]:
+    return [dict(action.body) for action in world.of("Workload") if hasattr(action, "body")]
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_it_is_reserved_again_when_the_fault_is_over(world: Prompt, key: Key, fault: str) -> None:
+    reserve(world)
+    before = world.objects[key]
+    change(world, key, fault)
+    world.rounds(6)
+    if fault == "terminating":
+        world.delete(key)
+    world.put(key, {**before, "metadata": {"name": "q0", "namespace": before["metadata"].get("namespace", "")}})
+    world.rounds(8)
+
+    assert why(world)["QuotaReserved"][0] == "True"
+
+
+def test_a_stopped_local_queue_shows_that_nobody_waits(world: Prompt) -> None:
+    reserve(world)
+    change(world, LOCAL, "Hold")
+    world.rounds(50, apart=50 * 10**6)
+
+    status = world.objects[LOCAL]["status"]
+    assert (status["pendingWorkloads"], status["reservingWorkloads"]) == (0, 0)
+
+
+def test_admitted_work_runs_on_when_its_queues_are_gone() -> None:
+    world = Prompt(())
+    world.put(WORK, builders.workload("work", "q0", "1"))
+    world.rounds(5)
+    assert why(world)["Admitted"][0] == "True"
+
+    world.delete(LOCAL)
+    world.rounds(3)
+    world.delete(TEAM)
+    world.rounds(5)
+
+    assert why(world)["Admitted"][0] == "True"
+    assert cluster_queue("q0", "", 3)["metadata"]["name"] not in world.loop.core.state.world.state.queues

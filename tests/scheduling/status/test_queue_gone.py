@@ -1,0 +1,105 @@
+"""Quota that a Workload is not admitted with goes back when its queue is stopped, missing or on its way out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policies.dialects.kueue import AdmissionCheckUse
+from policies.model.pools import Terms
+from scheduling.objects.queue_settings import LocalQueueSettings
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import EVICTED, QUOTA_RESERVED, REQUEUED, Workload
+from scheduling.status.eviction import evict
+from scheduling.status.lifecycle import Lifecycle
+from tests.scheduling.cluster import queue_settings
+from tests.scheduling.manifests import condition, pod_set, workload
+
+NOW = 7 * SECOND
+MISSING = {"local": {"local_gone": True, "local": None}, "queue": {"queue_gone": True, "queue": None}}
+TERMINATING = {"queue_gone": True}
+
+
+def lifecycle(local_stop: str = "None", queue_stop: str = "None", **fields: Any) -> Lifecycle:
+    local = LocalQueueSettings("ns", "main", "team", stop_policy=local_stop)
+    quota = {"spot": Terms(5, None, None)}
+    queue = queue_settings("team", None, quota, stop_policy=queue_stop, checks=(AdmissionCheckUse("c", (), ""),))
+    return Lifecycle(NOW, **{"local": local, "queue": queue, **fields})
+
+
+def reserved(admitted: bool = False) -> Workload:
+    conditions = [condition("QuotaReserved"), *([condition("Admitted")] if admitted else [])]
+    since = {"message": "so it is", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    checks = [{"name": "c", "state": "Ready" if admitted else "Pending", **since}]
+    assigned = {"name": "main", "count": 1, "flavors": {"gpu": "spot"}, "resourceUsage": {"gpu": "1"}}
+    admission = {"clusterQueue": "team", "podSetAssignments": [assigned]}
+    status = {"conditions": conditions, "admission": admission, "admissionChecks": checks}
+    return workload(pod_set(gpu="1"), spec={"queueName": "main"}, status=status)
+
+
+def settled(found: Lifecycle, workload: Workload) -> Workload:
+    """After all steps that are due."""
+    while (after := found.next(workload)) != workload:
+        workload = after
+    return workload
+
+
+FAULTS = [
+    (lifecycle(**MISSING["local"]), "LocalQueue main is terminating or missing"),
+    (lifecycle("Hold"), "LocalQueue main is stopped"),
+    (lifecycle("HoldAndDrain"), "LocalQueue main is stopped"),
+    (lifecycle(**MISSING["queue"]), "ClusterQueue team is terminating or missing"),
+    (lifecycle(**TERMINATING), "ClusterQueue team is terminating or missing"),
+    (lifecycle(queue_stop="Hold"), "ClusterQueue team is stopped"),
+    (lifecycle(queue_stop="HoldAndDrain"), "ClusterQueue team is stopped"),
+    (lifecycle("Hold", **MISSING["queue"]), "LocalQueue main is stopped"),
+]
+
+
+@pytest.mark.parametrize(("found", "message"), FAULTS)
+def test_it_is_given_back_without_an_eviction(found: Lifecycle, message: str) -> None:
+    after = settled(found, reserved())
+
+    told = after.conditions[QUOTA_RESERVED]
+    assert (told.status, told.message, after.admission) == ("False", message, None)
+    assert not {EVICTED, REQUEUED} & after.conditions.keys()
+    assert after.checks == reserved().checks
+    assert after.evictions == ()
+
+
+@pytest.mark.parametrize(("found", "message"), FAULTS)
+def test_who_was_evicted_but_never_admitted_gives_it_back_as_well(found: Lifecycle, message: str) -> None:
+    leaving = evict(reserved(), "Preempted", "another needs it", NOW)
+
+    assert settled(found, leaving).conditions[QUOTA_RESERVED].message == message
+
+
+@pytest.mark.parametrize("found", [each for each, message in FAULTS if "missing" in message])
+def test_admitted_work_runs_on_without_its_queue(found: Lifecycle) -> None:
+    admitted = reserved(admitted=True)
+
+    assert settled(found, admitted).reserved
+
+
+@pytest.mark.parametrize(
+    ("found", "reason", "message"),
+    [
+        (lifecycle("HoldAndDrain"), "LocalQueueStopped", "The LocalQueue is stopped"),
+        (lifecycle(queue_stop="HoldAndDrain"), "ClusterQueueStopped", "The ClusterQueue is stopped"),
+        (lifecycle("HoldAndDrain", "HoldAndDrain"), "LocalQueueStopped", "The LocalQueue is stopped"),
+    ],
+)
+def test_only_draining_evicts_admitted_work_and_only_once(found: Lifecycle, reason: str, message: str) -> None:
+    evicted = settled(found, reserved(admitted=True))
+
+    told = evicted.conditions[EVICTED]
+    assert (told.status, told.reason, told.message) == ("True", reason, message)
+    assert evicted.evictions[0].count == 1
+    assert settled(lifecycle("Hold", "Hold"), reserved(admitted=True)).conditions.get(EVICTED) is None
+
+
+def test_what_holds_no_quota_has_none_to_give_back() -> None:
+    waiting = workload(spec={"queueName": "main"})
+
+    assert QUOTA_RESERVED not in settled(lifecycle("Hold", "Hold", **TERMINATING), waiting).conditions

@@ -1,6 +1,6 @@
 """What LocalQueues used lately, under admission fair sharing: sampled in time, kept in their status, read back.
 
-After a restart the stored status is where it goes on, so at most one sample is taken later than it would have been.
+After a restart the stored amounts are where it goes on, and time counts from then: the downtime decays nothing.
 Source: Kueue v0.19, pkg/controller/core/localqueue_controller.go; KEP-4136.
 """
 
@@ -28,9 +28,20 @@ def remember(world: World, key: str, status: Mapping[str, Any]) -> None:
         world.consumption.put(key, _read(mapping(share.get("consumedResources"))), at)
 
 
+def begin(world: World, key: str, now: int) -> None:
+    """A process takes samples from now on: what is known by then counts as of this moment."""
+    if world.consumption is not None:
+        known = world.consumption.record(key)
+        world.consumption.put(key, known.consumed if known is not None else {}, now)
+        world.touched.pending(key)
+
+
 def sample(world: World, key: str, now: int) -> int | None:
-    """Take a sample where one is due. How long until the next one, in nanoseconds; None where usage is not followed."""
-    if world.consumption is None or key not in world.queues.local_queues:
+    """Take a sample where one is due. How long until the next one, in nanoseconds; None where usage is not followed.
+
+    It is not followed while the LocalQueue, or its ClusterQueue, admits nothing.
+    """
+    if world.consumption is None or not followed(world, key):
         return None
     left = world.consumption.next_sample(key, now)
     if not left:
@@ -41,8 +52,19 @@ def sample(world: World, key: str, now: int) -> int | None:
     return left
 
 
-def admission_share(world: World, key: str) -> dict[str, Any] | None:
-    """status.fairSharing of a LocalQueue; None before its first sample. A LocalQueue has no share of a Cohort: 0."""
+def followed(world: World, key: str) -> bool:
+    """Whether the LocalQueue and its ClusterQueue admit anything."""
+    local = world.queues.local_queues.get(key)
+    return local is not None and not local.stopped and world.can_admit(local.cluster_queue).active
+
+
+def admission_share(world: World, key: str, before: Mapping[str, Any] | None = None) -> Mapping[str, Any] | None:
+    """status.fairSharing of a LocalQueue, which was `before`; None before its first sample.
+
+    A LocalQueue has no share of a Cohort: 0. While its usage is not followed the status stays as it is.
+    """
+    if world.consumption is not None and not followed(world, key):
+        return before
     record = world.consumption.record(key) if world.consumption is not None else None
     if record is None:
         return None

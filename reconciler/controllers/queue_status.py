@@ -91,7 +91,7 @@ def status_of_local_queue(world: World, key: str, before: Stored = _BARE, now: i
         "admittedWorkloads": usage.admitted,
         "flavorsReservation": _flavors(usage.reserved),
         "flavorsUsage": _flavors(usage.used),
-        "fairSharing": admission_share(world, key),
+        "fairSharing": admission_share(world, key, before.status.get("fairSharing")),
     }
     return _present(status)
 

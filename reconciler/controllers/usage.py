@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 
-from reconciler.controllers.local_usage import remember, sample
+from reconciler.controllers.local_usage import begin, followed, remember, sample
 from reconciler.core.controller import Busy, Controller, Wanted
 from reconciler.core.watched import by_kind
 from reconciler.objects.moments import whole_second
@@ -28,11 +28,13 @@ class UsageController(Controller):
         self._world = world
         self._moments: list[tuple[int, str]] = []
         self._sampled: set[str] = set()
+        self._begun: set[str] = set()
 
     def observe(self, observed: Observed) -> None:
         key = observed.key[1]
         if observed.value is None:
             self._sampled.discard(key)
+            self._begun.discard(key)
             return
         if isinstance(observed.detail, Stored):
             remember(self._world, key, observed.detail.status)
@@ -46,6 +48,9 @@ class UsageController(Controller):
         now = whole_second(now)
         while self._moments and self._moments[0][0] <= now:
             _, key = heapq.heappop(self._moments)
+            if key in self._sampled and key not in self._begun and followed(self._world, key):
+                self._begun.add(key)
+                begin(self._world, key, now)
             left = sample(self._world, key, now) if key in self._sampled else None
             if left is None:
                 self._sampled.discard(key)

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from scheduling.objects.queue_settings import UNIT_WEIGHT
+from scheduling.objects.workload import Workload
 
 Consumed: TypeAlias = Mapping[str, Decimal]
 """By resource."""
@@ -122,6 +123,13 @@ class Consumption:
     def drop_penalty(self, queue: str, workload: str) -> Consumed:
         """Returns the penalty: the workload's usage shows by now, or it will not be admitted."""
         return self._penalties.get(queue, {}).pop(workload, {})
+
+    def follow(self, before: Workload | None, after: Workload) -> None:
+        """A workload changed: its penalty ends with it, or when it leaves the LocalQueue. Evictions do not end it."""
+        if before is not None and before.local_queue != after.local_queue:
+            self.drop_penalty(before.local_queue, before.key)
+        if after.finished or not (after.active or after.reserved):
+            self.drop_penalty(after.local_queue, after.key)
 
     def usage(self, queue: str) -> Fraction:
         """What the LocalQueue used, divided by its weight; the lowest goes first."""

@@ -48,8 +48,11 @@ def local_queue_usage(queue: Queue, namespace: str, name: str) -> QueueUsage:
 
 
 def in_use(queue: Queue, local_queue: str) -> dict[str, Decimal]:
-    """What admitted workloads of a LocalQueue (`namespace/name`) use, by resource, in cores or whole units."""
-    found: dict[str, Decimal] = {}
+    """What admitted workloads of a LocalQueue (`namespace/name`) use, by resource, in cores or whole units.
+
+    Every resource that the ClusterQueue has is there, also one of which nothing is used.
+    """
+    found = {pair.resource: Decimal(0) for pair in queue.settings.terms}
     for pair, amount in queue.held_by.get(local_queue, _NOTHING).used.items():
         found[pair.resource] = found.get(pair.resource, Decimal(0)) + in_units(pair.resource, amount)
     return found

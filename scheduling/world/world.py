@@ -7,13 +7,13 @@ event costs the depth of the tree and the queues that it concerns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from fractions import Fraction
+from functools import partial
 
 from policies.amounts.limit_ranges import Summary
 from policies.model.quantity import Amounts
 from policies.mutation.pod_defaults import Surroundings
 from scheduling.objects.admissibility import adjusted
-from scheduling.objects.amounts import Usage, total
+from scheduling.objects.amounts import Usage
 from scheduling.objects.order import Ordering, scheduling_hash
 from scheduling.objects.queue_settings import CheckSettings, CohortSettings, LocalQueueSettings, QueueSettings
 from scheduling.objects.requests import DEFAULT, Counting, total_requests, usage
@@ -28,9 +28,9 @@ from scheduling.quota.state import Options, Queue, Reservation, State
 from scheduling.quota.touched import Touch
 from scheduling.world.decisions import Wait
 from scheduling.world.last_attempts import LastAttempts
+from scheduling.world.penalties import consumed_by, penalise, settle
 from scheduling.world.readiness import NOT_FOUND, Readiness, readiness
 from scheduling.world.references import References
-from scheduling.world.usage_report import in_use
 
 _BARE = Surroundings()
 
@@ -54,7 +54,7 @@ class World:
         self.touched = self.state.touched
         self.ordering = ordering or Ordering()
         self.consumption = consumption
-        self.precedence = Precedence(self.ordering, self._consumed_by if consumption else None)
+        self.precedence = Precedence(self.ordering, partial(consumed_by, consumption) if consumption else None)
         self.counting = counting
         self.queues = Queues(self.state.tree, self._entry, consumption.usage if consumption else None)
         self.workloads: dict[str, Workload] = {}
@@ -241,8 +241,11 @@ class World:
         old = self.workloads.get(workload.key)
         self.touched.waiting(workload, old)
         self.workloads[workload.key] = workload
+        if self.consumption is not None:
+            self.consumption.follow(old, workload)
         if workload.counts and workload.admission is not None:
-            self._settle_penalty(workload, now)
+            if self.consumption is not None:
+                settle(self.consumption, workload, self.state.queues.get(workload.admission.cluster_queue), now)
             self._holds_quota(workload, old)
         elif workload.key not in self.assumed or not workload.queueable:
             self._gives_back(workload.key)
@@ -257,6 +260,7 @@ class World:
         if workload is not None:
             self.touched.waiting(workload)
             self.queues.drop(key)
+            self._drop_penalty(workload)
             self._gives_back(key)
 
     def assume(self, workload: Workload, queue: Queue, used: Usage) -> None:
@@ -265,9 +269,9 @@ class World:
         self._last_attempts.forget(workload.key)
         self.queues.drop(workload.key)
         self.state.reserve(Reservation(workload, queue, used))
-        if self.consumption is not None and queue.settings.usage_based:
-            totals = total(entry.requests for entry in total_requests(workload, self.counting))
-            self.consumption.add_penalty(workload.local_queue, workload.key, totals)
+        if self.consumption is not None:
+            ignored = self.state.options.ignore_undeclared
+            penalise(self.consumption, workload, queue, self.counting, ignore_undeclared=ignored)
 
     def forget(self, key: str, now: int) -> None:
         """The assumed reservation failed: free its quota and queue the workload again."""
@@ -275,6 +279,7 @@ class World:
             self._gives_back(key)
             workload = self.workloads.get(key)
             if workload is not None:
+                self._drop_penalty(workload)
                 self.put_workload(workload, now)
 
     def _holds_quota(self, workload: Workload, old: Workload | None) -> None:
@@ -303,7 +308,6 @@ class World:
             del self._reserved_in[name][key]
         reservation = self.state.release(key)
         if reservation is not None:
-            self._drop_penalty(reservation.workload)
             self._released(reservation.queue.name)
 
     def _released(self, queue: str) -> None:
@@ -329,18 +333,6 @@ class World:
     def _drop_penalty(self, workload: Workload) -> None:
         if self.consumption is not None:
             self.consumption.drop_penalty(workload.local_queue, workload.key)
-
-    def _settle_penalty(self, workload: Workload, now: int) -> None:
-        queue = self.state.queues.get(workload.admission.cluster_queue) if workload.admission else None
-        if self.consumption is not None and workload.admitted and queue is not None:
-            in_use_now = in_use(queue, workload.local_queue)
-            self.consumption.settle_penalty(workload.local_queue, workload.key, in_use_now, now)
-
-    def _consumed_by(self, reservation: Reservation) -> Fraction | None:
-        """What the LocalQueue of a candidate used; None if its ClusterQueue does not use admission fair sharing."""
-        if self.consumption is None or not reservation.queue.settings.usage_based:
-            return None
-        return self.consumption.usage(reservation.local_queue)
 
     # --- readiness and queries
 

@@ -13,8 +13,9 @@ from reconciler.controllers.usage import UsageController
 from reconciler.core.watched import by_kind
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.reading import read_workload
+from scheduling.objects.resource_flavor import Flavor
 from scheduling.objects.times import SECOND, parse
-from scheduling.queues.consumption import Consumption, UsageDecay
+from scheduling.queues.consumption import Consumption, Record, UsageDecay
 from scheduling.world.world import World
 from tests.reconciler.driver import never
 from tests.scheduling.cluster import queue_settings
@@ -24,10 +25,10 @@ START = parse("2026-01-01T00:00:00Z")
 LOCAL = by_kind()["LocalQueue"]
 
 
-def local_queue(status: dict[str, Any] | None = None) -> dict[str, Any]:
+def local_queue(status: dict[str, Any] | None = None, stop: str = "None") -> dict[str, Any]:
     return {
         "metadata": {"name": "lq", "namespace": "ns", "resourceVersion": "1"},
-        "spec": {"clusterQueue": "cq"},
+        "spec": {"clusterQueue": "cq", "stopPolicy": stop},
         "status": status or {},
     }
 
@@ -44,16 +45,19 @@ def running() -> Any:
 class Sampled:
     """A world under admission fair sharing, with one LocalQueue and its side."""
 
-    def __init__(self, status: dict[str, Any] | None = None, consumption: bool = True) -> None:
-        fading = UsageDecay(half_life=60 * SECOND, sampling=10 * SECOND)
+    def __init__(
+        self, status: dict[str, Any] | None = None, consumption: bool = True, half_life: int = 60 * SECOND
+    ) -> None:
+        fading = UsageDecay(half_life=half_life, sampling=10 * SECOND)
         self.world = World(consumption=Consumption(fading) if consumption else None)
+        self.world.put_flavor(Flavor("spot", {}))
         self.world.put_namespace("ns", {})
         self.world.put_queue(queue_settings("cq", None, {"spot": Terms(10, None, None)}), START)
         self.controller = UsageController(self.world)
         self.observe(status)
 
-    def observe(self, status: dict[str, Any] | None = None) -> None:
-        observed = LOCAL.observed(local_queue(status))
+    def observe(self, status: dict[str, Any] | None = None, stop: str = "None") -> None:
+        observed = LOCAL.observed(local_queue(status, stop))
         LOCAL.put(self.world, observed.value, START)
         self.controller.observe(observed)
 
@@ -90,8 +94,57 @@ def test_a_new_process_goes_on_from_the_status() -> None:
     after = Sampled({"fairSharing": share})
     after.world.put_workload(running(), START)
 
-    assert after.at(29) == before.at(29)
-    assert after.at(30) == before.at(30)
+    kept = before.at(20)
+    assert kept is not None
+    assert after.at(500) == kept, "the downtime decays nothing, and what ran meanwhile is not counted"
+    assert after.world.consumption is not None
+    assert after.world.consumption.record("ns/lq") == Record({"gpu": kept}, START + 500 * SECOND)
+    assert after.at(509) == kept
+    assert after.at(510) == before.at(30)
+
+
+def test_a_queue_that_nobody_uses_shows_each_of_its_resources() -> None:
+    sampled = Sampled()
+    sampled.at(0)
+    assert consumed(sampled) == {}
+    sampled.at(10)
+    assert consumed(sampled) == {"gpu": "0"}
+
+
+def test_without_a_half_life_nothing_is_ever_consumed() -> None:
+    sampled = Sampled(half_life=0)
+    sampled.world.put_workload(running(), START)
+    for seconds in (0, 10, 20):
+        sampled.at(seconds)
+        assert consumed(sampled) == {}
+
+
+def consumed(sampled: Sampled) -> Any:
+    share = admission_share(sampled.world, "ns/lq")
+    assert share is not None
+    assert share["weightedShare"] == 0
+    return share["admissionFairSharingStatus"]["consumedResources"]
+
+
+@pytest.mark.parametrize("stopped", ["local", "queue"])
+def test_the_status_of_a_queue_that_admits_nothing_stays_as_it_is(stopped: str) -> None:
+    sampled = Sampled()
+    sampled.world.put_workload(running(), START)
+    sampled.at(0)
+    stored = {"weightedShare": 0}
+    if stopped == "local":
+        sampled.observe(stop="Hold")
+    else:
+        sampled.world.drop_flavor("spot")
+
+    assert sampled.at(30) == 0
+    assert admission_share(sampled.world, "ns/lq", stored) is stored
+
+    sampled.world.put_flavor(Flavor("spot", {}))
+    sampled.observe()
+    later = sampled.at(31)
+    assert later is not None
+    assert later > 0
 
 
 def test_a_standby_learns_what_the_other_wrote() -> None:

@@ -1,0 +1,110 @@
+"""How long the entry penalty of a workload counts, under admission fair sharing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from policies.model.pools import Terms
+from scheduling.cycle.engine import Engine
+from scheduling.objects.queue_settings import LocalQueueSettings
+from scheduling.objects.resource_flavor import Flavor
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Admission, Workload
+from scheduling.queues.consumption import Consumption, UsageDecay
+from scheduling.quota.state import Options
+from scheduling.status.deadlines import release
+from scheduling.status.eviction import evict
+from scheduling.status.progress import finish
+from scheduling.status.reservation import reserve
+from scheduling.world.world import World
+from tests.scheduling.cluster import queue_settings
+from tests.scheduling.manifests import pod_set, workload
+
+NOW = 1_700_000_000 * SECOND
+
+
+def world(ignore_undeclared: bool = False) -> World:
+    """A queue with admission fair sharing, fed by two LocalQueues."""
+    fading = UsageDecay(half_life=300 * SECOND, sampling=300 * SECOND)
+    made = World(Options(ignore_undeclared=ignore_undeclared), consumption=Consumption(fading))
+    made.put_flavor(Flavor("spot", {}))
+    made.put_namespace("ns", {})
+    made.put_queue(queue_settings("q", None, {"spot": Terms(9)}, usage_based=True), NOW)
+    for name in ("q", "r"):
+        made.put_local_queue(LocalQueueSettings("ns", name, "q"), NOW)
+    return made
+
+
+def penalised(made: World, **requests: str) -> Workload:
+    """It has just got quota, as its object shows by now."""
+    waiting = workload(pod_set(**(requests or {"gpu": "2"})), name="w", uid="w", spec={"queueName": "q"})
+    made.put_workload(waiting, NOW)
+    Engine(made).step(NOW)
+    reserved = reserve(waiting, Admission("q"), NOW)
+    made.put_workload(reserved, NOW)
+    assert used(made) == 1
+    return reserved
+
+
+def used(made: World, queue: str = "ns/q") -> Fraction:
+    assert made.consumption is not None
+    return made.consumption.usage(queue)
+
+
+def test_an_eviction_does_not_end_it() -> None:
+    made = world()
+    evicted = evict(penalised(made), "Preempted", "another needs it", NOW)
+    made.put_workload(evicted, NOW)
+    made.put_workload(release(evicted, NOW), NOW)
+
+    assert used(made) == 1
+
+
+def test_it_is_not_counted_twice_when_quota_is_reserved_again() -> None:
+    made = world()
+    evicted = evict(penalised(made), "Preempted", "another needs it", NOW)
+    made.put_workload(release(evicted, NOW), NOW)
+    Engine(made).step(NOW)
+
+    assert used(made) == 1
+
+
+def test_it_ends_with_the_workload_when_it_finishes_or_is_deactivated_without_quota() -> None:
+    made = world()
+    reserved = penalised(made)
+    made.drop_workload(reserved.key)
+    assert used(made) == 0
+
+    made.put_workload(finish(penalised(made), "Succeeded", "", NOW), NOW)
+    assert used(made) == 0
+
+    stopped = replace(penalised(made), active=False)
+    made.put_workload(stopped, NOW)
+    assert used(made) == 1
+    made.put_workload(replace(stopped, conditions={}, admission=None), NOW)
+    assert used(made) == 0
+
+
+def test_it_ends_when_the_workload_moves_or_its_reservation_failed() -> None:
+    made = world()
+    made.put_workload(replace(penalised(made), queue="r"), NOW)
+    assert (used(made), used(made, "ns/r")) == (0, 0)
+
+    made = world()
+    made.put_workload(workload(pod_set(gpu="2"), name="w", uid="w", spec={"queueName": "q"}), NOW)
+    Engine(made).step(NOW)
+    assert used(made) == 1
+    made.forget("ns/w", NOW)
+    assert used(made) == 0
+
+
+@pytest.mark.parametrize("ignore_undeclared", [True, False])
+def test_what_the_queue_does_not_count_is_no_penalty(ignore_undeclared: bool) -> None:
+    made = world(ignore_undeclared)
+    made.put_workload(workload(pod_set(gpu="2", cpu="4"), name="w", uid="w", spec={"queueName": "q"}), NOW)
+    Engine(made).step(NOW)
+
+    assert used(made) == (1 if ignore_undeclared else 0)

@@ -92,6 +92,10 @@ class PendingQueue:
             parked_with[entry.key] = entry
             return
         active = self._active.get(entry.key)
+        if active is not None and self._groups[active.group].blocked and not backoff_over(entry.workload, now):
+            self.drop(entry.key, forget_sticky=False)
+            self._park(entry)
+            return
         if active is not None and active.group == entry.group and active.order == entry.order:
             entry.group = active.group
             self._active[entry.key] = self._groups[entry.group].entries[entry.key] = entry

@@ -243,3 +243,24 @@ def test_a_misfit_is_in_the_way_once_the_queue_is_strict() -> None:
 
     assert queue.flush(lambda _namespace: True, now=0) == 1
     assert names(queue.active()) == ["wrong", "right"]
+
+
+WAITS = {REQUEUED: Condition("False", "PodsReadyTimeout")}
+
+
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("later", [{"requeue": RequeueState(1, at=100)}, {"conditions": WAITS}])
+def test_neither_news_nor_capacity_cuts_a_backoff_short(alike: bool, later: dict[str, object]) -> None:
+    """Whether it was set aside by itself, or with all that are alike."""
+    queue = filled(entry("w", "gpu"))
+    head = queue.pop()
+    assert head is not None
+    queue.requeue(head, Requeue.NO_FIT if alike else Requeue.GENERIC, now=0)
+
+    queue.push(entry("w", "gpu", generation=2, **later), now=50)
+    assert names(queue.inadmissible()) == ["w"]
+    queue.flush(lambda _namespace: True, now=50)
+    assert names(queue.inadmissible()) == ["w"]
+
+    queue.push(entry("w", "gpu", generation=3, requeue=RequeueState(1, at=60)), now=60)
+    assert names(queue.active()) == ["w"], "a time that has come is over"

@@ -67,6 +67,7 @@ class PendingQueue:
         self.usage_of = usage_of
         self.keep_progress = keep_progress
         self.sticky: str | None = None
+        self._sticky_generation = 0
         self.stuck = False
         self._active: dict[str, Entry] = {}
         self._groups: dict[GroupId, EntryGroup] = {}
@@ -86,6 +87,8 @@ class PendingQueue:
         self._moved(entry.key)
         if old is not None:
             self._carry(old, entry)
+        if self.sticky == entry.key and entry.workload.generation != self._sticky_generation:
+            self.sticky = None  # others were preempted for what it was
         parked = self._parked_at(entry.key)
         if parked is not None and not _may_help(parked.workload, entry.workload):
             parked_with = self._misfits if entry.key in self._misfits else self._parked[entry.workload.namespace]
@@ -139,7 +142,7 @@ class PendingQueue:
             self._carry(entry, there)
             return entry.key in self._active
         if reason == Requeue.PENDING_PREEMPTION:
-            self.sticky = entry.key
+            self.sticky, self._sticky_generation = entry.key, entry.workload.generation
         if not backoff_over(entry.workload, now):
             self._park(entry)
             return False

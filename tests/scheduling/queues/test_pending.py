@@ -119,6 +119,21 @@ def test_the_one_that_waits_for_its_victims_stays_at_the_head() -> None:
     assert popped(queue) == ["low", "urgent"]
 
 
+def test_who_asks_for_something_else_than_others_were_preempted_for_has_its_place_by_priority() -> None:
+    queue = filled(entry("low", at=1))
+    preemptor = queue.pop()
+    assert preemptor is not None
+    queue.requeue(preemptor, Requeue.PENDING_PREEMPTION, now=0)
+    queue.push(entry("urgent", priority=9), now=0)
+
+    queue.push(entry("low", at=1, resource_version="2"), now=0)
+    assert names(queue.entries()) == ["low", "urgent"], "only its status was written"
+    queue.push(entry("low", at=1, generation=2), now=0)
+
+    assert names(queue.entries()) == ["urgent", "low"]
+    assert popped(queue) == ["urgent", "low"]
+
+
 @pytest.mark.parametrize("strategy", [BEST_EFFORT_FIFO, STRICT_FIFO])
 def test_a_head_that_nothing_can_help_is_stuck_until_a_flush(strategy: str) -> None:
     queue = filled(entry("a"), strategy=strategy)

@@ -8,6 +8,7 @@ from cluster.actions import INSTALLED_BY, Action, ApplySecret, Create, Delete, P
 from cluster.client import MERGE_PATCH, Cluster
 from cluster.resource import CUSTOM_RESOURCE_DEFINITIONS, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS, Resource
 from cluster.stream import Manifest
+from policies.dialects.kueue_kinds import CONVERSION_PATH
 
 CERTS_MANAGER = "quotree-certs"
 
@@ -102,6 +103,10 @@ def _named(name: str, version: str) -> dict[str, str]:
 
 
 def converts_with_us(definition: Mapping[str, Any]) -> bool:
-    """Whether this CustomResourceDefinition is ours, and has a conversion webhook."""
+    """Whether we convert this CustomResourceDefinition: it is one of ours, or Kueue's and taken over."""
+    conversion = definition["spec"].get("conversion") or {}
+    if conversion.get("strategy") != "Webhook":
+        return False
     ours = INSTALLED_BY.items() <= (definition["metadata"].get("labels") or {}).items()
-    return ours and (definition["spec"].get("conversion") or {}).get("strategy") == "Webhook"
+    service = (conversion.get("webhook") or {}).get("clientConfig", {}).get("service") or {}
+    return ours or service.get("path") == CONVERSION_PATH

@@ -20,6 +20,7 @@ from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 from cluster.store import ObjectCache
 from policies.dialects import core, kueue, kueue_jobs, volcano
 from policies.dialects.kueue_jobs import QueuedJob
+from policies.dialects.kueue_kinds import CONVERSION_PATH
 from policies.dialects.priority_class import PRIORITY_CLASS
 from policies.dialects.yunikorn_work import WORKLOAD_GROUPS
 from policies.judge import Judgement
@@ -48,7 +49,7 @@ MUTATING: Mapping[str, frozenset[str]] = {
     "/v1/mutate/yunikorn": frozenset({core.NAMESPACE.group}) | WORKLOAD_GROUPS,
 }
 """Each path and the API groups that it serves."""
-CONVERTING = "/v1/convert/kueue"
+CONVERTING = CONVERSION_PATH
 """The conversion webhook of the CustomResourceDefinitions of Kueue's group."""
 
 _POLL_INTERVAL = 0.005  # seconds; a watch brings news within a few milliseconds

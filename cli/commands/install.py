@@ -1,15 +1,23 @@
-"""Render manifests for a cluster: policies for the time when the webhook is down."""
+"""Render manifests for a cluster, and take one over from Kueue's manager."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import yaml
 
-from cli.exits import Misused, OutOfReach
+from cli.exits import Exit, Misused, OutOfReach
+from cli.input.options import kubeconfig
 from cli.output import emit
+from policies.model.printing import plain
+from policies.takeover.objects import Found, Names, Plan, Write
 from policies.vap.admission_policies import policies
+
+if TYPE_CHECKING:
+    from cluster.client import Cluster
 
 
 class _Readable(yaml.SafeDumper):
@@ -25,7 +33,7 @@ _Readable.add_representer(str, _text)
 
 @click.group()
 def install() -> None:
-    """Render manifests for a cluster."""
+    """Render manifests for a cluster, and take over from Kueue's manager."""
 
 
 @install.command()
@@ -45,7 +53,7 @@ def render(vap: bool, file: Path | None) -> None:
     """
     if not vap:
         raise Misused("name what to render: add --vap")
-    text = yaml.dump_all(policies(), Dumper=_Readable, sort_keys=False, width=120)
+    text = _yaml_of(policies())
     if file is None:
         emit(text.rstrip("\n"))
         return
@@ -53,3 +61,116 @@ def render(vap: bool, file: Path | None) -> None:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise OutOfReach(f"{file}: {error.strerror}") from error
+
+
+def _yaml_of(documents: list[dict[str, object]]) -> str:
+    return yaml.dump_all(documents, Dumper=_Readable, sort_keys=False, width=120)
+
+
+@install.command()
+@click.option(
+    "--apply", "applied", is_flag=True, help="Carry the plan out. What was done stays: call it again to go on."
+)
+@click.option("--undo", is_flag=True, help="Give the cluster back to Kueue's manager.")
+@click.option("--plan", "shown", is_flag=True, help="With --undo: show the plan; change nothing.")
+@click.option("--kueue-namespace", default="kueue-system", show_default=True, help="Where Kueue's manager is.")
+@click.option(
+    "--kueue-name",
+    default="kueue",
+    show_default=True,
+    help="What the names of Kueue's objects begin with; for Helm the full name of the release.",
+)
+@click.option("--namespace", default="quotree-system", show_default=True, help="Where Quotree is.")
+@click.option("--context", metavar="NAME", help="A context of the kubeconfig. Default: the current one.")
+@kubeconfig
+@click.option(
+    "--timeout",
+    type=click.IntRange(1),
+    default=300,
+    show_default=True,
+    help="How many seconds one step may wait for what it needs.",
+)
+def take_over(
+    applied: bool,
+    undo: bool,
+    shown: bool,
+    kueue_namespace: str,
+    kueue_name: str,
+    namespace: str,
+    context: str | None,
+    kubeconfig: str | None,
+    timeout: int,
+) -> None:
+    """Take a cluster over from Kueue's manager, or with --undo give it back.
+
+    Without --apply and --undo the command shows each step and changes nothing. What was there before is kept in
+    annotations of the objects. Exit code 1: something is missing, and nothing was begun.
+    """
+    if applied and (undo or shown):
+        raise Misused("--apply goes with neither --undo nor --plan")
+    from cluster.client import Cluster  # here, since these take long to load
+    from cluster.errors import ClusterError
+    from cluster.takeover import Reader
+
+    names = Names(kueue_namespace, kueue_name, namespace)
+    planned = _giving(names) if undo else _taking(names)
+    try:
+        with Cluster.connect(context, kubeconfig) as cluster:
+            reader = Reader(cluster, names)
+            plan = planned(reader.read())
+            if plan.steps and (applied or (undo and not shown)):
+                plan = _carry_out(cluster, reader.read, planned, float(timeout))
+                emit("\n".join(_outcome(plan, undo)))
+            else:
+                emit("\n".join(_lines(plan)))
+    except ClusterError as error:
+        raise OutOfReach(str(error)) from error
+    click.get_current_context().exit(Exit.FINDINGS if plan.refusals else Exit.CLEAN)
+
+
+def _taking(names: Names) -> Callable[[Found], Plan]:
+    from policies.takeover.plan import take_over as planned
+    from reconciler.jobs.kinds import frameworks_run_here
+
+    kinds = frameworks_run_here()
+    return lambda found: planned(found, names, kinds, lambda manifest: _yaml_of([dict(manifest)]))
+
+
+def _giving(names: Names) -> Callable[[Found], Plan]:
+    from policies.takeover.plan import give_back
+
+    return lambda found: give_back(found, names)
+
+
+def _carry_out(cluster: Cluster, read: Callable[[], Found], planned: Callable[[Found], Plan], longest: float) -> Plan:
+    from cluster.takeover import carry_out
+
+    return carry_out(cluster, read, planned, lambda step: emit(plain(f"{step.title} ...")), longest=longest)
+
+
+def _outcome(plan: Plan, undo: bool) -> Iterator[str]:
+    if plan.refusals:
+        yield "stopped here; call it again when this is in order:"
+        yield from _refusals(plan)
+    elif undo:
+        yield "Kueue's manager has the cluster again"
+    else:
+        yield "Quotree has the cluster; quotree install take-over --undo gives it back"
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    yield from _refusals(plan)
+    for number, step in enumerate(plan.steps, start=1):
+        yield plain(f"{number}. {step.title}{' (done)' if step.done else ''}")
+        yield from (f"     {plain(_write(write))}" for write in step.writes)
+    yield from (plain(f"note: {note}") for note in plan.notes)
+
+
+def _refusals(plan: Plan) -> Iterator[str]:
+    yield from (plain(f"refused: {refusal}") for refusal in plan.refusals)
+
+
+def _write(write: Write) -> str:
+    if write.body is None:
+        return f"delete {write.ref}"
+    return f"{'change' if write.version else 'create'} {write.ref}"

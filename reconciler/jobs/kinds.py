@@ -64,3 +64,8 @@ def _parts(name: str, at: str) -> tuple[str, str, str]:
 
 def _written(shape: JobShape) -> str:
     return f"{shape.kind.kind}.{shape.version}.{shape.kind.group}"
+
+
+def frameworks_run_here() -> frozenset[str]:
+    """The names of those that are run without a description of an administrator."""
+    return frozenset(name for name, framework in FRAMEWORKS.items() if framework.kind in SHIPPED)

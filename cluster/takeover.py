@@ -1,0 +1,166 @@
+"""A cluster read for a move from Kueue or back, and the steps of a plan carried out.
+
+After each write everything is read again and planned anew: the cluster is the only memory.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from cluster.client import MERGE_PATCH, Cluster
+from cluster.errors import ApiError, ClusterError, Conflict, NotFound
+from cluster.resource import (
+    CONFIG_MAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    LEASES,
+    MUTATING_WEBHOOKS,
+    PODS,
+    VALIDATING_WEBHOOKS,
+    Resource,
+)
+from cluster.stream import Manifest
+from policies.takeover.objects import Found, Names, Plan, Ref, Step, Write, ref_of
+
+MANAGER = "quotree-take-over"
+"""The field manager of all writes."""
+_DEPLOYMENTS = Resource("apps", "v1", "deployments", namespaced=True)
+_API_SERVICES = Resource("apiregistration.k8s.io", "v1", "apiservices", namespaced=False)
+_CLUSTERS = Resource("kueue.x-k8s.io", "v1beta2", "multikueueclusters", namespaced=False)
+_RESOURCES: Mapping[str, Resource] = {
+    "APIService": _API_SERVICES,
+    "ConfigMap": CONFIG_MAPS,
+    "CustomResourceDefinition": CUSTOM_RESOURCE_DEFINITIONS,
+    "Deployment": _DEPLOYMENTS,
+    "MutatingWebhookConfiguration": MUTATING_WEBHOOKS,
+    "ValidatingWebhookConfiguration": VALIDATING_WEBHOOKS,
+}
+_DURATION = 15.0
+"""Seconds that a Lease lasts which does not say so."""
+_SETTLE = 1.0
+"""Seconds until every API server goes by a webhook configuration that was written."""
+_LOOK = 0.5
+"""Seconds between two looks at what is waited for."""
+
+
+class TooLong(ClusterError):
+    """What a step waits for did not happen in time."""
+
+
+class Reader:
+    """Reads what a plan is made of. A Lease that is not renewed while it looks on is given up by its clock."""
+
+    def __init__(self, cluster: Cluster, names: Names, clock: Callable[[], float] = time.monotonic) -> None:
+        self._cluster = cluster
+        self._names = names
+        self._clock = clock
+        self._leases: dict[Ref, tuple[object, float]] = {}
+
+    def read(self) -> Found:
+        """Raises ClusterError where it cannot be read."""
+        objects = {ref_of(each): each for each in self._objects()}
+        groups = self._cluster.get("/apis").get("groups") or ()
+        deployments = (self._names.manager, self._names.reconciler)
+        return Found(
+            objects,
+            pods={ref: self._pods(objects[ref]) for ref in deployments if ref in objects},
+            held=dict(self._held()),
+            groups=frozenset(str(group.get("name")) for group in groups),
+            other_clusters=self._other_clusters(),
+        )
+
+    def _objects(self) -> Iterator[Manifest]:
+        for ref in self._names.read:
+            try:
+                found = self._cluster.get(_path(ref))
+            except NotFound:
+                continue
+            yield {**found, "kind": ref.kind}
+        for each in self._cluster.list(CUSTOM_RESOURCE_DEFINITIONS):
+            if each["spec"].get("group") == "kueue.x-k8s.io":
+                yield each
+        for each in self._cluster.list(_API_SERVICES):
+            if each["spec"].get("group") == "visibility.kueue.x-k8s.io" and each["spec"].get("service"):
+                yield each
+
+    def _pods(self, deployment: Manifest) -> int:
+        labels = deployment["spec"]["selector"].get("matchLabels") or {}
+        selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+        pods = self._cluster.list(PODS, namespace=deployment["metadata"]["namespace"], label_selector=selector)
+        return sum((each.get("status") or {}).get("phase") not in ("Succeeded", "Failed") for each in pods)
+
+    def _held(self) -> Iterator[tuple[Ref, str]]:
+        for ref in (self._names.manager_lease, self._names.reconciler_lease):
+            try:
+                spec = self._cluster.get(LEASES.item(ref.name, ref.namespace)).get("spec") or {}
+            except NotFound:
+                continue
+            holder, now = spec.get("holderIdentity"), self._clock()
+            claim = (holder, spec.get("renewTime"))
+            if claim != self._leases.get(ref, (None, now))[0]:
+                self._leases[ref] = claim, now
+            if holder and now - self._leases[ref][1] < (spec.get("leaseDurationSeconds") or _DURATION):
+                yield ref, str(holder)
+
+    def _other_clusters(self) -> bool:
+        """None can be seen while nobody converts; that was asked before."""
+        try:
+            return next(iter(self._cluster.list(_CLUSTERS, 1)), None) is not None
+        except ApiError:
+            return False
+
+
+def carry_out(
+    cluster: Cluster,
+    read: Callable[[], Found],
+    planned: Callable[[Found], Plan],
+    begun: Callable[[Step], object],
+    *,
+    longest: float,
+    rest: Callable[[float], object] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> Plan:
+    """Step by step until all are done, or something is in the way: the last plan says which.
+
+    `begun` is told of each step. Raises TooLong where one waits for more than `longest` seconds, and other
+    ClusterErrors; what was done stays, and the same call goes on from there.
+    """
+    title, since = "", clock()
+    while (step := (plan := planned(read())).next) is not None and not plan.refusals:
+        if step.title != title:
+            title, since = step.title, clock()
+            begun(step)
+        if clock() - since > longest:
+            raise TooLong(f"{step.title}: waited {longest:g} s for {step.waits or 'a write that others do not undo'}")
+        try:
+            for write in step.writes:
+                perform(cluster, write)
+        except Conflict:
+            rest(_LOOK)  # changed since it was read
+            continue
+        if step.settles and step.writes:
+            rest(_SETTLE)
+        elif not step.writes:
+            rest(_LOOK)
+    return plan
+
+
+def perform(cluster: Cluster, write: Write) -> None:
+    """One write. Raises Conflict where the object has changed since it was read."""
+    ref, path = write.ref, _path(write.ref)
+    if write.body is None:
+        try:
+            cluster.delete(path, resource_version=write.version)
+        except NotFound:
+            return
+    elif not write.version:
+        resource = _RESOURCES[ref.kind]
+        cluster.create(resource.collection(ref.namespace or None), dict(write.body), field_manager=MANAGER)
+    else:
+        meta: dict[str, Any] = {**write.body.get("metadata", {}), "resourceVersion": write.version}
+        cluster.patch(path, {**write.body, "metadata": meta}, MERGE_PATCH, field_manager=MANAGER)
+
+
+def _path(ref: Ref) -> str:
+    return _RESOURCES[ref.kind].item(ref.name, ref.namespace or None)

@@ -1,0 +1,112 @@
+"""The steps back: every object of Kueue's is what it was, by what the annotations remember.
+
+Quotree's reconciler ends first. Its webhook guards new work until Kueue's webhooks are asked again, and stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from policies.dialects.reading import Manifest, listing, mapping, texts
+from policies.takeover.objects import (
+    CONFIGURATION_BEFORE,
+    CONVERSION_BEFORE,
+    REPLICAS_BEFORE,
+    SERVICES_BEFORE,
+    TAKEN_FROM,
+    Found,
+    Names,
+    Step,
+    at_work,
+    noted,
+    ref_of,
+    remembered,
+    replaced,
+    replicas,
+    started,
+    stopped,
+    unready,
+    updates,
+)
+from policies.takeover.taking import CONFIGURATION_KEY, UNASKED, bare, is_converted
+
+
+def steps(found: Found, names: Names) -> tuple[Step, ...]:
+    """All of them in their order, those that are done included."""
+    return (
+        _stop(found, names),
+        _start(found, names),
+        _convert(found),
+        _asked(found, names),
+        _visible(found, names),
+        _configure(found, names),
+    )
+
+
+def _stop(found: Found, names: Names) -> Step:
+    waits = at_work(found, names.reconciler, names.reconciler_lease)
+    return Step(f"scale {names.reconciler} to 0", updates(found, [stopped(found.objects[names.reconciler])]), waits)
+
+
+def _start(found: Found, names: Names) -> Step:
+    """One that was at 0 before stays there."""
+    manager = found.objects[names.manager]
+    wanted = started(manager, 0) if remembered(manager, REPLICAS_BEFORE) else dict(manager)
+    title = f"start {names.manager} with {replicas(wanted)} replicas"
+    return Step(title, updates(found, [wanted]), unready(manager))
+
+
+def _convert(found: Found) -> Step:
+    """Only now: the API server has somebody to ask at any time but for a moment."""
+    mine = [each for each in found.definitions if is_converted(each)]
+    return Step("let Kueue's manager convert again", updates(found, map(_unconverted, mine)))
+
+
+def _unconverted(definition: Manifest) -> dict[str, Any]:
+    before = remembered(definition, CONVERSION_BEFORE)
+    return replaced(noted(definition, CONVERSION_BEFORE, None), "spec.conversion", before)
+
+
+def _asked(found: Found, names: Names) -> Step:
+    present = [found.objects[ref] for ref in names.kueue_webhooks if ref in found.objects]
+    return Step("let the API server ask Kueue's webhooks again", updates(found, map(_heard, present)), settles=True)
+
+
+def _heard(configuration: Manifest) -> dict[str, Any]:
+    webhooks = [_without_condition(mapping(each)) for each in listing(configuration.get("webhooks"))]
+    return replaced(configuration, "webhooks", webhooks)
+
+
+def _without_condition(webhook: Mapping[str, Any]) -> dict[str, Any]:
+    conditions = listing(webhook.get("matchConditions"))
+    kept = [each for each in conditions if mapping(each).get("name") != UNASKED]
+    made = {key: value for key, value in webhook.items() if key != "matchConditions"}
+    return {**made, "matchConditions": kept} if kept else made
+
+
+def _visible(found: Found, names: Names) -> Step:
+    """They are created before they are forgotten; one that Kueue has brought back itself is left alone."""
+    manager = found.objects[names.manager]
+    kept = mapping(remembered(manager, SERVICES_BEFORE))
+    present = {ref_of(each).name for each in found.of_kind("APIService")}
+    missing = [bare(mapping(each)) for name, each in sorted(kept.items()) if name not in present]
+    wanted = [*missing, *([] if missing else [noted(manager, SERVICES_BEFORE, None)])]
+    return Step("bring the visibility APIServices back", updates(found, wanted))
+
+
+def _configure(found: Found, names: Names) -> Step:
+    """The reconciler stays at 0 until the next take-over."""
+    wanted: list[Manifest] = []
+    present = found.objects[names.configuration]
+    before = remembered(present, CONFIGURATION_BEFORE)
+    if isinstance(before, str):
+        data = {**mapping(present.get("data")), CONFIGURATION_KEY: before}
+        wanted.append(replaced(noted(present, CONFIGURATION_BEFORE, None), "data", data))
+    deployment = found.objects[names.reconciler]
+    meta = mapping(mapping(mapping(deployment.get("spec")).get("template")).get("metadata"))
+    notes = texts(meta.get("annotations"))
+    if TAKEN_FROM in notes:
+        kept = {key: value for key, value in notes.items() if key != TAKEN_FROM}
+        wanted.append(replaced(deployment, "spec.template.metadata.annotations", kept or None))
+    return Step(f"give {names.configuration} back what it had", updates(found, wanted))

@@ -1,0 +1,274 @@
+"""What is read of a cluster for a move, and how it is changed: values alone, with the old ones kept in annotations.
+
+A step says what the objects are to look like; it is done once they do. So the state of the cluster is the whole memory
+of a move: whoever was stopped within it runs the command again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from policies.dialects.reading import Manifest, mapping, metadata, text, texts
+
+REPLICAS_BEFORE = "quotree.dev/replicas-before"
+CONVERSION_BEFORE = "quotree.dev/conversion-before"
+CONFIGURATION_BEFORE = "quotree.dev/configuration-before"
+SERVICES_BEFORE = "quotree.dev/api-services-before"
+"""Annotations with what stood there before the move, as JSON."""
+TAKEN_FROM = "quotree.dev/configuration-taken-from"
+"""Annotation of the reconciler's Pods: which of Kueue's configurations they go by."""
+LEASE = "c1f6bfd2.kueue.x-k8s.io"
+"""The Lease of Kueue's manager by its default name."""
+
+
+class Ref(NamedTuple):
+    """One object; `namespace` is empty for kinds without."""
+
+    kind: str
+    name: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+def ref_of(manifest: Manifest) -> Ref:
+    meta = metadata(manifest)
+    return Ref(str(manifest.get("kind")), text(meta.get("name")) or "", text(meta.get("namespace")) or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """`kueue` is what the names of Kueue's objects begin with: for Helm the full name of the release."""
+
+    kueue_namespace: str = "kueue-system"
+    kueue: str = "kueue"
+    namespace: str = "quotree-system"
+
+    @property
+    def manager(self) -> Ref:
+        return Ref("Deployment", f"{self.kueue}-controller-manager", self.kueue_namespace)
+
+    @property
+    def manager_configuration(self) -> Ref:
+        return Ref("ConfigMap", f"{self.kueue}-manager-config", self.kueue_namespace)
+
+    @property
+    def manager_lease(self) -> Ref:
+        return Ref("Lease", LEASE, self.kueue_namespace)
+
+    @property
+    def kueue_webhooks(self) -> tuple[Ref, Ref]:
+        return (
+            Ref("MutatingWebhookConfiguration", f"{self.kueue}-mutating-webhook-configuration"),
+            Ref("ValidatingWebhookConfiguration", f"{self.kueue}-validating-webhook-configuration"),
+        )
+
+    @property
+    def webhook(self) -> Ref:
+        return Ref("Deployment", "quotree-webhook", self.namespace)
+
+    @property
+    def reconciler(self) -> Ref:
+        return Ref("Deployment", "quotree-reconciler", self.namespace)
+
+    @property
+    def reconciler_lease(self) -> Ref:
+        return Ref("Lease", "quotree-reconciler", self.namespace)
+
+    @property
+    def configuration(self) -> Ref:
+        """Of the reconciler, in the form of Kueue's."""
+        return Ref("ConfigMap", "quotree-reconciler", self.namespace)
+
+    @property
+    def settings(self) -> Ref:
+        """Quotree's own configuration, which the webhook goes by."""
+        return Ref("ConfigMap", "quotree-configuration", self.namespace)
+
+    @property
+    def mutating(self) -> Ref:
+        return Ref("MutatingWebhookConfiguration", "quotree-mutate")
+
+    @property
+    def validating(self) -> Ref:
+        return Ref("ValidatingWebhookConfiguration", "quotree-validate")
+
+    @property
+    def read(self) -> tuple[Ref, ...]:
+        """All that is read by its name, but Leases."""
+        ours = (self.webhook, self.reconciler, self.configuration, self.settings, self.mutating, self.validating)
+        return (self.manager, self.manager_configuration, *self.kueue_webhooks, *ours)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A cluster as it was read. `objects` are those that exist.
+
+    `pods`: how many Pods of a Deployment are left, those that are ending included. `held`: who holds a Lease, of those
+    that somebody holds. `groups`: the API groups that are served. `other_clusters`: there are MultiKueueClusters.
+    """
+
+    objects: Mapping[Ref, Manifest]
+    pods: Mapping[Ref, int] = field(default_factory=dict)
+    held: Mapping[Ref, str] = field(default_factory=dict)
+    groups: frozenset[str] = frozenset()
+    other_clusters: bool = False
+
+    def of_kind(self, kind: str) -> list[Manifest]:
+        return [self.objects[ref] for ref in sorted(self.objects) if ref.kind == kind]
+
+    @property
+    def definitions(self) -> list[Manifest]:
+        """Kueue's CustomResourceDefinitions."""
+        return self.of_kind("CustomResourceDefinition")
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """`body`: the object to create, the merge patch for one that is still at `version`, or None to delete that."""
+
+    ref: Ref
+    body: Mapping[str, Any] | None
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`writes` are to be made, then `waits` says what must happen; with neither the step is done.
+
+    `settles`: every API server takes it in before the next step begins.
+    """
+
+    title: str
+    writes: tuple[Write, ...] = ()
+    waits: str = ""
+    settles: bool = False
+
+    @property
+    def done(self) -> bool:
+        return not self.writes and not self.waits
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`refusals`: why it is not begun, or not gone on with. `notes`: what to know or to do besides."""
+
+    steps: tuple[Step, ...] = ()
+    refusals: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def next(self) -> Step | None:
+        return next((step for step in self.steps if not step.done), None)
+
+
+# -- changes -----------------------------------------------------------------------------------------------------------
+
+
+def updates(found: Found, wanted: Iterable[Manifest]) -> tuple[Write, ...]:
+    """What makes the objects look like this; nothing for those that do."""
+    return tuple(_updates(found, wanted))
+
+
+def _updates(found: Found, wanted: Iterable[Manifest]) -> Iterator[Write]:
+    for manifest in wanted:
+        ref = ref_of(manifest)
+        present = found.objects.get(ref)
+        if present is None:
+            yield Write(ref, manifest)
+        elif body := difference(present, manifest):
+            yield Write(ref, body, text(metadata(present).get("resourceVersion")) or "")
+
+
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch from one to the other."""
+    patch: dict[str, Any] = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        before = old.get(key)
+        if isinstance(before, Mapping) and isinstance(value, Mapping):
+            if below := difference(before, value):
+                patch[key] = below
+        elif before != value or key not in old:
+            patch[key] = value
+    return patch
+
+
+def replaced(manifest: Manifest, path: str, value: object) -> dict[str, Any]:
+    """A copy with this value at a path of keys; None removes it."""
+    made = deepcopy(dict(manifest))
+    *steps, last = path.split(".")
+    holder = made
+    for step in steps:
+        holder = holder.setdefault(step, {})
+    if value is None:
+        holder.pop(last, None)
+    else:
+        holder[last] = value
+    return made
+
+
+def noted(manifest: Manifest, key: str, value: object) -> dict[str, Any]:
+    """A copy that remembers this as JSON; None forgets it."""
+    made = deepcopy(dict(manifest))
+    meta = made.setdefault("metadata", {})
+    notes = {name: kept for name, kept in (meta.get("annotations") or {}).items() if name != key}
+    if value is not None:
+        notes[key] = json.dumps(value, sort_keys=True)
+    meta["annotations"] = notes
+    if not notes:
+        del meta["annotations"]
+    return made
+
+
+def remembered(manifest: Manifest | None, key: str) -> Any:
+    """What `noted` put there; None where nothing is, or nothing that can be read."""
+    written = texts(metadata(manifest or {}).get("annotations")).get(key)
+    try:
+        return json.loads(written) if written else None
+    except (ValueError, RecursionError):
+        return None
+
+
+# -- Deployments -------------------------------------------------------------------------------------------------------
+
+
+def replicas(deployment: Manifest) -> int:
+    wanted = mapping(deployment.get("spec")).get("replicas")
+    return wanted if isinstance(wanted, int) else 1
+
+
+def stopped(deployment: Manifest) -> dict[str, Any]:
+    """At 0, and it remembers how many it had."""
+    before = replicas(deployment)
+    return replaced(noted(deployment, REPLICAS_BEFORE, before), "spec.replicas", 0) if before else dict(deployment)
+
+
+def started(deployment: Manifest, default: int) -> dict[str, Any]:
+    """With the replicas that it had; `default`: where it is at 0 and remembers none."""
+    before = remembered(deployment, REPLICAS_BEFORE)
+    wanted = replicas(deployment) or (before if isinstance(before, int) and before > 0 else default)
+    return replaced(noted(deployment, REPLICAS_BEFORE, None), "spec.replicas", wanted)
+
+
+def unready(deployment: Manifest) -> str:
+    """Why it does not serve as its spec says; empty where it does."""
+    status, wanted = mapping(deployment.get("status")), replicas(deployment)
+    if (status.get("observedGeneration") or 0) < (metadata(deployment).get("generation") or 0):
+        return "its last change has not been taken up yet"
+    new, available = status.get("updatedReplicas") or 0, status.get("availableReplicas") or 0
+    if new < wanted or available < wanted or (status.get("replicas") or 0) > wanted:
+        return f"{min(new, available)} of {wanted} replicas are ready"
+    return ""
+
+
+def at_work(found: Found, deployment: Ref, lease: Ref) -> str:
+    """Who may still write for a Deployment that is at 0; empty for nobody."""
+    if left := found.pods.get(deployment, 0):
+        return f"{left} Pod{'s' * (left > 1)} of {deployment} to end"
+    holder = found.held.get(lease)
+    return f"{lease}, which {holder} holds, to be given up" if holder else ""

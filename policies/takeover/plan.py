@@ -1,0 +1,188 @@
+"""The plan of a move: what stands in its way, and its steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from policies.configuration.file import read_configuration
+from policies.configuration.kueue.gates import OF_WEBHOOKS
+from policies.configuration.settings import KueueSettings
+from policies.dialects.frameworks import FRAMEWORKS
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.model.errors import PolicyError
+from policies.rules import registry
+from policies.takeover import giving, taking
+from policies.takeover.objects import Found, Names, Plan, replicas, unready
+from policies.takeover.translation import KEY, Translated, translate
+from policies.text import yaml_values
+from policies.text.positions import BadText
+
+VERSIONS = "0.19"
+"""Of Kueue: whose objects are known."""
+CONVERTED = frozenset({"admissionchecks", "clusterqueues", "cohorts", "localqueues", "multikueueclusters"}) | frozenset(
+    {"multikueueconfigs", "workloads"}
+)
+"""The kinds whose CustomResourceDefinition our webhook may write to."""
+_ASKED = {
+    "MutatingWebhookConfiguration": ("kueue-finalizers", "kueue-jobs", "kueue-other-jobs", "kueue-templates"),
+    "ValidatingWebhookConfiguration": ("kueue-trees", "kueue-localqueues", "kueue-workloads", "kueue-jobs"),
+}
+_ASKED_FOR_PODS = {
+    "MutatingWebhookConfiguration": ("kueue-pods",),
+    "ValidatingWebhookConfiguration": ("kueue-pods", "kueue-pod-marks"),
+}
+_MULTIKUEUE = "--feature-gates=MultiKueue="
+
+
+def take_over(found: Found, names: Names, kinds: Collection[str], render: taking.Render) -> Plan:
+    """`kinds`: the frameworks that the reconciler runs. `render` makes the text of a configuration."""
+    missing = tuple(_missing(found, names))
+    if missing:
+        return Plan(refusals=missing)
+    manager = found.objects[names.manager]
+    written = text(mapping(found.objects[names.manager_configuration].get("data")).get(KEY))
+    if written is None:
+        return Plan(refusals=(f"{names.manager_configuration} has no key {KEY}",))
+    translated = translate(written, manager, kinds, found.groups, names.kueue_namespace)
+    refusals = (*_unknown(manager, names), *_unserved(found, names), *_unconvertible(found, names))
+    if translated.refusals:
+        return Plan(refusals=(*refusals, *translated.refusals))
+    refusals = (*refusals, *_unlike(found, names, translated))
+    if refusals:
+        return Plan(refusals=refusals)
+    steps = taking.steps(found, names, translated, render)
+    return Plan(steps, notes=(*translated.account, *_besides(found, names, translated)))
+
+
+def give_back(found: Found, names: Names) -> Plan:
+    """Nothing is refused but what cannot be: where Kueue's manager, or the memory, is gone."""
+    needed = (names.manager, names.reconciler, names.configuration)
+    gone = tuple(f"{ref} is missing: install it again" for ref in needed if ref not in found.objects)
+    if gone:
+        return Plan(refusals=gone)
+    steps = giving.steps(found, names)
+    if not any(step.writes for step in steps[1:]) and not any(taking.traces(found, names)):
+        return Plan(notes=("nothing was taken over here",))
+    return Plan(steps, notes=(f"{names.webhook} stays: it guards the trees, and admits nothing.",))
+
+
+def _missing(found: Found, names: Names) -> Iterator[str]:
+    for ref in (names.manager, names.manager_configuration):
+        if ref not in found.objects:
+            yield f"{ref} is missing: say where Kueue is with --kueue-namespace and --kueue-name"
+    ours = (names.webhook, names.validating, names.mutating, names.settings)
+    for ref in (*ours, names.reconciler, names.configuration):
+        if ref not in found.objects:
+            folder = "with-multikueue" if found.other_clusters else "with-reconciler"
+            yield f"{ref} is missing: apply manifests/{folder} first"
+
+
+def _unknown(manager: Manifest, names: Names) -> Iterator[str]:
+    version = _version(manager)
+    if version != VERSIONS and not version.startswith(f"{VERSIONS}."):
+        yield f"{names.manager} is Kueue {version or 'of an unknown version'}: only {VERSIONS} can be taken over"
+
+
+def _version(manager: Manifest) -> str:
+    """By the tag of its image, else by its label; empty where neither says one."""
+    pod = mapping(mapping(mapping(manager.get("spec")).get("template")).get("spec"))
+    images = [
+        text(each.get("image")) or ""
+        for each in map(mapping, listing(pod.get("containers")))
+        if each.get("name") == "manager"
+    ]
+    label = texts(metadata(manager).get("labels")).get("app.kubernetes.io/version", "")
+    tags = (image.partition("@")[0].rpartition("/")[2].partition(":")[2] for image in images)
+    known = (re.fullmatch(r"v?(\d+\.\d+(?:\.\d+)?)", each) for each in (*tags, label))
+    return next((each[1] for each in known if each), "")
+
+
+def _unserved(found: Found, names: Names) -> Iterator[str]:
+    """Our webhook must answer before Kueue's is asked no longer."""
+    if why := unready(found.objects[names.webhook]):
+        yield f"{names.webhook} does not serve: {why}"
+    if not replicas(found.objects[names.webhook]):
+        yield f"{names.webhook} does not serve: it is at 0"
+    for ref in (names.mutating, names.validating):
+        webhooks = [mapping(each) for each in listing(found.objects[ref].get("webhooks"))]
+        present = {text(each.get("name")) for each in webhooks}
+        for name in _ASKED[ref.kind]:
+            if f"{name}.quotree.dev" not in present:
+                yield f"{ref} lacks {name}.quotree.dev: apply manifests/base again"
+        if any(not mapping(each.get("clientConfig")).get("caBundle") for each in webhooks):
+            yield f"{ref} has no caBundle yet: the webhook writes it when it starts"
+    first = mapping(next(iter(listing(found.objects[names.validating].get("webhooks"))), None))
+    if not mapping(mapping(first.get("clientConfig")).get("service")):
+        yield f"{names.validating} names no Service, so none can be named for conversions either"
+
+
+def _unconvertible(found: Found, names: Names) -> Iterator[str]:
+    for each in found.definitions:
+        plural = text(mapping(mapping(each.get("spec")).get("names")).get("plural")) or ""
+        if taking.converted_in(each, names.kueue_namespace) and plural not in CONVERTED:
+            yield f"{plural} are converted by Kueue's manager, and Quotree's webhook does not convert them"
+
+
+def _unlike(found: Found, names: Names, translated: Translated) -> Iterator[str]:
+    """Where our webhook would do otherwise than Kueue's."""
+    settings = _settings(found.objects[names.settings])
+    if isinstance(settings, str):
+        yield f"{names.settings}: {settings}"
+        return
+    assert translated.read is not None
+    if not settings.manage_jobs:
+        yield f"{names.settings} lacks kueue.manageJobs: true; without it new jobs start unsuspended"
+    if any(FRAMEWORKS[name].by_pods or name == "pod" for name in translated.read.integrations.frameworks):
+        yield from _without_pods(found, names, settings)
+    for gate, usual in OF_WEBHOOKS.items():
+        wanted = translated.read.gates.chosen.get(gate, usual)
+        if settings.feature_gates.get(gate, usual) != wanted:
+            value = str(wanted).lower()
+            yield f"{names.settings} has another value of the feature gate {gate}: set it to {value} there"
+    if found.other_clusters and not _dispatches(found.objects[names.reconciler]):
+        yield (
+            f"there are MultiKueueClusters, and {names.reconciler} does not follow them:"
+            " apply manifests/with-multikueue"
+        )
+
+
+def _without_pods(found: Found, names: Names, settings: KueueSettings) -> Iterator[str]:
+    if not settings.manage_pods:
+        yield f"{names.settings} lacks kueue.managePods: true; Kueue queues Pods"
+    for ref in (names.mutating, names.validating):
+        present = {text(mapping(each).get("name")) for each in listing(found.objects[ref].get("webhooks"))}
+        for name in _ASKED_FOR_PODS[ref.kind]:
+            if f"{name}.quotree.dev" not in present:
+                yield f"{ref} lacks {name}.quotree.dev: add manifests/components/pods"
+
+
+def _settings(config_map: Manifest) -> KueueSettings | str:
+    try:
+        written = yaml_values.single(text(mapping(config_map.get("data")).get("configuration.yaml")) or "")
+        return read_configuration(written, registry()).kueue
+    except (BadText, PolicyError) as error:
+        return str(error)
+
+
+def _dispatches(reconciler: Manifest) -> bool:
+    """By its last flag, which counts."""
+    pod = mapping(mapping(mapping(reconciler.get("spec")).get("template")).get("spec"))
+    flags = [
+        str(flag)
+        for container in map(mapping, listing(pod.get("containers")))
+        for flag in listing(container.get("args"))
+        if str(flag).startswith(_MULTIKUEUE)
+    ]
+    return not flags or flags[-1] == f"{_MULTIKUEUE}true"
+
+
+def _besides(found: Found, names: Names, translated: Translated) -> Iterator[str]:
+    if found.other_clusters:
+        yield (
+            f"the reconciler reads kubeconfigs in {names.kueue_namespace}: give it the Role of"
+            " manifests/components/multikueue in that namespace"
+        )
+    if translated.read is not None and translated.read.retention.after_deactivated is not None:
+        key = "objectRetentionPolicies.workloads.afterDeactivatedByKueue"
+        yield f"{key} needs manifests/components/reconciler-deletes-jobs"

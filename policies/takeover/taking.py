@@ -1,0 +1,201 @@
+"""The steps from Kueue's manager to Quotree.
+
+Quotree's webhook is asked beside Kueue's from the day it is installed, so nothing slips through when Kueue's is asked
+no longer. Between the two managers nobody decides, and running work goes on. Source: Kueue v0.19, config/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from policies.dialects.kueue_kinds import CONVERSION_PATH
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.takeover.objects import (
+    CONFIGURATION_BEFORE,
+    CONVERSION_BEFORE,
+    SERVICES_BEFORE,
+    TAKEN_FROM,
+    Found,
+    Names,
+    Step,
+    Write,
+    at_work,
+    noted,
+    ref_of,
+    remembered,
+    replaced,
+    replicas,
+    started,
+    stopped,
+    unready,
+    updates,
+)
+from policies.takeover.translation import Translated
+
+UNASKED = "quotree-has-taken-over"
+"""The name of the match condition that never holds."""
+CONFIGURATION_KEY = "configuration.yaml"
+_REPLICAS = 2
+"""Of the reconciler, where it was installed with 0."""
+_TEMPLATE_NOTE = "spec.template.metadata.annotations"
+
+Render = Callable[[Mapping[str, Any]], str]
+
+
+def steps(found: Found, names: Names, translated: Translated, render: Render) -> tuple[Step, ...]:
+    """All of them in their order, those that are done included."""
+    return (
+        _pause(found, names, translated),
+        _configure(found, names, translated, render),
+        _unasked(found, names),
+        _invisible(found, names),
+        _stop(found, names),
+        _convert(found, names),
+        _leave(found, names),
+        _start(found, names),
+    )
+
+
+def _goes_by(found: Found, names: Names) -> str:
+    """The digest of the configuration that the reconciler's Pods were started with."""
+    template = mapping(mapping(found.objects[names.reconciler].get("spec")).get("template"))
+    return texts(mapping(template.get("metadata")).get("annotations")).get(TAKEN_FROM, "")
+
+
+def _pause(found: Found, names: Names, translated: Translated) -> Step:
+    """Or it would begin with the old configuration as soon as Kueue's manager has stopped."""
+    title = "stop Quotree's reconciler until it has Kueue's Configuration"
+    if _goes_by(found, names) == translated.digest:
+        return Step(title)
+    present = found.objects[names.reconciler]
+    return Step(title, updates(found, [stopped(present)]), at_work(found, names.reconciler, names.reconciler_lease))
+
+
+def _configure(found: Found, names: Names, translated: Translated, render: Render) -> Step:
+    title = f"write Kueue's Configuration into {names.configuration}"
+    if _goes_by(found, names) == translated.digest:
+        return Step(title)
+    present = found.objects[names.configuration]
+    if remembered(present, CONFIGURATION_BEFORE) is None:
+        present = noted(present, CONFIGURATION_BEFORE, mapping(present.get("data")).get(CONFIGURATION_KEY) or "")
+    data = {**mapping(present.get("data")), CONFIGURATION_KEY: render(translated.manifest)}
+    deployment = found.objects[names.reconciler]
+    template = mapping(mapping(deployment.get("spec")).get("template"))
+    notes = {**texts(mapping(template.get("metadata")).get("annotations")), TAKEN_FROM: translated.digest}
+    wanted = [replaced(present, "data", data), replaced(deployment, _TEMPLATE_NOTE, notes)]
+    return Step(title, updates(found, wanted))
+
+
+def _unasked(found: Found, names: Names) -> Step:
+    """The objects stay as they are, but for a match condition in each entry that never holds."""
+    present = [found.objects[ref] for ref in names.kueue_webhooks if ref in found.objects]
+    title = "let the API server ask Kueue's webhooks no longer"
+    return Step(title, updates(found, map(silenced, present)), settles=True)
+
+
+def silenced(configuration: Manifest) -> dict[str, Any]:
+    return replaced(
+        configuration, "webhooks", [_silent(mapping(each)) for each in listing(configuration.get("webhooks"))]
+    )
+
+
+def _silent(webhook: Mapping[str, Any]) -> dict[str, Any]:
+    conditions = list(listing(webhook.get("matchConditions")))
+    if any(mapping(each).get("name") == UNASKED for each in conditions):
+        return dict(webhook)
+    return {**webhook, "matchConditions": [*conditions, {"name": UNASKED, "expression": "false"}]}
+
+
+def _invisible(found: Found, names: Names) -> Step:
+    """An APIService without a server holds up the deletion of every namespace. Its manifest stays with the manager."""
+    services = found.of_kind("APIService")
+    title = "remove the visibility APIServices, which Kueue's manager serves"
+    if services:
+        title += f": {', '.join(ref_of(each).name for each in services)}"
+    manager = found.objects[names.manager]
+    kept = {ref_of(each).name: bare(each) for each in services}
+    known = remembered(manager, SERVICES_BEFORE) or {}
+    writes = updates(found, [noted(manager, SERVICES_BEFORE, {**known, **kept})]) if kept else ()
+    return Step(title, (*writes, *(Write(ref_of(each), None, _version(each)) for each in services)))
+
+
+def bare(manifest: Manifest) -> dict[str, Any]:
+    """As somebody would create it."""
+    meta = {key: value for key, value in metadata(manifest).items() if key in ("name", "labels", "annotations")}
+    kept = {key: value for key, value in manifest.items() if key in ("apiVersion", "kind", "spec")}
+    return {**kept, "metadata": meta}
+
+
+def _stop(found: Found, names: Names) -> Step:
+    """Nobody waits here: from now on nothing converts, until the next step is done."""
+    return Step(f"scale {names.manager} to 0", updates(found, [stopped(found.objects[names.manager])]))
+
+
+def _convert(found: Found, names: Names) -> Step:
+    """Kueue's manager writes its own CA there as long as it runs, so this is looked at again until it has ended."""
+    client = our_client(found.objects[names.validating])
+    mine = [each for each in found.definitions if converted_in(each, names.kueue_namespace) or is_converted(each)]
+    listed = ", ".join(str(mapping(mapping(each.get("spec")).get("names")).get("plural")) for each in mine)
+    title = "let Quotree's webhook convert between v1beta1 and v1beta2"
+    return Step(f"{title}: {listed}" if listed else title, updates(found, (converting(each, client) for each in mine)))
+
+
+def our_client(validating: Manifest) -> dict[str, Any]:
+    """Where the API server finds our webhook, and whom it trusts there: as in our webhook configuration."""
+    first = mapping(next(iter(listing(validating.get("webhooks"))), None))
+    client = mapping(first.get("clientConfig"))
+    return {
+        "service": {**mapping(client.get("service")), "path": CONVERSION_PATH},
+        "caBundle": text(client.get("caBundle")) or "",
+    }
+
+
+def converted_in(definition: Manifest, namespace: str) -> bool:
+    """Whether a webhook of this namespace converts it."""
+    return mapping(_client_config(definition).get("service")).get("namespace") == namespace
+
+
+def is_converted(definition: Manifest) -> bool:
+    """Whether it was Kueue's, and is converted by us."""
+    return remembered(definition, CONVERSION_BEFORE) is not None
+
+
+def converting(definition: Manifest, client: Mapping[str, Any]) -> dict[str, Any]:
+    present = mapping(mapping(definition.get("spec")).get("conversion"))
+    if not is_converted(definition):
+        definition = noted(definition, CONVERSION_BEFORE, present)
+    webhook = {**mapping(present.get("webhook")), "clientConfig": dict(client)}
+    return replaced(definition, "spec.conversion", {**present, "webhook": webhook})
+
+
+def _leave(found: Found, names: Names) -> Step:
+    return Step("wait until Kueue's manager has ended", waits=at_work(found, names.manager, names.manager_lease))
+
+
+def _start(found: Found, names: Names) -> Step:
+    deployment = found.objects[names.reconciler]
+    wanted = started(deployment, _REPLICAS)
+    return Step(
+        f"start {names.reconciler} with {replicas(wanted)} replicas", updates(found, [wanted]), unready(deployment)
+    )
+
+
+def _client_config(definition: Manifest) -> Mapping[str, Any]:
+    conversion = mapping(mapping(definition.get("spec")).get("conversion"))
+    return mapping(mapping(conversion.get("webhook")).get("clientConfig"))
+
+
+def _version(manifest: Manifest) -> str:
+    return text(metadata(manifest).get("resourceVersion")) or ""
+
+
+def traces(found: Found, names: Names) -> Iterator[str]:
+    """What a take-over has left in the cluster."""
+    for ref in names.kueue_webhooks:
+        present = found.objects.get(ref)
+        if present is not None and silenced(present) == present and listing(present.get("webhooks")):
+            yield str(ref)
+    yield from (str(ref_of(each)) for each in found.definitions if is_converted(each))
+    if remembered(found.objects.get(names.configuration), CONFIGURATION_BEFORE) is not None:
+        yield str(names.configuration)

@@ -1,0 +1,135 @@
+"""The Configuration of Kueue's manager as the one of the reconciler, with an account of every key.
+
+Source: Kueue v0.19, apis/config, and the flags of its manager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from policies.configuration.kueue.keys import KEYS, Use, idle_keys
+from policies.configuration.kueue.reading import check_identity, read
+from policies.configuration.kueue.values import KueueConfiguration
+from policies.dialects.frameworks import FRAMEWORKS
+from policies.dialects.reading import Manifest, listing, mapping, text
+from policies.model.errors import BadConfiguration
+from policies.text import yaml_values
+from policies.text.positions import BadText
+
+KEY = "controller_manager_config.yaml"
+"""The key of Kueue's ConfigMap."""
+_GATES = "--feature-gates"
+_WHY = {key.path: key.why for key in KEYS if key.use is Use.IDLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """`manifest` is for the reconciler, `read` what it stands for. `account` has a line for each key that is not taken
+    over as it is. `digest` tells one configuration of Kueue from another.
+
+    Where there are `refusals`, the other fields are not to be used.
+    """
+
+    manifest: dict[str, Any] = field(default_factory=dict)
+    read: KueueConfiguration | None = None
+    account: tuple[str, ...] = ()
+    digest: str = ""
+    refusals: tuple[str, ...] = ()
+
+
+def translate(
+    written: str, manager: Manifest, kinds: Collection[str], groups: Collection[str], namespace: str
+) -> Translated:
+    """`written` is the text of Kueue's Configuration, `manager` its Deployment, whose flags count as well.
+
+    `kinds`: the frameworks that the reconciler runs. `groups`: the API groups that the cluster serves; a framework
+    whose group is missing has no jobs. `namespace`: where Kueue's manager is.
+    """
+    arguments = list(_arguments(manager))
+    try:
+        manifest, account = _parsed(written), list[str]()
+        check_identity(manifest)
+        idle = sorted(idle_keys(manifest))
+        made = _without(manifest, idle)
+        account += [f"{path} is left out: {_why(path)}" for path in idle]
+        made.setdefault("namespace", namespace)
+        made = {**made, **_gates(made, arguments)}
+        found = read(made, {}, namespace)
+        refusals = list(_kinds(made, found, set(kinds), set(groups), account))
+    except BadConfiguration as error:
+        return Translated(refusals=(f"Kueue's Configuration: {error}",))
+    digest = sha256("\n".join([written, *arguments]).encode()).hexdigest()[:16]
+    return Translated(made, found, tuple(account), digest, tuple(refusals))
+
+
+def _parsed(written: str) -> dict[str, Any]:
+    try:
+        value = yaml_values.single(written)
+    except BadText as error:
+        raise BadConfiguration(f"it cannot be read: {error.message}") from error
+    if not isinstance(value, Mapping):
+        raise BadConfiguration("expected a mapping")
+    return dict(value)
+
+
+def _why(path: str) -> str:
+    """Of the key itself, or of the one above it."""
+    parts = path.split(".")
+    known = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((_WHY[key] for key in known if key in _WHY), "it means nothing here.")
+
+
+def _without(section: Mapping[str, Any], paths: Collection[str], under: str = "") -> dict[str, Any]:
+    """Without these keys, and without sections that are empty then."""
+    kept: dict[str, Any] = {}
+    for key, value in section.items():
+        at = f"{under}.{key}" if under else key
+        if at in paths:
+            continue
+        below = _without(value, paths, at) if isinstance(value, Mapping) else value
+        if below or not isinstance(value, Mapping) or not value:
+            kept[key] = below
+    return kept
+
+
+def _arguments(manager: Manifest) -> Iterator[str]:
+    """The flags of Kueue's manager that say what it does."""
+    pod = mapping(mapping(mapping(manager.get("spec")).get("template")).get("spec"))
+    for container in map(mapping, listing(pod.get("containers"))):
+        if text(container.get("name")) == "manager":
+            yield from (str(each) for each in listing(container.get("args")) if str(each).startswith(_GATES))
+
+
+def _gates(manifest: Manifest, arguments: Collection[str]) -> dict[str, Any]:
+    """The feature gates of the file, or of the flag. Raises BadConfiguration where both are set: so does Kueue."""
+    flags = [entry for each in arguments for entry in each.partition("=")[2].split(",") if entry]
+    gates = mapping(manifest.get("featureGates"))
+    if flags and gates:
+        raise BadConfiguration("they are set in the file and by --feature-gates", "featureGates")
+    chosen = {name: value.lower() == "true" for name, _, value in (entry.partition("=") for entry in flags)}
+    return {"featureGates": chosen or dict(gates)} if chosen or gates else {}
+
+
+def _kinds(
+    made: dict[str, Any], found: KueueConfiguration, kinds: set[str], groups: set[str], account: list[str]
+) -> Iterator[str]:
+    """Takes out the frameworks that nobody could use. Those are refused that the reconciler does not run."""
+    named = found.integrations.frameworks
+    kept = []
+    for name in named:
+        framework = FRAMEWORKS[name]
+        kind = framework.kind
+        if framework.by_pods or name in kinds:
+            kept.append(name)
+        elif kind.group in groups:
+            yield (
+                f"Kueue queues {kind.kind} ({name}), which the reconciler does not run: describe it, or take it out"
+                " of integrations.frameworks first"
+            )
+        else:
+            account.append(f"integrations.frameworks {name} is left out: the cluster does not serve {kind.group}")
+    if kept != list(named):
+        made["integrations"] = {**mapping(made.get("integrations")), "frameworks": kept}

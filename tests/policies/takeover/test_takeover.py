@@ -1,0 +1,315 @@
+"""Taking over and giving back, on a cluster in memory: the order of the steps, death at any write, and what remains."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from policies.takeover.objects import Found, Plan, Ref, replicas
+from policies.takeover.plan import give_back, take_over
+from policies.takeover.taking import UNASKED
+from tests.kueue_installation import CONFIGURATION, CONVERTED, OUR_CA, definitions, everything, kueue, quotree
+from tests.policies.takeover.memory import NAMES, Killed, Memory, carried_out
+
+KINDS = frozenset({"batch/job", "jobset.x-k8s.io/jobset"})
+VISIBLE = ("v1beta1.visibility.kueue.x-k8s.io", "v1beta2.visibility.kueue.x-k8s.io")
+MAPS = (NAMES.configuration, NAMES.settings)
+
+
+def taking(found: Found) -> Plan:
+    return take_over(found, NAMES, KINDS, json.dumps)
+
+
+def giving(found: Found) -> Plan:
+    return give_back(found, NAMES)
+
+
+def taken() -> Memory:
+    memory = Memory()
+    assert carried_out(memory, taking).refusals == ()
+    return memory
+
+
+def kueues(memory: Memory) -> dict[Ref, Any]:
+    """All that is not ours."""
+    return {ref: each for ref, each in memory.bare().items() if not ref.name.startswith("quotree")}
+
+
+def asked(webhooks: Mapping[str, Any]) -> bool:
+    return any(
+        UNASKED not in [each["name"] for each in hook.get("matchConditions", [])] for hook in webhooks["webhooks"]
+    )
+
+
+def converts(memory: Memory) -> set[tuple[str, str]]:
+    """(namespace, CA) of whoever converts."""
+    clients = [
+        memory.objects["CustomResourceDefinition", f"{each}.kueue.x-k8s.io", ""]["spec"]["conversion"]["webhook"][
+            "clientConfig"
+        ]
+        for each in CONVERTED
+    ]
+    return {(each["service"]["namespace"], each["caBundle"]) for each in clients}
+
+
+def test_a_plan_names_every_step_and_object_and_changes_nothing() -> None:
+    memory = Memory()
+    before = deepcopy(memory.objects)
+
+    plan = taking(memory.found())
+
+    assert memory.objects == before
+    assert plan.refusals == ()
+    assert [step.title for step in plan.steps] == [
+        "stop Quotree's reconciler until it has Kueue's Configuration",
+        "write Kueue's Configuration into ConfigMap quotree-system/quotree-reconciler",
+        "let the API server ask Kueue's webhooks no longer",
+        f"remove the visibility APIServices, which Kueue's manager serves: {', '.join(VISIBLE)}",
+        "scale Deployment kueue-system/kueue-controller-manager to 0",
+        f"let Quotree's webhook convert between v1beta1 and v1beta2: {', '.join(CONVERTED)}",
+        "wait until Kueue's manager has ended",
+        "start Deployment quotree-system/quotree-reconciler with 2 replicas",
+    ]
+
+
+def test_kueue_has_ended_and_quotree_goes_by_its_configuration() -> None:
+    memory = taken()
+
+    assert replicas(memory.objects[NAMES.manager]) == 0
+    assert replicas(memory.objects[NAMES.reconciler]) == 2
+    assert not any(asked(memory.objects[ref]) for ref in NAMES.kueue_webhooks)
+    assert converts(memory) == {("quotree-system", OUR_CA)}
+    assert not [ref for ref in memory.objects if ref.kind == "APIService"]
+    assert json.loads(memory.objects[NAMES.configuration]["data"]["configuration.yaml"]) == {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "namespace": "kueue-system",
+        "integrations": {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "pod"]},
+        "fairSharing": {"preemptionStrategies": ["LessThanInitialShare"]},
+    }
+
+
+def test_every_key_of_kueues_configuration_that_is_not_taken_over_is_named_with_its_reason() -> None:
+    notes = " ".join(taking(Memory().found()).notes)
+
+    left_out = (
+        "health",
+        "metrics.bindAddress",
+        "webhook",
+        "controller",
+        "clientConnection",
+        "leaderElection.resourceName",
+    )
+    assert all(f"{key} is left out: " in notes for key in left_out)
+    assert "appwrapper is left out: the cluster does not serve workload.codeflare.dev" in notes
+
+
+def test_nothing_slips_through_and_never_two_decide() -> None:
+    def seen(memory: Memory) -> None:
+        ours = memory.objects[NAMES.reconciler]
+        alone = not memory.pods.get(NAMES.manager)
+        if replicas(ours) and ours["spec"]["template"]["metadata"].get("annotations"):
+            assert alone, "the reconciler starts with Kueue's Configuration while Kueue's manager is at work"
+        if not replicas(memory.objects[NAMES.manager]):
+            assert not any(asked(memory.objects[ref]) for ref in NAMES.kueue_webhooks), "new work would be refused"
+            assert not [ref for ref in memory.objects if ref.kind == "APIService"], "namespaces could not be deleted"
+
+    memory = Memory()
+    carried_out(memory, taking, seen)
+    carried_out(memory, giving, seen)
+
+
+def test_given_back_every_object_is_what_it_was() -> None:
+    memory = Memory()
+    before = kueues(memory)
+    maps = {ref: memory.bare()[ref] for ref in MAPS}
+
+    carried_out(memory, taking)
+    assert kueues(memory) != before
+    plan = carried_out(memory, giving)
+
+    assert plan.refusals == ()
+    assert kueues(memory) == before
+    assert {ref: memory.bare()[ref] for ref in MAPS} == maps
+    assert replicas(memory.objects[NAMES.reconciler]) == 0, "so that it never decides beside Kueue by its old file"
+    assert giving(memory.found()).steps == ()
+
+
+def test_a_second_time_nothing_is_left_to_do() -> None:
+    memory = taken()
+    memory.history.clear()
+
+    plan = carried_out(memory, taking)
+
+    assert all(step.done for step in plan.steps)
+    assert memory.history == []
+
+
+def test_killed_after_any_write_it_goes_on_from_there() -> None:
+    whole = taken().bare()
+    writes = len(taken().history)
+    for lives in range(writes):
+        memory = Memory(lives=lives)
+        with pytest.raises(Killed):
+            carried_out(memory, taking)
+        memory.lives = None
+        carried_out(memory, taking)
+        assert memory.bare() == whole, f"killed after {lives} writes"
+
+
+def test_killed_after_any_write_the_way_back_goes_on_from_there() -> None:
+    done = taken()
+    done.history.clear()
+    carried_out(done, giving)
+    for lives in range(len(done.history)):
+        memory = taken()
+        memory.lives = lives
+        with pytest.raises(Killed):
+            carried_out(memory, giving)
+        memory.lives = None
+        carried_out(memory, giving)
+        assert memory.bare() == done.bare(), f"killed after {lives} writes"
+
+
+def test_given_back_from_the_middle_kueues_objects_are_what_they_were() -> None:
+    before = kueues(Memory())
+    for lives in range(len(taken().history)):
+        memory = Memory(lives=lives)
+        with pytest.raises(Killed):
+            carried_out(memory, taking)
+        memory.lives = None
+        memory.run()
+        carried_out(memory, giving)
+        assert kueues(memory) == before, f"given back after {lives} writes"
+
+
+def test_taken_over_again_after_it_was_given_back() -> None:
+    memory = taken()
+    whole = memory.bare()
+    carried_out(memory, giving)
+    carried_out(memory, taking)
+
+    assert memory.bare() == whole
+
+
+def test_a_configuration_that_was_edited_since_stays() -> None:
+    memory = taken()
+    memory.objects[NAMES.configuration]["data"]["configuration.yaml"] = "edited"
+
+    carried_out(memory, taking)
+
+    assert memory.objects[NAMES.configuration]["data"]["configuration.yaml"] == "edited"
+
+
+def test_a_manager_that_was_at_0_stays_there() -> None:
+    memory = Memory()
+    memory.objects[NAMES.manager]["spec"]["replicas"] = 0
+    memory.run()
+    carried_out(memory, taking)
+    carried_out(memory, giving)
+
+    assert replicas(memory.objects[NAMES.manager]) == 0
+
+
+def without(name: str) -> list[dict[str, Any]]:
+    return [each for each in everything() if each["metadata"]["name"] != name]
+
+
+def hookless(kind: str, name: str) -> list[dict[str, Any]]:
+    made = everything()
+    for each in made:
+        if each["kind"] == kind and each["metadata"]["name"].startswith("quotree"):
+            each["webhooks"] = [hook for hook in each["webhooks"] if hook["name"] != f"{name}.quotree.dev"]
+    return made
+
+
+def reworded(old: str, new: str) -> list[dict[str, Any]]:
+    return deepcopy([*kueue(written=CONFIGURATION.replace(old, new)), *definitions(), *quotree()])
+
+
+REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "no manager": (without("kueue-controller-manager"), "say where Kueue is"),
+    "no reconciler": (without("quotree-reconciler"), "apply manifests/with-reconciler first"),
+    "no webhook configuration": (without("quotree-mutate"), "quotree-mutate is missing"),
+    "an older Kueue": (
+        [*kueue("kueue:v0.17.1"), *definitions(), *quotree()],
+        "is Kueue 0.17.1: only 0.19 can be taken over",
+    ),
+    "a Kueue of no version": ([*kueue("kueue:main"), *definitions(), *quotree()], "of an unknown version"),
+    "jobs are not suspended": ([*kueue(), *definitions(), *quotree("  managePods: true\n")], "kueue.manageJobs: true"),
+    "Pods are not held": ([*kueue(), *definitions(), *quotree("  manageJobs: true\n")], "kueue.managePods: true"),
+    "no webhook for Pods": (hookless("MutatingWebhookConfiguration", "kueue-pods"), "add manifests/components/pods"),
+    "no webhook for jobs": (hookless("MutatingWebhookConfiguration", "kueue-jobs"), "apply manifests/base again"),
+    "a kind that is served": (reworded("jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob"), "TrainJob"),
+    "an unknown key": (reworded("fairSharing:", "fairShare:"), "fairShare: unknown key"),
+    "a refused key": (
+        reworded("fairSharing:", "resources: {deviceClassMappings: [{name: a, deviceClassNames: [b]}]}\nfairSharing:"),
+        "resourceClaims are not counted",
+    ),
+    "a text that is none": (reworded("health:", "health: ["), "it cannot be read"),
+    "another gate": (reworded("health:", "featureGates: {PartialAdmission: false}\nhealth:"), "PartialAdmission"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_where_something_is_missing_it_is_said_and_nothing_is_done(case: str) -> None:
+    objects, said = REFUSED[case]
+    memory = Memory(deepcopy(objects))
+    memory.groups |= {"trainer.kubeflow.org"}
+
+    plan = carried_out(memory, taking)
+
+    assert any(said in refusal for refusal in plan.refusals), plan.refusals
+    assert plan.steps == ()
+    assert memory.history == []
+
+
+def test_a_webhook_that_does_not_serve_is_no_replacement() -> None:
+    memory = Memory()
+    memory.objects[NAMES.webhook]["status"]["availableReplicas"] = 1
+
+    assert taking(memory.found()).refusals == (
+        "Deployment quotree-system/quotree-webhook does not serve: 1 of 3 replicas are ready",
+    )
+
+
+def test_work_on_other_clusters_needs_a_reconciler_that_follows_them() -> None:
+    memory = Memory()
+    container = memory.objects[NAMES.reconciler]["spec"]["template"]["spec"]["containers"][0]
+    container["args"] = ["--feature-gates=MultiKueue=false"]
+    memory.other_clusters = True
+    (refusal,) = taking(memory.found()).refusals
+    container["args"] += ["--feature-gates=MultiKueue=true"]
+
+    assert "apply manifests/with-multikueue" in refusal
+    assert taking(memory.found()).refusals == ()
+
+
+def test_feature_gates_of_the_managers_flag_count() -> None:
+    memory = Memory()
+    container = memory.objects[NAMES.manager]["spec"]["template"]["spec"]["containers"][0]
+    container["args"] += ["--feature-gates=PrioritySortingWithinCohort=false"]
+    carried_out(memory, taking)
+
+    written = json.loads(memory.objects[NAMES.configuration]["data"]["configuration.yaml"])
+    assert written["featureGates"] == {"PrioritySortingWithinCohort": False}
+
+
+def test_where_nothing_was_taken_over_nothing_is_given_back() -> None:
+    memory = Memory()
+
+    plan = carried_out(memory, giving)
+
+    assert plan.notes == ("nothing was taken over here",)
+    assert memory.history == []
+
+
+def test_without_kueues_manager_nothing_can_be_given_back() -> None:
+    memory = taken()
+    del memory.objects[NAMES.manager]
+
+    assert "is missing: install it again" in giving(memory.found()).refusals[0]

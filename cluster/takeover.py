@@ -56,6 +56,7 @@ class Reader:
         self._names = names
         self._clock = clock
         self._leases: dict[Ref, tuple[object, float]] = {}
+        self._converted: list[str] | None = None
 
     def read(self) -> Found:
         """Raises ClusterError where it cannot be read."""
@@ -77,12 +78,22 @@ class Reader:
             except NotFound:
                 continue
             yield {**found, "kind": ref.kind}
-        for each in self._cluster.list(CUSTOM_RESOURCE_DEFINITIONS):
-            if each["spec"].get("group") == "kueue.x-k8s.io":
-                yield each
+        yield from self._definitions()
         for each in self._cluster.list(_API_SERVICES):
             if each["spec"].get("group") == "visibility.kueue.x-k8s.io" and each["spec"].get("service"):
                 yield each
+
+    def _definitions(self) -> Iterator[Manifest]:
+        """Of Kueue's group those that a webhook converts. They are large, so all are listed only once."""
+        if self._converted is None:
+            every = self._cluster.list(CUSTOM_RESOURCE_DEFINITIONS)
+            found = [each for each in every if each["spec"].get("group") == "kueue.x-k8s.io" and _by_webhook(each)]
+            self._converted = [str(each["metadata"]["name"]) for each in found]
+            yield from found
+        else:
+            for name in self._converted:
+                path = CUSTOM_RESOURCE_DEFINITIONS.item(name)
+                yield {**self._cluster.get(path), "kind": "CustomResourceDefinition"}
 
     def _pods(self, deployment: Manifest) -> int:
         labels = deployment["spec"]["selector"].get("matchLabels") or {}
@@ -160,6 +171,10 @@ def perform(cluster: Cluster, write: Write) -> None:
     else:
         meta: dict[str, Any] = {**write.body.get("metadata", {}), "resourceVersion": write.version}
         cluster.patch(path, {**write.body, "metadata": meta}, MERGE_PATCH, field_manager=MANAGER)
+
+
+def _by_webhook(definition: Manifest) -> bool:
+    return (definition["spec"].get("conversion") or {}).get("strategy") == "Webhook"
 
 
 def _path(ref: Ref) -> str:

@@ -49,7 +49,7 @@ def deployment(
     name: str, namespace: str, image: str, *args: str, container: str = "manager", count: int = 1
 ) -> Manifest:
     labels = {"app": name}
-    pod = {"containers": [{"name": container, "image": image, "args": list(args)}]}
+    pod = {"containers": [{"name": container, "image": image, "args": list(args)}], "serviceAccountName": name}
     template = {"metadata": {"labels": labels}, "spec": pod}
     spec = {"replicas": count, "selector": {"matchLabels": labels}, "template": template}
     return named("Deployment", name, namespace, "apps/v1", spec=spec)

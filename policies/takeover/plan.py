@@ -133,6 +133,9 @@ def _unlike(found: Found, names: Names, translated: Translated) -> Iterator[str]
     assert translated.read is not None
     if not settings.manage_jobs:
         yield f"{names.settings} lacks kueue.manageJobs: true; without it new jobs start unsuspended"
+    user = _user(found.objects[names.manager], names)
+    if user not in settings.admitting_users:
+        yield f"{names.settings} lacks {user} under kueue.admittingUsers; without it Kueue's manager starts nothing"
     if any(FRAMEWORKS[name].by_pods or name == "pod" for name in translated.read.integrations.frameworks):
         yield from _without_pods(found, names, settings)
     for gate, usual in OF_WEBHOOKS.items():
@@ -145,6 +148,13 @@ def _unlike(found: Found, names: Names, translated: Translated) -> Iterator[str]
             f"there are MultiKueueClusters, and {names.reconciler} does not follow them:"
             " apply manifests/with-multikueue"
         )
+
+
+def _user(manager: Manifest, names: Names) -> str:
+    """As whom Kueue's manager writes, beside our webhook, until it has ended."""
+    pod = mapping(mapping(mapping(manager.get("spec")).get("template")).get("spec"))
+    account = text(pod.get("serviceAccountName")) or "default"
+    return f"system:serviceaccount:{names.kueue_namespace}:{account}"
 
 
 def _without_pods(found: Found, names: Names, settings: KueueSettings) -> Iterator[str]:

@@ -170,7 +170,10 @@ def converting(definition: Manifest, client: Mapping[str, Any]) -> dict[str, Any
 
 
 def _leave(found: Found, names: Names) -> Step:
-    return Step("wait until Kueue's manager has ended", waits=at_work(found, names.manager, names.manager_lease))
+    """A Lease that was not given up is not waited for again once the reconciler has started: it looks itself."""
+    begun = replicas(found.objects[names.reconciler]) > 0
+    waits = "" if begun else at_work(found, names.manager, names.manager_lease)
+    return Step("wait until Kueue's manager has ended", waits=waits)
 
 
 def _start(found: Found, names: Names) -> Step:

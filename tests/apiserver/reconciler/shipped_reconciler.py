@@ -8,6 +8,7 @@ import signal
 import subprocess
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,13 @@ CONFIGURATION = {
 class Replica:
     """A process under the ServiceAccount of the manifests."""
 
-    def __init__(self, server: ControlPlane, folder: Path, *arguments: str) -> None:
+    def __init__(
+        self, server: ControlPlane, folder: Path, *arguments: str, configuration: Mapping[str, Any] = CONFIGURATION
+    ) -> None:
         folder.mkdir()
         self._folder = folder
         login = server.service_account_kubeconfig(SYSTEM, "quotree-reconciler")
-        (folder / "configuration.yaml").write_text(yaml.safe_dump(CONFIGURATION))
+        (folder / "configuration.yaml").write_text(yaml.safe_dump(dict(configuration)))
         command = [str(QUOTREE), "serve", "reconciler", "--port=0", f"--kubeconfig={login}", *arguments]
         command += ["--feature-gates=MultiKueue=false"]  # as in the manifests
         command += [f"--config={folder}/configuration.yaml", f"--address-file={folder}/address.json"]

@@ -231,6 +231,7 @@ def reworded(old: str, new: str) -> list[dict[str, Any]]:
     return deepcopy([*kueue(written=CONFIGURATION.replace(old, new)), *definitions(), *quotree()])
 
 
+OTHER = "system:serviceaccount:batch:other"
 REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
     "no manager": (without("kueue-controller-manager"), "say where Kueue is"),
     "no reconciler": (without("quotree-reconciler"), "apply manifests/with-reconciler first"),
@@ -245,6 +246,10 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
     "no webhook for Pods": (hookless("MutatingWebhookConfiguration", "kueue-pods"), "add manifests/components/pods"),
     "no webhook for jobs": (hookless("MutatingWebhookConfiguration", "kueue-jobs"), "apply manifests/base again"),
     "a kind that is served": (reworded("jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob"), "TrainJob"),
+    "another account": (
+        [*kueue(), *definitions(), *quotree(f"  manageJobs: true\n  managePods: true\n  admittingUsers: [{OTHER}]\n")],
+        "lacks system:serviceaccount:kueue-system:kueue-controller-manager under kueue.admittingUsers",
+    ),
     "an unknown key": (reworded("fairSharing:", "fairShare:"), "fairShare: unknown key"),
     "a refused key": (
         reworded("fairSharing:", "resources: {deviceClassMappings: [{name: a, deviceClassNames: [b]}]}\nfairSharing:"),

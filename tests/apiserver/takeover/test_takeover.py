@@ -1,0 +1,189 @@
+"""A cluster that Kueue v0.19.2 runs is taken over by the command and given back, on a real API server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cli.group import quotree
+from tests.apiserver import build
+from tests.apiserver.harness import ApiError, ControlPlane
+from tests.apiserver.kueue_world import KUEUE
+from tests.apiserver.takeover import left_by_kueue
+from tests.apiserver.takeover.kueue_cluster import LEASE, LEASES, BesideKueue, Kubelet, Manager, install_kueue
+from tests.apiserver.takeover.left_by_kueue import JOBS, TEAM, WORKLOADS
+from tests.builders import batch_job, queued, template
+from tests.kueue_installation import CONVERTED, OURS, SYSTEM, Manifest
+from tests.waiting import eventually
+
+OLD = "/apis/kueue.x-k8s.io/v1beta1/clusterqueues/team"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+HOOKS = "/apis/admissionregistration.k8s.io/v1"
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+OF_KUEUE = (
+    f"/apis/apps/v1/namespaces/{SYSTEM}/deployments/kueue-controller-manager",
+    f"/api/v1/namespaces/{SYSTEM}/configmaps/kueue-manager-config",
+    f"{HOOKS}/mutatingwebhookconfigurations/kueue-mutating-webhook-configuration",
+    f"{HOOKS}/validatingwebhookconfigurations/kueue-validating-webhook-configuration",
+    *(f"{SERVICES}/{version}.visibility.kueue.x-k8s.io" for version in ("v1beta1", "v1beta2")),
+    *(f"{DEFINITIONS}/{plural}.kueue.x-k8s.io" for plural in CONVERTED),
+)
+
+
+class World:
+    """`server` with Kueue at work beside Quotree."""
+
+    def __init__(self, server: ControlPlane, manager: Manager, kubelet: Kubelet) -> None:
+        self.server, self.manager, self.kubelet = server, manager, kubelet
+
+    def take_over(self, *options: str) -> Result:
+        login = f"--kubeconfig={self.server.kubeconfig}"
+        return CliRunner().invoke(quotree, ["install", "take-over", login, "--timeout=60", *options])
+
+    def kueues(self) -> dict[str, Manifest]:
+        """What is asked for in Kueue's objects, and their annotations."""
+        return {path: _asked_for(self.server.request("GET", path)) for path in OF_KUEUE}
+
+    def workloads(self) -> dict[str, Manifest]:
+        return {each["metadata"]["name"]: each for each in self.server.request("GET", WORKLOADS)["items"]}
+
+    def workload(self, beginning: str) -> Manifest:
+        (found,) = (each for name, each in self.workloads().items() if name.startswith(beginning))
+        return found
+
+    def submit(self, name: str, cpu: str = "2") -> Manifest:
+        made = batch_job(name, {"template": template(cpu)}, None, labels=queued("main"))
+        return dict(self.server.request("POST", JOBS, made))
+
+    def log(self) -> str:
+        running = self.kubelet.reconciler
+        return running.log()[-4000:] if running else f"nothing runs; {self.kubelet.failed}"
+
+
+def _asked_for(manifest: Manifest) -> Manifest:
+    kept = {key: value for key, value in manifest.items() if key not in ("status", "metadata")}
+    meta = manifest["metadata"]
+    return {**kept, "labels": meta.get("labels", {}), "annotations": meta.get("annotations", {})}
+
+
+@pytest.fixture
+def world(programs: build.Programs, tmp_path: Path) -> Iterator[World]:
+    with ExitStack() as running:
+        server = running.enter_context(ControlPlane(users=[left_by_kueue.MANAGER]))
+        manager = Manager(server, tmp_path / "kueue")
+        running.enter_context(BesideKueue(server, manager.port, manager.ca))
+        install_kueue(server, manager)
+        kubelet = Kubelet(server, manager, tmp_path)
+        running.callback(kubelet.stop)
+        kubelet.start()
+        eventually(lambda: _there(server, f"{LEASES}/{LEASE}"))
+        eventually(lambda: _there(server, "/apis/kueue.x-k8s.io/v1beta1/clusterqueues"))
+        left_by_kueue.everything(server)
+        eventually(lambda: kubelet.reconciler and kubelet.reconciler.get("/readyz")[0] == 503)
+        yield World(server, manager, kubelet)
+
+
+def _there(server: ControlPlane, path: str) -> bool:
+    try:
+        server.request("GET", path)
+    except ApiError:
+        return False
+    return True
+
+
+def _states(workload: Manifest) -> dict[str, tuple[str, str, str]]:
+    conditions = workload.get("status", {}).get("conditions", [])
+    return {each["type"]: (each["status"], each["reason"], each["lastTransitionTime"]) for each in conditions}
+
+
+def _gates(world: World, pod: str) -> Any:
+    return world.server.request("GET", f"{TEAM}/pods/{pod}")["spec"].get("schedulingGates")
+
+
+def test_a_cluster_moves_over_and_back_and_running_work_goes_on(world: World) -> None:
+    server, before, work = world.server, world.kueues(), world.workloads()
+
+    plan = world.take_over()
+    assert plan.exit_code == 0, plan.output
+    assert "scale Deployment kueue-system/kueue-controller-manager to 0" in plan.output
+    assert "trainer.kubeflow.org/trainjob is left out: the cluster does not serve" in plan.output
+    assert world.kueues() == before
+
+    done = world.take_over("--apply")
+    assert done.exit_code == 0, done.output + world.log()
+    _kueue_is_out(world)
+    _work_goes_on(world, work)
+
+    back = world.take_over("--undo")
+    assert back.exit_code == 0, back.output + world.log()
+    assert world.kueues() == before
+    assert world.kubelet.reconciler is None
+    assert server.request("GET", f"{LEASES}/{LEASE}")["spec"]["holderIdentity"] == "kueue-0"
+    world.manager.asked.clear()
+    assert server.request("GET", OLD)["spec"]["cohort"] == "org"
+    assert "/convert" in world.manager.asked
+    assert world.submit("under-kueue")["spec"]["suspend"], "Quotree's webhook stays"
+    assert "/mutate-batch-v1-job" in world.manager.asked
+    assert world.take_over("--undo").output == "note: nothing was taken over here\n"
+
+
+def _kueue_is_out(world: World) -> None:
+    server = world.server
+    world.manager.asked.clear()
+    assert server.request("GET", OLD)["spec"]["cohort"] == "org"
+    assert world.submit("later")["spec"]["suspend"]
+    assert world.manager.asked == []
+    assert not [
+        each for each in server.request("GET", SERVICES)["items"] if "visibility.kueue" in each["metadata"]["name"]
+    ]
+    written = world.kubelet.replicas[-1].written
+    assert written["leaderElection"] == {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "300ms"}
+    assert written["namespace"] == SYSTEM
+    assert written["integrations"] == {"frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "pod"]}
+    again = world.take_over()
+    assert again.output.count("(done)") == 8, again.output
+
+
+def _work_goes_on(world: World, before: dict[str, Manifest]) -> None:
+    server = world.server
+    eventually(lambda: not _gates(world, "worker-1"), world.log)
+    eventually(lambda: _usage(server) == "3", world.log)
+    for name in ("job-running", "workers"):
+        now, old = world.workload(name), next(each for key, each in before.items() if key.startswith(name))
+        assert now["metadata"]["uid"] == old["metadata"]["uid"]
+        assert _states(now)["Admitted"] == _states(old)["Admitted"]
+        assert "Evicted" not in _states(now)
+    assert not server.request("GET", f"{JOBS}/running")["spec"]["suspend"]
+    assert server.request("GET", f"{JOBS}/waiting")["spec"]["suspend"], "1 of 4 cpu is left, and it asks for 2"
+    assert world.workload("job-waiting")["metadata"]["uid"] == _uid(before, "job-waiting")
+
+    job = server.request("GET", f"{JOBS}/running")
+    complete = [
+        {"type": kind, "status": "True", "lastTransitionTime": left_by_kueue.SINCE}
+        for kind in ("SuccessCriteriaMet", "Complete")
+    ]
+    ended = {
+        "succeeded": 1,
+        "startTime": left_by_kueue.SINCE,
+        "completionTime": "2026-11-01T11:00:00Z",
+        "conditions": complete,
+    }
+    server.request("PUT", f"{JOBS}/running/status", {**job, "status": ended})
+    eventually(lambda: not server.request("GET", f"{JOBS}/waiting")["spec"]["suspend"], world.log)
+    eventually(lambda: not world.workload("job-running")["metadata"].get("finalizers"), world.log)
+    assert server.request("GET", f"{JOBS}/later")["spec"]["suspend"]
+    assert server.request("GET", f"/api/v1/namespaces/{OURS}/configmaps/quotree-reconciler")["data"]
+
+
+def _usage(server: ControlPlane) -> str:
+    status = server.request("GET", f"{KUEUE}/clusterqueues/team").get("status", {})
+    return str(status.get("flavorsReservation", [{}])[0].get("resources", [{}])[0].get("total", ""))
+
+
+def _uid(workloads: dict[str, Manifest], beginning: str) -> str:
+    return next(str(each["metadata"]["uid"]) for name, each in workloads.items() if name.startswith(beginning))

@@ -45,6 +45,11 @@ KINDS: Mapping[GroupKind, Framework] = {each.kind: each for each in FRAMEWORKS.v
 """All but the Pod, which is read as one."""
 
 
+def prebuilt_of(meta: Mapping[str, Any]) -> str:
+    """The Workload that was made for a job beforehand; empty for none. Kueue 0.19 writes the annotation alone."""
+    return texts(meta.get("annotations")).get(PREBUILT) or texts(meta.get("labels")).get(PREBUILT) or ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedJob(KubeObject):
     """A job of one of these kinds. `labels` and `annotations` are those of Kueue, as written.

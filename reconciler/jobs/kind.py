@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from cluster.actions import Patch
 from cluster.resource import Resource
 from policies.dialects.job_shape import JobShape
-from policies.dialects.kueue_jobs import PREBUILT
+from policies.dialects.kueue_jobs import prebuilt_of
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, metadata, texts
 from reconciler.jobs.step import JobInputs
@@ -94,7 +94,7 @@ def notes(job: Manifest) -> dict[str, str]:
 
 def prebuilt(kind: JobKind, job: Manifest) -> str:
     """The Workload that was made for it beforehand; empty where it is to be made."""
-    return labels(job).get(PREBUILT, "") if kind.shape.prebuilt else ""
+    return prebuilt_of(metadata(job)) if kind.shape.prebuilt else ""
 
 
 def job_patch(resource: Resource, job: Manifest, body: Mapping[str, Any], subresource: str | None = None) -> Patch:

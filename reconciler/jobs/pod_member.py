@@ -15,11 +15,11 @@ from policies.dialects.core import POD
 from policies.dialects.kueue_jobs import (
     MANAGED,
     POD_GROUP_SIZE,
-    PREBUILT,
     PRIORITY_CLASS,
     RETRIABLE,
     SUSPENDED_BY,
     managed_owner,
+    prebuilt_of,
 )
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import listing, mapping, metadata, text, texts
@@ -133,7 +133,7 @@ def read_member(pod: Manifest) -> Member:
     labels, notes = texts(meta.get("labels")), texts(meta.get("annotations"))
     parental = SUSPENDED_BY in notes
     namespace, name, uid = (text(meta.get(key)) or "" for key in ("namespace", "name", "uid"))
-    group, prebuilt, shape = group_of(pod), labels.get(PREBUILT, ""), template(spec)
+    group, prebuilt, shape = group_of(pod), prebuilt_of(meta), template(spec)
     return Member(
         namespace=intern(namespace),
         name=name,

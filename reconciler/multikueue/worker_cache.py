@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from policies.dialects.kueue_jobs import PREBUILT
-from policies.dialects.reading import Manifest, metadata, text, texts
+from policies.dialects.kueue_jobs import prebuilt_of
+from policies.dialects.reading import Manifest, metadata, text
 from reconciler.multikueue.remote_objects import RemoteClusterQueue, RemoteLocalQueue
 from reconciler.objects.cache import ObjectCache
 from reconciler.objects.observed import Key, Listed, Observed
@@ -192,7 +192,7 @@ class WorkerCache:
 def _job_seen(observed: Observed, manifest: Manifest) -> RemoteJobRef:
     meta = metadata(manifest)
     namespace = text(meta.get("namespace")) or ""
-    made_for = texts(meta.get("labels")).get(PREBUILT) or observed.key[1].rpartition("/")[2]
+    made_for = prebuilt_of(meta) or observed.key[1].rpartition("/")[2]
     return RemoteJobRef(observed.key, observed.version, text(meta.get("uid")) or "", f"{namespace}/{made_for}")
 
 

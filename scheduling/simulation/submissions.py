@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from policies.dialects.core import POD
 from policies.dialects.job_shape import at
-from policies.dialects.kueue_jobs import KINDS, PREBUILT, managed_owner
+from policies.dialects.kueue_jobs import KINDS, managed_owner, prebuilt_of
 from policies.dialects.kueue_kinds import GROUP, WORKLOAD
-from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.errors import PolicyError
 from scheduling.objects.priority import PriorityClasses, read_priority_classes
 from scheduling.objects.reading import read_workload
@@ -114,7 +114,7 @@ class Submissions:
         kind = kind_of(manifest)
         if kind == WORKLOAD:
             return self._read(_with_priority(manifest, classes))
-        if managed_owner(metadata(manifest)) or texts(metadata(manifest).get("labels")).get(PREBUILT):
+        if managed_owner(metadata(manifest)) or prebuilt_of(metadata(manifest)):
             return None
         made = (workload_of_pod if kind == POD else workload_of_job)(manifest, classes)
         if made is None:

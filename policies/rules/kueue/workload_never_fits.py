@@ -85,7 +85,7 @@ def _submissions(proposal: Proposal) -> Iterator[_Submission]:
             yield _Submission(workload.ref, workload.queue, tuple(asking), "spec.podSets")
     for old, job in proposal.changed(QueuedJob):
         name = job.labels.get(QUEUE_NAME)
-        if not name or job.owner or job.labels.get(PREBUILT):
+        if not name or job.owner or job.labels.get(PREBUILT) or job.annotations.get(PREBUILT):
             continue
         if old is None or (old.pod_sets, old.labels.get(QUEUE_NAME)) != (job.pod_sets, name):
             asking = (_of_pods(job, pods) for pods in job.pod_sets)

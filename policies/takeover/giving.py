@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from policies.dialects.reading import Manifest, listing, mapping, texts
+from policies.dialects.reading import Manifest, listing, mapping, text, texts
 from policies.takeover.objects import (
     CONFIGURATION_BEFORE,
     CONVERSION_BEFORE,
@@ -18,6 +18,7 @@ from policies.takeover.objects import (
     Found,
     Names,
     Step,
+    annotated,
     at_work,
     noted,
     ref_of,
@@ -29,7 +30,7 @@ from policies.takeover.objects import (
     unready,
     updates,
 )
-from policies.takeover.taking import CONFIGURATION_KEY, UNASKED, bare, is_converted
+from policies.takeover.taking import CONFIGURATION_KEY, INJECTED, UNASKED, bare, is_converted
 
 
 def steps(found: Found, names: Names) -> tuple[Step, ...]:
@@ -64,8 +65,9 @@ def _convert(found: Found) -> Step:
 
 
 def _unconverted(definition: Manifest) -> dict[str, Any]:
-    before = remembered(definition, CONVERSION_BEFORE)
-    return replaced(noted(definition, CONVERSION_BEFORE, None), "spec.conversion", before)
+    before = mapping(remembered(definition, CONVERSION_BEFORE))
+    made = annotated(noted(definition, CONVERSION_BEFORE, None), INJECTED, text(before.get("injected")))
+    return replaced(made, "spec.conversion", before.get("conversion"))
 
 
 def _asked(found: Found, names: Names) -> Step:

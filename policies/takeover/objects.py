@@ -214,11 +214,16 @@ def replaced(manifest: Manifest, path: str, value: object) -> dict[str, Any]:
 
 def noted(manifest: Manifest, key: str, value: object) -> dict[str, Any]:
     """A copy that remembers this as JSON; None forgets it."""
+    return annotated(manifest, key, None if value is None else json.dumps(value, sort_keys=True))
+
+
+def annotated(manifest: Manifest, key: str, value: str | None) -> dict[str, Any]:
+    """A copy with this annotation; None removes it."""
     made = deepcopy(dict(manifest))
     meta = made.setdefault("metadata", {})
     notes = {name: kept for name, kept in (meta.get("annotations") or {}).items() if name != key}
     if value is not None:
-        notes[key] = json.dumps(value, sort_keys=True)
+        notes[key] = value
     meta["annotations"] = notes
     if not notes:
         del meta["annotations"]

@@ -20,6 +20,7 @@ from policies.takeover.objects import (
     Names,
     Step,
     Write,
+    annotated,
     at_work,
     noted,
     ref_of,
@@ -35,6 +36,8 @@ from policies.takeover.translation import Translated
 
 UNASKED = "quotree-has-taken-over"
 """The name of the match condition that never holds."""
+INJECTED = "cert-manager.io/inject-ca-from"
+"""The annotation by which cert-manager writes a CA: Kueue's would come back."""
 CONFIGURATION_KEY = "configuration.yaml"
 _REPLICAS = 2
 """Of the reconciler, where it was installed with 0."""
@@ -136,9 +139,11 @@ def _convert(found: Found, names: Names) -> Step:
     """Kueue's manager writes its own CA there as long as it runs, so this is looked at again until it has ended."""
     client = our_client(found.objects[names.validating])
     mine = [each for each in found.definitions if converted_in(each, names.kueue_namespace) or is_converted(each)]
+    injected = injector(found.objects[names.validating])
+    wanted = [converting(each, client, injected) for each in mine]
     listed = ", ".join(str(mapping(mapping(each.get("spec")).get("names")).get("plural")) for each in mine)
     title = "let Quotree's webhook convert between v1beta1 and v1beta2"
-    return Step(f"{title}: {listed}" if listed else title, updates(found, (converting(each, client) for each in mine)))
+    return Step(f"{title}: {listed}" if listed else title, updates(found, wanted))
 
 
 def our_client(validating: Manifest) -> dict[str, Any]:
@@ -161,12 +166,18 @@ def is_converted(definition: Manifest) -> bool:
     return remembered(definition, CONVERSION_BEFORE) is not None
 
 
-def converting(definition: Manifest, client: Mapping[str, Any]) -> dict[str, Any]:
+def converting(definition: Manifest, client: Mapping[str, Any], injected: str | None) -> dict[str, Any]:
     present = mapping(mapping(definition.get("spec")).get("conversion"))
     if not is_converted(definition):
-        definition = noted(definition, CONVERSION_BEFORE, present)
+        before = {"conversion": present, "injected": injector(definition)}
+        definition = noted(definition, CONVERSION_BEFORE, before)
     webhook = {**mapping(present.get("webhook")), "clientConfig": dict(client)}
-    return replaced(definition, "spec.conversion", {**present, "webhook": webhook})
+    return replaced(annotated(definition, INJECTED, injected), "spec.conversion", {**present, "webhook": webhook})
+
+
+def injector(manifest: Manifest) -> str | None:
+    """Whose CA cert-manager writes into it; None where it writes none."""
+    return texts(metadata(manifest).get("annotations")).get(INJECTED)
 
 
 def _leave(found: Found, names: Names) -> Step:

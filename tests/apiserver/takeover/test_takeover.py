@@ -13,11 +13,11 @@ from click.testing import CliRunner, Result
 from cli.group import quotree
 from tests.apiserver import build
 from tests.apiserver.harness import ApiError, ControlPlane
-from tests.apiserver.kueue_world import KUEUE
+from tests.apiserver.kueue_world import KUEUE, queue
 from tests.apiserver.takeover import left_by_kueue
-from tests.apiserver.takeover.kueue_cluster import LEASE, LEASES, BesideKueue, Kubelet, Manager, install_kueue
-from tests.apiserver.takeover.left_by_kueue import JOBS, TEAM, WORKLOADS
-from tests.builders import batch_job, queued, template
+from tests.apiserver.takeover.kueue_cluster import LEASE, LEASES, MERGE, BesideKueue, Kubelet, Manager, install_kueue
+from tests.apiserver.takeover.left_by_kueue import JOBS, TEAM, WORKLOADS, K
+from tests.builders import batch_job, kueue, queued, template
 from tests.kueue_installation import CONVERTED, OURS, SYSTEM, Manifest
 from tests.waiting import eventually
 
@@ -119,6 +119,8 @@ def test_a_cluster_moves_over_and_back_and_running_work_goes_on(world: World) ->
     _kueue_is_out(world)
     _work_goes_on(world, work)
 
+    _a_manager_of_kueue_sends_work(world)
+
     back = world.take_over("--undo")
     assert back.exit_code == 0, back.output + world.log()
     assert world.kueues() == before
@@ -178,6 +180,23 @@ def _work_goes_on(world: World, before: dict[str, Manifest]) -> None:
     eventually(lambda: not world.workload("job-running")["metadata"].get("finalizers"), world.log)
     assert server.request("GET", f"{JOBS}/later")["spec"]["suspend"]
     assert server.request("GET", f"/api/v1/namespaces/{OURS}/configmaps/quotree-reconciler")["data"]
+
+
+def _a_manager_of_kueue_sends_work(world: World) -> None:
+    """MultiKueue: the copy of a Workload, and once that is admitted, the copy of its job."""
+    server = world.server
+    quota = queue("org", "5")
+    server.request("PATCH", f"{KUEUE}/clusterqueues/team", {"spec": quota}, content_type=MERGE)
+    origin = {f"{K}multikueue-origin": "multikueue"}
+    pods = {"name": "main", "count": 1, "template": template("1"), "topologyRequest": left_by_kueue.INDEX}
+    spec = {"queueName": "main", "podSets": [pods], "priority": 0, "active": True}
+    server.request("POST", WORKLOADS, kueue("Workload", "job-sent-1a2b3", spec, labels=origin))
+    eventually(lambda: "Admitted" in _states(world.workload("job-sent")), world.log)
+    notes = {f"{K}prebuilt-workload-name": "job-sent-1a2b3"}
+    pod = {"suspend": True, "template": template("1")}
+    server.request("POST", JOBS, batch_job("sent", pod, None, labels={**queued("main"), **origin}, annotations=notes))
+    eventually(lambda: not server.request("GET", f"{JOBS}/sent")["spec"]["suspend"], world.log)
+    assert [name for name in world.workloads() if name.startswith("job-sent")] == ["job-sent-1a2b3"]
 
 
 def _usage(server: ControlPlane) -> str:

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from cli.exits import Exit
 from cli.group import quotree
 from policies.vap.admission_policies import policies
+from tests.cli.runs import kubeconfig
 
 
 def test_the_policies_are_written_as_yaml_to_standard_output_or_to_a_file(tmp_path: Path) -> None:
@@ -28,3 +29,14 @@ def test_nothing_named_is_a_wrong_command_line_and_a_file_that_cannot_be_written
     assert (nothing.exit_code, nowhere.exit_code) == (Exit.USAGE, Exit.UNJUDGED)
     assert "--vap" in nothing.output
     assert "No such file" in nowhere.output
+
+
+def test_a_take_over_goes_one_way_at_a_time_and_needs_a_cluster(tmp_path: Path) -> None:
+    nobody = kubeconfig(tmp_path, "http://127.0.0.1:1")
+
+    both = CliRunner().invoke(quotree, ["install", "take-over", "--apply", "--undo"])
+    shown = CliRunner().invoke(quotree, ["install", "take-over", "--apply", "--plan"])
+    alone = CliRunner().invoke(quotree, ["install", "take-over", f"--kubeconfig={nobody}"])
+
+    assert (both.exit_code, shown.exit_code, alone.exit_code) == (Exit.USAGE, Exit.USAGE, Exit.UNJUDGED)
+    assert "127.0.0.1:1" in alone.output

@@ -11,7 +11,7 @@ import pytest
 
 from policies.takeover.objects import Found, Plan, Ref, replicas
 from policies.takeover.plan import give_back, take_over
-from policies.takeover.taking import UNASKED
+from policies.takeover.taking import INJECTED, UNASKED
 from tests.kueue_installation import CONFIGURATION, CONVERTED, OUR_CA, definitions, everything, kueue, quotree
 from tests.policies.takeover.memory import NAMES, Killed, Memory, carried_out
 
@@ -137,6 +137,24 @@ def test_given_back_every_object_is_what_it_was() -> None:
     assert {ref: memory.bare()[ref] for ref in MAPS} == maps
     assert replicas(memory.objects[NAMES.reconciler]) == 0, "so that it never decides beside Kueue by its old file"
     assert giving(memory.found()).steps == ()
+
+
+def test_cert_manager_writes_the_ca_of_whoever_converts() -> None:
+    def injected(memory: Memory) -> set[str]:
+        found = [each for ref, each in memory.objects.items() if ref.kind == "CustomResourceDefinition"]
+        return {each["metadata"].get("annotations", {}).get(INJECTED, "") for each in found}
+
+    memory = Memory()
+    for ref, each in memory.objects.items():
+        if ref.kind == "CustomResourceDefinition" and "webhook" in each["spec"]["conversion"]:
+            each["metadata"]["annotations"] = {INJECTED: "kueue-system/kueue-serving-cert"}
+    memory.objects[NAMES.validating]["metadata"]["annotations"] = {INJECTED: "quotree-system/quotree-webhook"}
+    before = kueues(memory)
+    carried_out(memory, taking)
+    assert injected(memory) == {"", "quotree-system/quotree-webhook"}
+
+    carried_out(memory, giving)
+    assert kueues(memory) == before
 
 
 def test_a_second_time_nothing_is_left_to_do() -> None:

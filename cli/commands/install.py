@@ -18,6 +18,8 @@ from policies.vap.admission_policies import policies
 
 if TYPE_CHECKING:
     from cluster.client import Cluster
+    from policies.configuration.settings import ReconcilerSettings
+    from policies.dialects.reading import Manifest
 
 
 class _Readable(yaml.SafeDumper):
@@ -130,10 +132,14 @@ def take_over(
 
 def _taking(names: Names) -> Callable[[Found], Plan]:
     from policies.takeover.plan import take_over as planned
+    from reconciler.configured import read_configured
     from reconciler.jobs.kinds import frameworks_run_here
 
+    def judge(manifest: Manifest, own: ReconcilerSettings) -> object:
+        return read_configured(manifest, own.jobs, own.multikueue, names.namespace)
+
     kinds = frameworks_run_here()
-    return lambda found: planned(found, names, kinds, lambda manifest: _yaml_of([dict(manifest)]))
+    return lambda found: planned(found, names, kinds, judge, lambda manifest: _yaml_of([dict(manifest)]))
 
 
 def _giving(names: Names) -> Callable[[Found], Plan]:

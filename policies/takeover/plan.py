@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from policies.configuration.file import read_configuration
 from policies.configuration.kueue.gates import OF_WEBHOOKS
-from policies.configuration.settings import KueueSettings
+from policies.configuration.settings import Configuration, KueueSettings, ReconcilerSettings
 from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.model.errors import PolicyError
@@ -35,8 +35,12 @@ _ASKED_FOR_PODS = {
 _MULTIKUEUE = "--feature-gates=MultiKueue="
 
 
-def take_over(found: Found, names: Names, kinds: Collection[str], render: taking.Render) -> Plan:
-    """`kinds`: the frameworks that the reconciler runs. `render` makes the text of a configuration."""
+Judge = Callable[[Manifest, ReconcilerSettings], object]
+"""Reads a configuration as the reconciler will, beside Quotree's own settings. Raises BadConfiguration."""
+
+
+def take_over(found: Found, names: Names, kinds: Collection[str], judge: Judge, render: taking.Render) -> Plan:
+    """`kinds`: the frameworks that the reconciler runs by itself. `render` makes the text of a configuration."""
     missing = tuple(_missing(found, names))
     if missing:
         return Plan(refusals=missing)
@@ -44,13 +48,19 @@ def take_over(found: Found, names: Names, kinds: Collection[str], render: taking
     written = text(mapping(found.objects[names.manager_configuration].get("data")).get(KEY))
     if written is None:
         return Plan(refusals=(f"{names.manager_configuration} has no key {KEY}",))
-    translated = translate(written, manager, kinds, found.groups, names.kueue_namespace)
-    refusals = (*_unknown(manager, names), *_unserved(found, names), *_unconvertible(found, names))
-    if translated.refusals:
-        return Plan(refusals=(*refusals, *translated.refusals))
-    refusals = (*refusals, *_unlike(found, names, translated))
+    refusals = [*_unknown(manager, names), *_unserved(found, names), *_unconvertible(found, names)]
+    own = _own(found.objects[names.settings])
+    if isinstance(own, str):
+        return Plan(refusals=(*refusals, f"{names.settings}: {own}"))
+    described = own.reconciler if _follows_settings(found.objects[names.reconciler]) else ReconcilerSettings()
+    known = {*kinds, *(name for name, framework in FRAMEWORKS.items() if framework.kind in described.jobs)}
+    translated = translate(written, manager, known, found.groups, names.kueue_namespace)
+    refusals += translated.refusals or (
+        *_judged(translated, judge, described),
+        *_unlike(found, names, own.kueue, translated),
+    )
     if refusals:
-        return Plan(refusals=refusals)
+        return Plan(refusals=tuple(refusals))
     steps = taking.steps(found, names, translated, render)
     return Plan(steps, notes=(*translated.account, *_besides(found, names, translated)))
 
@@ -124,12 +134,15 @@ def _unconvertible(found: Found, names: Names) -> Iterator[str]:
             yield f"{plural} are converted by Kueue's manager, and Quotree's webhook does not convert them"
 
 
-def _unlike(found: Found, names: Names, translated: Translated) -> Iterator[str]:
+def _judged(translated: Translated, judge: Judge, described: ReconcilerSettings) -> Iterator[str]:
+    try:
+        judge(translated.manifest, described)
+    except PolicyError as error:
+        yield f"Kueue's Configuration: {error}"
+
+
+def _unlike(found: Found, names: Names, settings: KueueSettings, translated: Translated) -> Iterator[str]:
     """Where our webhook would do otherwise than Kueue's."""
-    settings = _settings(found.objects[names.settings])
-    if isinstance(settings, str):
-        yield f"{names.settings}: {settings}"
-        return
     assert translated.read is not None
     if not settings.manage_jobs:
         yield f"{names.settings} lacks kueue.manageJobs: true; without it new jobs start unsuspended"
@@ -167,24 +180,30 @@ def _without_pods(found: Found, names: Names, settings: KueueSettings) -> Iterat
                 yield f"{ref} lacks {name}.quotree.dev: add manifests/components/pods"
 
 
-def _settings(config_map: Manifest) -> KueueSettings | str:
+def _own(config_map: Manifest) -> Configuration | str:
+    """Quotree's own configuration, or what is wrong with it."""
     try:
         written = yaml_values.single(text(mapping(config_map.get("data")).get("configuration.yaml")) or "")
-        return read_configuration(written, registry()).kueue
+        return read_configuration(written, registry())
     except (BadText, PolicyError) as error:
         return str(error)
 
 
 def _dispatches(reconciler: Manifest) -> bool:
     """By its last flag, which counts."""
-    pod = mapping(mapping(mapping(reconciler.get("spec")).get("template")).get("spec"))
-    flags = [
-        str(flag)
-        for container in map(mapping, listing(pod.get("containers")))
-        for flag in listing(container.get("args"))
-        if str(flag).startswith(_MULTIKUEUE)
-    ]
+    flags = [flag for flag in _flags(reconciler) if flag.startswith(_MULTIKUEUE)]
     return not flags or flags[-1] == f"{_MULTIKUEUE}true"
+
+
+def _follows_settings(reconciler: Manifest) -> bool:
+    """Whether it reads Quotree's own configuration, which may describe kinds of jobs."""
+    return any(flag.startswith("--settings") for flag in _flags(reconciler))
+
+
+def _flags(deployment: Manifest) -> list[str]:
+    pod = mapping(mapping(mapping(deployment.get("spec")).get("template")).get("spec"))
+    containers = map(mapping, listing(pod.get("containers")))
+    return [str(flag) for container in containers for flag in listing(container.get("args"))]
 
 
 def _besides(found: Found, names: Names, translated: Translated) -> Iterator[str]:

@@ -126,8 +126,8 @@ def _kinds(
             kept.append(name)
         elif kind.group in groups:
             yield (
-                f"Kueue queues {kind.kind} ({name}), which the reconciler does not run: describe it, or take it out"
-                " of integrations.frameworks first"
+                f"Kueue queues {kind.kind} ({name}), which the reconciler does not run: take it out of"
+                " integrations.frameworks first"
             )
         else:
             account.append(f"integrations.frameworks {name} is left out: the cluster does not serve {kind.group}")

@@ -12,6 +12,7 @@ import pytest
 from policies.takeover.objects import Found, Plan, Ref, replicas
 from policies.takeover.plan import give_back, take_over
 from policies.takeover.taking import INJECTED, UNASKED
+from reconciler.configured import read_configured
 from tests.kueue_installation import CONFIGURATION, CONVERTED, OUR_CA, definitions, everything, kueue, quotree
 from tests.policies.takeover.memory import NAMES, Killed, Memory, carried_out
 
@@ -21,7 +22,7 @@ MAPS = (NAMES.configuration, NAMES.settings)
 
 
 def taking(found: Found) -> Plan:
-    return take_over(found, NAMES, KINDS, json.dumps)
+    return take_over(found, NAMES, KINDS, lambda manifest, own: read_configured(manifest, own.jobs), json.dumps)
 
 
 def giving(found: Found) -> Plan:
@@ -264,6 +265,14 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
     "no webhook for Pods": (hookless("MutatingWebhookConfiguration", "kueue-pods"), "add manifests/components/pods"),
     "no webhook for jobs": (hookless("MutatingWebhookConfiguration", "kueue-jobs"), "apply manifests/base again"),
     "a kind that is served": (reworded("jobset.x-k8s.io/jobset", "trainer.kubeflow.org/trainjob"), "TrainJob"),
+    "a kind of another controller": (
+        reworded("integrations:", "integrations:\n  externalFrameworks: [Train.v1.example.com]"),
+        "'Train.v1.example.com' is not described",
+    ),
+    "times that contradict each other": (
+        reworded("  leaderElect: true", "  leaseDuration: 5s"),
+        "each must be shorter than the next",
+    ),
     "another account": (
         [*kueue(), *definitions(), *quotree(f"  manageJobs: true\n  managePods: true\n  admittingUsers: [{OTHER}]\n")],
         "lacks system:serviceaccount:kueue-system:kueue-controller-manager under kueue.admittingUsers",

@@ -231,7 +231,7 @@ def test_a_job_that_ended_under_kueue_ends_here() -> None:
 # -- our manager in the place of Kueue's, in the middle of work --------------------------------------------------------
 
 
-def test_work_that_a_manager_of_kueue_has_placed_goes_on_where_it_is() -> None:
+def placed_by_kueue() -> Foreign:
     """Kueue's manager leaves the cluster in the status, and no condition of ours."""
     world = placed()
     local = world.workload()
@@ -246,6 +246,13 @@ def test_work_that_a_manager_of_kueue_has_placed_goes_on_where_it_is() -> None:
     world.workers["east"].server.put(
         "Job", {**copied, "metadata": {**copied["metadata"], "labels": labels, "annotations": notes}}
     )
+    return world
+
+
+def test_work_that_a_manager_of_kueue_has_placed_goes_on_where_it_is() -> None:
+    world = placed_by_kueue()
+    copied = world.job("east")
+    assert copied is not None
     uid = copied["metadata"]["uid"]
 
     world.manager.start(world.clock)
@@ -259,3 +266,20 @@ def test_work_that_a_manager_of_kueue_has_placed_goes_on_where_it_is() -> None:
     after = world.workload()
     assert after is not None
     assert "Evicted" not in {each["type"] for each in after["status"]["conditions"]}
+
+
+def test_evicted_while_its_worker_cannot_be_reached_it_runs_nowhere_else_before_that_is_given_up() -> None:
+    world = placed_by_kueue()
+    world.links.lose("east")
+    world.manager.start(world.clock)
+    world.links.tell_lost("east", world.now)
+    world.settle()
+    local = world.workload()
+    assert local is not None
+    status = copy.deepcopy(local["status"])
+    status["conditions"].append(condition("Evicted", "True", "Preempted", "to make room"))
+    world.manager.server.put("Workload", {**local, "status": status})
+    world.settle(seconds=60)
+    world.settle(seconds=60)
+
+    assert world.job("west") is None

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cluster.resource import Resource
+from policies.dialects.kueue_kinds import LABEL
 
-INSTALLED_BY = {"quotree.dev/installed-by": "quotree"}
+INSTALLED_BY = {LABEL: "quotree"}
 """The label of our CustomResourceDefinitions. Kueue's lack it and are not changed."""
 WebhookKind = Literal["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"]
 

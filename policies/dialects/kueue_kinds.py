@@ -17,6 +17,8 @@ WORKLOAD_PRIORITY_CLASS = GroupKind(GROUP, "WorkloadPriorityClass")
 TOPOLOGY = GroupKind(GROUP, "Topology")
 PROVISIONING_REQUEST_CONFIG = GroupKind(GROUP, "ProvisioningRequestConfig")
 
+LABEL = "quotree.dev/installed-by"
+"""A label of our CustomResourceDefinitions; Kueue's lack it."""
 CONVERSION_PATH = "/v1/convert/kueue"
 """Where our webhook converts the kinds of this group; a CustomResourceDefinition that names it is converted by us."""
 PREFIX = f"{GROUP}/"

@@ -9,11 +9,12 @@ from policies.configuration.file import read_configuration
 from policies.configuration.kueue.gates import OF_WEBHOOKS
 from policies.configuration.settings import Configuration, KueueSettings, ReconcilerSettings
 from policies.dialects.frameworks import FRAMEWORKS
+from policies.dialects.kueue_kinds import LABEL
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.model.errors import PolicyError
 from policies.rules import registry
 from policies.takeover import giving, taking
-from policies.takeover.objects import Found, Names, Plan, replicas, unready
+from policies.takeover.objects import CONVERSION_BEFORE, Found, Names, Plan, ref_of, replicas, unready
 from policies.takeover.translation import KEY, Translated, translate
 from policies.text import yaml_values
 from policies.text.positions import BadText
@@ -55,10 +56,8 @@ def take_over(found: Found, names: Names, kinds: Collection[str], judge: Judge, 
     described = own.reconciler if _follows_settings(found.objects[names.reconciler]) else ReconcilerSettings()
     known = {*kinds, *(name for name, framework in FRAMEWORKS.items() if framework.kind in described.jobs)}
     translated = translate(written, manager, known, found.groups, names.kueue_namespace)
-    refusals += translated.refusals or (
-        *_judged(translated, judge, described),
-        *_unlike(found, names, own.kueue, translated),
-    )
+    refusals += translated.refusals or _judged(translated, judge, described)
+    refusals += [] if translated.refusals else _unlike(found, names, own.kueue, translated)
     if refusals:
         return Plan(refusals=tuple(refusals))
     steps = taking.steps(found, names, translated, render)
@@ -68,13 +67,21 @@ def take_over(found: Found, names: Names, kinds: Collection[str], judge: Judge, 
 def give_back(found: Found, names: Names) -> Plan:
     """Nothing is refused but what cannot be: where Kueue's manager, or the memory, is gone."""
     needed = (names.manager, names.reconciler, names.configuration)
-    gone = tuple(f"{ref} is missing: install it again" for ref in needed if ref not in found.objects)
-    if gone:
-        return Plan(refusals=gone)
+    gone = [f"{ref} is missing: install it again" for ref in needed if ref not in found.objects]
+    if refusals := (*gone, *_forgotten(found)):
+        return Plan(refusals=refusals)
     steps = giving.steps(found, names)
     if not any(step.writes for step in steps[1:]) and not any(taking.traces(found, names)):
         return Plan(notes=("nothing was taken over here",))
     return Plan(steps, notes=(f"{names.webhook} stays: it guards the trees, and admits nothing.",))
+
+
+def _forgotten(found: Found) -> Iterator[str]:
+    """Definitions of Kueue's that we convert, and nobody knows who did before."""
+    for each in found.definitions:
+        known = LABEL in texts(metadata(each).get("labels")) or taking.is_converted(each)
+        if taking.names_us(each) and not known:
+            yield f"{ref_of(each)} lacks the annotation {CONVERSION_BEFORE}: apply Kueue's definitions again"
 
 
 def _missing(found: Found, names: Names) -> Iterator[str]:

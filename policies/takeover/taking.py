@@ -162,8 +162,12 @@ def converted_in(definition: Manifest, namespace: str) -> bool:
 
 
 def is_converted(definition: Manifest) -> bool:
-    """Whether it was Kueue's, and is converted by us."""
-    return remembered(definition, CONVERSION_BEFORE) is not None
+    """Whether it was Kueue's, is converted by us, and remembers who did before."""
+    return bool(mapping(mapping(remembered(definition, CONVERSION_BEFORE)).get("conversion")))
+
+
+def names_us(definition: Manifest) -> bool:
+    return mapping(_client_config(definition).get("service")).get("path") == CONVERSION_PATH
 
 
 def converting(definition: Manifest, client: Mapping[str, Any], injected: str | None) -> dict[str, Any]:

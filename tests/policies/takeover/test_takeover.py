@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from policies.takeover.objects import Found, Plan, Ref, replicas
+from policies.takeover.objects import CONVERSION_BEFORE, Found, Plan, Ref, replicas
 from policies.takeover.plan import give_back, take_over
 from policies.takeover.taking import INJECTED, UNASKED
 from reconciler.configured import read_configured
@@ -345,3 +345,16 @@ def test_without_kueues_manager_nothing_can_be_given_back() -> None:
     del memory.objects[NAMES.manager]
 
     assert "is missing: install it again" in giving(memory.found()).refusals[0]
+
+
+@pytest.mark.parametrize("written", [None, "{", '"{}"', "[1]", '{"conversion": 1}'])
+def test_where_nobody_knows_who_converted_before_it_is_said_and_nothing_is_done(written: str | None) -> None:
+    memory = taken()
+    definition = memory.objects["CustomResourceDefinition", "workloads.kueue.x-k8s.io", ""]
+    definition["metadata"]["annotations"] = {CONVERSION_BEFORE: written} if written else {}
+    memory.history.clear()
+
+    plan = carried_out(memory, giving)
+
+    assert "apply Kueue's definitions again" in plan.refusals[0]
+    assert memory.history == []

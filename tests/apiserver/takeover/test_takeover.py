@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -43,7 +44,7 @@ class World:
 
     def take_over(self, *options: str) -> Result:
         login = f"--kubeconfig={self.server.kubeconfig}"
-        return CliRunner().invoke(quotree, ["install", "take-over", login, "--timeout=60", *options])
+        return CliRunner().invoke(quotree, ["install", "take-over", login, "--timeout=120", *options])
 
     def kueues(self) -> dict[str, Manifest]:
         """What is asked for in Kueue's objects, and their annotations."""
@@ -63,6 +64,33 @@ class World:
     def log(self) -> str:
         running = self.kubelet.reconciler
         return running.log()[-4000:] if running else f"nothing runs; {self.kubelet.failed}"
+
+
+class Submitting:
+    """New jobs all the while, each as a dry run. `answers`: what became of them."""
+
+    def __init__(self, world: World) -> None:
+        self.answers: list[str] = []
+        self._world = world
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Submitting:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        made = batch_job("new", {"template": template("1")}, None, labels=queued("main"))
+        while not self._ends.wait(0.1):
+            try:
+                stored = self._world.server.request("POST", f"{JOBS}?dryRun=All", made)
+                self.answers.append("suspended" if stored["spec"]["suspend"] else "slipped through")
+            except ApiError as error:
+                self.answers.append(str(error))
 
 
 def _asked_for(manifest: Manifest) -> Manifest:
@@ -114,14 +142,18 @@ def test_a_cluster_moves_over_and_back_and_running_work_goes_on(world: World) ->
     assert "trainer.kubeflow.org/trainjob is left out: the cluster does not serve" in plan.output
     assert world.kueues() == before
 
-    done = world.take_over("--apply")
+    with Submitting(world) as submitted:
+        done = world.take_over("--apply")
+    assert set(submitted.answers) == {"suspended"}, submitted.answers
     assert done.exit_code == 0, done.output + world.log()
     _kueue_is_out(world)
     _work_goes_on(world, work)
 
     _a_manager_of_kueue_sends_work(world)
 
-    back = world.take_over("--undo")
+    with Submitting(world) as submitted:
+        back = world.take_over("--undo")
+    assert set(submitted.answers) == {"suspended"}, submitted.answers
     assert back.exit_code == 0, back.output + world.log()
     assert world.kueues() == before
     assert world.kubelet.reconciler is None

@@ -35,8 +35,8 @@ class Family:
     """One metric with all its series. `name` is the exported one: that of a counter ends in `_total`.
 
     `help` is a sentence or two. `labels` are in the order in which samples give their values. `buckets` are the upper
-    bounds of a histogram. `initial`: label values of the series that are exported from the start, at 0. `switch`: the
-    key of the configuration that can leave the metric out.
+    bounds of a histogram. `initial`: label values of the series that are exported from the start, at 0. `switches`: the
+    keys of the configuration that can leave the metric out.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Family:
     buckets: tuple[float, ...] = Histogram.DEFAULT_BUCKETS
     stability: Stability = Stability.ALPHA
     initial: tuple[tuple[str, ...], ...] = ()
-    switch: str = ""
+    switches: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.name.endswith(_TOTAL) != (self.type is Type.COUNTER):

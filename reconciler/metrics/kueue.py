@@ -35,24 +35,26 @@ class Twins(NamedTuple):
         yield self.by_local_queue.sample(value, *local, *labels)
 
 
-def gauge(name: str, help: str, *labels: str, switch: str = "") -> Family:
-    """`switch`: see `Family`."""
-    return Family(f"kueue_{name}", Type.GAUGE, help, (*labels, ROLE), stability=Stability.KUEUE, switch=switch)
+def gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = ()) -> Family:
+    """`switches`: see `Family`."""
+    return Family(f"kueue_{name}", Type.GAUGE, help, (*labels, ROLE), stability=Stability.KUEUE, switches=switches)
 
 
-def local_gauge(name: str, help: str, *labels: str) -> Family:
+def local_gauge(name: str, help: str, *labels: str, switches: tuple[str, ...] = ()) -> Family:
     """One of LocalQueues."""
-    return gauge(f"local_queue_{name}", help, *LOCAL_QUEUE, *labels, switch=LOCAL_QUEUE_METRICS)
+    return gauge(f"local_queue_{name}", help, *LOCAL_QUEUE, *labels, switches=(LOCAL_QUEUE_METRICS, *switches))
 
 
-def counter(name: str, help: str, *labels: str, switch: str = "") -> Family:
-    return Family(f"kueue_{name}", Type.COUNTER, help, (*labels, ROLE), stability=Stability.KUEUE, switch=switch)
+def counter(name: str, help: str, *labels: str, switches: tuple[str, ...] = ()) -> Family:
+    return Family(f"kueue_{name}", Type.COUNTER, help, (*labels, ROLE), stability=Stability.KUEUE, switches=switches)
 
 
-def waiting_times(name: str, help: str, *labels: str, buckets: tuple[float, ...] = WAITS, switch: str = "") -> Family:
+def waiting_times(
+    name: str, help: str, *labels: str, buckets: tuple[float, ...] = WAITS, switches: tuple[str, ...] = ()
+) -> Family:
     """A histogram of seconds."""
     name, labels = f"kueue_{name}", (*labels, ROLE)
-    return Family(name, Type.HISTOGRAM, help, labels, buckets, stability=Stability.KUEUE, switch=switch)
+    return Family(name, Type.HISTOGRAM, help, labels, buckets, stability=Stability.KUEUE, switches=switches)
 
 
 def counter_twins(name: str, help: str, *labels: str) -> Twins:
@@ -64,14 +66,14 @@ def waiting_time_twins(name: str, help: str, *labels: str) -> Twins:
 
 
 class _Make(Protocol):
-    def __call__(self, name: str, help: str, /, *labels: str, switch: str = "") -> Family: ...
+    def __call__(self, name: str, help: str, /, *labels: str, switches: tuple[str, ...] = ()) -> Family: ...
 
 
 def _twins(make: _Make, name: str, help: str, *labels: str) -> Twins:
     local = f"{help[:-1]}, by LocalQueue."
     return Twins(
         make(name, help, CLUSTER_QUEUE, *labels),
-        make(f"local_queue_{name}", local, *LOCAL_QUEUE, *labels, switch=LOCAL_QUEUE_METRICS),
+        make(f"local_queue_{name}", local, *LOCAL_QUEUE, *labels, switches=(LOCAL_QUEUE_METRICS,)),
     )
 
 

@@ -14,11 +14,12 @@ from reconciler.metrics.catalogue import families
 
 
 class ChosenRegistry(CollectorRegistry):
-    """`switched_off`: the keys of the configuration that leave metrics out, see `Family.switch`."""
+    """`switched_off`: the keys of the configuration that leave metrics out, see `Family.switches`."""
 
     def __init__(self, switched_off: Collection[str] = ()) -> None:
         super().__init__()
-        self._left_out = {(family.base, family.type) for family in families() if family.switch in switched_off}
+        off = set(switched_off)
+        self._left_out = {(family.base, family.type) for family in families() if not off.isdisjoint(family.switches)}
 
     def collect(self) -> Iterator[Metric]:
         """All that are not left out."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cluster.lease import LeaseTimes
-from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES, LOCAL_QUEUE_METRICS
+from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES, LOCAL_QUEUE_METRICS, UNADMITTED_WORKLOADS
 from policies.model.errors import BadConfiguration
 from reconciler.configured import Configured, read_configured
 from reconciler.controllers.retention import Retention
@@ -160,8 +160,8 @@ def test_retention_and_one_at_a_time_are_read() -> None:
 def test_metrics_can_be_left_out() -> None:
     without = {"enableClusterQueueResources": False, "localQueueMetrics": {"enable": False}}
 
-    assert read().metrics_off == frozenset()
-    assert read(metrics=without).metrics_off == {CLUSTER_QUEUE_RESOURCES, LOCAL_QUEUE_METRICS}
+    assert read().metrics_off == {UNADMITTED_WORKLOADS}
+    assert read(metrics=without).metrics_off == {CLUSTER_QUEUE_RESOURCES, LOCAL_QUEUE_METRICS, UNADMITTED_WORKLOADS}
 
 
 @pytest.mark.parametrize(

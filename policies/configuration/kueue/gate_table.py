@@ -94,7 +94,7 @@ GATES: tuple[Gate, ...] = (
     _on("LocalQueueMetrics", ASKED, "`false`: as `metrics.localQueueMetrics.enable: false`."),
     _locked("ManagedJobsNamespaceSelectorAlwaysRespected"),
     _on("MetricForWorkloadCreationLatency", OFF, "There is no such metric."),
-    _on("MetricsForCohorts", ON, _ONE_FORM),
+    _on("MetricsForCohorts", ASKED, "`false` leaves `cluster_queue_info` and `cohort_info` out."),
     _on("MultiKueue", ASKED),
     _on("MultiKueueAdaptersForCustomJobs", ON, "Kinds that are described are dispatched as all others."),
     Gate("MultiKueueAllowInsecureKubeconfigs", False, "deprecated", OFF, locked=True),

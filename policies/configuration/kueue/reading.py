@@ -18,6 +18,8 @@ from policies.configuration.kueue.values import (
     CLUSTER_QUEUE_RESOURCES,
     DEFAULT_FRAMEWORKS,
     LOCAL_QUEUE_METRICS,
+    METRICS_FOR_COHORTS,
+    UNADMITTED_WORKLOADS,
     AdmissionFairSharing,
     FairSharing,
     Integrations,
@@ -194,12 +196,14 @@ def _providers(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, A
 
 
 def _metrics_off(section: Mapping[str, Any], gates: FeatureGates) -> frozenset[str]:
-    local_queues = mapping(section.get("localQueueMetrics")).get("enable")
-    switches = {
-        CLUSTER_QUEUE_RESOURCES: section.get("enableClusterQueueResources"),
-        LOCAL_QUEUE_METRICS: local_queues if gates.enabled("LocalQueueMetrics") else False,
+    local = mapping(section.get("localQueueMetrics")).get("enable") is not False
+    exported = {
+        CLUSTER_QUEUE_RESOURCES: section.get("enableClusterQueueResources") is not False,
+        LOCAL_QUEUE_METRICS: local and gates.enabled("LocalQueueMetrics"),
+        METRICS_FOR_COHORTS: gates.enabled("MetricsForCohorts"),
+        UNADMITTED_WORKLOADS: gates.enabled("UnadmittedWorkloadsObservability"),
     }
-    return frozenset(key for key, value in switches.items() if value is False)
+    return frozenset(key for key, value in exported.items() if not value)
 
 
 def _time(section: Mapping[str, Any], key: str, at: str) -> int | None:

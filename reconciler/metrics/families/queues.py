@@ -17,7 +17,7 @@ ADMITTED = gauge("admitted_active_workloads", "Workloads that are admitted and n
 STATUS = gauge("cluster_queue_status", "1 for the status of the ClusterQueue.", CLUSTER_QUEUE, "status")
 _STATUSES = ("pending", "active", "terminating")
 
-LOCAL_PENDING = local_gauge("pending_workloads", "Workloads that name the LocalQueue and wait.")
+LOCAL_PENDING = local_gauge("pending_workloads", "Workloads that name the LocalQueue and wait, by status.", "status")
 LOCAL_RESERVING = local_gauge("reserving_active_workloads", "Workloads that hold quota.")
 LOCAL_ADMITTED = local_gauge("admitted_active_workloads", "Workloads that are admitted.")
 
@@ -47,6 +47,18 @@ def local_queues(world: World) -> Iterator[Sample]:
     for key, local in world.queues.local_queues.items():
         queue, names = world.state.queues.get(local.cluster_queue), (local.name, local.namespace)
         held = queue.held_by.get(key) if queue is not None else None
-        yield LOCAL_PENDING.sample(sum(1 for _ in world.queues.waiting_at(key)), *names)
+        if not local.stopped:
+            active, waiting = _waiting(world, local.cluster_queue, key)
+            yield LOCAL_PENDING.sample(active, *names, "active")
+            yield LOCAL_PENDING.sample(waiting - active, *names, "inadmissible")
         yield LOCAL_RESERVING.sample(held.reserving if held is not None else 0, *names)
         yield LOCAL_ADMITTED.sample(held.admitted if held is not None else 0, *names)
+
+
+def _waiting(world: World, queue: str, local: str) -> tuple[int, int]:
+    """How many of those that wait will be tried, and how many wait. Where nothing is admitted, nobody is tried."""
+    keys = [workload.key for workload in world.queues.waiting_at(local)]
+    pending = world.queues.pending.get(queue)
+    if pending is None or not world.is_ready(queue):
+        return 0, len(keys)
+    return sum(map(pending.is_active, keys)), len(keys)

@@ -18,11 +18,11 @@ _PAIR = ("flavor", "resource")
 
 def _of_queues(name: str, help: str) -> Family:
     labels = (COHORT, CLUSTER_QUEUE, *_PAIR)
-    return gauge(f"cluster_queue_{name}", help, *labels, switch=CLUSTER_QUEUE_RESOURCES)
+    return gauge(f"cluster_queue_{name}", help, *labels, switches=(CLUSTER_QUEUE_RESOURCES,))
 
 
 def _of_cohorts(name: str, help: str) -> Family:
-    return gauge(f"cohort_subtree_{name}", help, COHORT, *_PAIR, switch=CLUSTER_QUEUE_RESOURCES)
+    return gauge(f"cohort_subtree_{name}", help, COHORT, *_PAIR)
 
 
 NOMINAL = _of_queues("nominal_quota", "The nominalQuota of the ClusterQueue, by flavor.")
@@ -53,10 +53,16 @@ def of_cohorts(world: World) -> Iterator[Sample]:
     sums, counts = _below(world)
     for node in world.state.tree.cohorts.values():
         if not world.state.tree.broken(node):
-            for pair, amount in node.subtree.items():
-                yield SUBTREE_QUOTA.sample(_amount(pair, amount), node.name, *pair)
-                yield SUBTREE_RESERVED.sample(_amount(pair, sums.get(node, {}).get(pair, 0)), node.name, *pair)
+            yield from _above_nothing(SUBTREE_QUOTA, node, node.subtree)
+            yield from _above_nothing(SUBTREE_RESERVED, node, sums.get(node, {}))
             yield SUBTREE_ADMITTED.sample(counts.get(node, 0), node.name)
+
+
+def _above_nothing(family: Family, node: QuotaNode, amounts: Mapping[FlavorResource, int]) -> Iterator[Sample]:
+    """Amounts of 0 have no series."""
+    for pair, amount in amounts.items():
+        if amount > 0:
+            yield family.sample(_amount(pair, amount), node.name, *pair)
 
 
 def _below(world: World) -> tuple[Mapping[QuotaNode, Mapping[FlavorResource, int]], Mapping[QuotaNode, int]]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf, nan
 
 from cluster.metrics import Sample
-from policies.model.pools import UNLIMITED
+from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES, METRICS_FOR_COHORTS
 from reconciler.metrics.kueue import CLUSTER_QUEUE, COHORT, gauge
 from reconciler.metrics.source import source
 from scheduling.quota.node import QuotaNode
@@ -13,34 +14,51 @@ from scheduling.quota.shares import Shares
 from scheduling.world.world import World
 
 _ABOVE = ("parent_cohort", "root_cohort")
-QUEUE_INFO = gauge("cluster_queue_info", "1; where the ClusterQueue stands.", CLUSTER_QUEUE, *_ABOVE)
-COHORT_INFO = gauge("cohort_info", "1; where the Cohort stands.", COHORT, *_ABOVE)
-_SHARE = "What is borrowed of what can be, in thousandths, by fair weight."
-QUEUE_SHARE = gauge("cluster_queue_weighted_share", _SHARE, CLUSTER_QUEUE, COHORT)
-COHORT_SHARE = gauge("cohort_weighted_share", _SHARE, COHORT)
+QUEUE_INFO = gauge(
+    "cluster_queue_info", "1; where the ClusterQueue stands.", CLUSTER_QUEUE, *_ABOVE, switches=(METRICS_FOR_COHORTS,)
+)
+COHORT_INFO = gauge("cohort_info", "1; where the Cohort stands.", COHORT, *_ABOVE, switches=(METRICS_FOR_COHORTS,))
+_SHARE = "What is borrowed of what can be, in thousandths, by fair weight"
+QUEUE_SHARE = gauge(
+    "cluster_queue_weighted_share",
+    f"{_SHARE}; NaN for borrowing with weight 0.",
+    *(CLUSTER_QUEUE, COHORT),
+    switches=(CLUSTER_QUEUE_RESOURCES,),
+)
+COHORT_SHARE = gauge("cohort_weighted_share", f"{_SHARE}; +Inf for borrowing with weight 0.", COHORT)
 
 
 @source(World, QUEUE_INFO, COHORT_INFO)
 def infos(world: World) -> Iterator[Sample]:
+    """Nothing of a cycle, which has no root. A root Cohort is its own root; a ClusterQueue by itself has none."""
     tree = world.state.tree
-    for family, nodes in ((QUEUE_INFO, tree.queues), (COHORT_INFO, tree.cohorts)):
-        for node in nodes.values():
-            yield family.sample(1, node.name, _parent(node), node.root.name if node.up is not None else "")
+    for queue in tree.queues.values():
+        if not tree.broken(queue):
+            root = queue.root.name if queue.up is not None else ""
+            yield QUEUE_INFO.sample(1, queue.name, _parent(queue), root)
+    for cohort in tree.cohorts.values():
+        if not tree.broken(cohort):
+            yield COHORT_INFO.sample(1, cohort.name, _parent(cohort), cohort.root.name)
 
 
 @source(World, QUEUE_SHARE, COHORT_SHARE, applies=lambda world: world.state.options.fair_sharing)
 def shares(world: World) -> Iterator[Sample]:
+    """Of Cohorts those that have an object."""
     known, tree = Shares(), world.state.tree
-    for node in tree.queues.values():
-        yield QUEUE_SHARE.sample(0 if tree.broken(node) else _share(known, node), node.name, _parent(node))
-    for node in tree.cohorts.values():
-        yield COHORT_SHARE.sample(0 if tree.broken(node) else _share(known, node), node.name)
+    for queue in tree.queues.values():
+        yield QUEUE_SHARE.sample(_share(world, known, queue, nan), queue.name, _parent(queue))
+    for cohort in tree.cohorts.values():
+        if cohort.explicit:
+            yield COHORT_SHARE.sample(_share(world, known, cohort, inf), cohort.name)
 
 
 def _parent(node: QuotaNode) -> str:
     return node.parent.name if node.parent is not None else ""
 
 
-def _share(known: Shares, node: QuotaNode) -> float:
-    share = known.of(node).published
-    return float("inf") if share == UNLIMITED else float(share)
+def _share(world: World, known: Shares, node: QuotaNode, without_weight: float) -> float:
+    """As it is; the status has it rounded up."""
+    if world.state.tree.broken(node):
+        return 0
+    infinite, share = known.of(node).rank
+    return without_weight if infinite else float(share)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster.metrics import Sample
+from policies.configuration.kueue.values import UNADMITTED_WORKLOADS
 from reconciler.metrics.kueue import CLUSTER_QUEUE, WHY, gauge, local_gauge
 from reconciler.metrics.source import source
 from reconciler.metrics.standing import Standing
 
-UNADMITTED = gauge("unadmitted_workloads", "Workloads that are not admitted, by reason.", CLUSTER_QUEUE, *WHY)
-LOCAL_UNADMITTED = local_gauge("unadmitted_workloads", "Workloads that are not admitted, by reason.", *WHY)
+_SAYS = "Workloads that are not admitted, by reason."
+UNADMITTED = gauge("unadmitted_workloads", _SAYS, CLUSTER_QUEUE, *WHY, switches=(UNADMITTED_WORKLOADS,))
+LOCAL_UNADMITTED = local_gauge("unadmitted_workloads", _SAYS, *WHY, switches=(UNADMITTED_WORKLOADS,))
 
 
 @source(Standing, UNADMITTED, LOCAL_UNADMITTED)

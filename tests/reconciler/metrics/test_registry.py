@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import generate_latest
 
-from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES, LOCAL_QUEUE_METRICS
+from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES, LOCAL_QUEUE_METRICS, METRICS_FOR_COHORTS
 from policies.model.pools import Terms
 from reconciler.metrics.collector import Scraped
 from reconciler.metrics.registry import ChosenRegistry
@@ -36,8 +36,12 @@ def test_quota_and_usage_by_flavor_can_be_left_out() -> None:
     assert left_out == {
         *(f"cluster_queue_{kind}" for kind in ("nominal_quota", "borrowing_limit", "lending_limit")),
         *("cluster_queue_resource_reservation", "cluster_queue_resource_usage"),
-        *("cohort_subtree_quota", "cohort_subtree_resource_reservations"),
     }
+    assert {"cohort_subtree_quota", "cohort_info"} <= exported(CLUSTER_QUEUE_RESOURCES)
+
+
+def test_where_queues_stand_can_be_left_out() -> None:
+    assert exported() - exported(METRICS_FOR_COHORTS) == {"cluster_queue_info", "cohort_info"}
 
 
 def test_local_queues_can_be_left_out() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from dataclasses import replace
+from math import inf, isnan
 
 from prometheus_client import CollectorRegistry, generate_latest
 
@@ -11,11 +12,11 @@ from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES
 from policies.model.pools import Terms
 from reconciler.metrics.collector import Read, Scraped
 from reconciler.metrics.registry import ChosenRegistry
-from scheduling.objects.queue_settings import CohortSettings
+from scheduling.objects.queue_settings import CohortSettings, LocalQueueSettings
 from scheduling.quota.state import Options
 from scheduling.world.world import World
 from tests.reconciler.two_queues import NOW, running, world
-from tests.scheduling.cluster import queue_settings
+from tests.scheduling.cluster import PAIRS, queue_settings
 from tests.scheduling.manifests import pod_set, workload
 
 
@@ -38,8 +39,25 @@ def test_workloads_are_counted_by_what_they_are() -> None:
     assert value(made, "admitted_active_workloads", cluster_queue="q") == 1
     assert value(made, "pending_workloads", cluster_queue="q", status="active") == 1
     assert value(made, "pending_workloads", cluster_queue="q", status="inadmissible") == 0
-    for kind, count in (("pending_workloads", 1), ("reserving_active_workloads", 2), ("admitted_active_workloads", 1)):
+    for kind, count in (("reserving_active_workloads", 2), ("admitted_active_workloads", 1)):
         assert value(made, f"local_queue_{kind}", name="q", namespace="ns") == count
+    assert of_local_queue(made) == [1, 0]
+
+
+def of_local_queue(made: World) -> list[float | None]:
+    """Who waits there, by status."""
+    names = {"name": "q", "namespace": "ns"}
+    return [value(made, "local_queue_pending_workloads", **names, status=each) for each in ("active", "inadmissible")]
+
+
+def test_a_local_queue_shows_both_statuses_unless_it_is_stopped() -> None:
+    made = world()
+    assert of_local_queue(made) == [0, 0]
+    made.put_local_queue(LocalQueueSettings("ns", "q", "q", stop_policy="Hold"), NOW)
+    assert of_local_queue(made) == [None, None]
+    made.put_local_queue(LocalQueueSettings("ns", "q", "none"), NOW)
+    made.put_workload(workload(pod_set(gpu="1"), name="c", uid="c", spec={"queueName": "q"}), NOW)
+    assert of_local_queue(made) == [0, 1]
 
 
 def test_nobody_is_active_where_nothing_is_admitted() -> None:
@@ -48,6 +66,7 @@ def test_nobody_is_active_where_nothing_is_admitted() -> None:
     made.drop_flavor("spot")
     assert value(made, "pending_workloads", cluster_queue="q", status="active") == 0
     assert value(made, "pending_workloads", cluster_queue="q", status="inadmissible") == 1
+    assert of_local_queue(made) == [0, 1]
     assert [value(made, "cluster_queue_status", cluster_queue="q", status=each) for each in ("pending", "active")] == [
         1,
         0,
@@ -73,7 +92,19 @@ def test_quota_and_what_is_held_of_it_is_shown_by_flavor() -> None:
 def test_where_a_node_stands_is_shown() -> None:
     made = world()
     assert value(made, "cluster_queue_info", cluster_queue="q", parent_cohort="c", root_cohort="top") == 1
-    assert value(made, "cohort_info", cohort="top", parent_cohort="", root_cohort="") == 1
+    assert value(made, "cohort_info", cohort="top", parent_cohort="", root_cohort="top") == 1
+    made.put_queue(queue_settings("alone", None, {}), NOW)
+    assert value(made, "cluster_queue_info", cluster_queue="alone", parent_cohort="", root_cohort="") == 1
+    made.put_queue(queue_settings("other", "implicit", {}), NOW)
+    assert value(made, "cohort_info", cohort="implicit", parent_cohort="", root_cohort="implicit") == 1
+
+
+def test_a_cycle_has_no_root_to_be_shown() -> None:
+    made = world()
+    made.put_cohort(CohortSettings("top", "c", {}), NOW)
+    shown = generate_latest(registry(made)).decode()
+    assert "kueue_cohort_info{" not in shown
+    assert 'kueue_cluster_queue_info{cluster_queue="q"' not in shown
 
 
 def test_shares_are_shown_where_they_decide() -> None:
@@ -82,6 +113,43 @@ def test_shares_are_shown_where_they_decide() -> None:
     assert value(made, "cluster_queue_weighted_share", cluster_queue="q", cohort="c") == 250
     assert value(made, "cohort_weighted_share", cohort="c") == 0
     assert value(world(), "cohort_weighted_share", cohort="c") is None
+
+
+def test_shares_are_exact_and_of_cohorts_that_have_an_object() -> None:
+    made = world(Options(fair_sharing=True))
+    made.put_queue(queue_settings("q", "c", {"spot": Terms(0, None, None)}), NOW)
+    made.put_queue(queue_settings("r", "implicit", {"spot": Terms(3, None, None)}), NOW)
+    made.put_cohort(CohortSettings("top", None, {PAIRS[0]: Terms(3, None, None)}), NOW)
+    made.put_workload(running(gpu="1"), NOW)
+    share = value(made, "cluster_queue_weighted_share", cluster_queue="q", cohort="c")
+    assert share is not None
+    assert round(share) != share
+    assert value(made, "cohort_weighted_share", cohort="implicit") is None
+    assert value(made, "cluster_queue_weighted_share", cluster_queue="r", cohort="implicit") == 0
+
+
+def test_borrowing_with_weight_0_is_no_number_at_a_queue_and_infinite_at_a_cohort() -> None:
+    made = world(Options(fair_sharing=True))
+    settings = queue_settings("q", "c", {"spot": Terms(0, None, None)})
+    made.put_queue(replace(settings, weight=0), NOW)
+    made.drop_queue("r", NOW)
+    made.put_cohort(CohortSettings("c", "top", {}, weight=0), NOW)
+    made.put_cohort(CohortSettings("top", None, {PAIRS[0]: Terms(3, None, None)}), NOW)
+    made.put_workload(running(gpu="1"), NOW)
+    share = value(made, "cluster_queue_weighted_share", cluster_queue="q", cohort="c")
+    assert share is not None
+    assert isnan(share)
+    assert value(made, "cohort_weighted_share", cohort="c") == inf
+    assert value(made, "cohort_weighted_share", cohort="top") == 0
+
+
+def test_a_cohort_shows_no_amounts_of_nothing() -> None:
+    made = world()
+    made.put_queue(queue_settings("q", "c", {"spot": Terms(0, None, None)}), NOW)
+    made.drop_queue("r", NOW)
+    pair = {"flavor": "spot", "resource": "gpu"}
+    assert value(made, "cohort_subtree_quota", cohort="c", **pair) is None
+    assert value(made, "cohort_subtree_resource_reservations", cohort="c", **pair) is None
 
 
 def test_resources_may_be_left_out_and_a_cycle_shows_no_sums() -> None:

@@ -13,6 +13,9 @@ from policies.configuration.kueue.durations import duration
 from policies.configuration.kueue.reading import read
 from policies.configuration.kueue.values import (
     CLUSTER_QUEUE_RESOURCES,
+    LOCAL_QUEUE_METRICS,
+    METRICS_FOR_COHORTS,
+    UNADMITTED_WORKLOADS,
     AdmissionFairSharing,
     FairSharing,
     Integrations,
@@ -34,7 +37,11 @@ def test_an_empty_configuration_means_kueues_defaults() -> None:
     found = read({}, namespace="ours")
 
     assert (found.pods_ready, found.resources, found.retention) == (PodsReady(), Resources(), RetentionPolicies())
-    assert (found.fair_sharing, found.admission_fair_sharing, found.metrics_off) == (FairSharing(), None, frozenset())
+    assert (found.fair_sharing, found.admission_fair_sharing, found.metrics_off) == (
+        FairSharing(),
+        None,
+        {UNADMITTED_WORKLOADS},
+    )
     assert (found.leader_election, found.multikueue) == (LeaderElection(), MultiKueue())
     assert (found.integrations, found.jobs) == (Integrations(), JobSelection(default_selector("ours")))
     assert (found.gates.enabled("PartialAdmission"), found.gates.enabled("PriorityBoost")) == (True, False)
@@ -145,8 +152,21 @@ def test_the_rest_is_read() -> None:
 
     assert found.retention == RetentionPolicies(3600 * SECOND)
     assert found.leader_election == LeaderElection(60 * SECOND)
-    assert found.metrics_off == {CLUSTER_QUEUE_RESOURCES}
+    assert found.metrics_off == {CLUSTER_QUEUE_RESOURCES, UNADMITTED_WORKLOADS}
     assert found.sections == {"objectRetentionPolicies", "leaderElection", "metrics"}
+
+
+@pytest.mark.parametrize(
+    ("gates", "off"),
+    [
+        ({}, {UNADMITTED_WORKLOADS}),
+        ({"UnadmittedWorkloadsObservability": True}, set()),
+        ({"LocalQueueMetrics": False}, {UNADMITTED_WORKLOADS, LOCAL_QUEUE_METRICS}),
+        ({"MetricsForCohorts": False}, {UNADMITTED_WORKLOADS, METRICS_FOR_COHORTS}),
+    ],
+)
+def test_gates_leave_metrics_out(gates: dict[str, bool], off: set[str]) -> None:
+    assert read({"featureGates": gates}).metrics_off == off
 
 
 @pytest.mark.parametrize(

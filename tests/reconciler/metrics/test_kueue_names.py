@@ -1,0 +1,93 @@
+"""The metrics of Kueue v0.19.2, and which of them are exported under their names and labels.
+
+Written from what Kueue documents of them, not from our own declarations.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cluster.metrics import Stability
+from reconciler.metrics.catalogue import families
+
+CQ, COHORT, LQ, CLASS = ("cluster_queue",), ("cohort",), ("name", "namespace"), ("priority_class",)
+WHY, PAIR, ABOVE = ("reason", "underlying_cause"), ("flavor", "resource"), ("parent_cohort", "root_cohort")
+KEPT: dict[str, tuple[str, ...]] = {
+    "admission_attempts_total": ("result",),
+    "admission_attempt_duration_seconds": ("result",),
+    "admission_cycle_preemption_skips": CQ,
+    "pending_workloads": (*CQ, "status"),
+    **dict.fromkeys(
+        (
+            *("quota_reserved_workloads_total", "admitted_workloads_total", "finished_workloads_total"),
+            *("execution_time_seconds", "quota_reserved_wait_time_seconds", "admission_wait_time_seconds"),
+            *(
+                "admission_checks_wait_time_seconds",
+                "ready_wait_time_seconds",
+                "admitted_until_ready_wait_time_seconds",
+            ),
+        ),
+        (*CQ, *CLASS),
+    ),
+    "finished_workloads": CQ,
+    "evicted_workloads_total": (*CQ, *WHY, *CLASS),
+    "evicted_workloads_once_total": (*CQ, *WHY, *CLASS),
+    "preempted_workloads_total": ("preempting_cluster_queue", "reason"),
+    "workload_eviction_latency_seconds": (*CQ, "reason"),
+    "pods_ready_to_evicted_time_seconds": (*CQ, *WHY),
+    "reserving_active_workloads": CQ,
+    "admitted_active_workloads": CQ,
+    "cluster_queue_status": (*CQ, "status"),
+    "unadmitted_workloads": (*CQ, *WHY),
+    **{
+        f"cluster_queue_{name}": (*COHORT, *CQ, *PAIR)
+        for name in ("resource_reservation", "resource_usage", "nominal_quota", "borrowing_limit", "lending_limit")
+    },
+    "cluster_queue_weighted_share": (*CQ, *COHORT),
+    "cluster_queue_info": (*CQ, *ABOVE),
+    "cohort_info": (*COHORT, *ABOVE),
+    "cohort_weighted_share": COHORT,
+    "cohort_subtree_quota": (*COHORT, *PAIR),
+    "cohort_subtree_resource_reservations": (*COHORT, *PAIR),
+    "cohort_subtree_admitted_workloads_total": (*COHORT, *CLASS),
+    "cohort_subtree_admitted_active_workloads": COHORT,
+    "local_queue_pending_workloads": (*LQ, "status"),
+    **{
+        f"local_queue_{name}": (*LQ, *CLASS)
+        for name in (
+            *("quota_reserved_workloads_total", "admitted_workloads_total", "finished_workloads_total"),
+            *("quota_reserved_wait_time_seconds", "admission_wait_time_seconds", "ready_wait_time_seconds"),
+            *("admission_checks_wait_time_seconds", "admitted_until_ready_wait_time_seconds"),
+        )
+    },
+    **{
+        f"local_queue_{name}": LQ
+        for name in ("finished_workloads", "reserving_active_workloads", "admitted_active_workloads")
+    },
+    "local_queue_evicted_workloads_total": (*LQ, *WHY, *CLASS),
+    "local_queue_unadmitted_workloads": (*LQ, *WHY),
+}
+"""Without `replica_role`, which all have."""
+NOT_KEPT = (
+    *("pending_scheduling_hashes", "replaced_workload_slices_total", "cluster_queue_resource_pending"),
+    *("local_queue_status", "local_queue_resource_reservation", "local_queue_resource_usage"),
+    *("local_queue_admission_fair_sharing_usage", "workload_creation_latency_seconds"),
+    *("pod_scheduling_gate_removal_seconds", "multikueue_workloads_dispatched_total"),
+    "multikueue_workloads_admitted_total",
+)
+PAGE = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
+EXPORTED = {family.name: family for family in families() if family.stability is Stability.KUEUE}
+
+
+def test_names_and_labels_are_those_of_kueue() -> None:
+    ours = {name.removeprefix("kueue_"): family.labels for name, family in EXPORTED.items()}
+    del ours["build_info"]
+    assert ours == {name: (*labels, "replica_role") for name, labels in KEPT.items()}
+
+
+@pytest.mark.parametrize("name", NOT_KEPT)
+def test_what_is_not_kept_is_said(name: str) -> None:
+    assert f"kueue_{name}" not in EXPORTED
+    assert f"`{name}`" in PAGE

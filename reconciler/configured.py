@@ -78,6 +78,7 @@ def _settings(
         fading=decay_of(found),
         retention=_retention_of(found.retention),
         pods=found.integrations.pods,
+        cleans_requests=found.gates.enabled("CleanupProvisioningRequestsOnEviction"),
         multikueue=multikueue_of(found, multikueue),
         observability=observability_of(found),
     )

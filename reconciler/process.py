@@ -17,6 +17,7 @@ from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.jobs import JobsController
 from reconciler.controllers.placement import PlacementController
 from reconciler.controllers.pods import WATCHED_PODS, PodsController
+from reconciler.controllers.provisioning import ProvisioningController
 from reconciler.controllers.retention import Retention, RetentionController
 from reconciler.controllers.status import StatusController
 from reconciler.controllers.usage import UsageController
@@ -54,6 +55,7 @@ class Settings:
     """How it decides; `waiting` None: pods may take for ever to be ready. `kinds` are the jobs that it queues, `jobs`
     which of them; `pods`: Pods that name a queue, too. `fading`: LocalQueues take turns by what they used lately.
     `observability`: which reasons Workloads without quota show.
+    `cleans_requests`: ProvisioningRequests go when their Workload is evicted, not only when it is finished.
     """
 
     options: Options = field(default_factory=Options)
@@ -65,6 +67,7 @@ class Settings:
     fading: UsageDecay | None = None
     retention: Retention = field(default_factory=Retention)
     pods: bool = True
+    cleans_requests: bool = True
     multikueue: MultiKueueSettings | None = None
     observability: Observability = LEGACY
 
@@ -75,6 +78,7 @@ def _controllers(settings: Settings, state: ClusterState) -> Iterator[Controller
     yield JobsController(stored, settings.kinds, (POD,) if settings.pods else (), every=every, bypasses=state.bypasses)
     if settings.pods:
         yield PodsController(stored, state.bypasses)
+    yield ProvisioningController(stored, state.world, cleanup=settings.cleans_requests)
     if settings.fading is not None:
         yield UsageController(state.world)
     if settings.retention != Retention():

@@ -10,18 +10,11 @@ from cluster.expiry import Expiry
 from policies.dialects.kueue_kinds import GROUP
 from reconciler.core.controller import Busy, Controller, WaitFor, Wanted
 from reconciler.core.watched import VERSION, by_kind
-from reconciler.multikueue.conditions import (
-    Condition,
-    check_condition,
-    check_patch,
-    cluster_condition,
-    cluster_patch,
-    news,
-    same,
-)
+from reconciler.multikueue.conditions import check_condition, check_patch, cluster_condition, cluster_patch
 from reconciler.multikueue.connections import Worker
 from reconciler.multikueue.kubeconfigs import Login
 from reconciler.multikueue.objects import CLUSTERS, CONFIGS, MULTIKUEUE, MultiKueueCluster, MultiKueueConfig
+from reconciler.objects.activity import Condition, news, same
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.stored import Stored

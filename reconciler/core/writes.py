@@ -24,7 +24,7 @@ from reconciler.objects.outcomes import Failed, Written
 from reconciler.objects.patches import ADMISSION_MANAGER, alike, patched, spec_patch, status_patch
 from reconciler.objects.versions import older
 from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
-from reconciler.recorder.recorder import EventRecorder
+from reconciler.recorder.recorder import REFUSED, EventRecorder
 from scheduling.objects.workload import Workload
 
 log = logging.getLogger(__name__)
@@ -225,7 +225,9 @@ class Writes:
         log.warning("%s %s: %s", *key, error)
         about = self._about(key)
         if about is not None and isinstance(action, Create | Patch | Delete):
-            self._recorder.write_refused(about, action, key[1], error, whole_second(now))
+            flight = self._in_flight(key)
+            reason = flight.wanted.refusal if flight is not None and flight.wanted is not None else ""
+            self._recorder.write_refused(about, action, key[1], error, whole_second(now), reason or REFUSED)
         self._informer.rest(key, now)
         self._finish(key, now)
 

@@ -12,13 +12,13 @@ from cluster.resource import Resource
 from policies.dialects.kueue_kinds import GROUP
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from reconciler.core.watched import VERSION, WatchedKind, ignore
+from reconciler.objects.activity import ACTIVE
 from reconciler.objects.stored import read_stored
 from reconciler.objects.workers import Activity, PathSource, ProfileSource, SecretSource, Source
 from scheduling.objects import times
 
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 """The controller of AdmissionChecks that place workloads on other clusters."""
-ACTIVE = "Active"
 
 
 @dataclass(frozen=True, slots=True)

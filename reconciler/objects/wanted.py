@@ -31,7 +31,8 @@ def reference(workload: Workload) -> ObjectReference:
 class WantedWrite:
     """One write to the object `key`, and the Event that tells of it once it is carried out.
 
-    `action` None: nothing can be written, and the Event says why. No `reason` or no `about`: no Event.
+    `action` None: nothing can be written, and the Event says why. No `reason` or no `about`: no Event. `refusal`: the
+    reason of the Event where the API server refuses it; empty: the usual one.
     """
 
     key: Key
@@ -40,3 +41,4 @@ class WantedWrite:
     reason: str = ""
     message: str = ""
     warning: bool = False
+    refusal: str = ""

@@ -37,11 +37,17 @@ class EventRecorder:
             self._events.record(write.about, write.reason, write.message, now, warning=write.warning)
 
     def write_refused(
-        self, about: ObjectReference, action: Create | Patch | Delete, name: str, error: Exception, now: int
+        self,
+        about: ObjectReference,
+        action: Create | Patch | Delete,
+        name: str,
+        error: Exception,
+        now: int,
+        reason: str = REFUSED,
     ) -> None:
         which = f"{_VERBS[type(action)]} {action.resource.plural} {name}"
         message = f"The API server refused to {which}: {_said(error)}; it is tried again later"
-        self._events.record(about, REFUSED, message, now, warning=True)
+        self._events.record(about, reason, message, now, warning=True)
 
     def write_without_effect(self, about: ObjectReference, which: str, fields: str, now: int) -> None:
         """The API server accepted a write and stored nothing of it."""

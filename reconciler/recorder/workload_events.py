@@ -81,14 +81,15 @@ def _leaving(before: Workload, after: Workload) -> Iterator[News]:
 
 
 def _checks(before: Workload, after: Workload) -> Iterator[News]:
+    """Each by itself; an eviction resets them all, and says so."""
+    if not after.reserved or after.evicted:
+        return
     old = {check.name: check.state for check in before.checks}
-    moved = [
-        f"{check.name} from {old[check.name]} to {check.state}"
-        for check in after.checks
-        if check.name in old and old[check.name] != check.state
-    ]
-    if moved and after.reserved and not after.evicted:
-        yield News("AdmissionCheckUpdated", f"Admission checks changed: {', '.join(moved)}")
+    for check in after.checks:
+        if old.get(check.name, check.state) != check.state:
+            why = f" with message: {check.message}" if check.message else ""
+            moved = f"from {old[check.name]} to {check.state}"
+            yield News("AdmissionCheckUpdated", f"Admission check {check.name} updated state {moved}{why}")
 
 
 def queued_since(workload: Workload) -> int:

@@ -14,6 +14,7 @@ from reconciler.api.routes import VISIBILITY
 from reconciler.configured import read_configured
 from reconciler.controllers.jobs import JobsController
 from reconciler.controllers.pods import PodsController
+from reconciler.controllers.provisioning import ProvisioningController
 from reconciler.core.watched import WATCHED_KINDS
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.shell.permit import KUEUE_LEASE
@@ -41,7 +42,8 @@ def test_the_webhook_alone_stays_the_default() -> None:
 def test_it_may_follow_exactly_what_it_follows() -> None:
     jobs = JobsController(lambda _: None, SHIPPED.values()).watched
     followed = {
-        (each.resource.group, each.resource.plural) for each in (*WATCHED_KINDS, *jobs, *PodsController.watched)
+        (each.resource.group, each.resource.plural)
+        for each in (*WATCHED_KINDS, *jobs, *PodsController.watched, *ProvisioningController.watched)
     }
     role = only("ClusterRole")
 
@@ -67,6 +69,20 @@ def test_of_pods_it_may_take_the_gate_off_and_delete_them_but_make_none() -> Non
         (["pods/status"], ["patch"]),
         (["pods/finalizers"], ["update"]),
     ]
+
+
+def test_it_may_ask_for_new_nodes_and_change_no_request() -> None:
+    role, request, template = (
+        only("ClusterRole"),
+        ("autoscaling.x-k8s.io", "provisioningrequests"),
+        ("", "podtemplates"),
+    )
+    may = {verb for verb in ("create", "delete", "patch", "update") if request in allowed(role, verb)}
+    assert may == {"create", "delete"}
+    assert all(template in allowed(role, verb) for verb in ("create", "patch", "delete"))
+    assert (GROUP, "admissionchecks/status") in allowed(role, "patch")
+    owners = {(GROUP, "workloads/finalizers"), (request[0], f"{request[1]}/finalizers")}
+    assert owners <= allowed(role, "update")
 
 
 def test_no_rule_allows_everything_or_configuration() -> None:

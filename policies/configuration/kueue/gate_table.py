@@ -61,7 +61,6 @@ ASKED, ON, OFF, IDLE = Here
 _TOPOLOGIES = "Pods are not assigned to topologies yet: a workload that asks for one waits."
 _DEVICES = "ResourceClaims are not counted: a workload with claims is never admitted."
 _SLICES = "Elastic jobs are not admitted yet: a slice of one waits."
-_PROVISIONING = "ProvisioningRequests are not made yet: such a check stays Pending."
 _INSIDE = "How Kueue's program works inside; what it does is the same."
 _WEBHOOK = "The webhook asks for it; set it in Quotree's own Configuration."
 _ONE_FORM = "There is no other behaviour here."
@@ -70,7 +69,7 @@ GATES: tuple[Gate, ...] = (
     _on("AdmissionFairSharing", ASKED, "`false`: the section `admissionFairSharing` does not count."),
     _on("AdmissionGatedBy", ASKED, webhooks=True, ours=False),
     _on("AssignQueueLabelsForPods", ON, "Pods that start get the labels of their queues."),
-    _on("CleanupProvisioningRequestsOnEviction", OFF, _PROVISIONING),
+    _on("CleanupProvisioningRequestsOnEviction", ASKED, "`false`: they stay until the Workload is finished."),
     _off("ConcurrentAdmission", OFF, "A workload has no variants that race.", webhooks=True),
     _off("CustomMetricLabels", OFF, "No labels of your own are added to metrics."),
     _on("DeferRayServiceFinalizationForRedisCleanup", OFF, "A RayService that goes is not waited for."),

@@ -84,11 +84,15 @@ def test_an_evicted_workload_is_told_why_and_not_again_when_its_quota_is_free() 
     assert news(held, late) == [News("EvictedDueToPodsReadyTimeout", "too late")]
 
 
-def test_a_rejected_check_is_a_warning_and_a_change_of_checks_is_told_together() -> None:
+def test_a_rejected_check_is_a_warning_and_each_change_of_a_check_is_told() -> None:
     held = replace(running(admitted=False), checks=(CheckState("a", "Pending"), CheckState("b", "Pending")))
-    moved = replace(held, checks=(CheckState("a", "Ready"), CheckState("b", "Rejected")))
-    told = "Admission checks changed: a from Pending to Ready, b from Pending to Rejected"
-    assert news(held, moved) == [News("AdmissionCheckUpdated", told)]
+    moved = replace(held, checks=(CheckState("a", "Ready"), CheckState("b", "Rejected", "no stock")))
+    assert news(held, moved) == [
+        News("AdmissionCheckUpdated", "Admission check a updated state from Pending to Ready"),
+        News(
+            "AdmissionCheckUpdated", "Admission check b updated state from Pending to Rejected with message: no stock"
+        ),
+    ]
     (rejected,) = news(moved, act_on_checks(moved, NOW))
     assert (rejected.reason, rejected.warning) == ("AdmissionCheckRejected", True)
 

@@ -1,0 +1,229 @@
+"""AdmissionChecks that ask an autoscaler for new nodes: their condition Active, and the requests of workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from cluster.actions import Delete
+from policies.dialects.kueue_checks import PROVISIONING
+from policies.dialects.kueue_kinds import PROVISIONING_REQUEST_CONFIG
+from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
+from reconciler.core.watched import by_kind
+from reconciler.objects.activity import CHECK_ACTIVE, Condition, active_patch, parameters_fault, same
+from reconciler.objects.moments import whole_second
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.stored import Stored
+from reconciler.objects.wanted import WantedWrite
+from reconciler.provisioning.objects import (
+    CONFIG_RESOURCE,
+    CONFIGS,
+    REQUESTS,
+    TEMPLATES,
+    Controlled,
+    ProvisioningConfig,
+    ProvisioningRequest,
+)
+from reconciler.provisioning.steps import MANAGER, Case
+from scheduling.objects.queue_settings import CheckSettings
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Workload
+from scheduling.world.world import World
+
+T = TypeVar("T")
+_CHECKS, _FLAVORS, _WORKLOAD = by_kind()["AdmissionCheck"], by_kind()["ResourceFlavor"], "Workload"
+_AGAIN = 10 * SECOND
+"""So much later, in nanoseconds, what was to be deleted and is still there is deleted again."""
+
+
+class ProvisioningController(Controller):
+    """`cleanup`: the requests of a workload go when it is evicted (Kueue's gate CleanupProvisioningRequestsOnEviction).
+
+    A request that was to be deleted counts no more, whatever a watch that lags says: it stands for the nodes of an
+    earlier reservation.
+    """
+
+    watched = (CONFIGS, REQUESTS, TEMPLATES, _CHECKS, _FLAVORS)
+
+    def __init__(self, stored: Lookup, world: World, *, cleanup: bool = True) -> None:
+        self._stored = stored
+        self._world = world
+        self._cleanup = cleanup
+        self._configs: dict[str, ProvisioningConfig] = {}
+        self._checks: dict[str, CheckSettings] = {}
+        self._statuses: dict[str, Stored] = {}
+        self._requests: dict[str, ProvisioningRequest] = {}
+        self._templates: dict[str, Controlled] = {}
+        self._of_workload: dict[str, dict[Key, None]] = {}
+        self._needs: dict[Key, dict[str, None]] = {}
+        self._doomed: dict[str, int] = {}
+        self._dirty: dict[Key, None] = {}
+
+    # --- what is observed
+
+    def observe(self, observed: Observed) -> None:
+        kind, name = observed.key
+        if kind == CONFIGS.kind:
+            _keep(self._configs, name, observed.value)
+            self._look_at_checks(check for check in self._checks.values() if _names(check, name))
+        elif kind == _CHECKS.kind:
+            self._see_check(name, observed)
+        elif kind == REQUESTS.kind:
+            before, after = self._requests.get(name), observed.value
+            _keep(self._requests, name, after)
+            self._see(observed.key, before.meta if before is not None else None, after.meta if after else None)
+        elif kind == TEMPLATES.kind:
+            gone = self._templates.get(name)
+            _keep(self._templates, name, observed.value)
+            self._see(observed.key, gone, observed.value)
+        else:
+            self._wake_those_who_need(observed.key)
+
+    def _see_check(self, name: str, observed: Observed) -> None:
+        before = self._checks.get(name)
+        mine = observed.value if observed.value is not None and observed.value.controller == PROVISIONING else None
+        _keep(self._checks, name, mine)
+        _keep(self._statuses, name, observed.detail if mine is not None else None)
+        if mine is not None:
+            self._dirty[observed.key] = None
+        if (mine is None) != (before is None) or (mine and before and mine.parameters != before.parameters):
+            self._look_at_workloads({name})
+
+    def _look_at_checks(self, checks: Iterator[CheckSettings]) -> None:
+        names = {check.name for check in checks}
+        self._dirty.update(dict.fromkeys((_CHECKS.kind, name) for name in names))
+        self._look_at_workloads(names)
+
+    def _look_at_workloads(self, checks: set[str]) -> None:
+        for workload in self._world.workloads.values():
+            if any(check.name in checks for check in workload.checks):
+                self._dirty[_WORKLOAD, workload.key] = None
+
+    def _see(self, key: Key, before: Controlled | None, after: Controlled | None) -> None:
+        """Keep who belongs to which workload; what is gone, or is another one by now, is doomed no more."""
+        if before is not None:
+            if after is None or after.uid != before.uid:
+                self._doomed.pop(before.uid, None)
+            self._let_go(_owner(before), key)
+        if after is not None and after.owner_kind == _WORKLOAD:
+            self._of_workload.setdefault(_owner(after), {})[key] = None
+        for each in filter(None, (before, after)):
+            if each.owner_kind == _WORKLOAD:
+                self._dirty[_WORKLOAD, _owner(each)] = None
+        self._wake_those_who_need(key)
+
+    def _let_go(self, workload: str, key: Key) -> None:
+        belonging = self._of_workload.get(workload, {})
+        belonging.pop(key, None)
+        if not belonging:
+            self._of_workload.pop(workload, None)
+
+    def _wake_those_who_need(self, key: Key) -> None:
+        for workload in self._needs.pop(key, ()):
+            self._dirty[_WORKLOAD, workload] = None
+
+    def workload_changed(self, workload: str) -> None:
+        if self._checks or workload in self._of_workload:
+            self._dirty[_WORKLOAD, workload] = None
+        observed = self._stored(workload) if self._cleanup and workload in self._of_workload else None
+        if observed is not None and observed.value.evicted:
+            for kind, key in self._of_workload[workload]:
+                if kind == REQUESTS.kind:
+                    self._doomed.setdefault(self._requests[key].meta.uid, 0)
+
+    def wake(self, item: Key) -> None:
+        self._dirty[item] = None
+
+    # --- what is to be written
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        dirty, self._dirty = self._dirty, {}
+        for item in dirty:
+            if busy(*item):
+                yield WaitFor(item, item)
+            elif item[0] == _CHECKS.kind:
+                yield from self._activity(item, whole_second(now))
+            else:
+                yield from self._steps(item, busy, now)
+
+    def _activity(self, item: Key, now: int) -> Iterator[Wanted]:
+        check, stored = self._checks.get(item[1]), self._statuses.get(item[1])
+        if check is None or stored is None:
+            return
+        fault = parameters_fault(check.parameters, PROVISIONING_REQUEST_CONFIG, CONFIG_RESOURCE.plural, self._configs)
+        wanted = CHECK_ACTIVE if fault is None else Condition(False, "BadParametersRef", fault)
+        if not same(stored, wanted):
+            yield WantedWrite(item, active_patch(_CHECKS.resource, item[1], stored, wanted, now, MANAGER))
+            yield WaitFor(item, item)
+
+    def _steps(self, item: Key, busy: Busy, now: int) -> Iterator[Wanted]:
+        case = self._case(item[1], now)
+        if case is None:
+            return
+        for key in case.needs():
+            self._needs.setdefault(key, {})[item[1]] = None
+        for write in case.steps():
+            if busy(*write.key):
+                yield WaitFor(item, write.key)
+            elif isinstance(write.action, Delete):
+                yield from self._delete(item, write, write.action.uid, now)
+            else:
+                yield write
+                yield WaitFor(item, write.key)
+
+    def _delete(self, item: Key, write: WantedWrite, uid: str, now: int) -> Iterator[Wanted]:
+        """Once, and again some time later where it is still there."""
+        if now >= self._doomed.get(uid, 0):
+            self._doomed[uid] = now + _AGAIN
+            yield write
+        yield WakeAt(item, self._doomed[uid])
+
+    def _case(self, name: str, now: int) -> Case | None:
+        observed = self._stored(name)
+        if observed is None:
+            return None
+        workload: Workload = observed.value
+        configs = {each.name: self._config(each.name) for each in workload.checks if each.name in self._checks}
+        belonging = self._of_workload.get(name, {})
+        if not configs and not belonging:
+            return None
+        return Case(
+            observed,
+            configs,
+            self._requests,
+            self._templates,
+            [
+                key
+                for kind, key in belonging
+                if kind == REQUESTS.kind and self._requests[key].meta.owner == workload.uid
+            ],
+            [key for kind, key in belonging if kind == TEMPLATES.kind and self._templates[key].owner == workload.uid],
+            self._doomed.keys(),
+            self._world.state.flavors,
+            whole_second(now),
+            self._cleanup,
+        )
+
+    def _config(self, check: str) -> ProvisioningConfig | None:
+        """None where the check is not active."""
+        settings = self._checks[check]
+        fault = parameters_fault(
+            settings.parameters, PROVISIONING_REQUEST_CONFIG, CONFIG_RESOURCE.plural, self._configs
+        )
+        return self._configs[settings.parameters.name] if fault is None and settings.parameters is not None else None
+
+
+def _names(check: CheckSettings, config: str) -> bool:
+    return check.parameters is not None and check.parameters.name == config
+
+
+def _owner(controlled: Controlled) -> str:
+    """The Workload that controls it, as `namespace/name`."""
+    return f"{controlled.namespace}/{controlled.owner_name}"
+
+
+def _keep(known: dict[str, T], name: str, value: T | None) -> None:
+    if value is None:
+        known.pop(name, None)
+    else:
+        known[name] = value

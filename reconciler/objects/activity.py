@@ -1,0 +1,71 @@
+"""The condition Active of what others depend on: how it is compared and written, and the reference to parameters.
+
+Source: Kueue v0.19, pkg/controller/admissionchecks and pkg/util/admissioncheck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+
+from cluster.actions import Patch
+from cluster.resource import Resource
+from policies.dialects.reading import listing, mapping
+from policies.model.objects import GroupKind
+from reconciler.objects.stored import Stored, with_condition
+from scheduling.objects.queue_settings import CheckParameters
+
+ACTIVE = "Active"
+_BAD = "bad parameters reference"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    holds: bool
+    reason: str
+    message: str
+
+
+CHECK_ACTIVE = Condition(True, "Active", "The admission check is active")
+
+
+def parameters_fault(
+    parameters: CheckParameters | None, kind: GroupKind, plural: str, names: Container[str]
+) -> str | None:
+    """Why an AdmissionCheck leads to no object of this kind; `names` are those that there are."""
+    if parameters is None:
+        return "missing parameters reference"
+    if not parameters.name:
+        return f"empty name: {_BAD}"
+    if parameters.group != kind.group:
+        return f'wrong group "{parameters.group}", expecting "{kind.group}": {_BAD}'
+    if parameters.kind != kind.kind:
+        return f'wrong kind "{parameters.kind}", expecting "{kind.kind}": {_BAD}'
+    if parameters.name not in names:
+        return f'{plural}.{kind.group} "{parameters.name}" not found'
+    return None
+
+
+def same(stored: Stored, wanted: Condition) -> bool:
+    """Whether the condition says so already."""
+    found = _stored(stored)
+    stored_as = tuple(found.get(key) for key in ("status", "reason", "message"))
+    return stored_as == ("True" if wanted.holds else "False", wanted.reason, wanted.message)
+
+
+def news(stored: Stored, wanted: Condition) -> bool:
+    """Whether it is worth an Event: not where the message alone differs."""
+    found = _stored(stored)
+    return (found.get("status"), found.get("reason")) != ("True" if wanted.holds else "False", wanted.reason)
+
+
+def active_patch(resource: Resource, name: str, stored: Stored, wanted: Condition, now: int, manager: str) -> Patch:
+    """The time of the last transition moves only with the status."""
+    conditions = with_condition(stored, ACTIVE, wanted.holds, wanted.reason, wanted.message, now)
+    body = {"status": {"conditions": conditions}}
+    return Patch(resource, None, name, body, stored.version, manager, "status")
+
+
+def _stored(stored: Stored) -> Mapping[str, object]:
+    conditions: Iterable[Mapping[str, object]] = map(mapping, listing(stored.status.get("conditions")))
+    return next((each for each in conditions if each.get("type") == ACTIVE), {})

@@ -1,0 +1,216 @@
+"""What a workload asks of the autoscaler: a ProvisioningRequest and a PodTemplate for each pod set that needs nodes.
+
+Source: Kueue v0.19, pkg/controller/admissionchecks/provisioning.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from policies.dialects.kueue_jobs import MANAGED
+from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
+from reconciler.jobs.pod_changes import PodChanges, started
+from reconciler.objects.wanted import KUEUE_VERSION
+from reconciler.provisioning.objects import AUTOSCALING, MARK, Controlled, ProvisioningConfig
+from scheduling.objects.template import template
+from scheduling.objects.workload import Workload
+
+PARAMETER = "provreq.kueue.x-k8s.io/"
+"""The prefix of a Workload's annotations that are parameters of its requests."""
+_LONGEST = 247
+"""What is longer is cut, and gets five digits of a hash behind a dash: 253 are allowed."""
+_CONTAINERS = ("containers", "initContainers")
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Pods alike that new nodes are asked for. `pod_sets`: those of the workload, the first gives the PodTemplate its
+    name."""
+
+    pod_sets: tuple[str, ...]
+    count: int
+    template: Manifest
+
+
+def request_name(workload: str, check: str, attempt: int) -> str:
+    return _shortened(f"{workload}-{check}-{attempt}")
+
+
+def template_name(request: str, pod_set: str) -> str:
+    return _shortened(f"ppt-{request}-{pod_set}")
+
+
+def _shortened(name: str) -> str:
+    if len(name) <= _LONGEST:
+        return name
+    return f"{name[:_LONGEST]}-{hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()[:5]}"
+
+
+# --- which pods
+
+
+def needing(workload: Workload, config: ProvisioningConfig) -> list[str]:
+    """The pod sets that need new nodes: pods of them ask for something that the config manages."""
+    counts = _counts(workload)
+    return [
+        pod_set.name
+        for pod_set in workload.pod_sets
+        if counts.get(pod_set.name, 0) > 0 and _asks_for(pod_set.template.spec, config.managed)
+    ]
+
+
+def _counts(workload: Workload) -> dict[str, int]:
+    """As admitted, by pod set."""
+    counts = {pod_set.name: pod_set.count for pod_set in workload.pod_sets}
+    for assigned in workload.admission.assignments if workload.admission is not None else ():
+        if assigned.count is not None:
+            counts[assigned.name] = assigned.count
+    return counts
+
+
+def _asks_for(spec: Mapping[str, Any], managed: frozenset[str]) -> bool:
+    if not managed:
+        return True
+    containers = (mapping(each) for key in _CONTAINERS for each in listing(spec.get(key)))
+    resources = [mapping(each.get("resources")) for each in containers]
+    return any(not managed.isdisjoint(mapping(each.get(key))) for each in resources for key in ("requests", "limits"))
+
+
+def demands(
+    workload: Workload, manifest: Manifest, config: ProvisioningConfig, placed: Mapping[str, PodChanges]
+) -> list[Demand]:
+    """`placed`: where the pods of each pod set go. Raises CannotStart where a pod set contradicts its flavor."""
+    counts, alike = _counts(workload), _ALIKE.get(config.merge)
+    found: dict[object, Demand] = {}
+    templates = {
+        str(each.get("name", "main")): mapping(each.get("template"))
+        for each in map(mapping, listing(mapping(manifest.get("spec")).get("podSets")))
+    }
+    for name in needing(workload, config):
+        made = _template(templates[name], placed[name])
+        key = alike(made) if alike is not None else name
+        before = found.get(key)
+        if before is None:
+            found[key] = Demand((name,), counts[name], made)
+        else:
+            found[key] = replace(before, pod_sets=(*before.pod_sets, name), count=before.count + counts[name])
+    return list(found.values())
+
+
+def _template(original: Manifest, placed: PodChanges) -> Manifest:
+    """The pods as the autoscaler is to see them: on the nodes of their flavor, requesting what they are limited to."""
+    made = started(original, replace(placed, labels={}, annotations={}))
+    spec = mapping(made.get("spec"))
+    asking = {
+        key: [_requesting(mapping(each)) for each in listing(spec.get(key))] for key in _CONTAINERS if key in spec
+    }
+    return {**made, "spec": _requesting({**spec, **asking})}
+
+
+def _requesting(holder: Mapping[str, Any]) -> dict[str, Any]:
+    """A container, or a pod's spec, whose limits are requests where it has none."""
+    resources = mapping(holder.get("resources"))
+    limits, requests = mapping(resources.get("limits")), mapping(resources.get("requests"))
+    if limits.keys() <= requests.keys():
+        return dict(holder)
+    return {**holder, "resources": {**resources, "requests": {**limits, **requests}}}
+
+
+def _identical(made: Manifest) -> object:
+    return json.dumps(made, sort_keys=True)
+
+
+def _scheduled_alike(made: Manifest) -> object:
+    """What the scheduler goes by: requests and placement, not limits, images or names."""
+    spec = mapping(made.get("spec"))
+    without = {
+        key: [_unlimited(mapping(each)) for each in listing(spec.get(key))] for key in _CONTAINERS if key in spec
+    }
+    return template(_unlimited({**spec, **without})).digest
+
+
+def _unlimited(holder: Mapping[str, Any]) -> dict[str, Any]:
+    resources = {key: value for key, value in mapping(holder.get("resources")).items() if key != "limits"}
+    return {**holder, "resources": resources} if "resources" in holder else dict(holder)
+
+
+_ALIKE: Mapping[str, Callable[[Manifest], object]] = {
+    "IdenticalPodTemplates": _identical,
+    "IdenticalWorkloadSchedulingRequirements": _scheduled_alike,
+}
+"""By podSetMergePolicy, what is equal for two pod sets that are asked for as one."""
+
+
+# --- the objects
+
+
+def mark(workload: Workload) -> str:
+    """See MARK."""
+    return str(sum(each.count for each in workload.evictions))
+
+
+def parameters(manifest: Manifest, config: ProvisioningConfig) -> dict[str, str]:
+    """Those of the config, and over them what the workload's annotations say."""
+    annotations = texts(metadata(manifest).get("annotations"))
+    own = {key.removeprefix(PARAMETER): value for key, value in annotations.items() if key.startswith(PARAMETER)}
+    return {**config.parameters, **own}
+
+
+def pod_template(name: str, workload: Workload, demand: Demand) -> dict[str, Any]:
+    """It belongs to the Workload until the request is there."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PodTemplate",
+        "metadata": _meta(name, workload),
+        "template": dict(demand.template),
+    }
+
+
+def provisioning_request(
+    name: str, workload: Workload, manifest: Manifest, config: ProvisioningConfig, wanted: list[Demand]
+) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        "provisioningClassName": config.class_name,
+        "podSets": [
+            {"podTemplateRef": {"name": template_name(name, each.pod_sets[0])}, "count": each.count} for each in wanted
+        ],
+    }
+    if found := parameters(manifest, config):
+        spec["parameters"] = found
+    return {
+        "apiVersion": f"{AUTOSCALING}/v1",
+        "kind": "ProvisioningRequest",
+        "metadata": _meta(name, workload),
+        "spec": spec,
+    }
+
+
+def _meta(name: str, workload: Workload) -> dict[str, Any]:
+    return {
+        "name": name,
+        "namespace": workload.namespace,
+        "labels": {MANAGED: "true"},
+        "annotations": {MARK: mark(workload)},
+        "ownerReferences": [owner(KUEUE_VERSION, "Workload", workload.name, workload.uid)],
+    }
+
+
+def owned_by_request(request: Controlled) -> dict[str, Any]:
+    """The merge patch of a PodTemplate that goes with the request from now on."""
+    reference = owner(f"{AUTOSCALING}/v1", "ProvisioningRequest", request.name, request.uid)
+    return {"metadata": {"ownerReferences": [reference]}}
+
+
+def owner(api_version: str, kind: str, name: str, uid: str) -> dict[str, Any]:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "name": name,
+        "uid": uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

@@ -1,0 +1,143 @@
+"""ProvisioningRequestConfig, ProvisioningRequest and PodTemplate, as far as anything goes by them.
+
+Source: Kueue v0.19, apis/kueue/v1beta2/provisioningrequestconfig_types.go; autoscaling.x-k8s.io/v1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cluster.resource import Resource
+from policies.dialects.kueue_kinds import GROUP, PROVISIONING_REQUEST_CONFIG
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from reconciler.core.watched import VERSION, WatchedKind, ignore
+from scheduling.objects.reading import conditions
+from scheduling.objects.workload import Condition
+
+AUTOSCALING = "autoscaling.x-k8s.io"
+MARK = "quotree.dev/evictions"
+"""An annotation: how often the workload had been evicted when the object was made. One of an earlier reservation stands
+for nodes that others may have by now. Objects that Kueue made have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """`limit` retries; the waits between them in seconds, from `base`, doubled each time, to `most`."""
+
+    limit: int = 3
+    base: int = 60
+    most: int = 1800
+
+    def wait(self, retries: int) -> int:
+        return min(self.base << min(retries, 31), self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisioningConfig:
+    """`managed`: pod sets that ask for none of these need no new nodes; empty: all do. `selectors`: the label of nodes,
+    and the detail of the request that has its value. `merge` is its podSetMergePolicy.
+    """
+
+    name: str
+    class_name: str
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    managed: frozenset[str] = frozenset()
+    backoff: Backoff = Backoff()
+    selectors: tuple[tuple[str, str], ...] = ()
+    merge: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Controlled:
+    """An object, and the one that controls it: `kind`, `name` and uid, all empty for none. `mark`: see MARK."""
+
+    namespace: str
+    name: str
+    uid: str
+    version: str
+    deleting: bool
+    owner_kind: str
+    owner_name: str
+    owner: str
+    mark: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ProvisioningRequest:
+    """`templates` are the names of its PodTemplates; `details` what its class says about the new nodes."""
+
+    meta: Controlled
+    class_name: str
+    parameters: Mapping[str, str]
+    templates: tuple[str, ...]
+    conditions: Mapping[str, Condition]
+    details: Mapping[str, str]
+
+    def holding(self, kind: str) -> Condition | None:
+        """The condition if it is True, else None."""
+        found = self.conditions.get(kind)
+        return found if found is not None and found.status == "True" else None
+
+
+def read_provisioning_config(manifest: Manifest) -> ProvisioningConfig:
+    spec = mapping(manifest.get("spec"))
+    selectors = map(mapping, listing(mapping(spec.get("podSetUpdates")).get("nodeSelector")))
+    return ProvisioningConfig(
+        text(metadata(manifest).get("name")) or "",
+        text(spec.get("provisioningClassName")) or "",
+        texts(spec.get("parameters")),
+        frozenset(filter(None, map(text, listing(spec.get("managedResources"))))),
+        _backoff(mapping(spec.get("retryStrategy"))),
+        tuple((str(each.get("key")), str(each.get("valueFromProvisioningClassDetail"))) for each in selectors),
+        text(spec.get("podSetMergePolicy")) or "",
+    )
+
+
+def _backoff(strategy: Mapping[str, object]) -> Backoff:
+    """Null is as good as absent."""
+    written = (strategy.get(key) for key in ("backoffLimitCount", "backoffBaseSeconds", "backoffMaxSeconds"))
+    usual = Backoff()
+    limit, base, most = (max(0, value) if isinstance(value, int) else None for value in written)
+    return Backoff(
+        usual.limit if limit is None else limit,
+        usual.base if base is None else base,
+        usual.most if most is None else most,
+    )
+
+
+def read_provisioning_request(manifest: Manifest) -> ProvisioningRequest:
+    spec, status = mapping(manifest.get("spec")), mapping(manifest.get("status"))
+    entries = map(mapping, listing(spec.get("podSets")))
+    return ProvisioningRequest(
+        read_controlled(manifest),
+        text(spec.get("provisioningClassName")) or "",
+        texts(spec.get("parameters")),
+        tuple(text(mapping(each.get("podTemplateRef")).get("name")) or "" for each in entries),
+        conditions(status.get("conditions")),
+        texts(status.get("provisioningClassDetails")),
+    )
+
+
+def read_controlled(manifest: Manifest) -> Controlled:
+    meta = metadata(manifest)
+    owners = map(mapping, listing(meta.get("ownerReferences")))
+    owner = next((each for each in owners if each.get("controller")), {})
+    namespace, name, uid, version = (
+        text(meta.get(key)) or "" for key in ("namespace", "name", "uid", "resourceVersion")
+    )
+    kind, owner_name, owner_uid = (text(owner.get(key)) or "" for key in ("kind", "name", "uid"))
+    deleting, mark = bool(meta.get("deletionTimestamp")), texts(meta.get("annotations")).get(MARK, "")
+    return Controlled(namespace, name, uid, version, deleting, kind, owner_name, owner_uid, mark)
+
+
+CONFIG_RESOURCE = Resource(GROUP, VERSION, "provisioningrequestconfigs", namespaced=False)
+REQUEST_RESOURCE = Resource(AUTOSCALING, "v1", "provisioningrequests", namespaced=True)
+TEMPLATE_RESOURCE = Resource("", "v1", "podtemplates", namespaced=True)
+CONFIGS = WatchedKind(PROVISIONING_REQUEST_CONFIG.kind, CONFIG_RESOURCE, read_provisioning_config, ignore, ignore)
+REQUESTS = WatchedKind("ProvisioningRequest", REQUEST_RESOURCE, read_provisioning_request, ignore, ignore)
+TEMPLATES = WatchedKind("PodTemplate", TEMPLATE_RESOURCE, read_controlled, ignore, ignore)

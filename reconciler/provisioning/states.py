@@ -1,0 +1,89 @@
+"""The state of a check by its ProvisioningRequest. Messages are Kueue's.
+
+Source: Kueue v0.19, pkg/controller/admissionchecks/provisioning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reconciler.provisioning.demands import needing, template_name
+from reconciler.provisioning.objects import AUTOSCALING, ProvisioningConfig, ProvisioningRequest
+from scheduling.objects.workload import CheckState, Condition, Workload
+from scheduling.status.checks import PENDING, READY, REJECTED, RETRY
+
+INACTIVE = "the check is not active"
+NOT_NEEDED = "the provisioning request is not needed"
+FAILED, REVOKED, EXPIRED = "Failed", "CapacityRevoked", "BookingExpired"
+PROVISIONED = "Provisioned"
+_CONSUME = f"{AUTOSCALING}/consume-provisioning-request"
+_CLASS = f"{AUTOSCALING}/provisioning-class-name"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A check of a workload that holds quota. `config` None: there is none. `request` None: there is none yet."""
+
+    workload: Workload
+    check: CheckState
+    config: ProvisioningConfig | None
+    request: ProvisioningRequest | None
+
+    def next(self) -> CheckState:
+        """The state that the check is to have; each attempt is retried or rejected once, then an eviction resets it."""
+        if self.check.state in (RETRY, REJECTED):
+            return self.check
+        if self.config is None:
+            return self.check if self.workload.admitted else self._pending(INACTIVE)
+        if self.check.state != READY and not needing(self.workload, self.config):
+            return replace(self.check, state=READY, message=NOT_NEEDED, updates=())
+        if self.request is None:
+            return self.check
+        return self._by(self.request, self.config)
+
+    def _by(self, request: ProvisioningRequest, config: ProvisioningConfig) -> CheckState:
+        if failed := request.holding(FAILED):
+            return self._again(failed, "failure", config)
+        if revoked := request.holding(REVOKED):
+            return replace(self.check, state=REJECTED, message=revoked.message)
+        expired = request.holding(EXPIRED)
+        if expired and not self.workload.admitted:
+            return self._again(expired, "booking expired", config)
+        if self.check.state == READY:
+            return self.check
+        found = request.conditions.get(PROVISIONED)
+        if found is not None and found.status == "True":
+            updates = tuple(_updates(self.workload, request, config))
+            return replace(self.check, state=READY, message=found.message, updates=updates)
+        told = found.message if found is not None and request.holding("Accepted") else ""
+        return self._pending(told)
+
+    def _pending(self, message: str) -> CheckState:
+        return replace(self.check, state=PENDING, message=message, updates=())
+
+    def _again(self, why: Condition, what: str, config: ProvisioningConfig) -> CheckState:
+        retries = self.check.retries or 0
+        if retries >= config.backoff.limit:
+            return replace(self.check, state=REJECTED, message=why.message)
+        message, later = f"Retrying after {what}: {why.message}", config.backoff.wait(retries)
+        return replace(self.check, state=RETRY, message=message, requeue_after=later)
+
+
+def _updates(
+    workload: Workload, request: ProvisioningRequest, config: ProvisioningConfig
+) -> Iterator[Mapping[str, Any]]:
+    """What the pods get, so that they take the nodes that were made for them.
+
+    One for each pod set that has a PodTemplate of its own. Details that the request lacks are left out.
+    """
+    selector = {key: request.details[detail] for key, detail in config.selectors if detail in request.details}
+    annotations = {_CONSUME: request.meta.name, _CLASS: request.class_name}
+    for pod_set in workload.pod_sets:
+        if template_name(request.meta.name, pod_set.name) in request.templates:
+            yield {
+                "name": pod_set.name,
+                "annotations": annotations,
+                **({"nodeSelector": selector} if selector else {}),
+            }

@@ -1,0 +1,272 @@
+"""What is written next for a workload whose admission checks ask for new nodes.
+
+Each call starts from the objects as they are. Writes are bound to what was read: a patch to a version, a deletion to a
+uid. Source: Kueue v0.19, pkg/controller/admissionchecks/provisioning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from cluster.actions import Create, Delete, Patch
+from policies.dialects.reading import Manifest
+from reconciler.jobs.pod_changes import CannotStart, changes
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.patches import status_patch
+from reconciler.objects.wanted import WantedWrite, reference
+from reconciler.provisioning.demands import (
+    Demand,
+    demands,
+    mark,
+    needing,
+    owned_by_request,
+    parameters,
+    pod_template,
+    provisioning_request,
+    request_name,
+    template_name,
+)
+from reconciler.provisioning.objects import (
+    REQUEST_RESOURCE,
+    REQUESTS,
+    TEMPLATE_RESOURCE,
+    TEMPLATES,
+    Controlled,
+    ProvisioningConfig,
+    ProvisioningRequest,
+)
+from reconciler.provisioning.states import Attempt
+from scheduling.objects.resource_flavor import Flavor
+from scheduling.objects.workload import CheckState, Workload
+from scheduling.status.checks import PENDING, set_check
+
+MANAGER = "kueue.x-k8s.io/provisioning-request"
+FAILED_CREATE = "FailedCreate"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload, and what there is for it.
+
+    `configs`: of its checks those that are ours, each with its config or None. `requests` and `templates`: all that
+    there are, by `namespace/name`; `owned` are keys of requests, `own_templates` of PodTemplates, that belong to it.
+    `doomed`: uids of what was to be deleted before. `cleanup`: requests go when it is evicted, else only when it is
+    finished.
+    """
+
+    observed: Observed
+    configs: Mapping[str, ProvisioningConfig | None]
+    requests: Mapping[str, ProvisioningRequest]
+    templates: Mapping[str, Controlled]
+    owned: Iterable[str]
+    own_templates: Iterable[str]
+    doomed: Container[str]
+    flavors: Mapping[str, Flavor]
+    now: int
+    cleanup: bool = True
+
+    def steps(self) -> list[WantedWrite]:
+        """Nothing while it is others' turn."""
+        workload = self.workload
+        if workload.finished or (workload.evicted and self.cleanup):
+            return [*self._deletions(self.owned, self.own_templates)]
+        if not self.at_work:
+            return []
+        return self._states() or [*self._provide_all(), *self._deletions(self._left_over(), self._stale_templates())]
+
+    @property
+    def at_work(self) -> bool:
+        """Whether it holds quota, so that its requests matter."""
+        workload = self.workload
+        return (
+            workload.reserved and workload.active and not (workload.evicted or workload.finished or workload.deleting)
+        )
+
+    def needs(self) -> Iterator[Key]:
+        """The objects that its steps depend on, whether they are there or not."""
+        namespace = self.workload.namespace
+        for check in self._checks if self.at_work else ():
+            name = self._named(check)
+            yield REQUESTS.kind, f"{namespace}/{name}"
+            for pod_set in self.workload.pod_sets:
+                yield TEMPLATES.kind, f"{namespace}/{template_name(name, pod_set.name)}"
+        for assigned in self.workload.admission.assignments if self.workload.admission is not None else ():
+            yield from (("ResourceFlavor", flavor) for flavor in assigned.flavors.values())
+
+    @property
+    def workload(self) -> Workload:
+        workload: Workload = self.observed.value
+        return workload
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        found: Manifest = self.observed.detail.manifest()
+        return found
+
+    @property
+    def _checks(self) -> list[CheckState]:
+        return [check for check in self.workload.checks if check.name in self.configs]
+
+    def _named(self, check: CheckState) -> str:
+        """The name of the request of its present attempt."""
+        return request_name(self.workload.name, check.name, (check.retries or 0) + 1)
+
+    def _request(self, name: str) -> ProvisioningRequest | None:
+        return self.requests.get(f"{self.workload.namespace}/{name}")
+
+    def _mine(self, request: ProvisioningRequest | None) -> ProvisioningRequest | None:
+        """A request of that name that belongs to somebody else says nothing about this workload."""
+        return request if request is not None and request.meta.owner == self.workload.uid else None
+
+    def _goes(self, meta: Controlled) -> bool:
+        return meta.deleting or meta.uid in self.doomed or self._stale(meta)
+
+    def _stale(self, meta: Controlled) -> bool:
+        """Whether it was made for an earlier reservation. It may have been evicted since and nobody looked."""
+        return self.cleanup and meta.mark not in ("", mark(self.workload))
+
+    # --- states
+
+    def _states(self) -> list[WantedWrite]:
+        """All of them in one write; the change itself is reported as an Event."""
+        checks = self.workload.checks
+        for check in self._checks:
+            request = self._that_counts(check)
+            attempt = Attempt(self.workload, check, self.configs[check.name], request)
+            checks = set_check(checks, attempt.next(), self.now)
+        return self._written(checks)
+
+    def _that_counts(self, check: CheckState) -> ProvisioningRequest | None:
+        """The request of the present attempt, unless another one is to take its place."""
+        request, config = self._mine(self._request(self._named(check))), self.configs[check.name]
+        if request is None or self._goes(request.meta):
+            return None
+        replaced = check.state == PENDING and config is not None and not self._in_step(request, config)
+        return None if replaced else request
+
+    def _written(self, checks: tuple[CheckState, ...], why: str = "") -> list[WantedWrite]:
+        """`why`: what went wrong, if something did."""
+        patch = status_patch(self.workload, replace(self.workload, checks=checks), MANAGER)
+        if patch is None:
+            return []
+        key = ("Workload", self.workload.key)
+        if not why:
+            return [WantedWrite(key, patch)]
+        return [WantedWrite(key, patch, reference(self.workload), FAILED_CREATE, why, warning=True)]
+
+    # --- requests
+
+    def _provide_all(self) -> Iterator[WantedWrite]:
+        for check in self._checks:
+            config = self.configs[check.name]
+            if check.state == PENDING and config is not None and needing(self.workload, config):
+                yield from self._provide(check, config)
+
+    def _provide(self, check: CheckState, config: ProvisioningConfig) -> Iterator[WantedWrite]:
+        name = self._named(check)
+        request = self._request(name)
+        if request is not None and self._goes(request.meta):
+            return
+        if request is not None and self._mine(request) is None:
+            yield from self._failed(check, f'ProvisioningRequest "{name}" exists and belongs to another object')
+        elif request is not None and not self._in_step(request, config):
+            yield from self._deletions([request.meta.key], ())
+        else:
+            yield from self._complete(check, config, name, request)
+
+    def _in_step(self, request: ProvisioningRequest, config: ProvisioningConfig) -> bool:
+        """Whether it asks for what would be asked for now; a request cannot be changed, only replaced."""
+        wanted = config.class_name, parameters(self.manifest, config)
+        return (request.class_name, request.parameters) == wanted
+
+    def _complete(
+        self, check: CheckState, config: ProvisioningConfig, name: str, request: ProvisioningRequest | None
+    ) -> Iterator[WantedWrite]:
+        """The PodTemplates come first, then the request, which then owns them."""
+        try:
+            placed = changes(self.workload, self.flavors)
+            if placed is None:
+                return
+            wanted = demands(self.workload, self.manifest, config, {each.name: each for each in placed})
+        except CannotStart as error:
+            yield from self._failed(check, f'Error creating ProvisioningRequest "{name}": {error}')
+            return
+        for each in wanted:
+            yield from self._template(check, name, each, request)
+        if request is None and all(self._usable(template_name(name, each.pod_sets[0])) for each in wanted):
+            body = provisioning_request(name, self.workload, self.manifest, config, wanted)
+            about, news = reference(self.workload), f'Created ProvisioningRequest: "{name}"'
+            key = (REQUESTS.kind, f"{self.workload.namespace}/{name}")
+            action = Create(REQUEST_RESOURCE, body, MANAGER)
+            yield WantedWrite(key, action, about, "ProvisioningRequestCreated", news, refusal=FAILED_CREATE)
+
+    def _template(
+        self, check: CheckState, request_named: str, demand: Demand, request: ProvisioningRequest | None
+    ) -> Iterator[WantedWrite]:
+        """What is missing of one PodTemplate. One of an earlier request of the same name may say something else."""
+        name = template_name(request_named, demand.pod_sets[0])
+        key = (TEMPLATES.kind, f"{self.workload.namespace}/{name}")
+        there, about = self.templates.get(key[1]), reference(self.workload)
+        if there is None:
+            made = pod_template(name, self.workload, demand)
+            yield WantedWrite(key, Create(TEMPLATE_RESOURCE, made, MANAGER), about, refusal=FAILED_CREATE)
+        elif self._goes(there) or (request is not None and there.owner == request.meta.uid):
+            return
+        elif there.owner == self.workload.uid:
+            if request is not None:
+                body = owned_by_request(request.meta)
+                action = Patch(TEMPLATE_RESOURCE, there.namespace, name, body, there.version, MANAGER)
+                yield WantedWrite(key, action, about)
+        elif (there.owner_kind, there.owner_name) == (REQUESTS.kind, request_named):
+            yield WantedWrite(key, Delete(TEMPLATE_RESOURCE, there.namespace, name, uid=there.uid), about)
+        else:
+            yield from self._failed(check, f'PodTemplate "{name}" exists and belongs to another object')
+
+    def _usable(self, template: str) -> bool:
+        """Whether a request can name the PodTemplate: it is there, and was made for this workload."""
+        there = self.templates.get(f"{self.workload.namespace}/{template}")
+        return there is not None and not self._goes(there) and there.owner == self.workload.uid
+
+    def _failed(self, check: CheckState, message: str) -> list[WantedWrite]:
+        checks = set_check(self.workload.checks, replace(check, message=message), self.now)
+        return self._written(checks, message)
+
+    # --- what goes
+
+    def _left_over(self) -> Iterator[str]:
+        """Requests of earlier reservations, and of checks that it no longer has."""
+        kept = {
+            request_name(self.workload.name, check.name, attempt)
+            for check in self._checks
+            for attempt in self._attempts(check)
+        }
+        for key in self.owned:
+            meta = self.requests[key].meta
+            if meta.name not in kept or meta.uid in self.doomed or self._stale(meta):
+                yield key
+
+    def _attempts(self, check: CheckState) -> range:
+        """Those whose requests are kept: the present one, and before it those that no eviction took away."""
+        present = (check.retries or 0) + 1
+        return range(present if self.cleanup else 1, present + 1)
+
+    def _stale_templates(self) -> list[str]:
+        return [key for key in self.own_templates if self._stale(self.templates[key])]
+
+    def _deletions(self, requests: Iterable[str], templates: Iterable[str]) -> Iterator[WantedWrite]:
+        about = reference(self.workload)
+        for key in requests:
+            meta = self.requests[key].meta
+            if not meta.deleting:
+                action = Delete(REQUEST_RESOURCE, meta.namespace, meta.name, uid=meta.uid, background=True)
+                yield WantedWrite((REQUESTS.kind, key), action, about)
+        for key in templates:
+            found = self.templates[key]
+            if not found.deleting:
+                yield WantedWrite(
+                    (TEMPLATES.kind, key),
+                    Delete(TEMPLATE_RESOURCE, found.namespace, found.name, uid=found.uid),
+                    about,
+                )

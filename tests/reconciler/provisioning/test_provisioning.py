@@ -1,0 +1,456 @@
+"""AdmissionChecks that ask an autoscaler for new nodes, from the reservation of quota to the start of pods.
+
+Source: Kueue v0.19, pkg/controller/admissionchecks/provisioning.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduling.objects.times import SECOND
+from tests import builders
+from tests.reconciler.provisioning.autoscaled import CLASS, REQUEST, TEMPLATE, Autoscaled, check, config, queue
+
+
+@pytest.fixture
+def world() -> Autoscaled:
+    made = Autoscaled()
+    made.put(("ProvisioningRequestConfig", "new-nodes"), config())
+    made.rounds(5)
+    return made
+
+
+# --- the check
+
+
+def test_the_check_is_active_where_its_config_is(world: Autoscaled) -> None:
+    assert world.active() == ("True", "Active", "The admission check is active")
+    world.delete(("ProvisioningRequestConfig", "new-nodes"))
+    world.rounds(5)
+    missing = 'provisioningrequestconfigs.kueue.x-k8s.io "new-nodes" not found'
+    assert world.active() == ("False", "BadParametersRef", missing)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"apiGroup": "a.b"}, 'wrong group "a.b", expecting "kueue.x-k8s.io": bad parameters reference'),
+        (
+            {"kind": "MultiKueueConfig"},
+            'wrong kind "MultiKueueConfig", expecting "ProvisioningRequestConfig": bad parameters reference',
+        ),
+    ],
+)
+def test_a_check_that_leads_to_no_config_says_so(world: Autoscaled, parameters: dict[str, str], said: str) -> None:
+    world.put(("AdmissionCheck", "nodes"), check(**parameters))
+    world.rounds(5)
+    assert world.active() == ("False", "BadParametersRef", said)
+
+
+def test_checks_of_others_are_left_alone() -> None:
+    world = Autoscaled()
+    world.put(("AdmissionCheck", "nodes"), builders.kueue("AdmissionCheck", "nodes", {"controllerName": "a.b/c"}))
+    world.writes.clear()
+    world.rounds(5)
+    assert [key for key, action in world.writes if getattr(action, "subresource", None) == "status"] == []
+
+
+# --- the objects
+
+
+def test_what_is_asked_for_is_what_was_admitted(world: Autoscaled) -> None:
+    world.submit(parallelism=2, completions=2)
+    name = f"{world.name}-nodes-1"
+
+    request = world.request()
+    assert request["spec"] == {
+        "provisioningClassName": CLASS,
+        "podSets": [{"podTemplateRef": {"name": f"ppt-{name}-main"}, "count": 2}],
+    }
+    assert request["metadata"]["labels"] == {"kueue.x-k8s.io/managed": "true"}
+    (owner,) = request["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["controller"]) == ("Workload", world.name, True)
+
+    template = world.objects[TEMPLATE, f"ns/ppt-{name}-main"]
+    assert template["metadata"]["labels"] == {"kueue.x-k8s.io/managed": "true"}
+    assert template["template"]["spec"]["nodeSelector"] == {"pool": "new"}
+    (owner,) = template["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"]) == (REQUEST, name)
+    assert ("Normal", "ProvisioningRequestCreated", "Workload", f'Created ProvisioningRequest: "{name}"') in (
+        world.events
+    )
+    assert world.state() == ("Pending", "")
+
+
+def test_templates_come_first_and_belong_to_the_workload_until_the_request_is_there(world: Autoscaled) -> None:
+    world.submit()
+    first = [action for key, action in world.writes if key[0] in (TEMPLATE, REQUEST)]
+    kinds = [type(action).__name__ + " " + action.resource.plural for action in first]  # type: ignore[union-attr]
+    assert kinds == ["Create podtemplates", "Create provisioningrequests", "Patch podtemplates"]
+
+
+def test_parameters_of_the_config_and_of_the_workload_are_joined(world: Autoscaled) -> None:
+    world.put(("ProvisioningRequestConfig", "new-nodes"), config(parameters={"a": "config", "b": "config"}))
+    made = builders.workload("alone", "q0", "1")
+    made["metadata"]["annotations"] = {"provreq.kueue.x-k8s.io/b": "workload"}
+    made["metadata"]["uid"] = "uid-ns/alone"
+    world.put(("Workload", "ns/alone"), made)
+    world.rounds(15)
+    assert world.request()["spec"]["parameters"] == {"a": "config", "b": "workload"}
+
+
+def test_nothing_is_asked_for_before_quota_is_reserved(world: Autoscaled) -> None:
+    world.submit(parallelism=4, completions=4)
+    assert world.all(REQUEST) == []
+    assert world.all(TEMPLATE) == []
+
+
+def test_pods_that_ask_for_nothing_that_is_managed_need_no_request(world: Autoscaled) -> None:
+    world.put(("ProvisioningRequestConfig", "new-nodes"), config(managedResources=["example.com/gpu"]))
+    world.submit()
+    assert world.state() == ("Ready", "the provisioning request is not needed")
+    assert world.all(REQUEST) == []
+    assert world.condition("Admitted") == ("True", "Admitted")
+
+
+def test_without_its_config_the_check_waits_and_goes_on_when_the_config_is_made() -> None:
+    world = Autoscaled()
+    world.put(("ProvisioningRequestConfig", "new-nodes"), config())
+    world.rounds(5)
+    world.submit()
+    world.delete(("ProvisioningRequestConfig", "new-nodes"))
+    world.rounds(10)
+    assert world.state() == ("Pending", "the check is not active")
+
+    world.put(("ProvisioningRequestConfig", "new-nodes"), config())
+    world.rounds(10)
+    world.say("Provisioned", message="here they are")
+    assert world.state() == ("Ready", "here they are")
+
+
+def test_a_config_that_goes_stops_nobody_who_runs(world: Autoscaled) -> None:
+    world.submit()
+    world.say("Provisioned")
+    world.delete(("ProvisioningRequestConfig", "new-nodes"))
+    world.rounds(20)
+    assert world.condition("Admitted") == ("True", "Admitted")
+
+
+def test_a_request_of_another_class_is_replaced(world: Autoscaled) -> None:
+    world.submit()
+    before = world.request()["metadata"]["uid"]
+    world.put(("ProvisioningRequestConfig", "new-nodes"), config(provisioningClassName="check-capacity"))
+    world.rounds(20)
+    assert world.request()["spec"]["provisioningClassName"] == "check-capacity"
+    assert world.request()["metadata"]["uid"] != before
+    assert world.all(TEMPLATE) == [f"ppt-{world.name}-nodes-1-main"]
+
+
+def test_a_request_is_replaced_where_nobody_collects_its_templates() -> None:
+    world = Autoscaled(collects=False)
+    world.put(("ProvisioningRequestConfig", "new-nodes"), config())
+    world.rounds(5)
+    world.submit()
+    world.put(("ProvisioningRequestConfig", "new-nodes"), config(parameters={"a": "b"}))
+    world.rounds(20)
+    request, template = world.request(), world.objects[TEMPLATE, f"ns/ppt-{world.name}-nodes-1-main"]
+    assert request["spec"]["parameters"] == {"a": "b"}
+    assert template["metadata"]["ownerReferences"][0]["uid"] == request["metadata"]["uid"]
+
+
+def test_a_request_that_belongs_to_somebody_else_says_nothing(world: Autoscaled) -> None:
+    world.put(("AdmissionCheck", "nodes"), check(name="later"))
+    world.submit()
+    name = f"{world.name}-nodes-1"
+    provisioned = {"type": "Provisioned", "status": "True"}
+    stranger = {"metadata": {"name": name, "namespace": "ns", "uid": "s"}, "status": {"conditions": [provisioned]}}
+    world.put((REQUEST, f"ns/{name}"), stranger)
+    world.put(("AdmissionCheck", "nodes"), check())
+    world.rounds(20)
+    assert world.state() == ("Pending", f'ProvisioningRequest "{name}" exists and belongs to another object')
+    assert [each[1] for each in world.events].count("FailedCreate") == 1
+
+    world.delete((REQUEST, f"ns/{name}"))
+    world.rounds(20)
+    assert world.request()["metadata"]["uid"] != "s"
+    assert world.state() == ("Pending", "")
+
+
+def test_a_request_that_is_refused_is_told_and_tried_again(world: Autoscaled) -> None:
+    world.refused = {REQUEST}
+    world.submit()
+    told = [each for each in world.events if each[1] == "FailedCreate"]
+    assert told
+    assert "a policy says no" in told[0][3]
+    assert len(world.of(REQUEST)) < 5
+
+    world.refused = set()
+    world.rounds(20, apart=SECOND)
+    assert world.all(REQUEST) == [f"{world.name}-nodes-1"]
+
+
+# --- what comes of a request
+
+
+def test_new_nodes_let_the_job_start_on_them(world: Autoscaled) -> None:
+    selectors = [
+        {"key": "example.com/group", "valueFromProvisioningClassDetail": "Group"},
+        {"key": "example.com/none", "valueFromProvisioningClassDetail": "Missing"},
+    ]
+    world.put(("ProvisioningRequestConfig", "new-nodes"), config(podSetUpdates={"nodeSelector": selectors}))
+    world.submit()
+    world.say("Accepted")
+    world.say("Provisioned", message="done", provisioningClassDetails={"Group": "pool-7"})
+    name = f"{world.name}-nodes-1"
+    wanted = {
+        "autoscaling.x-k8s.io/consume-provisioning-request": name,
+        "autoscaling.x-k8s.io/provisioning-class-name": CLASS,
+    }
+    assert world.state() == ("Ready", "done")
+    assert world.entry()["podSetUpdates"] == [
+        {"name": "main", "annotations": wanted, "nodeSelector": {"example.com/group": "pool-7"}}
+    ]
+    template = world.objects["Job", "ns/train"]["spec"]["template"]
+    assert world.objects["Job", "ns/train"]["spec"]["suspend"] is False
+    assert wanted.items() <= template["metadata"]["annotations"].items()
+    assert template["spec"]["nodeSelector"] == {"pool": "new", "example.com/group": "pool-7"}
+
+
+def test_the_time_of_arrival_is_shown(world: Autoscaled) -> None:
+    world.submit()
+    world.say("Provisioned", "False", "in 20 minutes")
+    assert world.state() == ("Pending", "")
+    world.say("Accepted")
+    assert world.state() == ("Pending", "in 20 minutes")
+    world.say("Provisioned", "False", "in 10 minutes")
+    assert world.state() == ("Pending", "in 10 minutes")
+
+
+def test_each_change_of_the_state_is_an_event(world: Autoscaled) -> None:
+    world.submit()
+    world.say("Provisioned", message="done")
+    message = "Admission check nodes updated state from Pending to Ready with message: done"
+    assert ("Normal", "AdmissionCheckUpdated", "Workload", message) in world.events
+
+
+@pytest.mark.parametrize(("kind", "what"), [("Failed", "failure"), ("BookingExpired", "booking expired")])
+def test_what_fails_is_tried_again_later_under_the_next_number(world: Autoscaled, kind: str, what: str) -> None:
+    world.submit()
+    retried = len(world.of("Workload"))
+    world.say(kind, message="no stock")
+    assert world.all(REQUEST) == []
+    assert world.all(TEMPLATE) == []
+    entry = world.entry()
+    assert (entry["state"], entry["retryCount"], entry["requeueAfterSeconds"]) == ("Pending", 1, 60)
+    told = f"Admission check nodes updated state from Pending to Retry with message: Retrying after {what}: no stock"
+    assert told in [each[3] for each in world.events]
+    assert world.condition("Evicted") == ("True", "AdmissionCheck")
+    assert world.condition("QuotaReserved") is not None
+    assert world.condition("QuotaReserved")[0] == "False"  # type: ignore[index]
+    assert len(world.of("Workload")) > retried
+
+    world.rounds(70, apart=SECOND)
+    assert world.all(REQUEST) == [f"{world.name}-nodes-2"]
+    world.say("Provisioned", attempt=2)
+    assert world.state()[0] == "Ready"
+
+
+def test_each_wait_is_twice_as_long_up_to_the_longest(world: Autoscaled) -> None:
+    world.put(
+        ("ProvisioningRequestConfig", "new-nodes"),
+        config(retryStrategy={"backoffLimitCount": 3, "backoffBaseSeconds": 10, "backoffMaxSeconds": 25}),
+    )
+    world.submit()
+    waits = []
+    for attempt in (1, 2, 3):
+        world.say("Failed", attempt=attempt)
+        waits.append(world.entry()["requeueAfterSeconds"])
+        world.rounds(40, apart=SECOND)
+    assert waits == [10, 20, 25]
+    world.say("Failed", message="still no stock", attempt=4)
+    assert world.workload["spec"]["active"] is False
+    assert world.condition("Evicted") == ("True", "DeactivatedDueToAdmissionCheck")
+    assert world.all(REQUEST) == []
+    told = "Admission check nodes updated state from Pending to Rejected with message: still no stock"
+    assert told in [each[3] for each in world.events]
+
+
+def test_without_retries_the_first_failure_is_the_last(world: Autoscaled) -> None:
+    world.put(("ProvisioningRequestConfig", "new-nodes"), config(retryStrategy={"backoffLimitCount": 0}))
+    world.submit()
+    world.say("Failed", message="no stock")
+    assert world.workload["spec"]["active"] is False
+
+
+def test_a_booking_that_expires_stops_nobody_who_runs(world: Autoscaled) -> None:
+    world.submit()
+    world.say("Provisioned")
+    world.say("BookingExpired")
+    assert world.state()[0] == "Ready"
+    assert world.condition("Admitted") == ("True", "Admitted")
+
+
+def test_revoked_capacity_deactivates_also_who_runs(world: Autoscaled) -> None:
+    world.submit()
+    world.say("Provisioned")
+    world.say("CapacityRevoked", message="the nodes are gone")
+    assert world.workload["spec"]["active"] is False
+    assert world.objects["Job", "ns/train"]["spec"]["suspend"] is True
+    assert world.condition("Evicted") == ("True", "DeactivatedDueToAdmissionCheck")
+
+
+def test_failed_wins_over_all_that_is_said_besides(world: Autoscaled) -> None:
+    world.submit()
+    request = world.request()
+    both = [{"type": kind, "status": "True", "message": kind} for kind in ("Provisioned", "CapacityRevoked", "Failed")]
+    world.put((REQUEST, f"ns/{request['metadata']['name']}"), {**request, "status": {"conditions": both}})
+    world.rounds(15)
+    assert world.entry()["retryCount"] == 1
+
+
+def test_who_runs_goes_on_without_the_request(world: Autoscaled) -> None:
+    world.submit()
+    world.say("Provisioned")
+    world.delete((REQUEST, f"ns/{world.name}-nodes-1"))
+    world.rounds(20)
+    assert world.all(REQUEST) == []
+    assert world.condition("Admitted") == ("True", "Admitted")
+
+
+def test_who_gives_way_asks_anew_from_the_first_attempt(world: Autoscaled) -> None:
+    world.submit()
+    world.say("Provisioned")
+    first = world.request()["metadata"]["uid"]
+    world.put(
+        ("ClusterQueue", "q0"), {**queue("nodes"), "spec": {**queue("nodes")["spec"], "stopPolicy": "HoldAndDrain"}}
+    )
+    world.rounds(20)
+    assert world.all(REQUEST) == []
+    world.put(("ClusterQueue", "q0"), queue("nodes"))
+    world.rounds(20)
+    assert world.request()["metadata"]["uid"] != first
+    assert world.state() == ("Pending", "")
+
+
+def test_a_deletion_that_the_watch_does_not_tell_of_yet_lets_nobody_start_on_old_nodes(world: Autoscaled) -> None:
+    """The request of the reservation before says Provisioned, and its nodes are somebody else's by now."""
+    world.submit()
+    world.say("Provisioned")
+    world.put(
+        ("ClusterQueue", "q0"), {**queue("nodes"), "spec": {**queue("nodes")["spec"], "stopPolicy": "HoldAndDrain"}}
+    )
+    unheard = world.delete
+    world.delete = world.delete_unheard  # type: ignore[method-assign]
+    world.rounds(20)
+    world.delete = unheard  # type: ignore[method-assign]
+    world.put(("ClusterQueue", "q0"), queue("nodes"))
+    world.rounds(20)
+    assert world.condition("QuotaReserved") == ("True", "QuotaReserved")
+    assert world.state()[0] == "Pending"
+
+
+def test_who_is_back_at_once_asks_anew_also_where_nobody_saw_the_eviction(world: Autoscaled) -> None:
+    world.put(("ProvisioningRequestConfig", "new-nodes"), config(retryStrategy={"backoffBaseSeconds": 0}))
+    world.submit()
+    world.say("Failed")
+    assert world.all(REQUEST) == [f"{world.name}-nodes-2"]
+
+
+@pytest.mark.parametrize("plays", ["before a restart", "while it runs"])
+def test_the_request_of_an_earlier_reservation_lets_nobody_start(world: Autoscaled, plays: str) -> None:
+    """It was evicted and got quota again between two looks."""
+    world.submit()
+    old = world.request()
+    done = {"type": "Provisioned", "status": "True", "reason": "", "message": "", "lastTransitionTime": None}
+    workload = world.workload
+    stats = {"evictions": [{"reason": "Preempted", "underlyingCause": "", "count": 1}]}
+    after = {**workload, "status": {**workload["status"], "schedulingStats": stats}}
+    new = Autoscaled() if plays == "before a restart" else world
+    for key, manifest in world.objects.items():
+        new.put(key, manifest)
+    new.put(("Workload", f"ns/{world.name}"), after)
+    new.put((REQUEST, f"ns/{old['metadata']['name']}"), {**old, "status": {"conditions": [done]}})
+    new.rounds(20)
+    assert new.state() == ("Pending", "")
+    assert new.request()["metadata"]["annotations"] == {"quotree.dev/evictions": "1"}
+    assert new.request()["metadata"]["uid"] != old["metadata"]["uid"]
+
+
+def test_a_request_that_kueue_made_counts_and_goes_with_the_eviction(world: Autoscaled) -> None:
+    world.submit()
+    request = world.request()
+    del request["metadata"]["annotations"]
+    world.put((REQUEST, f"ns/{request['metadata']['name']}"), {**request, "metadata": {**request["metadata"]}})
+    world.say("Provisioned")
+    assert world.state()[0] == "Ready"
+    world.say("CapacityRevoked")
+    assert world.all(REQUEST) == []
+
+
+@pytest.mark.parametrize("cleanup", [True, False])
+def test_requests_go_with_the_eviction_or_stay_until_the_end(cleanup: bool) -> None:
+    world = Autoscaled(cleanup=cleanup)
+    world.put(("ProvisioningRequestConfig", "new-nodes"), config())
+    world.rounds(5)
+    world.submit()
+    name = f"{world.name}-nodes-1"
+    world.say("Failed")
+    assert world.all(REQUEST) == ([] if cleanup else [name])
+    world.rounds(70, apart=SECOND)
+    second = f"{world.name}-nodes-2"
+    assert world.all(REQUEST) == ([second] if cleanup else [name, second])
+    world.say("Provisioned", attempt=2)
+    done: dict[str, Any] = {"conditions": [{"type": "Complete", "status": "True"}]}
+    world.put(("Job", "ns/train"), {**world.objects["Job", "ns/train"], "status": done})
+    world.rounds(20)
+    assert world.condition("Finished") is not None
+    assert world.all(REQUEST) == []
+
+
+def test_a_check_that_the_queue_no_longer_has_needs_no_request(world: Autoscaled) -> None:
+    world.submit()
+    assert len(world.all(REQUEST)) == 1
+    world.put(("ClusterQueue", "q0"), queue())
+    world.rounds(20)
+    assert world.condition("Admitted") == ("True", "Admitted")
+    assert world.all(REQUEST) == []
+
+
+# --- others who come in between
+
+
+def test_a_new_process_goes_on_where_the_one_before_ended(world: Autoscaled) -> None:
+    world.submit()
+    world.say("Accepted")
+    other = Autoscaled()
+    for key, manifest in world.objects.items():
+        other.put(key, manifest)
+    other.writes.clear()
+    other.rounds(10)
+    assert other.of(REQUEST, TEMPLATE) == []
+    other.say("Provisioned")
+    assert other.state()[0] == "Ready"
+
+
+def test_a_process_that_ended_between_the_template_and_the_request_is_followed_by_one_that_makes_it(
+    world: Autoscaled,
+) -> None:
+    world.refused = {REQUEST}
+    world.submit()
+    other = Autoscaled()
+    for key, manifest in world.objects.items():
+        other.put(key, manifest)
+    other.rounds(15)
+    assert other.all(REQUEST) == [f"{other.name}-nodes-1"]
+    (template,) = other.all(TEMPLATE)
+    assert other.objects[TEMPLATE, f"ns/{template}"]["metadata"]["ownerReferences"][0]["kind"] == REQUEST
+
+
+def test_nothing_is_written_over_and_over(world: Autoscaled) -> None:
+    world.submit()
+    world.rounds(3, apart=SECOND)
+    world.writes.clear()
+    world.rounds(30, apart=SECOND)
+    assert world.of(REQUEST, TEMPLATE, "Workload", "AdmissionCheck") == []

@@ -9,7 +9,7 @@ from cluster.lease import LeaseTimes
 from policies.configuration.kueue.gates import idle_gates, refuse_unkept
 from policies.configuration.kueue.keys import idle_keys
 from policies.configuration.kueue.reading import GROUP, KIND, check_identity, read
-from policies.configuration.kueue.values import KueueConfiguration, LeaderElection, RetentionPolicies
+from policies.configuration.kueue.values import CustomLabel, KueueConfiguration, LeaderElection, RetentionPolicies
 from policies.configuration.multikueue import MultiKueueOptions
 from policies.dialects.job_shape import JobShape
 from policies.dialects.reading import Manifest
@@ -37,12 +37,14 @@ DEFAULTS: Manifest = {"apiVersion": f"{GROUP}/v1beta2", "kind": KIND}
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """`idle` are the keys of the file without meaning here. `metrics_off`: the keys that leave metrics out."""
+    """`idle` are the keys of the file without meaning here. `metrics_off`: the keys that leave metrics out,
+    `custom_labels` what is added to them."""
 
     settings: Settings = field(default_factory=Settings)
     times: LeaseTimes = field(default_factory=LeaseTimes)
     metrics_off: frozenset[str] = frozenset()
     idle: tuple[str, ...] = ()
+    custom_labels: tuple[CustomLabel, ...] = ()
 
 
 def read_configured(
@@ -62,7 +64,7 @@ def read_configured(
     refuse_unkept(chosen)
     idle = (*idle_keys(manifest), *(f"featureGates.{gate}" for gate in idle_gates(chosen)))
     settings = _settings(found, described, multikueue)
-    return Configured(settings, _times(found.leader_election), found.metrics_off, idle)
+    return Configured(settings, _times(found.leader_election), found.metrics_off, idle, found.custom_labels)
 
 
 def _settings(

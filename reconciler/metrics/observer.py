@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from reconciler.core.state import ClusterState
 from reconciler.metrics.collector import Scraped
+from reconciler.metrics.custom_labels import CustomLabels
 from reconciler.metrics.instruments import Instruments
 from reconciler.metrics.kueue import FOLLOWER, LEADER
 from reconciler.metrics.occasions import Compared, CycleDecided, RoundPassed, WorkloadChange
@@ -27,13 +28,20 @@ log = logging.getLogger(__name__)
 
 class MetricsObserver:
     """Times each round. With `kueue` it also keeps what Kueue's manager exports; without, it compares what another
-    controller decides. `leads`: whether this process writes.
+    controller decides. `leads`: whether this process writes. `labels` are kept for the registry.
     """
 
     def __init__(
-        self, state: ClusterState, leads: Callable[[], bool], registry: CollectorRegistry, *, kueue: bool
+        self,
+        state: ClusterState,
+        leads: Callable[[], bool],
+        registry: CollectorRegistry,
+        labels: CustomLabels | None = None,
+        *,
+        kueue: bool,
     ) -> None:
-        inner: Observer = KueueObserver(state.world, leads, registry) if kueue else comparing(registry, state)
+        labels = labels or CustomLabels()
+        inner: Observer = KueueObserver(state.world, leads, registry, labels) if kueue else comparing(registry, state)
         self._rounds = Instruments(registry, RoundPassed)
         self._inner = inner
         self.changing, self.changed, self.decided = inner.changing, inner.changed, inner.decided
@@ -46,8 +54,15 @@ class MetricsObserver:
 class KueueObserver:
     """Counts what happens to Workloads by what is stored of them. Source: Kueue v0.19, the callers of pkg/metrics."""
 
-    def __init__(self, world: World, leads: Callable[[], bool], registry: CollectorRegistry) -> None:
+    def __init__(
+        self,
+        world: World,
+        leads: Callable[[], bool],
+        registry: CollectorRegistry,
+        labels: CustomLabels | None = None,
+    ) -> None:
         self._world = world
+        self._labels = labels or CustomLabels()
         self._leads = leads
         self._standing = Standing(world)
         self._instruments = Instruments(registry, WorkloadChange, CycleDecided)
@@ -55,6 +70,7 @@ class KueueObserver:
 
     def changing(self, before: Observed | None, after: Observed, now: int) -> None:
         kind, name = after.key
+        self._labels.put(after)
         if kind == "Workload":
             self._standing.put(name, after.value)
             if before is not None and after.value is not None and self._leads():

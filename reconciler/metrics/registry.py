@@ -11,13 +11,18 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
 from reconciler.metrics.catalogue import families
+from reconciler.metrics.custom_labels import CustomLabels
+
+_NO_LABELS = CustomLabels()
 
 
 class ChosenRegistry(CollectorRegistry):
-    """`switched_off`: the keys of the configuration that leave metrics out, see `Family.switches`."""
+    """`switched_off`: the keys of the configuration that leave metrics out, see `Family.switches`. `labels` are added
+    to the others."""
 
-    def __init__(self, switched_off: Collection[str] = ()) -> None:
+    def __init__(self, switched_off: Collection[str] = (), labels: CustomLabels = _NO_LABELS) -> None:
         super().__init__()
+        self._labels = labels
         off = set(switched_off)
         self._left_out = {(family.base, family.type) for family in families() if not off.isdisjoint(family.switches)}
 
@@ -25,4 +30,4 @@ class ChosenRegistry(CollectorRegistry):
         """All that are not left out."""
         for metric in super().collect():
             if (metric.name, metric.type) not in self._left_out:
-                yield metric
+                yield self._labels.added(metric)

@@ -7,19 +7,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cluster.stream import Manifest
-from policies.dialects.reading import listing, mapping, metadata, text
+from policies.dialects.reading import listing, mapping, metadata, text, texts
 from scheduling.objects.times import written
+
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An object as it is at a resource version. `deleting`: its deletion was asked for."""
+    """An object as it is at a resource version. `deleting`: its deletion was asked for. `annotations` without the copy
+    of the whole object that kubectl keeps there."""
 
     version: str = ""
     generation: int = 0
     status: Mapping[str, Any] = field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
     deleting: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_stored(manifest: Manifest) -> Stored:
@@ -31,6 +36,8 @@ def read_stored(manifest: Manifest) -> Stored:
         mapping(manifest.get("status")),
         tuple(filter(None, map(text, listing(meta.get("finalizers"))))),
         bool(meta.get("deletionTimestamp")),
+        texts(meta.get("labels")),
+        {key: value for key, value in texts(meta.get("annotations")).items() if key != _LAST_APPLIED},
     )
 
 

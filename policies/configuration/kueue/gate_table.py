@@ -71,7 +71,7 @@ GATES: tuple[Gate, ...] = (
     _on("AssignQueueLabelsForPods", ON, "Pods that start get the labels of their queues."),
     _on("CleanupProvisioningRequestsOnEviction", ASKED, "`false`: they stay until the Workload is finished."),
     _off("ConcurrentAdmission", OFF, "A workload has no variants that race.", webhooks=True),
-    _off("CustomMetricLabels", OFF, "No labels of your own are added to metrics."),
+    _off("CustomMetricLabels", ASKED, "Labels from Workloads are refused."),
     _on("DeferRayServiceFinalizationForRedisCleanup", OFF, "A RayService that goes is not waited for."),
     _off("DisableWaitForPodsReady", OFF, "Without the section `waitForPodsReady` pods may take for ever anyway."),
     _on("ElasticJobsViaWorkloadSlices", ASKED, _SLICES, ours=False, webhooks=True),

@@ -118,7 +118,7 @@ KEYS: tuple[Key, ...] = (
     _used("metrics.localQueueMetrics.enable", "`false` leaves LocalQueues out of the metrics; on by default."),
     _idle("metrics.localQueueMetrics.localQueueSelector", _ALL_OR_NONE),
     _idle("metrics.localQueueMetrics.namespaceSelector", _ALL_OR_NONE),
-    _idle("metrics.customLabels", "No labels of your own are added to metrics."),
+    _used("metrics.customLabels", "With the gate CustomMetricLabels; a label from Workloads is refused then."),
     _idle("metrics.bindAddress", _ONE_ADDRESS),
     _idle("health", _ONE_ADDRESS),
     _used("leaderElection.leaseDuration"),

@@ -21,6 +21,7 @@ from policies.configuration.kueue.values import (
     METRICS_FOR_COHORTS,
     UNADMITTED_WORKLOADS,
     AdmissionFairSharing,
+    CustomLabel,
     FairSharing,
     Integrations,
     JobSelection,
@@ -60,6 +61,7 @@ def read(manifest: Manifest, gates: Mapping[str, bool] | None = None, namespace:
         leader_election=_leader_election(mapping(found.get("leaderElection"))),
         multikueue=_multikueue(mapping(found.get("multiKueue")), features),
         metrics_off=_metrics_off(mapping(found.get("metrics")), features),
+        custom_labels=tuple(_custom_labels(mapping(found.get("metrics")), features)),
         sections=frozenset(manifest),
         namespace=text(manifest.get("namespace")) or "",
     )
@@ -204,6 +206,21 @@ def _metrics_off(section: Mapping[str, Any], gates: FeatureGates) -> frozenset[s
         UNADMITTED_WORKLOADS: gates.enabled("UnadmittedWorkloadsObservability"),
     }
     return frozenset(key for key, value in exported.items() if not value)
+
+
+def _custom_labels(section: Mapping[str, Any], gates: FeatureGates) -> Iterator[CustomLabel]:
+    """None without their gate. Those of Workloads would make several series of one."""
+    if not gates.enabled("CustomMetricLabels"):
+        return
+    for index, entry in enumerate(map(mapping, listing(section.get("customLabels")))):
+        name, kind = str(entry.get("name")), str(entry.get("sourceKind") or "ClusterQueue")
+        if kind == "Workload":
+            at = f"metrics.customLabels[{index}].sourceKind"
+            raise BadConfiguration("metrics are not told apart by labels of Workloads; take the entry out", at)
+        annotation = text(entry.get("sourceAnnotationKey"))
+        key = annotation or text(entry.get("sourceLabelKey")) or name
+        tracked = frozenset(map(str, listing(entry.get("trackedValues"))))
+        yield CustomLabel(name, kind, key, bool(annotation), tracked)
 
 
 def _time(section: Mapping[str, Any], key: str, at: str) -> int | None:

@@ -113,6 +113,18 @@ class MultiKueue:
 
 
 @dataclass(frozen=True, slots=True)
+class CustomLabel:
+    """metrics.customLabels: what an object of `kind` says under `key`, of its labels or annotations. `tracked`: the
+    values that are told apart; empty: all."""
+
+    name: str
+    kind: str
+    key: str
+    annotation: bool = False
+    tracked: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class KueueConfiguration:
     """`metrics_off`: the keys that leave metrics out. `sections` are the keys at the top of the file. `namespace` is
     the manager's, as the file says it; empty where it does not."""
@@ -128,5 +140,6 @@ class KueueConfiguration:
     leader_election: LeaderElection
     multikueue: MultiKueue
     metrics_off: frozenset[str]
+    custom_labels: tuple[CustomLabel, ...]
     sections: frozenset[str]
     namespace: str = ""

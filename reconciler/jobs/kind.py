@@ -97,8 +97,14 @@ def prebuilt(kind: JobKind, job: Manifest) -> str:
     return prebuilt_of(metadata(job)) if kind.shape.prebuilt else ""
 
 
-def job_patch(resource: Resource, job: Manifest, body: Mapping[str, Any], subresource: str | None = None) -> Patch:
+def job_patch(
+    resource: Resource,
+    job: Manifest,
+    body: Mapping[str, Any],
+    subresource: str | None = None,
+    manager: str = JOB_MANAGER,
+) -> Patch:
     """A merge patch of the job as it was read."""
     names = texts(metadata(job))
     namespace, version = names.get("namespace", "default"), names.get("resourceVersion", "")
-    return Patch(resource, namespace, names.get("name", ""), body, version, JOB_MANAGER, subresource)
+    return Patch(resource, namespace, names.get("name", ""), body, version, manager, subresource)

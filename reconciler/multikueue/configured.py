@@ -51,6 +51,7 @@ def _placing(found: KueueConfiguration, own: MultiKueueOptions) -> PlacementSett
         step=usual.step if kueue.step_size is None else kueue.step_size,
         elastic=gates.enabled("ElasticJobsViaWorkloadSlices"),
         gated=gates.enabled("MultiKueueOrchestratedPreemption"),
+        syncs_spec=gates.enabled("MultiKueueRemoteSpecSync"),
         without_managed_by=own.without_managed_by,
         rules={name: _rules(rules) for name, rules in own.configs.items()},
     )

@@ -14,6 +14,7 @@ from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import PREBUILT
 from policies.dialects.kueue_kinds import GROUP, PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.model.objects import GroupKind
 from reconciler.core.watched import VERSION
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.pod_changes import without_labels
@@ -29,6 +30,8 @@ _NOT_COPIED = (
 )
 _ONLY_HERE = ("selector", "manualSelector", "ttlSecondsAfterFinished")
 """Of a batch Job's spec: what its own cluster fills in, and what would delete the job before its end is reported."""
+_FORWARDED: Mapping[GroupKind, tuple[str, ...]] = {GroupKind("ray.io", "RayService"): ("serveConfigV2",)}
+"""Fields of a spec that are no part of what was admitted, and are kept alike while the job runs on a worker."""
 _GATES = "preemptionGates"
 OWNER_NAME = f"{PREFIX}job-owner-name"
 
@@ -108,7 +111,15 @@ def remote_job(kind: JobKind, job: Manifest | None, remote: Manifest) -> RemoteJ
     running = bool(total(remote, kind.shape.active.counts))
     reported = status_for(kind, job, remote) if job is not None else None
     news = reported is not None and job is not None and reported != mapping(job.get("status"))
-    return RemoteJob(news, running, bool(metadata(remote).get("deletionTimestamp")))
+    outdated = job is not None and bool(job_change(kind, job, remote))
+    return RemoteJob(news, running, bool(metadata(remote).get("deletionTimestamp")), outdated=outdated)
+
+
+def job_change(kind: JobKind, job: Manifest, remote: Manifest) -> dict[str, Any]:
+    """The merge patch of the spec that lets the copy say what the job says; of most kinds nothing may change."""
+    here, there = mapping(job.get("spec")), mapping(remote.get("spec"))
+    fields = _FORWARDED.get(kind.shape.kind, ())
+    return {field: here.get(field) for field in fields if here.get(field) != there.get(field)}
 
 
 def status_for(kind: JobKind, job: Manifest, remote: Manifest) -> Mapping[str, Any] | None:

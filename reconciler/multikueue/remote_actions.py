@@ -8,8 +8,8 @@ from cluster.actions import Action, Create, Delete, Patch
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.reading import Manifest, listing, metadata
-from reconciler.jobs.kind import JobKind
-from reconciler.multikueue.copies import clone_change, clone_of, job_copy
+from reconciler.jobs.kind import JobKind, job_patch
+from reconciler.multikueue.copies import clone_change, clone_of, job_change, job_copy
 from reconciler.multikueue.worker_cache import WORKLOAD, RemoteJobRef, WorkerCache
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import WORKLOADS, patch, status_patch
@@ -23,6 +23,7 @@ from scheduling.placement.decisions import (
     OpenGate,
     Remote,
     UpdateClone,
+    UpdateJob,
 )
 from scheduling.placement.gates import with_open_gate
 from scheduling.placement.settings import PlacementSettings
@@ -62,11 +63,24 @@ def remote_action(decision: Remote, case: Case, kinds: dict[str, JobKind]) -> tu
             found = case.cache.job(case.name)
             kind = kinds.get(found.key[0]) if found is not None else None
             return _deleted_job(found, kind, decision.running) if found is not None and kind is not None else None
+        case UpdateJob() if case.job is not None:
+            found = case.cache.job(case.name)
+            kind = kinds.get(found.key[0]) if found is not None else None
+            return _changed_job(found, kind, case) if found is not None and kind is not None else None
         case DeleteClone() | UpdateClone() | EvictRemote() | OpenGate():
             observed = case.cache.get((WORKLOAD, case.name))
             action = _on_clone(decision, case, observed) if observed is not None else None
             return ((WORKLOAD, case.name), action) if action is not None else None
     return None
+
+
+def _changed_job(found: RemoteJobRef, kind: JobKind, case: Case) -> tuple[Key, Action] | None:
+    observed = case.cache.get(found.key)
+    if observed is None or case.job is None:
+        return None
+    remote: Manifest = observed.value.manifest()
+    body = job_change(kind, case.job, remote)
+    return (found.key, job_patch(kind.resource, remote, {"spec": body}, manager=MANAGER)) if body else None
 
 
 def _deleted_job(found: RemoteJobRef, kind: JobKind, running: bool) -> tuple[Key, Action]:

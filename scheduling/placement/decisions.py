@@ -49,6 +49,13 @@ class TrimJob:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateJob:
+    """Let the job say what the manager's says by now, where that may change while it runs."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteJob:
     """Delete the job. `running`: with foreground propagation, so that it exists until its pods are gone."""
 
@@ -128,7 +135,9 @@ class Again:
     at: int
 
 
-Remote: TypeAlias = CreateClone | UpdateClone | DeleteClone | CreateJob | TrimJob | DeleteJob | EvictRemote | OpenGate
+Remote: TypeAlias = (
+    CreateClone | UpdateClone | DeleteClone | CreateJob | TrimJob | UpdateJob | DeleteJob | EvictRemote | OpenGate
+)
 """Writes on a worker."""
 Local: TypeAlias = Nominate | SetClusterName | ClearClusterName | SetCheck | Finish
 """Writes to the manager's workload."""

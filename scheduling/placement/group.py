@@ -47,7 +47,8 @@ class RemoteJob:
 
     `running`: it may have pods. The others are for groups of plain Pods, which are created one by one. `missing`: the
     worker lacks some Pods. `extra`: it has some that no longer exist on the manager. `broken`: some were deleted on the
-    worker. `idle`: no Pod uses resources, or will before the workload is admitted.
+    worker. `idle`: no Pod uses resources, or will before the workload is admitted. `outdated`: the manager's job says
+    something else by now that may change while it runs.
     """
 
     news: bool = False
@@ -57,6 +58,7 @@ class RemoteJob:
     extra: bool = False
     broken: bool = False
     idle: bool = False
+    outdated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from scheduling.placement.decisions import (
     SetClusterName,
     TrimJob,
     UpdateClone,
+    UpdateJob,
 )
 from scheduling.placement.dispatch import dispatch
 from scheduling.placement.gates import open_gates
@@ -269,6 +270,8 @@ class _Placement:
             steps.append(SetCheck(state, message))
         if winner.job.news:
             steps.append(CopyStatus(winner.name))
+        if winner.job.outdated and self.group.settings.syncs_spec:
+            steps.append(UpdateJob(winner.name))
         return steps
 
     def _completed(self, winner: Worker, job: RemoteJob) -> list[Decision]:

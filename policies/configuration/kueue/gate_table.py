@@ -104,7 +104,7 @@ GATES: tuple[Gate, ...] = (
     _off("MultiKueueManagerQuotaAutomation", OFF, "The quota of the manager's ClusterQueues is what they say."),
     _off("MultiKueueOrchestratedPreemption", ASKED),
     _locked("MultiKueueRedoAdmissionOnEvictionInWorker"),
-    _on("MultiKueueRemoteSpecSync", OFF, "A worker's copy keeps the spec that it was made with."),
+    _on("MultiKueueRemoteSpecSync", ASKED, "`false`: the `serveConfigV2` of a RayService stays as it was copied."),
     _locked("MultiKueueWaitForWorkloadAdmitted"),
     _locked("ObjectRetentionPolicies"),
     _on("PartialAdmission", ASKED, webhooks=True),

@@ -8,7 +8,17 @@ from policies.dialects.frameworks import SHAPES
 from policies.model.objects import GroupKind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import Described
-from reconciler.multikueue.copies import clone_change, clone_of, job_copy, owner_job, remote_job, settled, status_for
+from reconciler.jobs.kinds import SHIPPED
+from reconciler.multikueue.copies import (
+    clone_change,
+    clone_of,
+    job_change,
+    job_copy,
+    owner_job,
+    remote_job,
+    settled,
+    status_for,
+)
 from scheduling.placement.group import RemoteJob
 
 JOB_SET = Described(SHAPES[GroupKind("jobset.x-k8s.io", "JobSet")])
@@ -102,6 +112,19 @@ def test_what_is_news_is_told_once() -> None:
     there["status"] = {"active": 3}
     assert remote_job(BATCH, here, there).news
     assert not remote_job(BATCH, None, there).news
+
+
+def test_of_a_ray_service_alone_what_it_serves_may_change_while_it_runs() -> None:
+    ray, other = SHIPPED[GroupKind("ray.io", "RayService")], SHIPPED[GroupKind("ray.io", "RayJob")]
+    here = {"metadata": {"name": "s"}, "spec": {"serveConfigV2": "new", "rayClusterConfig": {"suspend": False}}}
+    there = {"metadata": {"name": "s"}, "spec": {"serveConfigV2": "old", "rayClusterConfig": {"suspend": True}}}
+
+    assert job_change(ray, here, there) == {"serveConfigV2": "new"}
+    assert remote_job(ray, here, there).outdated
+    assert not remote_job(ray, here, {**there, "spec": here["spec"]}).outdated
+    assert job_change(ray, {**here, "spec": {}}, there) == {"serveConfigV2": None}
+    assert job_change(other, here, there) == {}
+    assert job_change(BATCH, here, there) == {}
 
 
 def test_a_job_that_nobody_tells_of_any_more_has_no_pods() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from policies.dialects.frameworks import SHAPES
 from policies.model.objects import GroupKind
 from reconciler.controllers.placement import PlacementController
@@ -428,6 +430,34 @@ def test_any_kind_that_is_described_goes_there_and_comes_back() -> None:
     assert here is not None
     assert here["status"] == {"conditions": [ended]}
     assert world.workers["east"].get(kind.name, "ns/set") is None
+
+
+@pytest.mark.parametrize(("syncs", "serves"), [(True, "two"), (False, "one")])
+def test_what_a_ray_service_serves_may_change_while_it_runs_elsewhere(syncs: bool, serves: str) -> None:
+    kind = Described(SHAPES[GroupKind("ray.io", "RayService")])
+    world = World3(PlacementSettings(syncs_spec=syncs), kinds=(BATCH, kind))
+    head = {"template": job("x")["spec"]["template"]}
+    spec = {
+        "managedBy": "kueue.x-k8s.io/multikueue",
+        "serveConfigV2": "one",
+        "rayClusterConfig": {"suspend": True, "headGroupSpec": head},
+    }
+    meta = {"name": "serve", "namespace": "ns", "labels": {"kueue.x-k8s.io/queue-name": "main"}}
+    made = {"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": meta, "spec": spec}
+    world.manager.server.put(kind.name, made)
+    world.settle()
+    there = world.workers["east"].get(kind.name, "ns/serve")
+    assert there is not None
+    assert there["spec"]["serveConfigV2"] == "one"
+
+    here = world.manager.server.objects[kind.name, "ns/serve"]
+    world.manager.server.put(kind.name, {**here, "spec": {**here["spec"], "serveConfigV2": "two"}})
+    world.settle()
+    after = world.workers["east"].get(kind.name, "ns/serve")
+    assert after is not None
+    assert after["spec"]["serveConfigV2"] == serves
+    assert after["spec"]["rayClusterConfig"]["suspend"] is False
+    assert after["metadata"]["uid"] == there["metadata"]["uid"]
 
 
 def test_a_check_that_becomes_known_after_its_workloads_is_looked_after() -> None:

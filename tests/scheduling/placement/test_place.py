@@ -30,6 +30,7 @@ from scheduling.placement.decisions import (
     ReportStopped,
     SetCheck,
     SetClusterName,
+    UpdateJob,
     applied,
 )
 from scheduling.placement.dispatch import nominate
@@ -121,6 +122,13 @@ def test_the_check_is_ready_when_the_job_is_there() -> None:
     east = Worker("east", workload=copy(ADMITTED), job=RemoteJob(news=True))
 
     assert steps(local, east) == [SetCheck("Ready", 'The workload was admitted on "east"'), CopyStatus("east")]
+
+
+def test_what_may_change_while_a_job_runs_is_changed_on_its_worker() -> None:
+    east = Worker("east", workload=copy(ADMITTED), job=RemoteJob(outdated=True))
+
+    assert steps(placed(), east) == [UpdateJob("east")]
+    assert steps(placed(), east, syncs_spec=False) == []
 
 
 def test_a_job_that_somebody_here_would_run_keeps_its_check_pending() -> None:

@@ -167,7 +167,8 @@ class Reclaimable:
 class Framework:
     """A kind of job that Kueue queues, by a name in `integrations.frameworks`.
 
-    `managed_by` is the path of the field that says whose controller runs it. `prebuilt`: a job may name a Workload that
+    `managed_by` is the path of the field that says whose controller runs it, `controller` what it says of the kind's
+    own, empty where it has no name. `prebuilt`: a job may name a Workload that
     was made before it. `elastic`: it may grow by slices of a Workload. `suspend` is None where it cannot be suspended.
     """
 
@@ -180,6 +181,7 @@ class Framework:
     """On where `integrations.frameworks` is not set."""
     suspend: Switch | None = None
     managed_by: str = ""
+    controller: str = ""
     prebuilt: bool = True
     elastic: bool = False
     dispatched: bool = True

@@ -7,7 +7,7 @@ from typing import Any
 
 from policies.amounts.ancestry import counted_above
 from policies.configuration.settings import KueueSettings
-from policies.dialects.job_shape import JobShape, Switch
+from policies.dialects.job_shape import Framework, JobShape, Switch
 from policies.dialects.kueue import ClusterQueue, LocalQueue, local_queue_ref
 from policies.dialects.kueue_checks import MULTIKUEUE, AdmissionCheck
 from policies.dialects.kueue_jobs import KINDS, QUEUE_NAME, job_reader, managed_owner
@@ -21,7 +21,6 @@ from policies.mutation.patching import patched
 Patch = list[dict[str, Any]]
 
 _DEFAULT = "default"
-_JOB_CONTROLLER = "kubernetes.io/job-controller"
 
 
 def finalizer(manifest: Manifest) -> Patch:
@@ -84,9 +83,11 @@ def queued_job(
     if framework.suspend is None:
         return operations
     operations += _suspended(manifest, framework.suspend)
-    if not framework.dispatched or not _goes_abroad(forest, local_queue_ref(namespace, queue or _DEFAULT)):
+    if not (framework.dispatched and settings.enabled("MultiKueue")) or not _goes_abroad(
+        forest, local_queue_ref(namespace, queue or _DEFAULT)
+    ):
         return operations
-    return operations + _managed_by(patched(manifest, operations), framework.managed_by)
+    return operations + _managed_by(patched(manifest, operations), framework)
 
 
 def _suspended(manifest: Manifest, switch: Switch) -> Patch:
@@ -111,13 +112,13 @@ def _goes_abroad(forest: Forest, local: Ref) -> bool:
     return any(isinstance(check, AdmissionCheck) and check.controller == MULTIKUEUE for check in checks)
 
 
-def _managed_by(manifest: Manifest, path: str) -> Patch:
-    """Leaves the job to MultiKueue where nobody else is named, and where there is a field for that."""
-    *above, last = path.split(".")
+def _managed_by(manifest: Manifest, framework: Framework) -> Patch:
+    """Leaves the job to MultiKueue where nobody but its own controller is named, and where there is a field for that."""
+    *above, last = framework.managed_by.split(".")
     held: Any = manifest
     for step in above:
         held = mapping(held).get(step)
-    if not path or not isinstance(held, Mapping) or held.get(last) not in (None, _JOB_CONTROLLER):
+    if not framework.managed_by or not isinstance(held, Mapping) or held.get(last) not in (None, framework.controller):
         return []
     return [_add(MULTIKUEUE, *above, last)]
 

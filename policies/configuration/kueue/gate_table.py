@@ -94,7 +94,7 @@ GATES: tuple[Gate, ...] = (
     _locked("ManagedJobsNamespaceSelectorAlwaysRespected"),
     _on("MetricForWorkloadCreationLatency", OFF, "There is no such metric."),
     _on("MetricsForCohorts", ASKED, "`false` leaves `cluster_queue_info` and `cohort_info` out."),
-    _on("MultiKueue", ASKED),
+    _on("MultiKueue", ASKED, webhooks=True),
     _on("MultiKueueAdaptersForCustomJobs", ON, "Kinds that are described are dispatched as all others."),
     Gate("MultiKueueAllowInsecureKubeconfigs", False, "deprecated", OFF, locked=True),
     _off("MultiKueueClusterProfile", ASKED),

@@ -26,6 +26,7 @@ JOB = JobShape(
     ready=Ready(counts=("status.ready", "status.succeeded")),
     active=Active(("status.active",), resumed="Suspended"),
     managed_by="spec.managedBy",
+    controller="kubernetes.io/job-controller",
     elastic=True,
     own_webhook=True,
 )

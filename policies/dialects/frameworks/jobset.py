@@ -30,5 +30,6 @@ FRAMEWORKS = (
         active=Active(("status.replicatedJobsStatus.*.active",), resumed="Suspended"),
         reclaimable=Reclaimable("status.replicatedJobsStatus", "name", "succeeded"),
         managed_by="spec.managedBy",
+        controller="jobset.sigs.k8s.io/jobset-controller",
     ),
 )

@@ -26,6 +26,7 @@ def _job(kind: str, replicas: str, version: str = "v1", prebuilt: bool = True) -
         active=Active(("status.replicaStatuses.*.active",), resumed="Suspended"),
         priority_class="spec.runPolicy.schedulingPolicy.priorityClass",
         managed_by="spec.runPolicy.managedBy",
+        controller="kubeflow.org/training-operator" if version == "v1" else "kubeflow.org/mpi-operator",
         prebuilt=prebuilt,
     )
 
@@ -44,5 +45,6 @@ FRAMEWORKS = (
         plural="trainjobs",
         suspend=Switch("spec.suspend"),
         managed_by="spec.managedBy",
+        controller="trainer.kubeflow.org/trainjob-controller",
     ),
 )

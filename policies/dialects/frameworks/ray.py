@@ -47,6 +47,7 @@ def _of(kind: str, **more: Any) -> JobShape:
         plural=f"{kind.lower()}s",
         pod_sets=(PodSetPath(HEAD, f"{where}.headGroupSpec.template"), workers, *own),
         managed_by="spec.managedBy",
+        controller="ray.io/kuberay-operator",
         elastic=True,
         **more,
     )

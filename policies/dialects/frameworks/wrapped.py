@@ -15,6 +15,7 @@ FRAMEWORKS = (
         plural="appwrappers",
         suspend=Switch("spec.suspend"),
         managed_by="spec.managedBy",
+        controller="workload.codeflare.dev/appwrapper-controller",
     ),
     Framework(
         kind=GroupKind("sparkoperator.k8s.io", "SparkApplication"),

@@ -214,6 +214,28 @@ def test_a_job_starts_with_fewer_pods_and_gets_its_own_number_back(server: Contr
     eventually(lambda: sizes() == (False, 2 * least, 8))
 
 
+def test_a_job_that_is_created_suspended_is_left_to_multikueue_where_its_queue_goes_abroad(
+    server: ControlPlane,
+) -> None:
+    far = {"apiVersion": f"{KUEUE.removeprefix('/apis/')}", "kind": "AdmissionCheck", "metadata": {"name": "abroad"}}
+    server.request("POST", f"{KUEUE}/admissionchecks", {**far, "spec": {"controllerName": "kueue.x-k8s.io/multikueue"}})
+    strategy = {"admissionChecksStrategy": {"admissionChecks": [{"name": "abroad"}]}}
+    server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "far", queue("org", "1", **strategy)))
+    local = kueue("LocalQueue", "far", {"clusterQueue": "far"})
+    server.request("POST", f"{KUEUE}/namespaces/team/localqueues", local)
+
+    def managed_by(queue_name: str, **spec: str) -> str | None:
+        body = batch_job("seen", {"suspend": True, "template": template("1"), **spec}, None, labels=queued(queue_name))
+        found: str | None = server.request("POST", f"{JOBS}?dryRun=All", body, user=TENANT)["spec"].get("managedBy")
+        return found
+
+    eventually(lambda: managed_by("far") == "kueue.x-k8s.io/multikueue")
+    assert managed_by("far", managedBy="kubernetes.io/job-controller") == "kueue.x-k8s.io/multikueue"
+    assert managed_by("far", managedBy="example.com/mine") == "example.com/mine"
+    assert managed_by("main") is None
+    assert managed_by("nowhere") is None
+
+
 def test_a_job_that_is_created_running_waits_and_one_without_a_queue_does_not(server: ControlPlane) -> None:
     full_queue(server)
 

@@ -135,6 +135,49 @@ def test_that_of_a_kubeflow_job_lies_where_its_switch_is() -> None:
     assert spec == {"runPolicy": {"suspend": True, "managedBy": "kueue.x-k8s.io/multikueue"}}
 
 
+def test_a_job_that_is_created_suspended_is_left_to_multikueue_as_well() -> None:
+    spec = completed(job(labels={QUEUE: "default"}, spec={"suspend": True}), FAR)["spec"]
+
+    assert spec == {"suspend": True, "managedBy": "kueue.x-k8s.io/multikueue"}
+
+
+def test_no_job_is_left_to_multikueue_where_that_is_off() -> None:
+    off = Configuration(kueue=KueueSettings(manage_jobs=True, feature_gates={"MultiKueue": False}))
+
+    assert completed(job(labels={QUEUE: "default"}), FAR, off)["spec"] == {"suspend": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "at", "own"),
+    [
+        ("Job", "batch/v1", (), "kubernetes.io/job-controller"),
+        ("JobSet", "jobset.x-k8s.io/v1alpha2", (), "jobset.sigs.k8s.io/jobset-controller"),
+        ("MPIJob", "kubeflow.org/v2beta1", ("runPolicy",), "kubeflow.org/mpi-operator"),
+        ("PyTorchJob", "kubeflow.org/v1", ("runPolicy",), "kubeflow.org/training-operator"),
+        ("TrainJob", "trainer.kubeflow.org/v1alpha1", (), "trainer.kubeflow.org/trainjob-controller"),
+        ("RayJob", "ray.io/v1", (), "ray.io/kuberay-operator"),
+        ("RayCluster", "ray.io/v1", (), "ray.io/kuberay-operator"),
+        ("RayService", "ray.io/v1", (), "ray.io/kuberay-operator"),
+        ("AppWrapper", "workload.codeflare.dev/v1beta2", (), "workload.codeflare.dev/appwrapper-controller"),
+    ],
+)
+def test_only_the_own_controller_of_a_kind_gives_way_to_multikueue(
+    kind: str, version: str, at: tuple[str, ...], own: str
+) -> None:
+    def then(named: str) -> str:
+        spec: dict[str, Any] = {"managedBy": named}
+        for step in at:
+            spec = {step: spec}
+        found = completed(job(kind, version, labels={QUEUE: "default"}, spec=spec), FAR)["spec"]
+        for step in at:
+            found = found[step]
+        return str(found["managedBy"])
+
+    assert then(own) == "kueue.x-k8s.io/multikueue"
+    others = {"kubernetes.io/job-controller", "ray.io/kuberay-operator", "example.com/mine"} - {own}
+    assert {then(other) for other in others} == others
+
+
 @pytest.mark.parametrize(
     ("named", "then"),
     [("kubernetes.io/job-controller", "kueue.x-k8s.io/multikueue"), ("example.com/mine", "example.com/mine")],

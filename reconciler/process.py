@@ -17,6 +17,7 @@ from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.jobs import JobsController
 from reconciler.controllers.placement import PlacementController
 from reconciler.controllers.pods import WATCHED_PODS, PodsController
+from reconciler.controllers.priorities import PrioritiesController
 from reconciler.controllers.provisioning import ProvisioningController
 from reconciler.controllers.retention import Retention, RetentionController
 from reconciler.controllers.status import StatusController
@@ -75,6 +76,7 @@ class Settings:
 def _controllers(settings: Settings, state: ClusterState) -> Iterator[Controller]:
     """What looks after all that, on this cluster."""
     stored, every = state.records.workload, settings.jobs.without_queue
+    yield PrioritiesController(stored)
     yield JobsController(stored, settings.kinds, (POD,) if settings.pods else (), every=every, bypasses=state.bypasses)
     if settings.pods:
         yield PodsController(stored, state.bypasses)

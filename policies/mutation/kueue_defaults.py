@@ -113,7 +113,7 @@ def _goes_abroad(forest: Forest, local: Ref) -> bool:
 
 
 def _managed_by(manifest: Manifest, framework: Framework) -> Patch:
-    """Leaves the job to MultiKueue where nobody but its own controller is named, and where there is a field for that."""
+    """Leaves it to MultiKueue where there is a field for that and nobody but its own controller is named."""
     *above, last = framework.managed_by.split(".")
     held: Any = manifest
     for step in above:

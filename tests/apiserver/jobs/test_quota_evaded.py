@@ -8,125 +8,39 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
-from tests.apiserver import build
-from tests.apiserver.harness import ApiError, ControlPlane, User
-from tests.apiserver.kueue_world import KUEUE, conditions, queue
-from tests.apiserver.reconciler.shipped_reconciler import Replica
-from tests.apiserver.webhook.guard import ROOT, Guard
-from tests.builders import batch_job, container, kueue, queued, template
+from tests.apiserver.harness import ApiError, ControlPlane
+from tests.apiserver.jobs.tenant_world import (
+    JOBS,
+    MERGE,
+    QUOTA,
+    TEAM,
+    TENANT,
+    Manifest,
+    asked,
+    job,
+    nothing_is_left,
+    patch,
+    refused,
+    runs,
+    submit,
+    workload_of,
+)
+from tests.apiserver.kueue_world import KUEUE, conditions
+from tests.apiserver.webhook.guard import Guard
+from tests.builders import batch_job, container, kueue, template
 from tests.waiting import eventually
 
-TENANT = "tina"
-TEAM = "/api/v1/namespaces/team"
-WORKLOADS = f"{KUEUE}/namespaces/team/workloads"
-JOBS = "/apis/batch/v1/namespaces/team/jobs"
-MERGE = "application/merge-patch+json"
-QUOTA = 2_000
-"""Milli-CPU of the team."""
 SECONDS = 3.0
 """How long a patch is tried again and again."""
-CONFIGURATION = """
-apiVersion: config.quotree.dev/v1alpha1
-kind: Configuration
-kueue: {manageJobs: true}
-"""
-Manifest = dict[str, Any]
 
 
-@pytest.fixture(scope="module")
-def guard(programs: build.Programs) -> Iterator[Guard]:
-    with (
-        ControlPlane(users=(User(TENANT),), controller_manager=True) as started,
-        Guard(started, CONFIGURATION) as running,
-    ):
-        yield running
-
-
-@pytest.fixture(scope="module")
-def server(guard: Guard, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    folder: Path = tmp_path_factory.mktemp("reconciler") / "replica"
-    started = guard.control_plane
-    everything = started.kubectl("kustomize", str(ROOT / "manifests" / "with-reconciler")).stdout
-    things = [each for each in yaml.safe_load_all(everything) if "webhooks" not in each]
-    started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(things))
-    organisation(started)
-    replica = Replica(started, folder)
-    try:
-        eventually(lambda: replica.writes, replica.log)
-        yield started
-    finally:
-        replica.close()
-
-
-def organisation(server: ControlPlane) -> None:
-    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
-    server.request("POST", "/api/v1/nodes", {"metadata": {"name": "node"}})
-    server.request("POST", f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
-    server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "team", queue("org", f"{QUOTA}m")))
-    local = kueue("LocalQueue", "main", {"clusterQueue": "team"})
-    server.request("POST", f"{KUEUE}/namespaces/team/localqueues", local)
-    for role in ("admin", "quotree-batch-user"):
-        server.kubectl("create", "rolebinding", role, f"--clusterrole={role}", f"--user={TENANT}", "-n", "team")
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left(server: ControlPlane) -> Iterator[None]:
-    yield
-    for path in (JOBS, f"{TEAM}/pods", WORKLOADS):
-        server.request("DELETE", f"{path}?propagationPolicy=Background&gracePeriodSeconds=0")
-    eventually(lambda: not server.request("GET", f"{TEAM}/pods")["items"])
-    eventually(lambda: not server.request("GET", WORKLOADS)["items"])
-
-
-def job(name: str, cpu: str, *, suspend: bool = True, **meta: Any) -> Manifest:
-    spec = {"suspend": suspend, "template": template(cpu), "backoffLimit": 0}
-    return batch_job(name, spec, None, labels=queued("main"), **meta)
-
-
-def submit(server: ControlPlane, name: str, cpu: str) -> None:
-    server.request("POST", JOBS, job(name, cpu), user=TENANT)
-
-
-def patch(server: ControlPlane, name: str, body: Manifest) -> None:
-    server.request("PATCH", f"{JOBS}/{name}", body, user=TENANT, content_type=MERGE)
-
-
-def refused(server: ControlPlane, name: str, body: Manifest) -> str:
-    with pytest.raises(ApiError) as error:
-        patch(server, name, body)
-    assert error.value.status == 403
-    return error.value.body
-
-
-def runs(server: ControlPlane, name: str) -> bool:
-    return not server.request("GET", f"{JOBS}/{name}")["spec"].get("suspend", False)
-
-
-def asked(server: ControlPlane) -> int:
-    """Milli-CPU of all Pods that have not ended."""
-    pods = [each for each in server.request("GET", f"{TEAM}/pods")["items"] if not each["spec"].get("schedulingGates")]
-    going = [each for each in pods if each["status"].get("phase") not in ("Succeeded", "Failed")]
-    return sum(milli(each["spec"]["containers"][0]["resources"]["requests"]["cpu"]) for each in going)
-
-
-def milli(cpu: str) -> int:
-    return int(cpu[:-1]) if cpu.endswith("m") else 1000 * int(cpu)
-
-
-def workload_of(server: ControlPlane, name: str) -> str:
-    def found() -> str:
-        items = server.request("GET", f"{KUEUE}/namespaces/team/workloads")["items"]
-        return next(
-            (each["metadata"]["name"] for each in items if each["metadata"]["name"].startswith(f"job-{name}-")), ""
-        )
-
-    return str(eventually(found))
+@pytest.fixture
+def server(shipped: ControlPlane) -> Iterator[ControlPlane]:
+    yield shipped
+    nothing_is_left(shipped)
 
 
 def full_queue(server: ControlPlane) -> None:
@@ -186,54 +100,6 @@ def test_what_the_webhook_missed_is_undone(server: ControlPlane, guard: Guard, n
         guard.start()
     told = [each for each in server.request("GET", f"{TEAM}/events")["items"] if each["reason"] == "Stopped"]
     assert name in {each["involvedObject"]["name"] for each in told}
-
-
-@pytest.mark.parametrize("least", [1, 2])
-def test_a_job_starts_with_fewer_pods_and_gets_its_own_number_back(server: ControlPlane, least: int) -> None:
-    """The webhook lets the reconciler start it also with no more than its least number of pods."""
-
-    def sizes() -> tuple[bool, int, int]:
-        spec = server.request("GET", f"{JOBS}/fewer")["spec"]
-        return spec["suspend"], spec["parallelism"], spec["completions"]
-
-    submit(server, "first", "1")
-    eventually(lambda: asked(server) == 1000)
-    notes = {"kueue.x-k8s.io/job-min-parallelism": str(least)}
-    spec = {"suspend": True, "parallelism": 4, "completions": 8, "template": template("1" if least == 1 else "500m")}
-    server.request("POST", JOBS, batch_job("fewer", spec, None, labels=queued("main"), annotations=notes), user=TENANT)
-    eventually(lambda: sizes() == (False, least, 8))
-    eventually(lambda: asked(server) == QUOTA)
-    assert "partial-admission-invalid" in refused(server, "fewer", {"spec": {"suspend": True, "parallelism": 4}})
-
-    own = f"{WORKLOADS}/{workload_of(server, 'fewer')}"
-    server.request("PATCH", own, {"spec": {"active": False}}, content_type=MERGE)
-    eventually(lambda: sizes() == (True, 4, 8))
-    server.request("DELETE", f"{JOBS}/first?propagationPolicy=Background", user=TENANT)
-    eventually(lambda: len(server.request("GET", WORKLOADS)["items"]) == 1)
-    server.request("PATCH", own, {"spec": {"active": True}}, content_type=MERGE)
-    eventually(lambda: sizes() == (False, 2 * least, 8))
-
-
-def test_a_job_that_is_created_suspended_is_left_to_multikueue_where_its_queue_goes_abroad(
-    server: ControlPlane,
-) -> None:
-    far = {"apiVersion": f"{KUEUE.removeprefix('/apis/')}", "kind": "AdmissionCheck", "metadata": {"name": "abroad"}}
-    server.request("POST", f"{KUEUE}/admissionchecks", {**far, "spec": {"controllerName": "kueue.x-k8s.io/multikueue"}})
-    strategy = {"admissionChecksStrategy": {"admissionChecks": [{"name": "abroad"}]}}
-    server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "far", queue("org", "1", **strategy)))
-    local = kueue("LocalQueue", "far", {"clusterQueue": "far"})
-    server.request("POST", f"{KUEUE}/namespaces/team/localqueues", local)
-
-    def managed_by(queue_name: str, **spec: str) -> str | None:
-        body = batch_job("seen", {"suspend": True, "template": template("1"), **spec}, None, labels=queued(queue_name))
-        found: str | None = server.request("POST", f"{JOBS}?dryRun=All", body, user=TENANT)["spec"].get("managedBy")
-        return found
-
-    eventually(lambda: managed_by("far") == "kueue.x-k8s.io/multikueue")
-    assert managed_by("far", managedBy="kubernetes.io/job-controller") == "kueue.x-k8s.io/multikueue"
-    assert managed_by("far", managedBy="example.com/mine") == "example.com/mine"
-    assert managed_by("main") is None
-    assert managed_by("nowhere") is None
 
 
 def test_a_job_that_is_created_running_waits_and_one_without_a_queue_does_not(server: ControlPlane) -> None:

@@ -1,0 +1,98 @@
+"""Workloads follow the value of their WorkloadPriorityClass, whether they wait, run or have finished.
+
+A value that somebody wrote by hand stays until the class has another one, or another process leads.
+Source: Kueue v0.19, pkg/controller/core (WorkloadPriorityClass controller).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
+from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, Wanted
+from reconciler.jobs.step import JobInputs
+from reconciler.objects.patches import patch
+from reconciler.objects.wanted import WantedWrite
+from scheduling.objects.workload import Workload
+
+_MANAGER = "kueue-workload-priority-class-controller"
+_KIND = "Workload"
+_AT_ONCE = 250
+"""Workloads in one turn of a class that many have."""
+
+
+class PrioritiesController(Controller):
+    """`look` finds a Workload as it is stored."""
+
+    def __init__(self, look: Lookup) -> None:
+        self._look = look
+        self._values: dict[str, int] = {}
+        self._former: dict[str, int] = {}
+        self._class_of: dict[str, str] = {}
+        self._members: dict[str, dict[str, None]] = {}
+        self._due: dict[str, None] = {}
+        self._leads = False
+
+    def inputs_changed(self, inputs: JobInputs) -> None:
+        before, self._values = self._values, dict(inputs.classes.of_workloads)
+        for name, value in self._values.items():
+            if before.get(name) != value:
+                self._due.update(self._members.get(name, {}))
+        self._former.update({name: value for name, value in before.items() if self._values.get(name) != value})
+
+    def workload_changed(self, workload: str) -> None:
+        read = self._read(workload)
+        named = _class_of(read) if read is not None else ""
+        if self._class_of.get(workload, "") == named:
+            return
+        self._leave(workload)
+        if read is None or not named:
+            return
+        self._class_of[workload] = named
+        self._members.setdefault(named, {})[workload] = None
+        if self._former.get(named) == read.base:
+            self._due[workload] = None  # it was made when the class had another value
+
+    def _leave(self, workload: str) -> None:
+        self._due.pop(workload, None)
+        named = self._class_of.pop(workload, None)
+        if named is not None:
+            del self._members[named][workload]
+            if not self._members[named]:
+                del self._members[named]
+
+    def wake(self, item: tuple[str, str]) -> None:
+        self._due[item[1]] = None
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        """All are looked at when this process begins to lead."""
+        del now
+        if not self._leads:
+            self._leads = True
+            self._due.update(dict.fromkeys(self._class_of))
+        found = (each for each in map(self._outdated, [*self._due]) if each is not None)
+        for read, value in islice(found, _AT_ONCE):
+            key = (_KIND, read.key)
+            del self._due[read.key]
+            if not busy(*key):
+                yield WantedWrite(key, patch(read, {"spec": {"priority": value}}, _MANAGER))
+            yield WaitFor(key, key)  # until it has that value
+
+    def _outdated(self, name: str) -> tuple[Workload, int] | None:
+        """It, and the value that it should have. One that has that value already is forgotten."""
+        read, value = self._read(name), self._values.get(self._class_of.get(name, ""))
+        if read is not None and value is not None and read.base != value:
+            return read, value
+        del self._due[name]
+        return None
+
+    def _read(self, name: str) -> Workload | None:
+        found = self._look(name)
+        return found.value if found is not None else None
+
+
+def _class_of(workload: Workload) -> str:
+    """The WorkloadPriorityClass that it names; empty where it names none."""
+    named = workload.priority_class
+    return named.name if named is not None and named[:2] == WORKLOAD_PRIORITY_CLASS else ""

@@ -1,0 +1,113 @@
+"""End to end, as shipped: what Kueue does with batch Jobs and their Workloads, with the real Job controller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.jobs.tenant_world import (
+    JOBS,
+    MERGE,
+    QUOTA,
+    TENANT,
+    WORKLOADS,
+    asked,
+    nothing_is_left,
+    refused,
+    runs,
+    submit,
+    workload_of,
+)
+from tests.apiserver.kueue_world import KUEUE, queue
+from tests.builders import batch_job, kueue, queued, template
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def server(shipped: ControlPlane) -> Iterator[ControlPlane]:
+    yield shipped
+    nothing_is_left(shipped)
+
+
+@pytest.mark.parametrize("least", [1, 2])
+def test_a_job_starts_with_fewer_pods_and_gets_its_own_number_back(server: ControlPlane, least: int) -> None:
+    """The webhook lets the reconciler start it also with no more than its least number of pods."""
+
+    def sizes() -> tuple[bool, int, int]:
+        spec = server.request("GET", f"{JOBS}/fewer")["spec"]
+        return spec["suspend"], spec["parallelism"], spec["completions"]
+
+    submit(server, "first", "1")
+    eventually(lambda: asked(server) == 1000)
+    notes = {"kueue.x-k8s.io/job-min-parallelism": str(least)}
+    spec = {"suspend": True, "parallelism": 4, "completions": 8, "template": template("1" if least == 1 else "500m")}
+    server.request("POST", JOBS, batch_job("fewer", spec, None, labels=queued("main"), annotations=notes), user=TENANT)
+    eventually(lambda: sizes() == (False, least, 8))
+    eventually(lambda: asked(server) == QUOTA)
+    assert "partial-admission-invalid" in refused(server, "fewer", {"spec": {"suspend": True, "parallelism": 4}})
+
+    own = f"{WORKLOADS}/{workload_of(server, 'fewer')}"
+    server.request("PATCH", own, {"spec": {"active": False}}, content_type=MERGE)
+    eventually(lambda: sizes() == (True, 4, 8))
+    server.request("DELETE", f"{JOBS}/first?propagationPolicy=Background", user=TENANT)
+    eventually(lambda: len(server.request("GET", WORKLOADS)["items"]) == 1)
+    server.request("PATCH", own, {"spec": {"active": True}}, content_type=MERGE)
+    eventually(lambda: sizes() == (False, 2 * least, 8))
+
+
+def test_a_job_that_is_created_suspended_is_left_to_multikueue_where_its_queue_goes_abroad(
+    server: ControlPlane,
+) -> None:
+    far = {"apiVersion": f"{KUEUE.removeprefix('/apis/')}", "kind": "AdmissionCheck", "metadata": {"name": "abroad"}}
+    server.request("POST", f"{KUEUE}/admissionchecks", {**far, "spec": {"controllerName": "kueue.x-k8s.io/multikueue"}})
+    strategy = {"admissionChecksStrategy": {"admissionChecks": [{"name": "abroad"}]}}
+    server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "far", queue("org", "1", **strategy)))
+    local = kueue("LocalQueue", "far", {"clusterQueue": "far"})
+    server.request("POST", f"{KUEUE}/namespaces/team/localqueues", local)
+
+    def managed_by(queue_name: str, **spec: str) -> str | None:
+        body = batch_job("seen", {"suspend": True, "template": template("1"), **spec}, None, labels=queued(queue_name))
+        found: str | None = server.request("POST", f"{JOBS}?dryRun=All", body, user=TENANT)["spec"].get("managedBy")
+        return found
+
+    eventually(lambda: managed_by("far") == "kueue.x-k8s.io/multikueue")
+    assert managed_by("far", managedBy="kubernetes.io/job-controller") == "kueue.x-k8s.io/multikueue"
+    assert managed_by("far", managedBy="example.com/mine") == "example.com/mine"
+    assert managed_by("main") is None
+    assert managed_by("nowhere") is None
+
+
+def test_workloads_follow_the_value_of_their_priority_class(server: ControlPlane) -> None:
+    """One that runs and one that waits; what waits above it preempts it then."""
+    classes = f"{KUEUE}/workloadpriorityclasses"
+
+    def valued(name: str, value: int) -> None:
+        server.request("POST", classes, {**kueue("WorkloadPriorityClass", name, {}), "value": value})
+
+    def priority(name: str) -> int:
+        return int(server.request("GET", f"{WORKLOADS}/{workload_of(server, name)}")["spec"]["priority"])
+
+    valued("first", 9)
+    valued("second", 5)
+    for name in ("first", "second"):
+        spec = {"suspend": True, "template": template("2")}
+        body = batch_job(name, spec, None, labels=queued("main", priority_class=name))
+        server.request("POST", JOBS, body, user=TENANT)
+        eventually(lambda name=name: workload_of(server, name))
+    eventually(lambda: runs(server, "first"))
+
+    server.request("PATCH", f"{classes}/second", {"value": 7}, content_type=MERGE)
+    eventually(lambda: priority("second") == 7)
+    assert priority("first") == 9
+    server.request("PATCH", f"{classes}/first", {"value": 1}, content_type=MERGE)
+    eventually(lambda: priority("first") == 1)
+    eventually(lambda: runs(server, "second") and not runs(server, "first"))
+
+    server.request("DELETE", f"{classes}/second")
+    eventually(
+        lambda: not [each for each in server.request("GET", classes)["items"] if each["metadata"]["name"] == "second"]
+    )
+    valued("second", 0)
+    eventually(lambda: priority("second") == 0)

@@ -7,7 +7,8 @@ between them. Source: Kueue v0.19, pkg/controller/jobs/job; Kubernetes' Job cont
 from __future__ import annotations
 
 from policies.dialects.frameworks import batch
-from policies.dialects.reading import Manifest
+from policies.dialects.job_shape import at, total
+from policies.dialects.reading import Manifest, listing
 from reconciler.jobs import job_state
 from reconciler.jobs.described import Described
 from reconciler.jobs.job_patches import as_admitted, as_submitted, batch_patch, spec_change, without_start_time
@@ -23,6 +24,12 @@ class BatchJob(Described):
 
     own_labels = MANAGED_LABELS
     name = "Job"
+
+    def ready(self, job: Manifest) -> bool:
+        """Pods that succeeded and are not counted yet are done as well."""
+        uncounted = len(listing(at(job, "status.uncountedTerminatedPods.succeeded")))
+        done = total(job, ("status.ready", "status.succeeded")) + uncounted
+        return done >= sum(pods.count for pods in self.pods(job))
 
     def reclaimable(self, job: Manifest) -> dict[str, int]:
         return reclaimable_of_job(job)

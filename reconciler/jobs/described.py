@@ -63,8 +63,9 @@ class Described:
             return True
         if ready.sign is not None:
             return ready.sign.message_in(job) is not None
-        wanted = total(job, ready.of) if ready.of else sum(pods.count for pods in self.pods(job))
-        return total(job, ready.counts) >= wanted
+        if ready.of:
+            return total(job, ready.counts) == total(job, ready.of)
+        return total(job, ready.counts) >= sum(pods.count for pods in self.pods(job))
 
     def reclaimable(self, job: Manifest) -> dict[str, int]:
         where = self.shape.reclaimable

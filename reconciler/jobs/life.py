@@ -151,6 +151,7 @@ class _Life:
             self._ended,
             self._adopted,
             self._halfway,
+            self._reported,
             self._evicted,
             self._unlike,
             self._reprioritized,
@@ -160,7 +161,7 @@ class _Life:
             found = step()
             if found is not None:
                 return found
-        return reported(self.kind, self.job, self.read, self.inputs, self.now)
+        return []
 
     @cached_property
     def made(self) -> dict[str, Any] | None:
@@ -209,6 +210,12 @@ class _Life:
     def _halfway(self) -> list[Step] | None:
         """A stop that was begun is brought to its end first."""
         return self._stop("Not admitted by cluster queue") if self.kind.halfway(self.job) else None
+
+    def _reported(self) -> list[Step] | None:
+        """What it says of its pods is told before anything is done about it, but for pods that may not run at all."""
+        if not (self.kind.suspended(self.job) or self.startable or self.read.evicted):
+            return None
+        return reported(self.kind, self.job, self.read, self.inputs, self.now) or None
 
     def _evicted(self) -> list[Step] | None:
         """It gives its quota back when its job has stopped and no pods are left."""

@@ -329,8 +329,7 @@ class _Life:
 
     def _reported(self) -> list[WantedWrite]:
         kept, first = self.selection.kept, self.unit.first
-        well = sum(member.ready or member.succeeded for member in kept)
-        ready = not self.selection.absent and well == len(kept)
+        ready = not self.selection.absent and all(member.ready for member in kept)  # who succeeded is not
         reclaimable = (
             {} if first.serving or not self.is_group else done(self.unit.members, self.read, self.selection.roles)
         )

@@ -13,15 +13,14 @@ from scheduling.cycle.outcome import reserved, waiting
 from scheduling.objects import times
 from scheduling.objects.amounts import FlavorResource
 from scheduling.objects.queue_settings import LocalQueueSettings
-from scheduling.objects.workload import EVICTED, PODS_READY, CheckState, Workload
+from scheduling.objects.workload import EVICTED, CheckState, Workload
 from scheduling.quota.node import QuotaNode
 from scheduling.simulation.intake import Intake
 from scheduling.simulation.settings import Settings
 from scheduling.simulation.submissions import LeftOut, Name
 from scheduling.simulation.trace import Admitted, Evicted, Finished, Loan, Played, Preempted, Reserved, TraceEvent
 from scheduling.status.checks import PENDING, READY, set_check
-from scheduling.status.conditions import with_condition
-from scheduling.status.deadlines import WAIT_FOR_START, pods_ready, release
+from scheduling.status.deadlines import pods_ready, release
 from scheduling.status.eviction import preempt
 from scheduling.status.lifecycle import Lifecycle, next_moment
 from scheduling.status.progress import finish
@@ -279,14 +278,7 @@ class Simulation:
         """Pods are ready at once, except for jobs that lost theirs; without admission there are no pods."""
         if self.settings.waiting is None or workload.finished or (workload.evicted and workload.reserved):
             return workload
-        if not workload.admitted:
-            if PODS_READY not in workload.conditions:
-                return workload
-            return with_condition(workload, PODS_READY, "False", WAIT_FOR_START, "Not all pods are ready", self.now)
-        ready = workload.key not in self.not_ready
-        known = workload.conditions.get(PODS_READY)
-        same = known is not None and (known.status == "True") == ready
-        return workload if same else pods_ready(workload, ready, self.now)
+        return pods_ready(workload, workload.key not in self.not_ready, self.now)
 
     def _note(self, before: Workload, after: Workload) -> None:
         """Note an eviction or an admission in the trace."""

@@ -143,14 +143,25 @@ def release(workload: Workload, now: int, observability: Observability = LEGACY)
 
 
 def pods_ready(workload: Workload, ready: bool, now: int) -> Workload:
-    """Enter what its job reports about its pods: all ready, not ready yet, or no longer ready."""
+    """Enter what its job reports about its pods: all ready, not ready yet, or no longer ready.
+
+    Written where status or reason change. Without admission it waits for its start, whatever was before.
+    """
     before = workload.conditions.get(PODS_READY)
-    if ready:
-        recovered = before is not None and before.reason in (WAIT_FOR_RECOVERY, "Recovered")
-        reason, message = ("Recovered", "All pods recovered") if recovered else ("Started", "All pods are ready")
+    after = _pods_ready(workload, ready, now)
+    told = after.conditions[PODS_READY]
+    same = before is not None and (before.status, before.reason) == (told.status, told.reason)
+    return workload if same else after
+
+
+def _pods_ready(workload: Workload, ready: bool, now: int) -> Workload:
+    before = workload.conditions.get(PODS_READY)
+    if ready and workload.admitted:
+        reason = "Recovered" if before is not None and before.reason in (WAIT_FOR_RECOVERY, "Recovered") else "Started"
+        message = "All pods reached readiness and the workload is running"
         return with_condition(workload, PODS_READY, "True", reason, message, now)
     lost = before is not None and (before.status == "True" or before.reason == WAIT_FOR_RECOVERY)
-    if lost:
+    if lost and workload.admitted:
         message = "At least one pod has failed, waiting for recovery"
         return with_condition(workload, PODS_READY, "False", WAIT_FOR_RECOVERY, message, now)
-    return with_condition(workload, PODS_READY, "False", WAIT_FOR_START, "Not all pods are ready", now)
+    return with_condition(workload, PODS_READY, "False", WAIT_FOR_START, "Not all pods are ready or succeeded", now)

@@ -52,7 +52,7 @@ def waiting_of(configuration: KueueConfiguration) -> WaitForPodsReady | None:
         return None
     return WaitForPodsReady(
         ready.timeout // SECOND,
-        ready.recovery_timeout // SECOND,
+        ready.recovery_timeout // SECOND if ready.recovery_timeout else None,
         RequeueBackoff(ready.backoff_base, ready.backoff_limit),
         ready.requeues,
         ready.block_admission,

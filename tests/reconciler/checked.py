@@ -20,6 +20,7 @@ from reconciler.core.writes import EVENT
 from reconciler.objects.observed import Key
 from reconciler.objects.outcomes import Failed, ObjectRead, Written
 from reconciler.shell.loop import Loop
+from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.observability import LEGACY, Observability
 from tests.reconciler.core.invariants import violations
 
@@ -114,8 +115,15 @@ def loop(
     state: ClusterState | None = None,
     exclusive: bool = True,
     observability: Observability = LEGACY,
+    waiting: WaitForPodsReady | None = None,
 ) -> Loop:
-    """`exclusive`: nobody else ever writes."""
+    """`exclusive`: nobody else ever writes. `waiting`: how long pods may take to be ready."""
     state = state or ClusterState()
-    core = CheckedCore(state, [make(state) for make in controllers], exclusive=exclusive, observability=observability)
+    core = CheckedCore(
+        state,
+        [make(state) for make in controllers],
+        waiting=waiting,
+        exclusive=exclusive,
+        observability=observability,
+    )
     return Loop(core, asks or Asks(), permit or Leads(), clock=clock)

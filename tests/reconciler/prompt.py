@@ -10,6 +10,7 @@ from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import ApiError, Conflict, NotFound
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.observability import LEGACY, Observability
 from tests import builders
 from tests.merging import merged
@@ -26,7 +27,7 @@ def as_it_is(_: Key, manifest: Manifest) -> Manifest:
 class Prompt:
     """`stored` makes of an object what the API server keeps of it. `refused`: kinds of which nothing is written.
 
-    `writes` are all but Events, which are in `events`.
+    `writes` are all but Events, which are in `events`. `late`: watches tell of a write after its answer, not before.
     """
 
     def __init__(
@@ -35,7 +36,11 @@ class Prompt:
         stored: Callable[[Key, Manifest], Manifest] = as_it_is,
         quota: int = 3,
         observability: Observability = LEGACY,
+        waiting: WaitForPodsReady | None = None,
+        late: bool = False,
     ) -> None:
+        self.late = late
+        self._untold: list[Observed] | None = None
         self.now = START
         self.version = 0
         self.stored = stored
@@ -43,8 +48,8 @@ class Prompt:
         self.objects: dict[Key, Manifest] = {}
         self.writes: list[tuple[Key, Action]] = []
         self.events: list[tuple[str, str, str, str]] = []
-        asks = Asks(self.write, self._read)
-        self.loop = loop(asks, (*controllers, statuses), clock=lambda: self.now, observability=observability)
+        asks, made = Asks(self.write, self._read), (*controllers, statuses)
+        self.loop = loop(asks, made, clock=lambda: self.now, observability=observability, waiting=waiting)
         self.watched = self.loop.core.informer.watched
         self.put(("Namespace", "ns"), NAMESPACE)
         self.put(("ResourceFlavor", "plain"), PLAIN)
@@ -87,7 +92,10 @@ class Prompt:
 
     def deliver(self, message: Observed | Outcome) -> None:
         """What a watch or an answer tells the loop."""
-        self.loop.inbox.put(message)
+        if self._untold is not None and isinstance(message, Observed):
+            self._untold.append(message)
+        else:
+            self.loop.inbox.put(message)
 
     def _seen(self, key: Key) -> Observed:
         return self.watched[key[0]].observed(copy.deepcopy(self.objects[key]))
@@ -99,7 +107,11 @@ class Prompt:
             self.events.append((action.body["type"], action.body["reason"], told["kind"], action.body["message"]))
             return
         self.writes.append((key, action))
-        self.deliver(self._answer(key, action))
+        self._untold = [] if self.late else None
+        answer = self._answer(key, action)
+        untold, self._untold = self._untold or [], None
+        for message in (answer, *untold):
+            self.deliver(message)
 
     def _answer(self, key: Key, action: Action) -> Outcome:
         before = self.objects.get(key)

@@ -15,6 +15,7 @@ from reconciler.controllers.retention import Retention
 from reconciler.process import Settings
 from scheduling.objects.times import SECOND
 from scheduling.queues.consumption import UsageDecay
+from scheduling.status.deadlines import WaitForPodsReady
 
 NAME = "kubernetes.io/metadata.name"
 
@@ -28,7 +29,7 @@ def test_an_empty_configuration_means_the_defaults() -> None:
 
     assert configured.times == LeaseTimes(15, 10, 2)
     assert configured.settings.options == Settings().options
-    assert configured.settings.waiting is None
+    assert configured.settings.waiting == WaitForPodsReady()
     assert configured.idle == ()
 
 

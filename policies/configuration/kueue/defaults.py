@@ -13,7 +13,8 @@ from policies.dialects.reading import Manifest, listing, mapping, text
 
 NAMESPACE = "kueue-system"
 STRATEGIES = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
-TIMEOUT = "30m"
+TIMEOUT, OLD_TIMEOUT = "30m", "5m"
+"""How long pods may take to be ready; the second one in a file of v1beta1."""
 SAMPLING = "5m"
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"
@@ -29,14 +30,28 @@ def defaulted(configuration: Manifest) -> dict[str, Any]:
     found.setdefault("managedJobsNamespaceSelector", default_selector(namespace))
     if isinstance(found.get("fairSharing"), Mapping):
         found["fairSharing"] = _filled(found["fairSharing"], preemptionStrategies=list(STRATEGIES))
-    if isinstance(found.get("waitForPodsReady"), Mapping):
-        found["waitForPodsReady"] = _with_time(found["waitForPodsReady"], "timeout", TIMEOUT)
+    if isinstance(found.get("waitForPodsReady", {}), Mapping):
+        found["waitForPodsReady"] = _pods_ready(found)
     if isinstance(found.get("admissionFairSharing"), Mapping):
         sharing = _with_time(found["admissionFairSharing"], "usageSamplingInterval", SAMPLING)
         found["admissionFairSharing"] = _filled(sharing, usageHalfLifeTime="0s")
     if isinstance(found.get("resources"), Mapping):
         found["resources"] = _with_strategies(found["resources"])
     return found
+
+
+def is_old(configuration: Manifest) -> bool:
+    """Whether it is a file of v1beta1; one that does not say its version is none."""
+    return (text(configuration.get("apiVersion")) or "").endswith("/v1beta1")
+
+
+def _pods_ready(configuration: Manifest) -> dict[str, Any]:
+    """Pods are waited for, unless a file of v1beta1 does not say so; there it also blocks admission, and recovery has
+    no limit of its own."""
+    section = mapping(configuration.get("waitForPodsReady"))
+    if not is_old(configuration):
+        return _with_time(section, "timeout", TIMEOUT)
+    return _with_time(_filled(section, enable=False, blockAdmission=True, recoveryTimeout="0s"), "timeout", OLD_TIMEOUT)
 
 
 def default_selector(namespace: str) -> dict[str, Any]:

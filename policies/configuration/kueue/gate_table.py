@@ -73,7 +73,7 @@ GATES: tuple[Gate, ...] = (
     _off("ConcurrentAdmission", OFF, "A workload has no variants that race.", webhooks=True),
     _off("CustomMetricLabels", ASKED, "Labels from Workloads are refused."),
     _on("DeferRayServiceFinalizationForRedisCleanup", OFF, "A RayService that goes is not waited for."),
-    _off("DisableWaitForPodsReady", OFF, "Without the section `waitForPodsReady` pods may take for ever anyway."),
+    _off("DisableWaitForPodsReady", ASKED, "`true`: pods may take for ever to be ready."),
     _on("ElasticJobsViaWorkloadSlices", ASKED, _SLICES, ours=False, webhooks=True),
     _off("ElasticJobsViaWorkloadSlicesWithTAS", OFF, _TOPOLOGIES),
     _off("FailureRecoveryPolicy", OFF, "Pods on lost nodes are left to Kubernetes."),

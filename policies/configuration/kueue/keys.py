@@ -40,7 +40,10 @@ def _idle(path: str, why: str) -> Key:
     return Key(path, Use.IDLE, why)
 
 
-_FOR_EVER = "Without the section pods may take for ever to be ready."
+_BY_DEFAULT = "On by default; a file of v1beta1 turns it on by `enable: true`, the gate DisableWaitForPodsReady off."
+_RECOVERY = (
+    "As `timeout` by default; `0s`: pods that fail later may take for ever. So too a file of v1beta1 by default."
+)
 _OLD_SWITCH = "The switch of v1beta1; `false` turns the section off."
 _BY_USAGE = "Where a ClusterQueue says `admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}`."
 _ALL_OR_NONE = "All LocalQueues have metrics, or none."
@@ -63,12 +66,12 @@ KEYS: tuple[Key, ...] = (
         "managedJobsNamespaceSelector",
         "In other namespaces no job is managed, also where it names a queue; of Pods the webhook decides.",
     ),
-    _used("waitForPodsReady.timeout", _FOR_EVER),
-    _used("waitForPodsReady.recoveryTimeout", _FOR_EVER),
-    _used("waitForPodsReady.requeuingStrategy.timestamp", _FOR_EVER),
-    _used("waitForPodsReady.requeuingStrategy.backoffLimitCount", _FOR_EVER),
-    _used("waitForPodsReady.requeuingStrategy.backoffBaseSeconds", _FOR_EVER),
-    _used("waitForPodsReady.requeuingStrategy.backoffMaxSeconds", _FOR_EVER),
+    _used("waitForPodsReady.timeout", _BY_DEFAULT),
+    _used("waitForPodsReady.recoveryTimeout", _RECOVERY),
+    _used("waitForPodsReady.requeuingStrategy.timestamp"),
+    _used("waitForPodsReady.requeuingStrategy.backoffLimitCount"),
+    _used("waitForPodsReady.requeuingStrategy.backoffBaseSeconds"),
+    _used("waitForPodsReady.requeuingStrategy.backoffMaxSeconds"),
     _used(
         "waitForPodsReady.blockAdmission",
         "Nobody new is admitted while the pods of one who holds quota are not ready.",

@@ -53,7 +53,7 @@ def read(manifest: Manifest, gates: Mapping[str, bool] | None = None, namespace:
         gates=features,
         integrations=_integrations(mapping(manifest.get("integrations"))),
         jobs=_jobs(manifest, namespace),
-        pods_ready=_pods_ready(found.get("waitForPodsReady")),
+        pods_ready=_pods_ready(found["waitForPodsReady"], off=features.enabled("DisableWaitForPodsReady")),
         resources=_resources(mapping(found.get("resources")), features),
         fair_sharing=_fair_sharing(found.get("fairSharing")),
         admission_fair_sharing=_admission_fair_sharing(sharing),
@@ -98,13 +98,11 @@ def _jobs(manifest: Manifest, namespace: str) -> JobSelection:
     )
 
 
-def _pods_ready(section: Any) -> PodsReady:
-    """`enable: false`, of v1beta1, turns it off; how workloads queue counts all the same."""
-    if section is None:
-        return PodsReady()
+def _pods_ready(section: Mapping[str, Any], *, off: bool) -> PodsReady:
+    """`enable: false` turns it off, as the feature gate does; how workloads queue counts all the same."""
     requeuing = present(mapping(section.get("requeuingStrategy")))
     by_eviction = requeuing.get("timestamp", "Eviction") == "Eviction"
-    if section.get("enable") is False:
+    if off or section.get("enable") is False:
         return PodsReady(by_eviction=by_eviction)
     at, usual = "waitForPodsReady", PodsReady()
     timeout, recovery = duration(section["timeout"], f"{at}.timeout"), _time(section, "recoveryTimeout", at)

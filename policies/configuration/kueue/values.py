@@ -46,7 +46,9 @@ class JobSelection:
 
 @dataclass(frozen=True, slots=True)
 class PodsReady:
-    """waitForPodsReady. `backoff_base` and `backoff_limit` in seconds; `requeues` None: always.
+    """waitForPodsReady. `recovery_timeout` 0: pods that fail later may take for ever.
+
+    `backoff_base` and `backoff_limit` in seconds; `requeues` None: always.
 
     `by_eviction`: requeued workloads queue by the moment of their eviction, else by their creation.
     """

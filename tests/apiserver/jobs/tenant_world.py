@@ -25,11 +25,8 @@ def organisation(server: ControlPlane) -> None:
     server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
     server.request("POST", "/api/v1/nodes", {"metadata": {"name": "node"}})
     server.request("POST", f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
-    server.request(
-        "POST",
-        f"{KUEUE}/clusterqueues",
-        kueue("ClusterQueue", "team", queue("org", f"{QUOTA}m", preemption=PREEMPTING)),
-    )
+    team = kueue("ClusterQueue", "team", queue("org", f"{QUOTA}m", preemption={"withinClusterQueue": "LowerPriority"}))
+    server.request("POST", f"{KUEUE}/clusterqueues", team)
     local = kueue("LocalQueue", "main", {"clusterQueue": "team"})
     server.request("POST", f"{KUEUE}/namespaces/team/localqueues", local)
     for role in ("admin", "quotree-batch-user"):

@@ -11,6 +11,7 @@ from tests.apiserver.jobs.tenant_world import (
     JOBS,
     MERGE,
     QUOTA,
+    TEAM,
     TENANT,
     WORKLOADS,
     asked,
@@ -79,6 +80,27 @@ def test_a_job_that_is_created_suspended_is_left_to_multikueue_where_its_queue_g
     assert managed_by("nowhere") is None
 
 
+def test_a_workload_says_from_its_first_moment_whether_its_pods_are_ready(server: ControlPlane) -> None:
+    def said(name: str) -> tuple[str, str, str] | None:
+        status = server.request("GET", f"{WORKLOADS}/{workload_of(server, name)}").get("status", {})
+        found = [each for each in status.get("conditions", []) if each["type"] == "PodsReady"]
+        return (found[0]["status"], found[0]["reason"], found[0]["message"]) if found else None
+
+    not_yet = ("False", "WaitForStart", "Not all pods are ready or succeeded")
+    submit(server, "first", "2")
+    submit(server, "second", "2")
+    eventually(lambda: said("second") == not_yet)
+    eventually(lambda: asked(server) == QUOTA)
+    eventually(lambda: said("first") == not_yet)
+    (pod,) = server.request("GET", f"{TEAM}/pods")["items"]
+    ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    path = f"{TEAM}/pods/{pod['metadata']['name']}/status"
+    server.request("PATCH", path, {"status": ready}, content_type=MERGE)
+
+    eventually(lambda: said("first") == ("True", "Started", "All pods reached readiness and the workload is running"))
+    assert said("second") == not_yet
+
+
 def test_workloads_follow_the_value_of_their_priority_class(server: ControlPlane) -> None:
     """One that runs and one that waits; what waits above it preempts it then."""
     classes = f"{KUEUE}/workloadpriorityclasses"
@@ -106,8 +128,5 @@ def test_workloads_follow_the_value_of_their_priority_class(server: ControlPlane
     eventually(lambda: runs(server, "second") and not runs(server, "first"))
 
     server.request("DELETE", f"{classes}/second")
-    eventually(
-        lambda: not [each for each in server.request("GET", classes)["items"] if each["metadata"]["name"] == "second"]
-    )
     valued("second", 0)
     eventually(lambda: priority("second") == 0)

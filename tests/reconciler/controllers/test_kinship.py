@@ -62,7 +62,10 @@ class Stage:
         sets = [{"name": each["name"], "flavors": {}} for each in self.body["spec"]["podSets"]]
         status = {
             "admission": {"clusterQueue": "cq", "podSetAssignments": sets},
-            "conditions": [{"type": kind, "status": "True", "reason": "r"} for kind in ("QuotaReserved", "Admitted")],
+            "conditions": [
+                *({"type": kind, "status": "True", "reason": "r"} for kind in ("QuotaReserved", "Admitted")),
+                {"type": "PodsReady", "status": "False", "reason": "WaitForStart"},
+            ],
         }
         whole = {**self.body, "status": status if admitted else {}}
         self.stored[self.workload] = Observed(("Workload", self.workload), "1", read_workload(whole), Packed.of(whole))

@@ -421,8 +421,13 @@ def test_a_job_that_runs_goes_on_where_its_class_is_deleted() -> None:
 
 
 def test_pods_that_are_ready_are_told_once_and_lost_ones_too() -> None:
-    world = running(2, parallelism=2, completions=4)
-    assert PODS_READY not in world.read.conditions
+    world = World(job(parallelism=2, completions=4))
+    world.settle()
+    waits = world.read.conditions[PODS_READY]
+    assert waits[:3] == ("False", "WaitForStart", "Not all pods are ready or succeeded")
+    world.admit(2)
+    world.settle()
+    assert world.read.conditions[PODS_READY] == waits
 
     world.edit("jobs", {"status": {"ready": 2}})
     world.settle()
@@ -442,9 +447,49 @@ def test_pods_that_are_ready_are_told_once_and_lost_ones_too() -> None:
     )
 
 
-def test_readiness_is_not_told_where_it_is_not_waited_for() -> None:
+@pytest.mark.parametrize(
+    ("status", "ready"),
+    [
+        ({"ready": 2}, False),
+        ({"ready": 1, "succeeded": 2}, True),
+        ({"ready": 2, "uncountedTerminatedPods": {"succeeded": ["a"]}}, True),
+        ({"ready": 1, "uncountedTerminatedPods": {"succeeded": ["a"], "failed": ["b"]}}, False),
+        ({"ready": 2, "failed": 1}, False),
+    ],
+)
+def test_pods_that_succeeded_count_as_ready_and_those_that_failed_do_not(status: dict[str, Any], ready: bool) -> None:
+    assert BATCH.ready(job(parallelism=3, completions=5, status=status)) is ready
+    assert BATCH.ready(job(parallelism=5, completions=3, status=status)) is ready
+
+
+def test_what_its_pods_say_is_told_before_they_are_stopped() -> None:
     world = running()
-    world.inputs = replace(AROUND, pods_ready=False)
+    world.edit("jobs", {"status": {"ready": 1}})
+    world.preempt()
+
+    told, *_ = world.steps()
+
+    assert isinstance(told.action, Patch)
+    assert told.action.subresource == "status"
+    assert world.settle() == ["Stopped"]
+
+
+def test_pods_that_may_not_run_are_stopped_before_anything_is_told() -> None:
+    world = World(job())
+    world.settle()
+    world.edit("workloads", {"status": {"conditions": []}})
+    world.edit("jobs", {"spec": {"suspend": False}})
+
+    (stop,) = world.steps()
+
+    assert stop.reason == "Stopped"
+
+
+def test_readiness_is_not_told_where_it_is_not_waited_for() -> None:
+    world = World(job(), replace(AROUND, pods_ready=False))
+    world.settle()
+    world.admit()
+    world.settle()
     world.edit("jobs", {"status": {"ready": 1}})
 
     assert world.settle() == []

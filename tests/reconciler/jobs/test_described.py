@@ -19,6 +19,7 @@ from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.step import Step
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload
+from scheduling.status.deadlines import pods_ready
 from scheduling.status.eviction import preempt
 from scheduling.status.reservation import reserve, sync_admitted
 from scheduling.status.writing import written_status
@@ -86,7 +87,7 @@ def stored(name: str, manifest: dict[str, Any]) -> dict[str, Any]:
 def admitted(workload: dict[str, Any]) -> Workload:
     names = [each["name"] for each in workload["spec"]["podSets"]]
     given = tuple(PodSetAdmission(name, {"cpu": "spot"}, {"cpu": 1000}, None) for name in names)
-    return sync_admitted(reserve(read_workload(workload), Admission("cq", given), NOW), NOW)
+    return pods_ready(sync_admitted(reserve(read_workload(workload), Admission("cq", given), NOW), NOW), False, NOW)
 
 
 def started(name: str) -> tuple[dict[str, Any], dict[str, Any], Workload]:

@@ -92,12 +92,22 @@ def test_a_group_is_ready_when_all_its_pods_are() -> None:
     world = admitted(*group(2))
     world.bind("a")
     world.settle()
-    assert PODS_READY not in world.read.conditions
+    assert condition(world, PODS_READY) == ("False", "WaitForStart")
 
     world.bind("b")
     world.settle()
-
     assert condition(world, PODS_READY) == ("True", "Started")
+
+
+def test_a_group_of_which_some_succeeded_waits_for_recovery_as_in_kueue() -> None:
+    world = running(*group(2))
+    world.settle()
+    assert condition(world, PODS_READY) == ("True", "Started")
+
+    world.end("a")
+    world.settle()
+
+    assert condition(world, PODS_READY) == ("False", "WaitForRecovery")
 
 
 def test_pods_that_are_done_give_their_quota_back_and_the_last_one_ends_the_group() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cluster.actions import Create
+from cluster.actions import Create, Patch
 from reconciler.jobs.pod_member import read_member
-from scheduling.objects.workload import FINISHED
+from scheduling.objects.workload import FINISHED, PODS_READY
 from tests.reconciler.jobs.pod_world import Manifest, PodWorld, admitted, condition, pod, running
 from tests.reconciler.jobs.world import K
 
@@ -15,8 +15,10 @@ def test_the_workload_of_a_pod_is_made_as_kueue_makes_it() -> None:
     world = PodWorld(pod("p", max_exec_time_seconds="60"))
 
     assert world.settle() == ["CreatedWorkload"]
-    (create,) = world.writes
+    create, told = world.writes
     assert isinstance(create, Create)
+    assert isinstance(told, Patch)
+    assert condition(world, PODS_READY) == ("False", "WaitForStart")
     meta, spec = create.body["metadata"], create.body["spec"]
     assert meta["name"].startswith("pod-p-")
     assert meta["finalizers"] == [f"{K}resource-in-use"]

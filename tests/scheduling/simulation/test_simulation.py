@@ -14,6 +14,7 @@ from scheduling.objects.times import SECOND
 from scheduling.simulation.settings import Settings, read_settings
 from scheduling.simulation.simulation import START, Simulation, UnknownWorkload, begin
 from scheduling.simulation.trace import Admitted, Evicted, Loan, Preempted, Reserved, TraceEvent
+from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.visibility.workloads import running, waiting
 from scheduling.world.nodes import below, nodes
 from tests.builders import FLAVOR, cohort, queued_job, queued_pod, template, workload
@@ -434,7 +435,7 @@ def test_kueues_configuration_decides() -> None:
         False,
         True,
     )
-    assert (found.boosted, found.waiting, found.unplayed) == (True, None, ("admissionFairSharing",))
+    assert (found.boosted, found.waiting, found.unplayed) == (True, WaitForPodsReady(), ("admissionFairSharing",))
     excluding = read_settings({"resources": {"excludeResourcePrefixes": ["example.com/"]}}, {})
     assert excluding.counting.excluded_prefixes == ("example.com/",)
 

@@ -8,6 +8,7 @@ import pytest
 
 from scheduling.objects import times
 from scheduling.objects.workload import CheckState, Condition, RequeueState, Workload
+from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import (
     Deadline,
     WaitForPodsReady,
@@ -165,10 +166,35 @@ def test_nothing_is_released_that_was_not_evicted_or_holds_nothing() -> None:
 
 
 def test_pods_start_get_lost_and_recover() -> None:
-    steps = [workload()]
+    steps = [admitted()]
     for ready in (False, True, False, True, True):
         steps.append(pods_ready(steps[-1], ready, THEN))
 
     told = [step.conditions["PodsReady"].reason for step in steps[1:]]
     assert told == ["WaitForStart", "Started", "WaitForRecovery", "Recovered", "Recovered"]
     assert steps[-1] is steps[-2]
+    assert steps[1].conditions["PodsReady"].message == "Not all pods are ready or succeeded"
+    assert {steps[at].conditions["PodsReady"].message for at in (2, 4)} == {
+        "All pods reached readiness and the workload is running"
+    }
+    assert steps[3].conditions["PodsReady"].message == "At least one pod has failed, waiting for recovery"
+
+
+@pytest.mark.parametrize("reason", ["Started", "Recovered", "WaitForRecovery", "WaitForStart", "PodsReady"])
+@pytest.mark.parametrize("ready", [True, False])
+def test_without_admission_the_start_is_waited_for_whatever_was_before(reason: str, ready: bool) -> None:
+    status = "True" if reason in ("Started", "Recovered") else "False"
+    told = [condition("PodsReady", status, reason=reason)]
+
+    after = pods_ready(workload(status={"conditions": told}), ready, THEN)
+
+    assert after.conditions["PodsReady"][:2] == ("False", "WaitForStart")
+
+
+def test_pods_that_were_lost_stay_so_until_they_are_ready() -> None:
+    lost = with_condition(admitted(), "PodsReady", "False", "WaitForRecovery", "m", THEN)
+    old = with_condition(admitted(), "PodsReady", "False", "PodsReady", "m", THEN)
+
+    assert pods_ready(lost, False, THEN) is lost
+    assert pods_ready(old, False, THEN).conditions["PodsReady"].reason == "WaitForStart"
+    assert pods_ready(old, True, THEN).conditions["PodsReady"].reason == "Started"

@@ -38,7 +38,7 @@ def test_an_empty_configuration_means_the_defaults_of_the_engine() -> None:
 
     assert (options_of(found), ordering_of(found)) == (Options(), Ordering())
     assert (counting.excluded_prefixes, counting.transformations, counting.reclaimable_pods) == ((), {}, True)
-    assert (waiting_of(found), decay_of(found)) == (None, None)
+    assert (waiting_of(found), decay_of(found)) == (WaitForPodsReady(), None)
 
 
 def test_transformations_and_excluded_prefixes_count() -> None:
@@ -61,6 +61,9 @@ def test_waiting_counts_in_seconds() -> None:
         1800, 1800, RequeueBackoff(60, 3600), None
     )
     assert waiting_of(configuration(waitForPodsReady={"enable": False})) is None
+    ever = waiting_of(configuration(waitForPodsReady={"timeout": "1m", "recoveryTimeout": "0s"}))
+    assert ever is not None
+    assert (ever.timeout, ever.recovery) == (60, None)
 
 
 def test_gates_decide() -> None:

@@ -30,13 +30,15 @@ from policies.model.errors import BadConfiguration
 from policies.model.quantity import Quantity
 
 SECOND = 10**9
+WAITING = PodsReady(True, 1800 * SECOND, 1800 * SECOND)
+OLD = {"apiVersion": "config.kueue.x-k8s.io/v1beta1"}
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 
 
 def test_an_empty_configuration_means_kueues_defaults() -> None:
     found = read({}, namespace="ours")
 
-    assert (found.pods_ready, found.resources, found.retention) == (PodsReady(), Resources(), RetentionPolicies())
+    assert (found.pods_ready, found.resources, found.retention) == (WAITING, Resources(), RetentionPolicies())
     assert (found.fair_sharing, found.admission_fair_sharing, found.metrics_off) == (
         FairSharing(),
         None,
@@ -53,7 +55,7 @@ def test_an_empty_configuration_means_kueues_defaults() -> None:
 def test_a_section_that_is_null_is_absent(section: str) -> None:
     found, empty = read({section: None}), read({})
 
-    assert (found.pods_ready, found.fair_sharing, found.admission_fair_sharing) == (PodsReady(), FairSharing(), None)
+    assert (found.pods_ready, found.fair_sharing, found.admission_fair_sharing) == (WAITING, FairSharing(), None)
     assert (found.resources, found.multikueue) == (empty.resources, empty.multikueue)
 
 
@@ -89,6 +91,29 @@ def test_waiting_is_read_in_full() -> None:
 def test_pods_are_waited_for_as_kueue_does_by_default_where_the_section_is_empty() -> None:
     assert read({"waitForPodsReady": {}}).pods_ready == PodsReady(True, 1800 * SECOND, 1800 * SECOND)
     assert read({"waitForPodsReady": {"timeout": "0s"}}).pods_ready.timeout == 1800 * SECOND
+
+
+def test_pods_are_not_waited_for_only_where_the_gate_says_so() -> None:
+    off = {"featureGates": {"DisableWaitForPodsReady": True}}
+
+    assert read(off).pods_ready == PodsReady()
+    assert read({**off, "waitForPodsReady": {"timeout": "5m"}}).pods_ready == PodsReady()
+    assert read({}, {"DisableWaitForPodsReady": True}).pods_ready == PodsReady()
+
+
+@pytest.mark.parametrize("section", [None, {}, {"timeout": "10m"}, {"enable": False}, {"blockAdmission": True}])
+def test_a_file_of_v1beta1_turns_waiting_on_by_itself(section: dict[str, Any] | None) -> None:
+    assert not read({**OLD, "waitForPodsReady": section}).pods_ready.enabled
+
+
+def test_a_file_of_v1beta1_has_defaults_of_its_own() -> None:
+    def waiting(**section: Any) -> PodsReady:
+        return read({**OLD, "waitForPodsReady": {"enable": True, **section}}).pods_ready
+
+    assert waiting() == PodsReady(True, 300 * SECOND, 0, block_admission=True)
+    assert waiting(timeout="1m", recoveryTimeout="2m", blockAdmission=False) == PodsReady(
+        True, 60 * SECOND, 120 * SECOND
+    )
 
 
 def test_recovery_takes_as_long_as_the_start_where_it_is_not_set() -> None:

@@ -76,7 +76,7 @@ def _settings(
         counting_of(found),
         waiting_of(found),
         chosen(found.integrations, described),
-        jobs=managed_jobs_of(found.jobs),
+        jobs=managed_jobs_of(found.jobs, found.gates),
         fading=decay_of(found),
         retention=_retention_of(found.retention),
         pods=found.integrations.pods,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.kueue.values import JobSelection
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.priority import PriorityClasses
@@ -18,16 +19,22 @@ from scheduling.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class ManagedJobs:
-    """`selector` is about namespaces. `copied_labels`: keys of labels that Workloads take over from their job."""
+    """`selector` is about namespaces. `copied_labels`: keys of labels that Workloads take over from their job.
+
+    `reclaims` and `finishes_orphans`: the feature gates ReclaimablePods and FinishOrphanedWorkloads.
+    """
 
     selector: LabelSelector = field(default_factory=LabelSelector)
     without_queue: bool = False
     copied_labels: tuple[str, ...] = ()
+    reclaims: bool = True
+    finishes_orphans: bool = True
 
 
-def managed_jobs_of(jobs: JobSelection) -> ManagedJobs:
+def managed_jobs_of(jobs: JobSelection, gates: FeatureGates) -> ManagedJobs:
     selector = read_label_selector(jobs.namespace_selector) or LabelSelector()
-    return ManagedJobs(selector, jobs.without_queue_name, jobs.copied_labels)
+    switches = (gates.enabled(gate) for gate in ("ReclaimablePods", "FinishOrphanedWorkloads"))
+    return ManagedJobs(selector, jobs.without_queue_name, jobs.copied_labels, *switches)
 
 
 class Selection:
@@ -49,6 +56,8 @@ class Selection:
             copied_labels=self._managed.copied_labels,
             pods_ready=pods_ready,
             observability=self._observability,
+            reclaims=self._managed.reclaims,
+            finishes_orphans=self._managed.finishes_orphans,
         )
 
     def selects(self, namespace: str) -> bool:

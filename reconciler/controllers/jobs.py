@@ -13,10 +13,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from cluster.actions import Delete
-from policies.dialects.core import POD
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.objects import GroupKind
+from reconciler.controllers.bereft import Bereft, ownerless
 from reconciler.controllers.halting import Halting
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.kinship import Kinship, relative
@@ -30,19 +30,16 @@ from reconciler.jobs.kind import JobKind
 from reconciler.jobs.life import child_steps, managed, orphaned, steps
 from reconciler.jobs.step import JobInputs, Step
 from reconciler.jobs.superseded import controller, idle, in_use, may_go
-from reconciler.multikueue.remote import ORIGIN
 from reconciler.objects.bypasses import Bypasses
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import Packed
-from reconciler.objects.patches import WORKLOADS, condition_manager, status_patch
+from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
-from scheduling.objects.submission import kind_of, queue_of, workload_name
+from scheduling.objects.submission import kind_of, queue_of
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import FINISHED, JOB_UID, Workload
+from scheduling.objects.workload import JOB_UID, Workload
 from scheduling.placement.group import PLACED_ON
-from scheduling.placement.place import OWNER_NOT_FOUND
-from scheduling.status.progress import finish
 
 log = logging.getLogger(__name__)
 
@@ -95,6 +92,7 @@ class JobsController(Controller):
         self._strays = Strays(_PATIENCE)
         self._kin = Kinship()
         self._remains = Remains()
+        self._bereft = Bereft()
         self._halting = Halting(Bypasses() if bypasses is None else bypasses)
         self._errors = InternalErrors()
 
@@ -122,6 +120,20 @@ class JobsController(Controller):
         self._relate(key, held)
         for workload in self._owned.of(held.uid):
             self._strays.remove(workload)
+            self._bereft.remove(workload)
+
+    def found(self, observed: Observed) -> None:
+        uid = text(metadata(observed.value.manifest()).get("uid")) if observed.value is not None else ""
+        self._lost(self._bereft.answered(observed.key, uid or ""), replaced=True)
+
+    def gone(self, key: Key) -> None:
+        self._lost(self._bereft.answered(key), replaced=False)
+
+    def _lost(self, uid: str, *, replaced: bool) -> None:
+        """There is no such job any more."""
+        if uid and uid not in self._by_uid:
+            self._bereft.add(self._owned.of(uid), replaced=replaced)
+            self._loose.update(dict.fromkeys(self._owned.of(uid)))
 
     def _relate(self, key: Key, held: _Held) -> None:
         """What others may be to it, and it to them."""
@@ -157,6 +169,8 @@ class JobsController(Controller):
         self._loose.update(self._using.pop(key, {}))
         for workload in self._owned.of(held.uid):
             self._strays.add(workload, idle=self._idle(key, held))
+            if (read := self._read(workload)) is not None and not read.finished:
+                self._bereft.seek(key, held.uid, workload)
         if self._stored(held.workload) is not None:
             self._loose[held.workload] = None
             self._leave(key, held)
@@ -182,6 +196,7 @@ class JobsController(Controller):
             self._dirty.update(dict.fromkeys(self._kin.below(job)))
         if found is None:
             self._remains.forget(workload)
+            self._bereft.remove(workload)
             self._loose.pop(workload, None)
             self._strays.remove(workload)
             self._errors.forget((_WORKLOAD, workload))
@@ -192,7 +207,7 @@ class JobsController(Controller):
                 self._dirty[owner] = None
             else:
                 self._strays.add(workload)
-        if (found.value.deleting or _ownerless(found.value)) and workload not in self._named:
+        if (found.value.deleting or ownerless(found.value)) and workload not in self._named:
             self._loose[workload] = None
 
     def inputs_changed(self, inputs: JobInputs) -> None:
@@ -211,6 +226,7 @@ class JobsController(Controller):
         """The next step of each job that may have one; none while its Workload is being written."""
         self._halting.turn(now)
         self._renew_some()
+        yield from self._bereft.questions(self._kinds, busy)
         keys, self._dirty = self._dirty, {}
         for key in keys:
             self._loose.update(self._using.pop(key, {}))
@@ -311,9 +327,8 @@ class JobsController(Controller):
         found = self._stored(name)
         if found is None or name in self._named:
             return
-        if _ownerless(found.value) and not found.value.deleting and not found.value.finished:
-            yield from self._without_owner(name, found.value, now)
-        if not found.value.deleting and not (_ownerless(found.value) and found.value.finished):
+        bereft = name in self._bereft or (ownerless(found.value) and found.value.labels[JOB_UID] not in self._by_uid)
+        if not (bereft or found.value.deleting):
             return  # most are not, and need not be unpacked
         whole, read = self._whole(name)
         if whole is None or read is None or self._anothers(whole):
@@ -322,13 +337,8 @@ class JobsController(Controller):
         if user is not None:
             self._using.setdefault(user, {})[name] = None
             return
-        yield from (WantedWrite((_WORKLOAD, name), step.action) for step in orphaned(whole, read))
-
-    def _without_owner(self, name: str, read: Workload, now: int) -> Iterator[WantedWrite]:
-        """Its job was deleted in a way that left all it owned behind: nobody would ever take it away."""
-        if read.labels[JOB_UID] not in self._by_uid:
-            after = finish(read, OWNER_NOT_FOUND, "The workload's owner no longer exists", whole_second(now))
-            yield WantedWrite((_WORKLOAD, name), status_patch(read, after, condition_manager(FINISHED)))
+        last = self._bereft.last(whole, read, self.inputs, whole_second(now)) if bereft else orphaned(whole, read)
+        yield from (WantedWrite((_WORKLOAD, name), step.action) for step in last)
 
     def _user(self, whole: Manifest, read: Workload) -> Key | None:
         """Its job, where that goes by another Workload and still has pods on the quota of this one."""
@@ -372,14 +382,6 @@ class JobsController(Controller):
         if found is None or found.detail is None:
             return None, None
         return found.detail.manifest(), found.value
-
-
-def _ownerless(workload: Workload) -> bool:
-    """Whether it was made for one job, not a Pod, and has lost it. Copies on a worker cluster never had one."""
-    uid = workload.labels.get(JOB_UID, "")
-    if not uid or workload.owners or ORIGIN in workload.labels:
-        return False
-    return workload.name != workload_name(POD, workload.name.removeprefix("pod-").rpartition("-")[0], uid)
 
 
 def _wanted(kind: JobKind, job: Key, workload: str, step: Step) -> WantedWrite:

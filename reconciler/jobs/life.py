@@ -33,6 +33,7 @@ from scheduling.status.reservation import unreserve
 
 OUT_OF_SYNC = "OutOfSync"
 FAILED_TO_START = "FailedToStart"
+OWNER_NOT_FOUND = "OwnerNotFound"
 
 
 def steps(
@@ -52,7 +53,8 @@ def steps(
     if not managed(kind, job, inputs):
         return []
     if metadata(job).get("deletionTimestamp"):
-        return orphaned(workload, read)
+        controls = workload is not None and controller(workload) == metadata(job).get("uid")
+        return bereaved(workload, read, inputs, now) if controls else orphaned(workload, read)
     if workload is None or read is None:
         return _missing(kind, job, inputs)
     owner = controller(workload)
@@ -77,6 +79,17 @@ def child_steps(kind: JobKind, job: Manifest, admitted: bool) -> list[Step]:
     if admitted or kind.ending(job) or kind.suspended(job) or metadata(job).get("deletionTimestamp"):
         return []
     return _undone(_written(kind.stopping(job, None, False), "Suspended", "Kueue managed child job suspended"))
+
+
+def bereaved(workload: Manifest | None, read: Workload | None, inputs: JobInputs, now: int) -> list[Step]:
+    """The Workload of a job that is gone finishes first, so that its quota is free before it goes itself."""
+    if workload is None or read is None:
+        return []
+    if inputs.finishes_orphans and not (read.finished or read.deleting):
+        after = finish(read, OWNER_NOT_FOUND, "The workload's owner no longer exists", now)
+        action = status_patch(read, after, condition_manager(FINISHED))
+        return [Step(action)] if action is not None else []
+    return orphaned(workload, read)
 
 
 def orphaned(workload: Manifest | None, read: Workload | None) -> list[Step]:

@@ -22,7 +22,7 @@ def reported(kind: JobKind, job: Manifest, read: Workload, inputs: JobInputs, no
 
 def report_patch(read: Workload, done: Mapping[str, int], ready: bool, inputs: JobInputs, now: int) -> Patch | None:
     """The same by numbers: how many pods of each set are done for good, and whether the others are all ready."""
-    after = reclaimed = _with_reclaimable(read, done)
+    after = reclaimed = _with_reclaimable(read, done) if inputs.reclaims else read
     if inputs.pods_ready:
         after = pods_ready(reclaimed, ready, now)
     return status_patch(read, after, RECLAIMABLE_MANAGER if after == reclaimed else condition_manager(PODS_READY))

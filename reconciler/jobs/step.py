@@ -43,7 +43,8 @@ class JobInputs:
     `selected`: in which namespaces jobs are managed; `without_queue`: there even those that name no queue.
     `child`: whether another job was admitted for it as well, so that it is not queued by itself.
     `copied_labels`: keys that Workloads take over from their job (Kueue's integrations.labelKeysToCopy). `pods_ready`:
-    the condition PodsReady is kept. `observability`: which reasons Workloads show.
+    the condition PodsReady is kept. `reclaims`: so is status.reclaimablePods. `finishes_orphans`: Workloads whose
+    job is gone finish. `observability`: which reasons Workloads show.
     """
 
     classes: PriorityClasses = field(default_factory=PriorityClasses)
@@ -53,4 +54,6 @@ class JobInputs:
     child: Callable[[Manifest], bool] = nobodys
     copied_labels: tuple[str, ...] = ()
     pods_ready: bool = True
+    reclaims: bool = True
+    finishes_orphans: bool = True
     observability: Observability = LEGACY

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.kueue.reading import read
 from reconciler.controllers.jobs import watched_jobs
 from reconciler.core.watched import QUEUE_NAME
@@ -83,12 +84,12 @@ def test_jobs_without_a_queue_are_followed_only_where_they_count() -> None:
 
 
 def test_kueues_selector_is_the_default() -> None:
-    (term,) = managed_jobs_of(read({}, namespace="ours").jobs).selector.requirements
+    (term,) = managed_jobs_of(read({}, namespace="ours").jobs, FeatureGates()).selector.requirements
 
     assert (term.operator, term.values) == ("NotIn", {"kube-system", "ours"})
 
 
 def test_every_job_knows_the_labels_that_workloads_copy() -> None:
-    jobs = managed_jobs_of(read({"integrations": {"labelKeysToCopy": ["team", "cost"]}}).jobs)
+    jobs = managed_jobs_of(read({"integrations": {"labelKeysToCopy": ["team", "cost"]}}).jobs, FeatureGates())
 
     assert selection(jobs)[0].inputs(PriorityClasses(), pods_ready=True).copied_labels == ("team", "cost")

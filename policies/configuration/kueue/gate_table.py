@@ -80,7 +80,7 @@ GATES: tuple[Gate, ...] = (
     _on("FairSharingPreemptWithinNominal", ASKED),
     _on("FairSharingPrioritizeNonBorrowing", ON, _ONE_FORM),
     _off("FastQuotaReleaseInPodIntegration", OFF, "The quota of Pods is free once none of them runs."),
-    _on("FinishOrphanedWorkloads", OFF, "A Workload whose job is gone is left to garbage collection."),
+    _on("FinishOrphanedWorkloads", ASKED, "`false`: a Workload whose job is gone is left to garbage collection."),
     _on("FlavorFungibility", ON, _ONE_FORM),
     _on("FlavorFungibilityPreserveScanProgress", ON, _ONE_FORM),
     _locked("HierarchicalCohorts"),

@@ -21,7 +21,7 @@ from tests.apiserver.jobs.tenant_world import (
     submit,
     workload_of,
 )
-from tests.apiserver.kueue_world import KUEUE, queue
+from tests.apiserver.kueue_world import KUEUE, conditions, queue
 from tests.builders import batch_job, kueue, queued, template
 from tests.waiting import eventually
 
@@ -64,7 +64,7 @@ def test_a_job_that_is_created_suspended_is_left_to_multikueue_where_its_queue_g
     far = {"apiVersion": f"{KUEUE.removeprefix('/apis/')}", "kind": "AdmissionCheck", "metadata": {"name": "abroad"}}
     server.request("POST", f"{KUEUE}/admissionchecks", {**far, "spec": {"controllerName": "kueue.x-k8s.io/multikueue"}})
     strategy = {"admissionChecksStrategy": {"admissionChecks": [{"name": "abroad"}]}}
-    server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "far", queue("org", "1", **strategy)))
+    server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "far", queue("elsewhere", "1", **strategy)))
     local = kueue("LocalQueue", "far", {"clusterQueue": "far"})
     server.request("POST", f"{KUEUE}/namespaces/team/localqueues", local)
 
@@ -97,8 +97,29 @@ def test_a_workload_says_from_its_first_moment_whether_its_pods_are_ready(server
     path = f"{TEAM}/pods/{pod['metadata']['name']}/status"
     server.request("PATCH", path, {"status": ready}, content_type=MERGE)
 
-    eventually(lambda: said("first") == ("True", "Started", "All pods reached readiness and the workload is running"))
+    started = ("True", "Started", "All pods reached readiness and the workload is running")
+    eventually(lambda: said("first") == started)
     assert said("second") == not_yet
+
+
+def test_a_job_that_leaves_its_workload_behind_gives_its_quota_back(server: ControlPlane) -> None:
+    submit(server, "first", "2")
+    eventually(lambda: asked(server) == QUOTA)
+    submit(server, "second", "2")
+    left = workload_of(server, "first")
+
+    server.request("DELETE", f"{JOBS}/first?propagationPolicy=Orphan", user=TENANT)
+    assert not runs(server, "second")
+    eventually(lambda: len(server.request("GET", JOBS)["items"]) == 1)
+    server.request("DELETE", f"{TEAM}/pods?gracePeriodSeconds=0")
+
+    eventually(lambda: conditions(server, "team", left).get("Finished") == ("True", "OwnerNotFound"))
+    eventually(lambda: "finalizers" not in server.request("GET", f"{WORKLOADS}/{left}")["metadata"])
+    assert "deletionTimestamp" not in server.request("GET", f"{WORKLOADS}/{left}")["metadata"]
+    eventually(lambda: runs(server, "second"))
+
+    submit(server, "first", "2")
+    eventually(lambda: len(server.request("GET", WORKLOADS)["items"]) == 3)
 
 
 def test_workloads_follow_the_value_of_their_priority_class(server: ControlPlane) -> None:

@@ -1,0 +1,223 @@
+"""The Workload of a job that is gone finishes, whoever is told of it first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cluster.actions import Create, Delete, Patch
+from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.remains import PATIENCE
+from reconciler.core.commands import ReadObject
+from reconciler.jobs.step import JobInputs
+from reconciler.objects.observed import Observed
+from reconciler.objects.packed import Packed
+from reconciler.objects.wanted import WantedWrite
+from scheduling.objects.reading import read_workload
+from tests import builders
+from tests.reconciler.checked import jobs
+from tests.reconciler.driver import Driver
+from tests.reconciler.jobs.world import NOW, K
+from tests.reconciler.prompt import Prompt, job
+
+JOB = ("Job", "ns/j")
+GOING = {"deletionTimestamp": "2025-01-01T00:00:00Z"}
+
+
+class Stage:
+    """A Job that waits, and its Workload."""
+
+    def __init__(self, inputs: JobInputs | None = None) -> None:
+        self.stored: dict[str, Observed] = {}
+        self.controller = JobsController(self.stored.get)
+        self.controller.inputs_changed(inputs or JobInputs(pods_ready=False))
+        self.driver = Driver(self.controller)
+        self.now = NOW
+        self.job()
+        (made,) = self.due()
+        self.made: dict[str, Any] = dict(made.action.body)  # type: ignore[union-attr]
+        self.name = f"ns/{self.made['metadata']['name']}"
+        self.workload()
+        assert self.due() == []
+
+    def read_job(self, uid: str = "u", *, queue: str = "q", **meta: Any) -> Observed:
+        labels = {f"{K}queue-name": queue} if queue else {}
+        spec = {"suspend": True, "template": builders.template()}
+        made = builders.batch_job("j", spec, uid=uid, resourceVersion="1", labels=labels, **meta)
+        return Observed(JOB, "1", Packed.of(made))
+
+    def job(self, *, gone: bool = False, **parts: Any) -> None:
+        self.controller.observe(Observed(JOB, "2", None) if gone else self.read_job(**parts))
+
+    def workload(self, *conditions: str, **meta: Any) -> None:
+        known = {**self.made["metadata"], "resourceVersion": "1", "uid": "w", **meta}
+        told = [{"type": each, "status": "True", "reason": "r"} for each in conditions]
+        whole = {**self.made, "metadata": known, "status": {"conditions": told}}
+        self.stored[self.name] = Observed(("Workload", self.name), "1", read_workload(whole), Packed.of(whole))
+        self.controller.workload_changed(self.name)
+
+    def due(self) -> list[WantedWrite]:
+        return self.driver.due(self.now)
+
+    def said(self) -> list[str]:
+        """What is written of the Workload: that it is finished, or that nothing holds it any more."""
+        found = []
+        for write in self.due():
+            if isinstance(write.action, Delete):
+                assert write.action.name == self.name.partition("/")[2]
+                found.append("deleted")
+                continue
+            if isinstance(write.action, Create):
+                continue  # of another job
+            assert isinstance(write.action, Patch)
+            body = write.action.body
+            if "status" in body:
+                (told,) = body["status"]["conditions"]
+                found.append(f"{told['type']} {told['reason']}: {told['message']}")
+            else:
+                assert body == {"metadata": {"finalizers": []}}
+                found.append("let go")
+        return found
+
+
+FINISHED = ["Finished OwnerNotFound: The workload's owner no longer exists"]
+
+
+def test_a_job_that_a_watch_shows_no_more_is_asked_for_and_nothing_is_concluded_before_the_answer() -> None:
+    stage = Stage()
+    stage.job(gone=True)
+
+    assert stage.said() == stage.said() == []
+    assert stage.driver.asked == [ReadObject(JOB, "/apis/batch/v1/namespaces/ns/jobs/j")]
+    stage.controller.gone(JOB)
+    assert stage.said() == FINISHED
+    stage.workload("Finished")
+    assert stage.said() == ["let go"]
+
+
+@pytest.mark.parametrize("way", ["finished", "gone", "in sight again"])
+def test_nobody_asks_for_a_job_whose_workload_needs_nothing(way: str) -> None:
+    stage = Stage()
+    if way == "finished":
+        stage.workload("Finished")
+    stage.job(gone=True)
+    if way == "gone":
+        del stage.stored[stage.name]
+        stage.controller.workload_changed(stage.name)
+    if way == "in sight again":
+        stage.job()
+
+    stage.due()
+
+    assert stage.driver.asked == []
+
+
+def test_one_that_only_lost_its_label_is_not_gone() -> None:
+    stage = Stage()
+    stage.job(gone=True)
+    assert stage.said() == []
+
+    stage.controller.found(stage.read_job(queue=""))
+
+    assert stage.said() == []
+
+
+@pytest.mark.parametrize("asked_first", [False, True])
+def test_one_of_the_same_name_does_not_go_by_the_old_workload(asked_first: bool) -> None:
+    stage = Stage()
+    stage.job(gone=True)
+    if asked_first:
+        assert stage.said() == []
+        stage.controller.found(stage.read_job("other"))
+        assert stage.said() == ["deleted"]
+        return
+    stage.job(uid="other")
+    assert stage.said() == []
+    stage.controller.found(stage.read_job("other"))
+    assert stage.said() == ["deleted"]
+
+
+def test_one_that_comes_back_into_sight_keeps_its_workload() -> None:
+    stage = Stage()
+    stage.job(gone=True)
+    assert stage.said() == []
+
+    stage.job()
+    stage.controller.found(stage.read_job())
+
+    assert stage.said() == []
+
+
+@pytest.mark.parametrize("collected_first", [False, True])
+def test_what_the_garbage_collector_wants_is_let_go_at_once(collected_first: bool) -> None:
+    stage = Stage()
+    if collected_first:
+        stage.workload(**GOING)
+        stage.job(gone=True)
+        stage.now += PATIENCE
+    else:
+        stage.job(gone=True)
+        stage.workload(**GOING)
+
+    assert stage.said() == ["let go"]
+
+
+def test_the_workload_of_a_job_that_is_going_finishes_as_well() -> None:
+    stage = Stage()
+    stage.job(**GOING, finalizers=["foregroundDeletion"])
+
+    assert stage.said() == FINISHED
+    stage.workload("Finished")
+    assert stage.said() == ["let go"]
+
+
+def test_one_that_a_job_does_not_control_only_loses_its_finalizer() -> None:
+    stage = Stage()
+    stage.workload(ownerReferences=[{**stage.made["metadata"]["ownerReferences"][0], "controller": False}])
+    stage.due()
+
+    stage.job(**GOING, finalizers=["foregroundDeletion"])
+
+    assert stage.said() == ["let go"]
+
+
+def test_without_the_feature_gate_nothing_finishes() -> None:
+    stage = Stage(replace(JobInputs(pods_ready=False), finishes_orphans=False))
+    stage.job(gone=True)
+    stage.said()
+    stage.controller.gone(JOB)
+
+    assert stage.said() == ["let go"]
+
+
+@pytest.mark.parametrize("meta", [{"labels": {}}, {"labels": {f"{K}job-uid": ""}}])
+def test_a_workload_without_owner_and_label_is_nobodys_orphan(meta: dict[str, Any]) -> None:
+    stage = Stage()
+    stage.job(gone=True)
+    stage.workload(ownerReferences=[], **meta)
+    stage.said()
+    stage.controller.gone(JOB)
+
+    assert stage.said() == []
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["the watch first", "the answer first"])
+@pytest.mark.parametrize("quota", [0, 3], ids=["waits", "runs"])
+def test_its_quota_is_free_at_once(late: bool, quota: int) -> None:
+    """With the whole core: no garbage collector is there to take the Workload away."""
+    api = Prompt((jobs,), quota=quota, late=late)
+    api.put(JOB, job("j", cpu="3"))
+    api.rounds(8)
+    api.delete(JOB)
+    api.rounds(6, apart=PATIENCE)
+    (workload,) = [manifest for (kind, _), manifest in api.objects.items() if kind == "Workload"]
+    told = {each["type"]: (each["status"], each["reason"]) for each in workload["status"]["conditions"]}
+
+    assert told["Finished"] == ("True", "OwnerNotFound")
+    assert not workload["metadata"].get("finalizers")
+    if quota:
+        api.put(("Job", "ns/k"), job("k", cpu="3"))
+        api.rounds(8)
+        assert api.objects["Job", "ns/k"]["spec"]["suspend"] is False

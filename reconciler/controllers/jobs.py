@@ -290,7 +290,7 @@ class JobsController(Controller):
         if above is not None:
             wanted = child_steps(kind, job, self._admitted(above))
         self._halting.looked(key, any(step.undoes for step in wanted), now)
-        for step in wanted:
+        for step in (*wanted, *self._kin.warnings(held.uid)):
             yield _wanted(kind, key, held.workload, step)
         if not managed(kind, job, self.inputs):
             for name in self._owned.of(held.uid):

@@ -13,11 +13,20 @@ from policies.amounts.ancestry import DEEPEST
 from policies.amounts.requests import template_requests, total
 from policies.dialects.reading import Manifest, metadata, text
 from reconciler.jobs.kind import JobKind
+from reconciler.jobs.step import Step
 from reconciler.objects.observed import Key
 from scheduling.objects.times import SECOND
 
 PATIENCE = 2 * SECOND
 """Kinds are watched one by one, so that a child may be seen before the job that it belongs to."""
+
+
+_TOO_DEEP = Step(
+    None,
+    "JobNestingTooDeep",
+    f"Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {DEEPEST}",
+    warning=True,
+)
 
 
 class Relative(NamedTuple):
@@ -109,6 +118,15 @@ class Kinship:
         key = self._by_uid.get(uid)
         way = self._way(key) if key is not None else []
         return way[-1] if key is not None and len(way) > 1 and self._fits(key, way) else None
+
+    def warnings(self, uid: str) -> list[Step]:
+        """What is told of a job with more jobs above it than are looked at."""
+        seen: dict[Key, None] = {}
+        key = self._by_uid.get(uid)
+        while key is not None and key not in seen and len(seen) <= DEEPEST:
+            seen[key] = None
+            key = self._by_uid.get(self._by_key[key].claim)
+        return [_TOO_DEEP] if key is not None and key not in seen else []
 
     def _way(self, key: Key) -> list[Key]:
         """From the job up to the topmost that others may belong to; the job alone where there is none above it."""

@@ -93,3 +93,13 @@ def test_every_job_knows_the_labels_that_workloads_copy() -> None:
     jobs = managed_jobs_of(read({"integrations": {"labelKeysToCopy": ["team", "cost"]}}).jobs, FeatureGates())
 
     assert selection(jobs)[0].inputs(PriorityClasses(), pods_ready=True).copied_labels == ("team", "cost")
+
+
+def test_the_gates_about_orphans_and_reclaimable_pods_are_asked() -> None:
+    off = FeatureGates({"FinishOrphanedWorkloads": False, "ReclaimablePods": False})
+    jobs = read({}).jobs
+
+    usual, without = managed_jobs_of(jobs, FeatureGates()), managed_jobs_of(jobs, off)
+
+    assert (usual.reclaims, usual.finishes_orphans) == (True, True)
+    assert (without.reclaims, without.finishes_orphans) == (False, False)

@@ -507,6 +507,18 @@ def test_pods_that_are_done_for_good_are_given_back_and_never_taken_again_while_
     assert world.read.reclaimable == {"main": 2}
 
 
+def test_without_the_feature_gate_no_pods_are_given_back_and_what_was_stays() -> None:
+    world = running(3, parallelism=3, completions=4)
+    world.edit("jobs", {"status": {"succeeded": 3}})
+    world.settle()
+    world.inputs = replace(AROUND, reclaims=False)
+
+    world.edit("jobs", {"status": {"succeeded": 4}})
+    world.settle()
+
+    assert world.read.reclaimable == {"main": 2}
+
+
 # --- it ends
 
 

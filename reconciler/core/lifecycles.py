@@ -40,6 +40,7 @@ def lifecycle_of(
         mirrors_gates=world.state.options.gated_preemption,
         local_gone=local is None,
         queue_gone=queue is None or name in world.terminating,
+        gated=world.gated(workload),
     )
     if workload.reserved:
         return made

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from policies.dialects.kueue_kinds import IN_USE
+from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from reconciler.jobs.kind import JobKind, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart, changes, started, without_labels
@@ -48,6 +49,11 @@ def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] 
 def spec_update(made: Manifest) -> dict[str, Any]:
     """The merge patch that makes the spec of an existing Workload that of `made`; whether it is active stays."""
     return {"spec": {key: mapping(made.get("spec")).get(key) for key in _DESIRED}}
+
+
+def gates_update(named: str | None, read: Workload) -> dict[str, Any] | None:
+    """The merge patch that gives a Workload the admission gates that its job names; None where it has them."""
+    return None if (named or "") == read.gated_by else {"metadata": {"annotations": {GATED_BY: named}}}
 
 
 def fits(kind: JobKind, job: Manifest, made: Manifest, workload: Manifest, read: Workload, inputs: JobInputs) -> bool:

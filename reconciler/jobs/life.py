@@ -15,8 +15,9 @@ from cluster.actions import Create, Delete
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_jobs import PRIORITY_CLASS
 from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
-from policies.dialects.reading import Manifest, listing, metadata, text
-from reconciler.jobs.composed import composed, fits, spec_update
+from policies.dialects.kueue_workload import GATED_BY
+from policies.dialects.reading import Manifest, listing, metadata, text, texts
+from reconciler.jobs.composed import composed, fits, gates_update, spec_update
 from reconciler.jobs.kind import JobKind, Writing, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.reported import reported
@@ -167,6 +168,7 @@ class _Life:
             self._reported,
             self._evicted,
             self._unlike,
+            self._regated,
             self._reprioritized,
             self._waiting,
             self._running,
@@ -257,6 +259,15 @@ class _Life:
             return [Step(action, "DeletedWorkload", message, undoes=runs)]
         message = f"Updated not matching Workload for suspended job: {self.read.key}"
         return [Step(patch(self.read, spec_update(self.made), JOB_MANAGER), "UpdatedWorkload", message)]
+
+    def _regated(self) -> list[Step] | None:
+        """A controller took its admission gate off the job. A Workload that was made beforehand has its own gates."""
+        named = texts(metadata(self.job).get("annotations")).get(GATED_BY)
+        body = None if prebuilt(self.kind, self.job) else gates_update(named, self.read)
+        if body is None:
+            return None
+        message = f"Updated admission gates of Workload: {self.read.key}"
+        return [Step(patch(self.read, body, JOB_MANAGER), "UpdatedWorkload", message)]
 
     def _reprioritized(self) -> list[Step] | None:
         """The job names another WorkloadPriorityClass. A class may not come or go while quota is reserved."""

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from policies.dialects.kueue_kinds import WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, metadata
-from reconciler.jobs.composed import spec_update
+from reconciler.jobs.composed import gates_update, spec_update
 from reconciler.jobs.life import FAILED_TO_START, orphaned
 from reconciler.jobs.pod_changes import CannotStart, PodChanges, changes
 from reconciler.jobs.pod_member import Member
@@ -97,6 +97,7 @@ class _Life:
             self._stripped,
             self._sorted_out,
             self._evicted,
+            self._regated,
             self._reprioritized,
             self._moved,
             self._waiting_for_others,
@@ -258,6 +259,13 @@ class _Life:
             return self._waiting_for_others() or []
         free = release(self.read, self.now, self.inputs.observability)
         return self._status(self._waiting(free), ADMISSION_MANAGER)
+
+    def _regated(self) -> list[WantedWrite] | None:
+        """A controller took its admission gate off the Pod that speaks for them."""
+        speaker = self.unit.speaker
+        body = None if speaker.prebuilt else gates_update(speaker.gated_by, self.read)
+        message = f"Updated admission gates of Workload: {self.read.key}"
+        return self._write(body, "UpdatedWorkload", message) if body is not None else None
 
     def _reprioritized(self) -> list[WantedWrite] | None:
         """They name another WorkloadPriorityClass. A class may not come or go while quota is reserved."""

@@ -22,6 +22,7 @@ from policies.dialects.kueue_jobs import (
     prebuilt_of,
 )
 from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import listing, mapping, metadata, text, texts
 from policies.mutation.kueue_pod_defaults import GATE
 from reconciler.objects.packed import Packed
@@ -46,7 +47,8 @@ class Member:
 
     `size` is that of the group, None where it is unknown. `claim` is the role that it says it is of, and what it asks
     for; see `scheduling.objects.roles` for what that is worth. `bound`: it has a node; `scheduled`: it says so.
-    `marked`: it has the label of managed Pods, by which they are watched. `owned`: it says that a job is queued for it.
+    `gated_by`: its admission gates, as written. `marked`: it has the label of managed Pods, by which they are watched.
+    `owned`: it says that a job is queued for it.
     `parental`: its template says that it is queued by itself. `grace`: seconds that it has, or would have, to end.
     `targeted`: we wrote that it is to end. `ended`: when it was last known to run, as written. `message`: what it says
     of its end.
@@ -64,6 +66,7 @@ class Member:
     claim: Claim
     node_selector: Mapping[str, str]
     priority_class: str
+    gated_by: str | None
     max_seconds: int | None
     retriable: bool
     serving: bool
@@ -146,6 +149,7 @@ def read_member(pod: Manifest) -> Member:
         claim=Claim(intern(claimed_role(pod, shape)) if group else "main", asked(shape)),
         node_selector=shape.node_selector,
         priority_class=intern(labels.get(PRIORITY_CLASS, "")),
+        gated_by=notes.get(GATED_BY),
         max_seconds=maximum_seconds(labels),
         retriable=notes.get(RETRIABLE) != "false",
         serving=bool(group) and notes.get(SERVING) == "true",

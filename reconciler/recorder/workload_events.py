@@ -18,6 +18,7 @@ from scheduling.objects.workload import (
     REQUEUED,
     Workload,
 )
+from scheduling.status.lifecycle import GATE_CLEARED, waits_at_gate
 from scheduling.status.unadmitted import BYPASSED, DEACTIVATED_MESSAGE, IN_QUEUE
 
 _WARNED = {
@@ -60,10 +61,23 @@ def _admission(before: Workload, after: Workload) -> Iterator[News]:
         yield News("Admitted", f"Admitted by ClusterQueue {queue}, wait time since reservation was {waited}s")
 
 
+def _gate(before: Workload, after: Workload) -> News | None:
+    """Nothing is wrong with who waits for the controllers that somebody named, nor with who did."""
+    now = after.conditions.get(QUOTA_RESERVED)
+    if now is None or waits_at_gate(before) == waits_at_gate(after):
+        return None
+    if waits_at_gate(after):
+        return News("AdmissionGated", now.message)
+    return News("AdmissionGateCleared", now.message) if now.message == GATE_CLEARED else None
+
+
 def _waiting(before: Workload, after: Workload) -> Iterator[News]:
     """Why it waits, where that is new; the eviction says how it lost its quota."""
     old, now = before.conditions.get(QUOTA_RESERVED), after.conditions.get(QUOTA_RESERVED)
     if now is None or now.status == "True" or before.reserved or now.message in _SILENT:
+        return
+    if (gate := _gate(before, after)) is not None:
+        yield gate
         return
     if old is None or (old.reason, old.message) != (now.reason, now.message):
         yield News(now.reason, now.message, warning=True)

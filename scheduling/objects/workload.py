@@ -250,9 +250,9 @@ class Workload:
         )
 
     @property
-    def gated(self) -> bool:
-        """Whether an annotation keeps it out of the queues (used if the gate AdmissionGatedBy is on)."""
-        return bool(self.annotations.get(GATED_BY))
+    def gated_by(self) -> str:
+        """Who keeps it out of the queues, as the annotation says it; empty: nobody."""
+        return self.annotations.get(GATED_BY, "")
 
     @property
     def preemption_gated(self) -> bool:

@@ -30,8 +30,9 @@ class Options:
     `preemptors_first`: the gates PartialAdmission, RecomputeAssignmentUponPreemptionTargetsOverlap and
     PrioritizePreemptorWorkloads. Without the last two workloads may preempt each other for ever
     (docs/adr/2026-11-22-gates-of-preemption-as-in-kueue.md). `nominal_first`: quota within the nominal is reclaimed
-    without comparing shares (the gate FairSharingPreemptWithinNominal). `compat`: do as Kueue does even where it is
-    wrong (docs/adr). `gated_preemption`: a closed preemption gate keeps a workload from preempting (the gate
+    without comparing shares (the gate FairSharingPreemptWithinNominal). `admission_gates`: a workload with the
+    annotation admission-gated-by is in no queue (the gate AdmissionGatedBy). `compat`: do as Kueue does even where it
+    is wrong (docs/adr). `gated_preemption`: a closed preemption gate keeps a workload from preempting (the gate
     MultiKueueOrchestratedPreemption).
     """
 
@@ -42,6 +43,7 @@ class Options:
     recompute_on_overlap: bool = False
     preemptors_first: bool = False
     nominal_first: bool = True
+    admission_gates: bool = True
     compat: bool = False
     gated_preemption: bool = False
 

@@ -261,7 +261,8 @@ class Simulation:
         local: LocalQueueSettings | None = world.queues.local_queues.get(f"{workload.namespace}/{workload.queue}")
         name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
         queue = world.state.queues.get(name)
-        return Lifecycle(self.now, local, queue.settings if queue else None, None, self.settings.waiting)
+        gated = world.gated(workload)
+        return Lifecycle(self.now, local, queue.settings if queue else None, None, self.settings.waiting, gated=gated)
 
     def _checked(self, workload: Workload) -> Workload:
         """Set its checks to Ready, or to the state that an event has set."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass, replace
 
-from scheduling.objects.inadmissible_reasons import MISCONFIGURED, SUSPENDED
+from scheduling.objects.inadmissible_reasons import ADMISSION_GATED, MISCONFIGURED, PENDING_EVALUATION, SUSPENDED
 from scheduling.objects.queue_settings import NO_STOP, LocalQueueSettings, QueueSettings
 from scheduling.objects.workload import (
     CLOSED,
     DEACTIVATED,
     DEACTIVATION_TARGET,
+    QUOTA_RESERVED,
     REQUEUED,
     Gate,
     Workload,
@@ -40,6 +41,9 @@ HOLD_AND_DRAIN = "HoldAndDrain"
 _STOPPED = {"ClusterQueueStopped": "ClusterQueueRestarted", "LocalQueueStopped": "LocalQueueRestarted"}
 """The reason of an eviction by a stopped queue, and the reason when the queue resumes."""
 
+_GATED = "Admission is gated by: "
+GATE_CLEARED = "AdmissionGatedBy cleared, waiting for quota reservation"
+
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
@@ -49,6 +53,7 @@ class Lifecycle:
     admission. `blocked`: why it is in no queue. `waiting` None: no timeout for pods. `elsewhere`: the checks that
     dispatch work to other clusters. `bypassed`: what an equivalent workload failed for; see `unadmitted`.
     `mirrors_gates`: preemption gates count. `local_gone`, `queue_gone`: the queue is missing or on its way out.
+    `gated`: its annotation keeps it out of the queues.
     """
 
     now: int
@@ -62,6 +67,7 @@ class Lifecycle:
     mirrors_gates: bool = False
     local_gone: bool = False
     queue_gone: bool = False
+    gated: bool = False
 
     def next(self, workload: Workload) -> Workload:
         """The workload after its next step; the same one if there is nothing to do."""
@@ -151,13 +157,30 @@ class Lifecycle:
         """Write why it waits, where that needs no attempt."""
         if workload.reserved:
             return workload
-        cause = unadmitted(workload, self.blocked, self.bypassed, self.observability)
+        if self.blocked is None and workload.active and (self.gated or waits_at_gate(workload)):
+            cause = self._gate(workload)
+        else:
+            cause = unadmitted(workload, self.blocked, self.bypassed, self.observability)
         if cause is None:
             return sync_admitted(workload, self.now, self.observability)
         return unreserve(workload, *cause, self.now, self.observability)
 
+    def _gate(self, workload: Workload) -> Cause | None:
+        """That a gate keeps it out of the queues, told once; or that it no longer does."""
+        if not self.gated:
+            return Cause(self.observability.attempt(PENDING_EVALUATION), GATE_CLEARED)
+        return None if waits_at_gate(workload) else Cause(ADMISSION_GATED, f"{_GATED}{workload.gated_by}")
+
     def _reason(self, reason: str) -> str:
         return self.observability.fault(reason)
+
+
+def waits_at_gate(workload: Workload) -> bool:
+    """Whether its status says that an admission gate keeps it; gates of preemption have the same reason."""
+    found = workload.conditions.get(QUOTA_RESERVED)
+    if found is None or found.status == "True":
+        return False
+    return found.reason == ADMISSION_GATED and found.message.startswith(_GATED)
 
 
 def next_moment(workload: Workload, waiting: WaitForPodsReady | None = None) -> int:

@@ -15,7 +15,7 @@ from scheduling.cycle.cycle import try_alone
 from scheduling.flavors.messages import text
 from scheduling.flavors.reasons import BeyondMaximum, Reason, Short
 from scheduling.objects.amounts import FlavorResource
-from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION, SUSPENDED
+from scheduling.objects.inadmissible_reasons import ADMISSION_GATED, PENDING_EVALUATION, SUSPENDED
 from scheduling.quota.node import QuotaNode
 from scheduling.quota.state import Queue
 from scheduling.world.decisions import Wait
@@ -132,6 +132,8 @@ def explain(
     blocker = world.queues.blocker(workload)
     if blocker is not None:
         return Explanation(key, "", blocker.reason, blocker.message)
+    if world.gated(workload):
+        return Explanation(key, "", ADMISSION_GATED, f"Admission is gated by: {workload.gated_by}")
     name = world.queues.queue_of(workload) or ""
     queue = world.state.queues[name]
     pending = world.queues.pending[name]

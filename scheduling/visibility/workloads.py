@@ -62,7 +62,7 @@ def waiting(world: World, now: int) -> list[Waiting]:
     """By ClusterQueue in queue order; workloads in no ClusterQueue come first, deactivated ones last."""
     idle = [each for each in world.workloads.values() if not each.counts and not each.finished]
     waits = [each for each in idle if each.queueable]
-    without_queue = sorted(each.key for each in waits if world.queues.queue_of(each) is None)
+    without_queue = sorted(each.key for each in waits if world.gated(each) or world.queues.queue_of(each) is None)
     found, trees = [_waiting(world, key, now) for key in without_queue], TreeCache()
     for _, queue in sorted(world.queues.pending.items()):
         entries = queue.entries()

@@ -24,6 +24,7 @@ def options_of(configuration: KueueConfiguration, *, compat: bool = False) -> Op
         recompute_on_overlap=gates.enabled("RecomputeAssignmentUponPreemptionTargetsOverlap"),
         preemptors_first=gates.enabled("PrioritizePreemptorWorkloads"),
         nominal_first=gates.enabled("FairSharingPreemptWithinNominal"),
+        admission_gates=gates.enabled("AdmissionGatedBy"),
         compat=compat,
         gated_preemption=gates.enabled("MultiKueueOrchestratedPreemption"),
     )

@@ -249,10 +249,14 @@ class World:
             self._holds_quota(workload, old)
         elif workload.key not in self.assumed or not workload.queueable:
             self._gives_back(workload.key)
-        if workload.queueable and workload.key not in self.assumed:
+        if workload.queueable and workload.key not in self.assumed and not self.gated(workload):
             self.queues.put(workload, now)
         else:
             self.queues.drop(workload.key)
+
+    def gated(self, workload: Workload) -> bool:
+        """Whether an annotation keeps it out of the queues."""
+        return bool(workload.gated_by) and self.state.options.admission_gates
 
     def drop_workload(self, key: str) -> None:
         self._last_attempts.forget(key)

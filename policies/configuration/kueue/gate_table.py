@@ -67,7 +67,7 @@ _ONE_FORM = "There is no other behaviour here."
 
 GATES: tuple[Gate, ...] = (
     _on("AdmissionFairSharing", ASKED, "`false`: the section `admissionFairSharing` does not count."),
-    _on("AdmissionGatedBy", ASKED, webhooks=True, ours=False),
+    _on("AdmissionGatedBy", ASKED, webhooks=True),
     _on("AssignQueueLabelsForPods", ON, "Pods that start get the labels of their queues."),
     _on("CleanupProvisioningRequestsOnEviction", ASKED, "`false`: they stay until the Workload is finished."),
     _off("ConcurrentAdmission", OFF, "A workload has no variants that race.", webhooks=True),

@@ -50,8 +50,8 @@ def _of(before: Workload | QueuedJob | None, obj: Workload | QueuedJob) -> Itera
 
 
 def _added(before: Workload | QueuedJob, obj: Workload | QueuedJob, text: str) -> Iterator[Finding]:
-    old = set(before.annotations.get(GATED_BY, "").split(","))
-    added = [gate for gate in text.split(",") if gate not in old] if text else []
+    old = set(_names(before.annotations.get(GATED_BY, "")))
+    added = [gate for gate in _names(text) if gate not in old]
     if added:
         yield Finding(
             obj.ref,
@@ -62,10 +62,14 @@ def _added(before: Workload | QueuedJob, obj: Workload | QueuedJob, text: str) -
         )
 
 
+def _names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",")] if text else []
+
+
 def _faults(text: str) -> Iterator[tuple[str, str]]:
     """(gate, what is wrong with it)."""
     seen: set[str] = set()
-    for index, gate in enumerate(part.strip() for part in text.split(",")) if text else ():
+    for index, gate in enumerate(_names(text)):
         if not gate:
             yield f"empty {index}", "a gate has no name"
         elif gate in seen:

@@ -10,6 +10,7 @@ import pytest
 
 from reconciler.process import Reconciler
 from tests.apiserver.harness import ControlPlane
+from tests.apiserver.jobs.batch_jobs import job
 from tests.apiserver.kueue_world import KUEUE, conditions, following, install, queue, served, workload
 from tests.builders import kueue
 from tests.waiting import eventually
@@ -201,3 +202,42 @@ def test_quota_without_admission_goes_back_when_a_queue_is_deleted(
     eventually(lambda: message() in (f"{kind} {name} is terminating or missing", f"{kind} {name} doesn't exist"))
     eventually(lambda: name not in {each["metadata"]["name"] for each in server.request("GET", paths[kind])["items"]})
     assert "Evicted" not in conditions(server, namespace, "waits")
+
+
+def test_a_job_waits_for_its_admission_gates_and_then_for_quota(
+    server: ControlPlane,
+    reconciler: Reconciler,
+    namespace: str,
+    made: Callable[[str, dict[str, Any]], None],
+) -> None:
+    gate, jobs = "kueue.x-k8s.io/admission-gated-by", f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    made(f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
+    made(f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "team", queue("org", "2")))
+    made(f"{KUEUE}/namespaces/{namespace}/localqueues", kueue("LocalQueue", "main", {"clusterQueue": "team"}))
+    held = job("held", "1")
+    held["metadata"] = {"name": "held", "labels": held["metadata"]["labels"]}
+    held["metadata"]["annotations"] = {gate: "example.com/a,example.com/b"}
+    server.request("POST", jobs, held)
+
+    def stored() -> dict[str, Any]:
+        found = server.request("GET", f"{KUEUE}/namespaces/{namespace}/workloads")["items"]
+        return dict(found[0]) if found else {}
+
+    def is_(kind: str, expected: tuple[str, str]) -> bool:
+        return bool(stored()) and conditions(server, namespace, stored()["metadata"]["name"]).get(kind) == expected
+
+    eventually(lambda: is_("QuotaReserved", ("False", "AdmissionGated")))
+    assert stored()["status"]["conditions"][0]["message"] == "Admission is gated by: example.com/a,example.com/b"
+    assert "admission" not in stored()["status"]
+
+    for left in ("example.com/b", None):
+        assert not is_("QuotaReserved", ("True", "QuotaReserved"))
+        body = {"metadata": {"annotations": {gate: left}}}
+        server.request("PATCH", f"{jobs}/held", body, content_type="application/merge-patch+json")
+        eventually(lambda: stored()["metadata"].get("annotations", {}).get(gate) == left)  # noqa: B023, called at once
+    eventually(lambda: is_("Admitted", ("True", "Admitted")))
+    name = stored()["metadata"]["name"]
+    eventually(lambda: {"AdmissionGated", "AdmissionGateCleared", "Admitted"} <= told(server, namespace, name))
+    server.request("DELETE", f"{jobs}/held", {"propagationPolicy": "Background"})
+    server.request("DELETE", f"{KUEUE}/namespaces/{namespace}/workloads/{name}")
+    assert reconciler.core.stats.failed == 0

@@ -171,3 +171,38 @@ def test_the_workload_of_a_job_that_is_gone_may_go() -> None:
     world.lose_job()
 
     assert ("workloads", key) not in world.objects
+
+
+GATES = f"{K}admission-gated-by"
+
+
+def gates(world: World) -> str | None:
+    assert world.stored is not None
+    found: str | None = world.stored["metadata"]["annotations"].get(GATES)
+    return found
+
+
+def test_a_workload_loses_the_admission_gates_that_its_job_loses() -> None:
+    world = World(job(notes={GATES: "example.com/a,example.com/b"}))
+    assert world.settle() == ["CreatedWorkload"]
+    assert gates(world) == "example.com/a,example.com/b"
+
+    world.job["metadata"]["annotations"][GATES] = "example.com/b"
+    assert world.settle() == ["UpdatedWorkload"]
+    assert gates(world) == "example.com/b"
+
+    del world.job["metadata"]["annotations"][GATES]
+    assert world.settle() == ["UpdatedWorkload"]
+    assert gates(world) is None
+    assert world.settle() == []
+
+
+def test_a_workload_that_is_made_anew_has_the_gates_of_its_job() -> None:
+    world = World(job(notes={GATES: "example.com/a"}))
+    world.settle()
+
+    world.job["spec"] |= {"parallelism": 7, "completions": 7}
+    del world.job["metadata"]["annotations"][GATES]
+
+    assert world.settle() == ["UpdatedWorkload", "UpdatedWorkload"]
+    assert gates(world) is None

@@ -231,3 +231,17 @@ def test_a_time_is_read_in_one_way_wherever_it_is_asked_for(label: str, seconds:
 
     assert world.settle() == ["CreatedWorkload"]
     assert world.read.maximum_seconds == seconds
+
+
+def test_the_workload_of_a_pod_loses_the_admission_gates_that_its_pod_loses() -> None:
+    gates = f"{K}admission-gated-by"
+    held = pod("p")
+    held["metadata"]["annotations"] = {**held["metadata"].get("annotations", {}), gates: "example.com/a"}
+    world = PodWorld(held)
+    world.settle()
+    assert world.stored["metadata"]["annotations"][gates] == "example.com/a"
+
+    world.edit("p", {"metadata": {"annotations": {gates: None}}})
+
+    assert world.settle() == ["UpdatedWorkload"]
+    assert gates not in world.stored["metadata"]["annotations"]

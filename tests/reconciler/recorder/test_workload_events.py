@@ -13,6 +13,7 @@ from scheduling.objects.workload import Admission, CheckState, Workload
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import act_on_checks
 from scheduling.status.eviction import evict, preempt
+from scheduling.status.lifecycle import Lifecycle
 from scheduling.status.observability import GRANULAR
 from scheduling.status.reservation import reserve, sync_admitted, unreserve
 from scheduling.status.unadmitted import BYPASSED, DEACTIVATED_MESSAGE, IN_QUEUE
@@ -119,3 +120,15 @@ def test_the_preemptor_is_told_whom_it_displaces() -> None:
     (found,) = events.due(NOW)
     assert (found.body["involvedObject"]["name"], found.body["reason"]) == ("high", "PreemptedWorkload")
     assert found.body["message"].startswith("Preempted ns/low (UID: low): ")
+
+
+def test_an_admission_gate_is_no_warning() -> None:
+    gated = replace(NEW, annotations={"kueue.x-k8s.io/admission-gated-by": "example.com/a"})
+    held = Lifecycle(NOW, gated=True).next(gated)
+    free = Lifecycle(NOW).next(held)
+
+    assert news(gated, held) == [News("AdmissionGated", "Admission is gated by: example.com/a")]
+    assert news(held, free) == [News("AdmissionGateCleared", "AdmissionGatedBy cleared, waiting for quota reservation")]
+    assert news(held, unreserve(held, "Pending", "LocalQueue q doesn't exist", NOW)) == [
+        News("Pending", "LocalQueue q doesn't exist", True)
+    ]

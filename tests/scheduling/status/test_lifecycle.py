@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Gate, Workload
 from scheduling.status.deadlines import WaitForPodsReady, release
 from scheduling.status.lifecycle import Lifecycle, next_moment
 from scheduling.status.requeue import RequeueBackoff, backoff_over
+from scheduling.status.unadmitted import Cause
 from tests.scheduling.manifests import condition, workload
 
 WAITING = WaitForPodsReady(timeout=300, backoff=RequeueBackoff(base=60))
@@ -51,3 +54,64 @@ def test_every_preemption_gate_has_a_position_where_they_are_mirrored() -> None:
     assert mirrored.gate_states == {"new": Gate("Closed", SECOND), "kept": Gate("Open")}
     assert Lifecycle(SECOND, LOCAL, mirrors_gates=True).next(mirrored) is mirrored
     assert Lifecycle(SECOND, LOCAL).next(found) is found
+
+
+GATED = "kueue.x-k8s.io/admission-gated-by"
+MESSAGE = "Admission is gated by: example.com/a,example.com/b"
+
+
+def _gated(names: str = "example.com/a,example.com/b") -> Workload:
+    return workload(annotations={GATED: names})
+
+
+def _at_gate(found: Workload, now: int = 0, *, gated: bool = True, blocked: Cause | None = None) -> Workload:
+    return Lifecycle(now, LOCAL, None, blocked, None, gated=gated).next(found)
+
+
+def _why(found: Workload) -> tuple[str, str, str]:
+    condition = found.conditions["QuotaReserved"]
+    return condition.status, condition.reason, condition.message
+
+
+def test_a_gate_is_told_once_and_not_again_when_one_of_them_goes() -> None:
+    held = _at_gate(_gated())
+
+    assert _why(held) == ("False", "AdmissionGated", MESSAGE)
+    one = replace(held, annotations={GATED: "example.com/b"})
+    assert _at_gate(held) == held
+    assert _at_gate(one) == one
+
+
+def test_a_gate_that_is_gone_is_told() -> None:
+    free = replace(_at_gate(_gated()), annotations={})
+
+    told = _at_gate(free, gated=False)
+
+    assert _why(told) == ("False", "Pending", "AdmissionGatedBy cleared, waiting for quota reservation")
+    assert _at_gate(told, gated=False) == told
+
+
+def test_a_queue_that_is_missing_is_told_before_a_gate() -> None:
+    missing = Cause("Misconfigured", "LocalQueue q doesn't exist")
+
+    told = _at_gate(_at_gate(_gated()), blocked=missing)
+
+    assert _why(told)[2] == missing[1]
+    assert _at_gate(told, blocked=missing) == told
+    assert _why(_at_gate(told)) == ("False", "AdmissionGated", MESSAGE)
+
+
+def test_a_gate_of_preemption_is_no_admission_gate() -> None:
+    waits = condition("QuotaReserved", "False", "AdmissionGated")
+    waits["message"] = "Workload requires preemption, but it's gated"
+    found = workload(status={"conditions": [waits]})
+
+    assert _at_gate(found, gated=False) == found
+
+
+def test_a_gate_says_nothing_of_who_has_quota_or_is_not_active() -> None:
+    running = replace(_admitted(), annotations={GATED: "example.com/a"})
+
+    assert _at_gate(running) == running
+    away = _at_gate(replace(_gated(), active=False))
+    assert "QuotaReserved" not in away.conditions or _why(away)[1] != "AdmissionGated"

@@ -1,0 +1,71 @@
+"""A workload whose annotation names a gate is in no queue, until nobody holds it any more."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from policies.model.pools import Terms
+from scheduling.quota.state import Options
+from scheduling.visibility.explanation import explain
+from scheduling.visibility.workloads import waiting, waits
+from tests.scheduling.cluster import Cluster, queue_settings
+from tests.scheduling.manifests import pod_set, workload
+
+GATES = {"kueue.x-k8s.io/admission-gated-by": "example.com/a"}
+GATED = workload(pod_set(gpu=1), name="w", annotations=GATES)
+
+
+def _cluster(options: Options | None = None) -> Cluster:
+    cluster = Cluster(options or Options())
+    cluster.put_queue(queue_settings("q", None, {"spot": Terms(4)}))
+    return cluster
+
+
+def test_a_gated_workload_is_never_a_head_and_says_why() -> None:
+    cluster = _cluster()
+    cluster.put(GATED)
+
+    cluster.settle()
+
+    assert not cluster.workloads[GATED.key].reserved
+    assert list(cluster.world.queues.waiting_at("ns/q")) == []
+    found = explain(cluster.world, GATED.key, consider=True)
+    assert found is not None
+    assert (found.reason, found.message) == ("AdmissionGated", "Admission is gated by: example.com/a")
+    (listed,) = waiting(cluster.world, cluster.now)
+    assert (listed.workload, listed.reason) == (GATED.key, "AdmissionGated")
+    assert waits(cluster.world, GATED.key, cluster.now) == listed
+
+
+def test_it_gets_quota_when_the_last_gate_goes() -> None:
+    cluster = _cluster()
+    cluster.put(GATED)
+    cluster.settle()
+
+    cluster.put(replace(GATED, annotations={}))
+    cluster.settle()
+
+    assert cluster.workloads[GATED.key].reserved
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_gate_that_comes_while_it_waits_takes_it_out_of_its_queue(again: bool) -> None:
+    cluster = _cluster()
+    cluster.put(workload(pod_set(gpu=9), name="w"))
+    cluster.settle()
+    for _ in range(1 + again):
+        cluster.put(GATED)
+        cluster.settle()
+
+    assert list(cluster.world.queues.waiting_at("ns/q")) == []
+
+
+def test_without_kueues_gate_the_annotation_means_nothing() -> None:
+    cluster = _cluster(Options(admission_gates=False))
+    cluster.put(GATED)
+
+    cluster.settle()
+
+    assert cluster.workloads[GATED.key].reserved

@@ -1,12 +1,10 @@
 """What about a pod decides where it can run: pods of one shape are alike to a scheduler.
 
-Source: Kueue v0.19, pkg/util/pod (roles of a pod group).
+Source: Kueue v0.19, pkg/util/pod (the shape of a pod's spec).
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +21,6 @@ _SAME = (
     "topologySpreadConstraints",
     "resourceClaims",
 )
-_HASH_LENGTH = 8  # as long as Kueue's own; a group has a handful of roles
 
 
 def shape(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,12 +32,6 @@ def shape(spec: Mapping[str, Any]) -> dict[str, Any]:
     if overhead := _amounts(spec.get("overhead")):
         kept["overhead"] = overhead
     return kept
-
-
-def role_hash(spec: Mapping[str, Any]) -> str:
-    """The same for all pods of one shape."""
-    text = json.dumps(shape(spec), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
 
 
 def _container(container: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,13 +10,12 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from policies.amounts.ancestry import ancestor, pod_counted_above
-from policies.amounts.pod_shape import role_hash
+from policies.amounts.role_hash import role_hash
 from policies.configuration.settings import KueueSettings
 from policies.dialects.kueue_jobs import (
     BATCH_JOB,
     KINDS,
     MANAGED,
-    POD_GROUP,
     PRIORITY_CLASS,
     QUEUE_NAME,
     SUSPENDED_BY,
@@ -72,8 +71,7 @@ def held_pod(
     if placed:
         marks[_TAS] = "true"
     operations = [*_texts(meta, ("metadata",), "labels", marks)]
-    if labels.get(POD_GROUP):
-        operations += _texts(meta, ("metadata",), "annotations", {ROLE_HASH: role_hash(spec)})
+    operations += _texts(meta, ("metadata",), "annotations", {ROLE_HASH: role_hash(spec)})
     finalizers = listing(meta.get("finalizers"))
     if MANAGED not in finalizers:
         operations.append(_add([*finalizers, MANAGED], "metadata", "finalizers"))

@@ -146,7 +146,7 @@ def read_member(pod: Manifest) -> Member:
         group=intern(group),
         size=_number(notes.get(POD_GROUP_SIZE, "")),
         queue=intern(queue_of(pod)),
-        claim=Claim(intern(claimed_role(pod, shape)) if group else "main", asked(shape)),
+        claim=Claim(intern(claimed_role(pod)) if group else "main", asked(shape)),
         node_selector=shape.node_selector,
         priority_class=intern(labels.get(PRIORITY_CLASS, "")),
         gated_by=notes.get(GATED_BY),

@@ -10,8 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from policies.amounts.role_hash import role_hash
 from policies.dialects.kueue_pods import ROLE_HASH
-from policies.dialects.reading import Manifest, metadata, texts
+from policies.dialects.reading import Manifest, mapping, metadata, texts
 from scheduling.objects.amounts import Requests
 from scheduling.objects.requests import per_pod
 from scheduling.objects.template import PodTemplate, template
@@ -28,14 +29,14 @@ class Claim(NamedTuple):
     asks: Requests
 
 
-def claimed_role(pod: Manifest, shape: PodTemplate) -> str:
-    """What its annotation says; without one Pods of one template have one role."""
-    return texts(metadata(pod).get("annotations")).get(ROLE_HASH) or shape.digest[:8]
+def claimed_role(pod: Manifest) -> str:
+    """What its annotation says; without one what Kueue's webhook would have written."""
+    return texts(metadata(pod).get("annotations")).get(ROLE_HASH) or role_hash(mapping(pod.get("spec")))
 
 
 def claim_of(pod: Manifest) -> Claim:
     shape = template(pod.get("spec"))
-    return Claim(claimed_role(pod, shape), asked(shape))
+    return Claim(claimed_role(pod), asked(shape))
 
 
 def asked(shape: PodTemplate) -> Requests:

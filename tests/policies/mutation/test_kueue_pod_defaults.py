@@ -7,7 +7,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from policies.amounts.pod_shape import role_hash
+from policies.amounts.role_hash import role_hash
 from policies.configuration.settings import AdmissionSettings, Configuration, KueueSettings, YuniKornSettings
 from policies.model.change import Operation
 from policies.model.forest import Forest
@@ -58,6 +58,7 @@ def test_a_pod_that_names_a_queue_waits_at_the_gate_and_is_marked() -> None:
         "name": "p",
         "namespace": "ns",
         "labels": {QUEUE: "a", MANAGED: "true"},
+        "annotations": {f"{K}role-hash": role_hash(SPEC)},
         "finalizers": [MANAGED],
     }
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from policies.amounts.role_hash import role_hash
 from policies.dialects.job_shape import Count, JobShape, PodSetPath, Switch
 from policies.dialects.kueue_jobs import BATCH_JOB
 from policies.model.objects import GroupKind
@@ -218,6 +219,15 @@ def test_pods_that_name_one_role_are_of_one_pod_set_if_they_ask_for_the_same(
 
     assert [entry["count"] for entry in made["spec"]["podSets"]] == counts
     assert ("abc" in {entry["name"] for entry in made["spec"]["podSets"]}) is (len(counts) == 1)
+
+
+def test_a_pod_without_a_mark_has_the_role_of_the_pods_that_kueue_marked() -> None:
+    plain = pod("b", "1000m", "g", "2")
+    marked = pod("a", "1", "g", "2", {f"{K}role-hash": role_hash(plain["spec"])})
+
+    made = workload_of_group([marked, plain], CLASSES)
+
+    assert [(entry["name"], entry["count"]) for entry in made["spec"]["podSets"]] == [(role_hash(plain["spec"]), 2)]
 
 
 def test_pods_beyond_the_size_do_not_count() -> None:

@@ -45,11 +45,6 @@ KINDS: Mapping[GroupKind, Framework] = {each.kind: each for each in FRAMEWORKS.v
 """All but the Pod, which is read as one."""
 
 
-def prebuilt_of(meta: Mapping[str, Any]) -> str:
-    """The Workload that was made for a job beforehand; empty for none. Kueue 0.19 writes the annotation alone."""
-    return texts(meta.get("annotations")).get(PREBUILT) or texts(meta.get("labels")).get(PREBUILT) or ""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuedJob(KubeObject):
     """A job of one of these kinds. `labels` and `annotations` are those of Kueue, as written.
@@ -116,6 +111,19 @@ def managed_owner(meta: Mapping[str, Any], more: Container[GroupKind] = ()) -> s
     """Kind and name of the controller that it belongs to, if that is a job of these kinds or of `more`; else empty."""
     found = controller_of(meta)
     return f"{found.kind.kind} {found.name}".strip() if found and (found.kind in KINDS or found.kind in more) else ""
+
+
+def identifier(labels: Mapping[str, str], annotations: Mapping[str, str], key: str) -> str:
+    """The group of a Pod, or the Workload that was made beforehand: the annotation, else the label of that name.
+
+    Source: Kueue v0.19, gate WorkloadIdentifierAnnotations.
+    """
+    return annotations.get(key) or labels.get(key) or ""
+
+
+def prebuilt_of(meta: Mapping[str, Any]) -> str:
+    """The Workload that was made for a job beforehand; empty for none."""
+    return identifier(texts(meta.get("labels")), texts(meta.get("annotations")), PREBUILT)
 
 
 READERS = {kind: job_reader(framework) for kind, framework in KINDS.items()}

@@ -57,13 +57,13 @@ def clone_change(workload: Manifest, clone: Manifest) -> dict[str, Any]:
     return {key: here.get(key) for key in keys if key not in (_GATES, "active") and here.get(key) != there.get(key)}
 
 
-def copied(manifest: Manifest, labels: Mapping[str, str]) -> dict[str, Any]:
-    """Name, labels and annotations, and where they come from."""
+def copied(manifest: Manifest, labels: Mapping[str, str], made_for: str = "") -> dict[str, Any]:
+    """Name, labels and annotations, and where they come from; `made_for`: the Workload of a job or Pod."""
     meta = metadata(manifest)
     uid = text(meta.get("uid")) or ""
     own = {key: value for key, value in texts(meta.get("labels")).items() if key != JOB_UID}
     notes = {key: value for key, value in texts(meta.get("annotations")).items() if key not in _NOT_COPIED}
-    notes = {**notes, **({ORIGIN_UID: uid} if uid else {})}
+    notes = {**notes, **({ORIGIN_UID: uid} if uid else {}), **({PREBUILT: made_for} if made_for else {})}
     return {
         "name": meta.get("name"),
         "namespace": meta.get("namespace"),
@@ -77,7 +77,7 @@ def copied(manifest: Manifest, labels: Mapping[str, str]) -> dict[str, Any]:
 
 def job_copy(kind: JobKind, job: Manifest, workload: str, origin: str) -> dict[str, Any]:
     """The job to be made on a worker: suspended, for the copy of the Workload of that name, and run there."""
-    meta = copied(job, {ORIGIN: origin, PREBUILT: workload})
+    meta = copied(job, {ORIGIN: origin}, workload)
     made: dict[str, Any] = deepcopy({key: value for key, value in job.items() if key not in ("metadata", "status")})
     made["metadata"] = meta
     _put(made, kind.shape.suspend.path, kind.shape.suspend.on)

@@ -15,7 +15,7 @@ from cluster.actions import Action, Create, Delete, Patch
 from cluster.resource import PODS
 from cluster.stream import Manifest
 from policies.dialects.kueue_checks import MULTIKUEUE
-from policies.dialects.kueue_jobs import MANAGED, PREBUILT
+from policies.dialects.kueue_jobs import MANAGED
 from policies.dialects.kueue_pods import ROLE_HASH
 from policies.dialects.reading import listing, mapping, metadata, text, texts
 from policies.mutation.kueue_pod_defaults import GATE
@@ -236,7 +236,7 @@ class PodUnits:
 def pod_copy(member: Member, role: str, origin: str) -> dict[str, Any]:
     """The Pod to be made on a worker: gated, and of the same role, for the copy of its Workload."""
     pod = member.packed.manifest()
-    meta = copied(pod, {ORIGIN: origin, PREBUILT: member.workload.rpartition("/")[2], MANAGED: "true"})
+    meta = copied(pod, {ORIGIN: origin, MANAGED: "true"}, member.workload.rpartition("/")[2])
     if member.group:
         meta["annotations"] = {**meta.get("annotations", {}), ROLE_HASH: role}
     if member.finalized:

@@ -12,7 +12,15 @@ from typing import Any
 from policies.dialects.core import POD
 from policies.dialects.frameworks import SHAPES
 from policies.dialects.job_shape import JobShape, at
-from policies.dialects.kueue_jobs import BATCH_JOB, MAX_SECONDS, MIN_PARALLELISM, POD_GROUP, POD_GROUP_SIZE, QUEUE_NAME
+from policies.dialects.kueue_jobs import (
+    BATCH_JOB,
+    MAX_SECONDS,
+    MIN_PARALLELISM,
+    POD_GROUP,
+    POD_GROUP_SIZE,
+    QUEUE_NAME,
+    identifier,
+)
 from policies.dialects.kueue_jobs import PRIORITY_CLASS as PRIORITY_CLASS_LABEL
 from policies.dialects.kueue_kinds import GROUP, PREFIX
 from policies.dialects.kueue_workload import ELASTIC, GATED_BY
@@ -109,7 +117,8 @@ def queue_of(manifest: Manifest) -> str:
 
 
 def group_of(pod: Manifest) -> str:
-    return texts(metadata(pod).get("labels")).get(POD_GROUP) or ""
+    meta = metadata(pod)
+    return identifier(texts(meta.get("labels")), texts(meta.get("annotations")), POD_GROUP)
 
 
 def kind_of(manifest: Manifest) -> GroupKind:

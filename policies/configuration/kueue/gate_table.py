@@ -150,7 +150,7 @@ GATES: tuple[Gate, ...] = (
     _on("ValidateRayAndSparkJobUpdates", ON, "The rules about jobs can be off one by one."),
     _on("VectorizedResourceRequests", IDLE, _INSIDE),
     _on("VisibilityOnDemand", OFF, "There is no aggregated API server; pending lists are served at `/v1`."),
-    _on("WorkloadIdentifierAnnotations", OFF, "Only the labels are read."),
+    _on("WorkloadIdentifierAnnotations", ON, "The annotation counts before the label of the same name."),
     _off("WorkloadPriorityClassDefaulting", OFF, "A job that names no class gets none by default."),
     _off("WorkloadRequestUseMergePatch", IDLE, _INSIDE),
     _on("WorkloadValidateResourcesAreNonNegative", IDLE, _WEBHOOK, webhooks=True),

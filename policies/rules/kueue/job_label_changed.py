@@ -13,6 +13,7 @@ from policies.dialects.kueue_jobs import (
     QUEUE_NAME,
     RETRIABLE,
     QueuedJob,
+    identifier,
 )
 from policies.dialects.kueue_workload import ELASTIC
 from policies.judging.proposal import Proposal
@@ -35,7 +36,7 @@ def job_label_changed(proposal: Proposal) -> Iterator[Finding]:
     for before, job in proposal.changed(QueuedJob):
         if before is not None:
             for key, message, fix in _changes(proposal, before, job):
-                where = "annotations" if key == ELASTIC else "labels"
+                where = _where(before, job, key)
                 yield Finding(job.ref, fields.join("metadata", where, key), message, fix=fix, subject=key)
     for old, pod in proposal.changed(Pod):
         if old is not None:
@@ -69,16 +70,24 @@ def _changes(proposal: Proposal, before: QueuedJob, job: QueuedJob) -> Iterator[
 
 
 def _of_pod(before: Pod, pod: Pod) -> Iterator[Finding]:
-    group, retriable = fields.join("metadata.labels", POD_GROUP), fields.join("metadata.annotations", RETRIABLE)
-    if before.labels.get(POD_GROUP) != pod.labels.get(POD_GROUP):
+    retriable = fields.join("metadata.annotations", RETRIABLE)
+    old, new = (identifier(each.labels, each.annotations, POD_GROUP) for each in (before, pod))
+    if old != new:
+        group = fields.join(f"metadata.{_where(before, pod, POD_GROUP)}", POD_GROUP)
         yield Finding(pod.ref, group, "a pod cannot change its group", fix="create a new pod", subject=POD_GROUP)
     if before.annotations.get(RETRIABLE) == "false" and pod.annotations.get(RETRIABLE) != "false":
         message = "a group whose pods are not retried cannot start to retry them"
         yield Finding(pod.ref, retriable, message, fix="create a new group", subject=RETRIABLE)
 
 
+def _where(before: QueuedJob | Pod, obj: QueuedJob | Pod, key: str) -> str:
+    """The part of the metadata that names it."""
+    annotated = key in before.annotations or key in obj.annotations
+    return "annotations" if annotated and key in (ELASTIC, PREBUILT, POD_GROUP) else "labels"
+
+
 def _value(job: QueuedJob, key: str) -> str:
-    return job.labels.get(key, "")
+    return identifier(job.labels, job.annotations, PREBUILT) if key == PREBUILT else job.labels.get(key, "")
 
 
 def _shown(before: QueuedJob, job: QueuedJob, key: str) -> str:

@@ -14,6 +14,7 @@ from policies.dialects.kueue_jobs import (
     QUEUE_NAME,
     SUSPENDED_BY,
     QueuedJob,
+    identifier,
 )
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.labels import is_domain
@@ -47,12 +48,12 @@ def job_label_invalid(proposal: Proposal) -> Iterator[Finding]:
     """
     slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     for _, job in proposal.changed(QueuedJob):
-        yield from _findings(job, _common(job.labels, job.framework.prebuilt, job.ref.kind))
+        yield from _findings(job, _common(job.labels, job.annotations, job.framework.prebuilt, job.ref.kind))
         if slicing and job.annotations.get(ELASTIC) == "true" and not job.framework.elastic:
             message = f"a {job.ref.kind} cannot change its size while it runs"
             yield from _findings(job, iter([("annotations", ELASTIC, message, f"remove {ELASTIC}")]))
     for _, pod in proposal.changed(Pod):
-        yield from _findings(pod, _common(pod.labels, True, "Pod"))
+        yield from _findings(pod, _common(pod.labels, pod.annotations, True, "Pod"))
         yield from _findings(pod, _grouped(pod))
         yield from _managed_twice(pod)
 
@@ -74,14 +75,15 @@ def _findings(job: QueuedJob | Pod, faults: Iterator[Fault]) -> Iterator[Finding
         yield Finding(job.ref, fields.join("metadata", where, key), message, fix=fix, subject=key)
 
 
-def _common(labels: Mapping[str, str], prebuilt: bool, kind: str) -> Iterator[Fault]:
+def _common(labels: Mapping[str, str], annotations: Mapping[str, str], prebuilt: bool, kind: str) -> Iterator[Fault]:
     name = "write lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"
-    for key in (QUEUE_NAME, PREBUILT):
-        value = labels.get(key, "")
+    values = [("labels", QUEUE_NAME, labels.get(QUEUE_NAME, ""))]
+    values += [(where, PREBUILT, value) for where, value in _given(labels, annotations, PREBUILT)]
+    for where, key, value in values:
         if value and not is_domain(value):
-            yield "labels", key, f"{value[:80]!r} is not a valid object name", name
-    if PREBUILT in labels and not prebuilt:
-        yield "labels", PREBUILT, f"a {kind} cannot use an existing Workload", f"remove {PREBUILT}"
+            yield where, key, f"{value[:80]!r} is not a valid object name", name
+        if key == PREBUILT and not prebuilt:
+            yield where, PREBUILT, f"a {kind} cannot use an existing Workload", f"remove {PREBUILT}"
     seconds = labels.get(MAX_SECONDS)
     if seconds is not None and not _is_count(seconds):
         yield (
@@ -92,24 +94,39 @@ def _common(labels: Mapping[str, str], prebuilt: bool, kind: str) -> Iterator[Fa
         )
 
 
+def _given(labels: Mapping[str, str], annotations: Mapping[str, str], key: str) -> Iterator[tuple[str, str]]:
+    """(labels or annotations, value) of an identifier, which may stand in both."""
+    for where, values in (("annotations", annotations), ("labels", labels)):
+        if key in values:
+            yield where, values[key]
+
+
 def _grouped(pod: Pod) -> Iterator[Fault]:
-    managed, group, size = pod.labels.get(MANAGED), pod.labels.get(POD_GROUP), pod.annotations.get(POD_GROUP_SIZE)
+    managed, size = pod.labels.get(MANAGED), pod.annotations.get(POD_GROUP_SIZE)
+    given = [*_given(pod.labels, pod.annotations, POD_GROUP)]
     if managed not in (None, "true"):
         yield "labels", MANAGED, f"{managed[:40]!r} has no effect; the only value is true", "write true, or remove it"
-    if group is not None and not is_domain(group):
-        yield (
-            "labels",
-            POD_GROUP,
-            f"{group[:80]!r} is not a valid group name",
-            "write lower-case letters, digits, '-' and '.'",
-        )
-    if group is not None and size is None:
-        message = f"group {group[:80]} has no size, so Kueue cannot know when it is complete"
+    for where, group in given:
+        if not is_domain(group):
+            fix = "write lower-case letters, digits, '-' and '.'"
+            yield where, POD_GROUP, f"{group[:80]!r} is not a valid group name", fix
+    if given and size is None:
+        message = f"group {given[0][1][:80]} has no size, so Kueue cannot know when it is complete"
         yield "annotations", POD_GROUP_SIZE, message, f"write {POD_GROUP_SIZE}"
-    if size is not None and group is None:
+    if size is not None and not given:
         yield "labels", POD_GROUP, f"a group of {size[:40]} pods has no name", f"write {POD_GROUP}"
     if size is not None and not _is_count(size):
         yield "annotations", POD_GROUP_SIZE, f"{size[:40]!r} is not a whole number above 0", "write the number of pods"
+    yield from _two_workloads(pod)
+
+
+def _two_workloads(pod: Pod) -> Iterator[Fault]:
+    """The Workload of a group has its name."""
+    group, prebuilt = (identifier(pod.labels, pod.annotations, key) for key in (POD_GROUP, PREBUILT))
+    if group and prebuilt and group != prebuilt:
+        where = next(where for where, _ in _given(pod.labels, pod.annotations, PREBUILT))
+        message = f"the Pod is of group {group[:80]}, but names Workload {prebuilt[:80]}"
+        yield where, PREBUILT, message, f"write {group[:80]}, or remove one of both"
 
 
 def _is_count(text: str) -> bool:

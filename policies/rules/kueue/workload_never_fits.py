@@ -16,7 +16,7 @@ from policies.dialects.kueue import (
     flavor_resource,
     local_queue_ref,
 )
-from policies.dialects.kueue_jobs import BATCH_JOB, KINDS, MIN_PARALLELISM, PREBUILT, QUEUE_NAME, QueuedJob
+from policies.dialects.kueue_jobs import BATCH_JOB, KINDS, MIN_PARALLELISM, PREBUILT, QUEUE_NAME, QueuedJob, identifier
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.kueue_workload import PodSet, Workload
 from policies.judging.proposal import Proposal
@@ -85,7 +85,7 @@ def _submissions(proposal: Proposal) -> Iterator[_Submission]:
             yield _Submission(workload.ref, workload.queue, tuple(asking), "spec.podSets")
     for old, job in proposal.changed(QueuedJob):
         name = job.labels.get(QUEUE_NAME)
-        if not name or job.owner or job.labels.get(PREBUILT) or job.annotations.get(PREBUILT):
+        if not name or job.owner or identifier(job.labels, job.annotations, PREBUILT):
             continue
         if old is None or (old.pod_sets, old.labels.get(QUEUE_NAME)) != (job.pod_sets, name):
             asking = (_of_pods(job, pods) for pods in job.pod_sets)

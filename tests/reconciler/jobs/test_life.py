@@ -146,14 +146,18 @@ def test_a_waiting_job_moves_to_another_queue(reserved: bool) -> None:
     assert (world.read.queue, world.read.reserved) == ("other", False)
 
 
-def test_a_prebuilt_workload_is_taken_over_and_does_what_one_made_here_does() -> None:
+@pytest.mark.parametrize("annotated", [False, True])
+def test_a_prebuilt_workload_is_taken_over_and_does_what_one_made_here_does(annotated: bool) -> None:
     world = World(job())
     world.settle()
     made = world.stored
     assert made is not None
     bare = {"name": "ready-made", "namespace": "ns", "uid": "x", "resourceVersion": "5"}
-    labels = {f"{K}queue-name": "q", f"{K}prebuilt-workload-name": "ready-made"}
-    world = World(job(labels=labels))
+    labels, prebuilt = {f"{K}queue-name": "q"}, f"{K}prebuilt-workload-name"
+    if annotated:
+        world = World(job({**labels, prebuilt: "another"}, {prebuilt: "ready-made"}))
+    else:
+        world = World(job({**labels, prebuilt: "ready-made"}))
     assert world.settle() == []
     world.objects["workloads", "ns/ready-made"] = {**made, "metadata": bare}
 

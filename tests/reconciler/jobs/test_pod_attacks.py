@@ -324,6 +324,19 @@ def test_a_pod_that_runs_and_leaves_its_group_frees_no_place(key: str, value: st
     assert not world.read.finished
 
 
+@pytest.mark.parametrize("key", ["pod-group-name", "prebuilt-workload-name"])
+def test_nor_does_one_that_leaves_by_an_annotation(key: str) -> None:
+    world = running(*(pod(name, "g", 2) for name in "ab"))
+    world.edit("a", {"metadata": {"annotations": {f"{K}{key}": "other"}}})
+    world.create(pod("x", "g", 2))
+
+    world.settle()
+
+    assert sorted(world.running()) == ["a", "b"]
+    assert world.stored["metadata"]["name"] == "g"
+    assert not world.read.finished
+
+
 def test_a_member_that_ended_and_left_its_group_does_not_end_it() -> None:
     world = running(*(pod(name, "g", 2) for name in "ab"))
     label(world, "a", "pod-group-name", None)

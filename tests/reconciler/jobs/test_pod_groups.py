@@ -361,3 +361,15 @@ def test_what_a_pod_on_its_way_out_is_labelled_with_does_not_count_for_its_group
 
     assert "UpdatedWorkload" not in world.settle()
     assert world.stored["spec"] == before
+
+
+@pytest.mark.parametrize("label", [None, "shorter"])
+def test_a_group_is_named_by_an_annotation_before_a_label(label: str | None) -> None:
+    def member(name: str) -> Manifest:
+        labels = {"pod_group_name": label} if label else {}
+        return pod(name, notes={"pod-group-name": f"g-{'x' * 80}", "pod-group-total-count": "2"}, **labels)
+
+    world = admitted(member("a"), member("b"))
+
+    assert world.stored["metadata"]["name"] == f"g-{'x' * 80}"
+    assert world.gated() == []

@@ -73,7 +73,7 @@ def test_a_copy_follows_what_changed_and_keeps_its_gates() -> None:
 def test_a_job_is_made_suspended_for_its_workload_and_run_there() -> None:
     found = job_copy(BATCH, job(suspend=False, ttlSecondsAfterFinished=5), "w", "here")
 
-    assert found["metadata"]["labels"]["kueue.x-k8s.io/prebuilt-workload-name"] == "w"
+    assert found["metadata"]["annotations"]["kueue.x-k8s.io/prebuilt-workload-name"] == "w"
     assert found["spec"] == {
         "suspend": True,
         "template": {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": []}},
@@ -86,7 +86,8 @@ def test_any_kind_that_is_described_is_taken_along() -> None:
     found = job_copy(JOB_SET, job_set(), "w", "here")
 
     assert found["spec"] == {"suspend": True, "replicatedJobs": []}
-    assert found["metadata"]["annotations"] == {"kueue.x-k8s.io/multikueue-origin-uid": "u1"}
+    marks = {"kueue.x-k8s.io/multikueue-origin-uid": "u1", "kueue.x-k8s.io/prebuilt-workload-name": "w"}
+    assert found["metadata"]["annotations"] == marks
     assert owner_job(JOB_SET, job_set()).managed
     assert owner_job(JOB_SET, job_set()).kind == "jobset.x-k8s.io/v1alpha2, Kind=JobSet"
 

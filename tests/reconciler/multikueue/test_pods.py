@@ -15,7 +15,7 @@ def test_a_pod_runs_on_one_worker_and_keeps_its_gate_here() -> None:
     found = pods.pods("east")["p"]
     workload = pods.workload()
     assert workload is not None
-    assert found["metadata"]["labels"][MADE_FOR] == workload["metadata"]["name"]
+    assert found["metadata"]["annotations"][MADE_FOR] == workload["metadata"]["name"]
     assert found["metadata"]["labels"][f"{K}multikueue-origin"] == "multikueue"
     assert not gated(found)
     assert pods.gated() == ["p"]

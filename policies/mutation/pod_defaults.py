@@ -12,6 +12,7 @@ from typing import Any
 from policies.amounts.limit_ranges import CONTAINER, NO_LIMITS, POD, Limits, Summary, Violation, containers, greater
 from policies.amounts.requests import pod_requests, readable
 from policies.dialects.reading import listing, mapping, text
+from policies.model import fields
 from policies.model.quantity import Amounts
 
 _LISTS = ("containers", "initContainers")
@@ -52,9 +53,10 @@ def completed(spec: Mapping[str, Any], around: Surroundings) -> dict[str, Any]:
 
 
 def exceeded_limits(spec: Mapping[str, Any], at: str) -> Iterator[Violation]:
-    """Containers that request more than their limits; `at` is the path of the pod's spec."""
-    for path, container in containers(spec, at):
-        resources = mapping(container.get("resources"))
+    """Containers, and the pod as a whole, that request more than their limits; `at` is the path of the pod's spec."""
+    asking = [(path, container.get("resources")) for path, container in containers(spec, at)]
+    for path, given in (*asking, (fields.join(at, "resources"), spec.get("resources"))):
+        resources = mapping(given)
         if over := greater(readable(resources.get("requests")), readable(resources.get("limits"))):
             yield Violation(path, over, "requests must not exceed its limits")
 

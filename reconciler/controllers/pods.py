@@ -33,8 +33,8 @@ from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.versions import older
 from reconciler.objects.wanted import WantedWrite
-from scheduling.objects.submission import OF_GROUP, workload_name
-from scheduling.objects.workload import JOB_UID, Workload
+from scheduling.objects.submission import workload_name
+from scheduling.objects.workload import JOB_UID, OF_GROUP, Workload
 
 _KIND, _WORKLOAD = "Pod", "Workload"
 WATCHED_PODS = WatchedKind(

@@ -28,8 +28,8 @@ from reconciler.objects.patches import ADMISSION_MANAGER, JOB_MANAGER, condition
 from reconciler.objects.wanted import WantedWrite, reference
 from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
 from scheduling.objects.priority import UnknownPriorityClass
-from scheduling.objects.submission import OF_GROUP, IncompleteGroup
-from scheduling.objects.workload import EVICTED, FINISHED, JOB_UID, WAITING_FOR_REPLACEMENT, Workload
+from scheduling.objects.submission import IncompleteGroup
+from scheduling.objects.workload import EVICTED, FINISHED, JOB_UID, OF_GROUP, WAITING_FOR_REPLACEMENT, Workload
 from scheduling.status.conditions import with_condition
 from scheduling.status.deadlines import release
 from scheduling.status.progress import finish

@@ -30,10 +30,9 @@ from policies.model.objects import GroupKind
 from scheduling.objects.pod_sets import number, pod_set, pod_sets
 from scheduling.objects.priority import PriorityClasses, priority_of
 from scheduling.objects.roles import claim_of, role_names
-from scheduling.objects.workload import JOB_UID
+from scheduling.objects.workload import JOB_UID, OF_GROUP
 
 FAST_ADMISSION = f"{PREFIX}pod-group-fast-admission"
-OF_GROUP = f"{PREFIX}is-group-workload"
 _COPIED = (ELASTIC, GATED_BY)
 _PROVISIONING = "provreq.kueue.x-k8s.io/"
 _HASH = 5

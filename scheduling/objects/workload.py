@@ -37,6 +37,8 @@ ADMISSION_CHECK = "AdmissionCheck"
 
 ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 JOB_UID = "kueue.x-k8s.io/job-uid"
+OF_GROUP = "kueue.x-k8s.io/is-group-workload"
+"""Annotation of the Workload of a group of Pods."""
 
 _SLICES = ("podSetSliceRequiredTopology", "podsetSliceRequiredTopologyConstraints")
 _LEVELS = ("required", "preferred", "unconstrained", *_SLICES)
@@ -248,6 +250,12 @@ class Workload:
         return self.active and not (
             self.finished or self.reserved or self.on_hold or self.holds(WAITING_FOR_REPLACEMENT)
         )
+
+    @property
+    def of_one_pod(self) -> bool:
+        """Whether it stands for a Pod by itself, which cannot start again."""
+        owner = self.owners[0] if len(self.owners) == 1 else None
+        return owner is not None and owner[:2] == ("v1", "Pod") and self.annotations.get(OF_GROUP) != "true"
 
     @property
     def gated_by(self) -> str:

@@ -31,7 +31,7 @@ from scheduling.status.reservation import unreserve
 WAIT_FOR_START = "WaitForStart"
 WAIT_FOR_RECOVERY = "WaitForRecovery"
 _QUEUE_AGAIN = (PREEMPTED, "NodeFailures")
-"""Evictions after which a workload is requeued at once."""
+"""Evictions after which a workload is requeued at once, but that of a single Pod, which is deleted by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def release(workload: Workload, now: int, observability: Observability = LEGACY)
     evicted = workload.holding(EVICTED)
     if evicted is None or not workload.reserved:
         return workload
-    back = evicted.reason in _QUEUE_AGAIN
+    back = evicted.reason in _QUEUE_AGAIN and not workload.of_one_pod
     queued = requeued(workload, evicted.reason, evicted.message, now, status=back)
     reason = observability.attempt(PENDING_EVALUATION)
     return unreserve(queued, reason, evicted.message, now, observability)

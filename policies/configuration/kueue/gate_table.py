@@ -124,8 +124,11 @@ GATES: tuple[Gate, ...] = (
     _on("SchedulingEquivalenceHashing", ON, _ONE_FORM),
     _off("ShortWorkloadNames", OFF, "Workloads have the names that Kueue gives by default."),
     _on("SkipAncestorCheckForDeletedWorkloads", ON, "An object that is being deleted is never refused for its owners."),
-    _locked("SkipFinalizersForPodsSuspendedByParent"),
-    _on("SkipReassignmentForPodOwnedWorkloads", OFF, "A single Pod that was preempted may queue again."),
+    _locked(
+        "SkipFinalizersForPodsSuspendedByParent",
+        "Pods of Deployments and the like have the finalizer all the same: nobody else marks them here.",
+    ),
+    _on("SkipReassignmentForPodOwnedWorkloads", ON, "A single Pod that was evicted is not queued again."),
     _off("SparkApplicationIntegration", OFF, "The drivers and executors of Spark are not queued."),
     _on("TASAssignmentsEncodingByHostnamePrefix", OFF, _TOPOLOGIES),
     _off("TASBalancedPlacement", OFF, _TOPOLOGIES),

@@ -1,4 +1,4 @@
-"""Faults of the section `tls`: versions and cipher suites by the names that Go gives them."""
+"""Faults of the section `tls`: versions and cipher suites by the names that Go gives them, curves by their numbers."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ SUITES = frozenset(
         *(f"TLS_RSA_WITH_{cipher}" for cipher in _RSA),
     )
 )
+CURVES = frozenset((23, 24, 25, 29, 4587, 4588, 4589))
+"""The key exchanges that Go knows: P-256, P-384, P-521, X25519, and the three hybrids with ML-KEM."""
+_MOST = 2**16 - 1
 
 
 def tls(configuration: Manifest) -> Iterator[Fault]:
@@ -36,3 +39,23 @@ def tls(configuration: Manifest) -> Iterator[Fault]:
         yield invalid("tls", f"cipherSuites: {unknown[0]!r} is none that Go knows")
     elif version == "VersionTLS13" and named:
         yield invalid("tls.cipherSuites", "TLS 1.3 leaves no choice of them; take them out")
+    yield from _curves(section.get("curvePreferences"))
+
+
+def _curves(preferences: object) -> Iterator[Fault]:
+    earlier: set[object] = set()
+    for curve in listing(preferences):
+        why = _no_curve(curve) or ("stands there twice" if curve in earlier else "")
+        if why:
+            yield invalid("tls.curvePreferences", f"invalid curve preferences: {curve!r} {why}")
+            return
+        earlier.add(curve)
+
+
+def _no_curve(curve: object) -> str:
+    """Why it is none; empty where it is one."""
+    if isinstance(curve, bool) or not isinstance(curve, int):
+        return "is no whole number"
+    if not 1 <= curve <= _MOST:
+        return f"is not between 1 and {_MOST}"
+    return "" if curve in CURVES else "is none that Go knows"

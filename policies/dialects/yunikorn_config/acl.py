@@ -35,7 +35,7 @@ def passes_check(text: str) -> bool:
 
 
 def load(text: str) -> Acl:
-    """The ACL as the loader reads it: it splits at every single space. Raises BadAcl."""
+    """The ACL as the loader reads it: it splits at every single space, and a name counts once. Raises BadAcl."""
     if not text:
         return Acl()
     parts = text.split(" ")
@@ -46,8 +46,8 @@ def load(text: str) -> Acl:
     if text.strip() == EVERYBODY or users == [EVERYBODY] or groups == [EVERYBODY]:
         return Acl(everybody=True)
     return Acl(
-        users=tuple(user for user in users if _USER(user)),
-        groups=tuple(group for group in groups if _GROUP(group)),
+        users=tuple(dict.fromkeys(filter(_USER, users))),
+        groups=tuple(dict.fromkeys(filter(_GROUP, groups))),
         dropped=tuple(
             name for names, fits in ((users, _USER), (groups, _GROUP)) for name in names if name and not fits(name)
         ),

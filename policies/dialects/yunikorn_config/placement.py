@@ -183,9 +183,9 @@ def _path(rule: PlacementRule, kind: str, value: str, queues: Queues, applicatio
         for step in value.split("."):
             _check_name(step)
         return value
-    name = value.replace(".", "_dot_")
-    if kind != FIXED:
-        _check_name(name)
+    steps = value.split(".") if kind == FIXED else [value.replace(".", "_dot_")]
+    for step in steps:
+        _check_name(step)
     above = ROOT
     if rule.parent is not None:
         above = candidate(rule.parent, queues, application)
@@ -194,8 +194,7 @@ def _path(rule: PlacementRule, kind: str, value: str, queues: Queues, applicatio
         above = above if above.startswith(f"{ROOT}.") else f"{ROOT}.{above}"
         if queues.is_leaf(above):
             raise Rejected(f"its parent rule gives {above}, which is a leaf")
-    _check_name(name)
-    return f"{above}.{name}"
+    return ".".join((above, *steps))
 
 
 def _check_name(name: str) -> None:

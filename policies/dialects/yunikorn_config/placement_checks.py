@@ -73,9 +73,9 @@ def _fixed_value(rule: PlacementRule, value: str, outcome: str) -> Iterator[Prob
     if qualified and rule.parent is not None:
         message = f"the fixed rule has the full path {value} and a parent rule; {outcome}"
         yield Problem(at, rule.value.line, message, "remove the parent, or the path above the name", accepted=True)
-    steps = value.split(".") if qualified else [value.replace(".", "_dot_")]
-    if not all(name_fits(step) for step in steps):
-        message = f"{value!r} is not a queue name; every application that reaches this rule would be rejected"
+    wrong = [step for step in value.split(".") if not name_fits(step)]
+    if wrong:
+        message = f"{value!r} is not a path of queues: {wrong[0]!r} is not a queue name; {outcome}"
         yield Problem(at, rule.value.line, message, f"use {NAME_RULE}", subject="name", accepted=True)
 
 

@@ -35,9 +35,9 @@ def check_flavor_missing(proposal: Proposal) -> Iterator[Finding]:
     Fix: write a flavor of this ClusterQueue in onFlavors, or add the flavor to a resource group.
     """
     for before, queue in proposal.changed(ClusterQueue):
-        flavors = {flavor.name for group in queue.groups for flavor in group.flavors}
+        flavors = _flavors(queue)
         known = ", ".join(sorted(flavors)) or "none"
-        stood = _standing(proposal, before)
+        stood = _standing(proposal, before, flavors)
         for check in queue.checks:
             if stood.get(check.name) == set(check.on_flavors):
                 continue
@@ -53,9 +53,16 @@ def check_flavor_missing(proposal: Proposal) -> Iterator[Finding]:
                     )
 
 
-def _standing(proposal: Proposal, before: ClusterQueue | None) -> dict[str, set[str]]:
-    """The flavors that Kueue accepts on update since they were there before, by check; `strict` has its own rule."""
+def _standing(proposal: Proposal, before: ClusterQueue | None, flavors: set[str]) -> dict[str, set[str]]:
+    """The flavors that Kueue accepts on update since they were there before, by check; `strict` has its own rule.
+
+    None once a flavor of the queue comes or goes.
+    """
     rejects = proposal.configuration.kueue.enabled("RejectUpdatesToCQWithInvalidOnFlavors")
-    if before is None or rejects or proposal.configuration.profile is Profile.STRICT:
+    if before is None or rejects or proposal.configuration.profile is Profile.STRICT or _flavors(before) != flavors:
         return {}
     return {check.name: set(check.on_flavors) for check in before.checks}
+
+
+def _flavors(queue: ClusterQueue) -> set[str]:
+    return {flavor.name for group in queue.groups for flavor in group.flavors}

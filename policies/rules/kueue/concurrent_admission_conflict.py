@@ -24,18 +24,17 @@ def concurrent_admission_conflict(proposal: Proposal) -> Iterator[Finding]:
 
     Why it is refused: a workload is tried on every flavor of one group at the same time, with one variant for each
     flavor. That needs exactly one group of at most 16 flavors, and no strict order of workloads. Existing variants
-    follow the policy that they were created with.
+    follow the policy that they were created with. So the policy never changes, whether the feature gate is on or off.
     Example: a policy beside two resource groups; `lastAcceptableFlavorName: spto` where the flavor is called `spot`.
     Fix: use one resource group and BestEffortFIFO, and name a flavor of the queue as the last acceptable one. For
     another policy create a new ClusterQueue.
     """
-    if not proposal.configuration.kueue.enabled("ConcurrentAdmission"):
-        return
+    gate = proposal.configuration.kueue.enabled("ConcurrentAdmission")
     for before, queue in proposal.changed(ClusterQueue):
         if before is not None and before.concurrent != queue.concurrent:
             message = "a concurrent admission policy cannot be set, changed or removed once the ClusterQueue exists"
             yield Finding(queue.ref, _POLICY, message, fix="create a new ClusterQueue with the new policy")
-        if queue.concurrent is not None:
+        if queue.concurrent is not None and gate:
             yield from _shape(queue)
             yield from _constraints(queue, queue.concurrent)
 
@@ -66,7 +65,7 @@ def _shape(queue: ClusterQueue) -> Iterator[Finding]:
 
 
 def _constraints(queue: ClusterQueue, policy: ConcurrentAdmission) -> Iterator[Finding]:
-    if policy.constrained and policy.mode != "TryPreferredFlavors":
+    if policy.constrained and policy.mode not in ("", "TryPreferredFlavors"):
         yield Finding(
             queue.ref,
             _CONSTRAINTS,

@@ -133,3 +133,11 @@ def test_a_request_above_its_limit_is_told() -> None:
     (found,) = exceeded_limits(spec, AT)
 
     assert (found.field, found.resources) == (f"{AT}.initContainers[0]", ("cpu", "memory"))
+
+
+def test_a_request_of_the_pod_above_its_limit_is_told() -> None:
+    spec = {"containers": [{}], "resources": {"requests": {"cpu": "3", "memory": "1"}, "limits": {"cpu": "2"}}}
+
+    (found,) = exceeded_limits(spec, AT)
+
+    assert (found.field, found.resources) == (f"{AT}.resources", ("cpu",))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from scheduling.objects.queue_settings import LocalQueueSettings
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import Gate, Workload
+from scheduling.objects.workload import Gate, Owner, Workload
 from scheduling.status.deadlines import WaitForPodsReady, release
+from scheduling.status.eviction import evict
 from scheduling.status.lifecycle import Lifecycle, next_moment
 from scheduling.status.requeue import RequeueBackoff, backoff_over
 from scheduling.status.unadmitted import Cause
@@ -115,3 +118,27 @@ def test_a_gate_says_nothing_of_who_has_quota_or_is_not_active() -> None:
     assert _at_gate(running) == running
     away = _at_gate(replace(_gated(), active=False))
     assert "QuotaReserved" not in away.conditions or _why(away)[1] != "AdmissionGated"
+
+
+@pytest.mark.parametrize("reason", ["Preempted", "NodeFailures"])
+@pytest.mark.parametrize(
+    ("kinds", "annotations", "again"),
+    [
+        (("Pod",), {}, False),
+        (("Pod",), {"kueue.x-k8s.io/is-group-workload": "true"}, True),
+        (("Pod", "Pod"), {}, True),
+        (("Job",), {}, True),
+        ((), {}, True),
+    ],
+)
+def test_a_single_pod_that_was_evicted_does_not_queue_again(
+    reason: str, kinds: tuple[str, ...], annotations: dict[str, str], again: bool
+) -> None:
+    versions = {"Pod": "v1", "Job": "batch/v1"}
+    owners = tuple(Owner(versions[kind], kind, f"{kind}-{at}", f"uid-{at}") for at, kind in enumerate(kinds))
+    found = replace(_admitted(), owners=owners, annotations=annotations)
+
+    free = release(evict(found, reason, "so it goes", SECOND), 2 * SECOND)
+
+    assert free.conditions["Requeued"].status == str(again)
+    assert free.conditions["Requeued"].reason == reason

@@ -89,6 +89,12 @@ def test_the_first_fault_is_raised_with_its_place() -> None:
             [("Invalid", "visibilityServer.bindAddress"), ("Invalid", "visibilityServer.bindPort")],
         ),
         ({"tls": {"minVersion": "VersionTLS11"}}, [("Invalid", "tls")]),
+        ({"tls": {"minVersion": "VersionTLS13", "curvePreferences": [4588, 29, 23]}}, []),
+        ({"tls": {"curvePreferences": [29, 23, 29]}}, [("Invalid", "tls.curvePreferences")]),
+        ({"tls": {"curvePreferences": [0]}}, [("Invalid", "tls.curvePreferences")]),
+        ({"tls": {"curvePreferences": [65536]}}, [("Invalid", "tls.curvePreferences")]),
+        ({"tls": {"curvePreferences": [26]}}, [("Invalid", "tls.curvePreferences")]),
+        ({"tls": {"curvePreferences": ["X25519"]}}, [("Invalid", "tls.curvePreferences")]),
         ({"internalCertManagement": {"enable": False, "webhookSecretName": ":)"}}, []),
     ],
 )

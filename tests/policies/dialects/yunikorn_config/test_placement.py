@@ -122,3 +122,19 @@ def test_quota_and_guarantee_of_a_dynamic_leaf_come_as_a_pair() -> None:
 
 def test_a_gang_has_to_fit_into_every_queue_above() -> None:
     assert gang_excess([{"vcore": 5}, None, {"memory": 1}], {"vcore": 6, "memory": 1, "pods": 9}) == ["vcore"]
+
+
+def test_a_fixed_path_keeps_its_dots_and_each_part_is_a_queue() -> None:
+    tree = "- {name: testparent, queues: [{name: testchild}]}\n- {name: a}"
+
+    assert placed("- {name: fixed, value: testparent.testchild}", tree) == "root.testparent.testchild"
+    assert placed("- {name: fixed, value: TestParent.new, create: true}", tree) == "root.testparent.new"
+    user = "- {name: user, create: true, parent: {name: fixed, value: testparent.of, create: true}}"
+    assert placed(user, tree) == "root.testparent.of.sue"
+    below = "- {name: fixed, value: x.y, create: true, parent: {name: fixed, value: testparent}}"
+    assert placed(below, tree) == "root.testparent.x.y"
+    assert "is not a queue name" in placed("- {name: fixed, value: a..b, create: true}", tree)
+
+
+def test_a_name_counts_once_in_an_acl() -> None:
+    assert load("sue,bob,sue dev,dev") == Acl(users=("sue", "bob"), groups=("dev",))

@@ -252,7 +252,9 @@ class _Life:
         if evicted is None:
             return None
         if running := self.unit.running:
-            return [stop(member, "WorkloadEvicted", evicted.message, self.now) for member in running]
+            return [
+                stop(member, f"WorkloadEvictedDueTo{evicted.reason}", evicted.message, self.now) for member in running
+            ]
         if not self.read.reserved:
             return None
         if self.unit.occupied or self.unit.away:

@@ -80,7 +80,7 @@ def test_a_pod_that_has_to_give_way_is_told_why_and_deleted() -> None:
     assert world.settle(nodes=False) == ["Stopped"]
     stopped = world.pods()["p"]
     target = next(each for each in stopped["status"]["conditions"] if each["type"] == "TerminationTarget")
-    assert (target["status"], target["reason"]) == ("True", "WorkloadEvicted")
+    assert (target["status"], target["reason"]) == ("True", "WorkloadEvictedDueToPreempted")
     assert target["message"] == "Preempted to accommodate a workload"
     assert stopped["metadata"]["deletionTimestamp"]
     assert world.read.reserved, "its node has not let it go yet"

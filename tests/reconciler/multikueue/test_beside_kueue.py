@@ -186,7 +186,7 @@ def test_a_worker_of_kueue_admits_and_the_others_are_spared() -> None:
     assert copied is not None
     local = world.workload()
     assert local is not None
-    assert copied["metadata"]["labels"][f"{K}prebuilt-workload-name"] == local["metadata"]["name"]
+    assert copied["metadata"]["annotations"][f"{K}prebuilt-workload-name"] == local["metadata"]["name"]
     here = world.job()
     assert here is not None
     assert here["status"] == {"active": 1, "ready": 1}

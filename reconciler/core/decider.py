@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from reconciler.core.informer import Informer
-from reconciler.core.lifecycles import lifecycle_of
+from reconciler.core.lifecycles import lifecycle_of, successor_of
 from reconciler.core.records import WORKLOAD
 from reconciler.core.writes import Stats, Writes
 from reconciler.objects.moments import whole_second
@@ -61,7 +61,9 @@ class Decider:
                 continue
             if record.owed is not None:
                 self.reasons.setdefault(name, record.owed)
-            after = lifecycle_of(self._world, workload, moment, self._waiting, self._observability).next(workload)
+            successor = successor_of(self._world, self._records, workload)
+            around = lifecycle_of(self._world, workload, moment, self._waiting, self._observability, successor)
+            after = around.next(workload)
             if after != workload:
                 self._world.put_workload(after, moment)
                 self._writes.decide(after, now)

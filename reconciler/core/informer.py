@@ -146,6 +146,8 @@ class Informer:
                 record.decided = None
             return
         self.restore(name, now)
+        if record.stored.value.replaces:
+            self.dirty[record.stored.value.replaces] = None
         if self.records.rests((WORKLOAD, name), now):
             self.world.queues.drop(name)
         if alarm := next_moment(record.stored.value, self.waiting):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from policies.dialects.kueue_checks import MULTIKUEUE
+from reconciler.core.records import Records
 from scheduling.cycle.hopeless import hopeless
 from scheduling.objects.inadmissible_reasons import MISCONFIGURED, SUSPENDED
 from scheduling.objects.workload import Workload
@@ -23,8 +24,9 @@ def lifecycle_of(
     now: int,
     waiting: WaitForPodsReady | None,
     observability: Observability = LEGACY,
+    successor: Workload | None = None,
 ) -> Lifecycle:
-    """What the next step of one Workload depends on, at this moment."""
+    """What the next step of one Workload depends on, at this moment. `successor`: see `Lifecycle`."""
     local = world.queues.local_queues.get(f"{workload.namespace}/{workload.queue}")
     name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
     queue = world.state.queues.get(name)
@@ -41,6 +43,7 @@ def lifecycle_of(
         local_gone=local is None,
         queue_gone=queue is None or name in world.terminating,
         gated=world.gated(workload),
+        successor=successor,
     )
     if workload.reserved:
         return made
@@ -74,6 +77,15 @@ def _bypassed(world: World, workload: Workload, queue: str) -> Cause | None:
     if wait is None or wait.workload.key == workload.key:
         return None
     return Cause(wait.reason, BYPASSED)
+
+
+def successor_of(world: World, records: Records, workload: Workload) -> Workload | None:
+    """The slice that holds the quota of this one, and is stored so: before that a write of it may still fail."""
+    later = world.slices.successor(workload.key)
+    found = records.workload(later) if later is not None else None
+    stored = found.value if found is not None else None
+    taken = stored is not None and stored.counts and not stored.evicted and stored.takes_over_from(workload)
+    return stored if taken else None
 
 
 def concerned(world: World, kind: str, name: str) -> Iterator[Workload]:

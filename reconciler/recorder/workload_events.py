@@ -13,9 +13,11 @@ from scheduling.objects.workload import (
     ADMITTED,
     DEACTIVATION_TARGET,
     EVICTED,
+    FINISHED,
     PREEMPTED,
     QUOTA_RESERVED,
     REQUEUED,
+    SLICE_REPLACED,
     Workload,
 )
 from scheduling.status.lifecycle import GATE_CLEARED, waits_at_gate
@@ -92,6 +94,9 @@ def _leaving(before: Workload, after: Workload) -> Iterator[News]:
         yield News(f"EvictedDueTo{evicted.reason}", evicted.message)
     if preempted is not None and _new(before, after, PREEMPTED):
         yield News("Preempted", preempted.message)
+    finished = after.conditions.get(FINISHED)
+    if finished is not None and finished.reason == SLICE_REPLACED and _new(before, after, FINISHED):
+        yield News(SLICE_REPLACED, finished.message)
 
 
 def _checks(before: Workload, after: Workload) -> Iterator[News]:

@@ -87,7 +87,8 @@ class _Cycle:
     """What this cycle has decided so far.
 
     The tree counts everything: new usage, reserved capacity and victims. `after` is the tree after the victims have
-    left, `meanwhile` the tree until then, without the capacity reserved for preemptors.
+    left, `meanwhile` the tree until then, without the capacity reserved for preemptors. `replaced`: slices of elastic
+    jobs whose quota another slice took over.
     """
 
     world: World
@@ -95,6 +96,7 @@ class _Cycle:
     after: Alternative
     meanwhile: Alternative
     victims: dict[str, Reservation] = field(default_factory=dict)
+    replaced: set[str] = field(default_factory=set)
 
     def order(self, nominations: list[Nomination]) -> Iterator[Nomination]:
         if self.world.state.options.fair_sharing:
@@ -121,9 +123,12 @@ class _Cycle:
 
     def nominate(self, queue: Queue, entry: Entry) -> Nomination:
         """The flavors and victims of the workload, by the state before the cycle."""
-        assignment, targets = self._best(queue, entry)
+        replaced = self.world.slices.predecessor(entry.workload, queue)
+        with self.world.state.spared(replaced.key if replaced is not None else ""):
+            assignment, targets = self._best(queue, entry)
         claims = self.world.queues.pending[queue.name].sticky == entry.key
-        return Nomination(entry, queue, assignment, targets, claims and self.world.state.options.preemptors_first)
+        preemptor = claims and self.world.state.options.preemptors_first
+        return Nomination(entry, queue, assignment, targets, preemptor, replaced)
 
     def _best(self, queue: Queue, entry: Entry) -> tuple[Assignment, list[Target]]:
         """With all of its pods if possible, else with as many as possible."""
@@ -145,6 +150,7 @@ class _Cycle:
         world = self.world
         if entry.requests is None:
             entry.requests = total_requests(entry.workload, world.counting)
+        replaced = world.slices.predecessor(entry.workload, queue)
         progress = entry.progress
         if progress is not None and progress.outdated(
             world.state.generation(queue), self.number, entry.scheduling_hash
@@ -159,6 +165,7 @@ class _Cycle:
             oracle(world.state, queue, entry.workload, world.precedence),
             requests=entry.requests,
             nominated=keep.nominated if keep else None,
+            predecessor=total_requests(replaced.workload, world.counting) if replaced is not None else (),
         )
 
     def _targets(self, queue: Queue, entry: Entry, assignment: Assignment) -> list[Target]:
@@ -172,6 +179,9 @@ class _Cycle:
 
     def decide(self, nomination: Nomination) -> Iterator[Decision]:
         """Decide on one head, after the decisions before it."""
+        if self._goes_with_its_job(nomination):
+            yield self._wait(nomination, Requeue.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
+            return
         if self._overlaps(nomination) and self.world.state.options.recompute_on_overlap:
             self._reconsider(nomination)
         assignment = nomination.assignment
@@ -202,8 +212,13 @@ class _Cycle:
     def _gated(self, nomination: Nomination) -> bool:
         return self.world.state.options.gated_preemption and nomination.workload.preemption_gated
 
+    def _goes_with_its_job(self, nomination: Nomination) -> bool:
+        """Whether the slice that it would take over from must leave: then the whole job does."""
+        replaced = nomination.replaced
+        return replaced is not None and (replaced.workload.evicted or replaced.key in self.victims)
+
     def _overlaps(self, nomination: Nomination) -> bool:
-        return any(target.key in self.victims for target in nomination.targets)
+        return any(target.key in self.victims or target.key in self.replaced for target in nomination.targets)
 
     def _reconsider(self, nomination: Nomination) -> None:
         """Another head preempts some of its targets: find other targets for the same flavors, or fit without any."""
@@ -246,6 +261,8 @@ class _Cycle:
 
     def _count(self, nomination: Nomination) -> None:
         node, usage = nomination.queue.node, nomination.assignment.usage
+        if nomination.replaced is not None:
+            self.replaced.add(nomination.replaced.key)
         self.after.add(node, usage)
         self.meanwhile.add(node, usage)
         self.world.state.tree.add(node, usage)

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from scheduling.cycle.block_admission import BlockAdmission
 from scheduling.cycle.cycle import run
+from scheduling.flavors.assignment import total_usage
 from scheduling.flavors.scan_progress import progress_of
 from scheduling.queues.pending import Entry, Requeue
 from scheduling.status.eviction import preempt
@@ -60,7 +61,8 @@ class Engine:
                 self._block_admission.keep(entry, held.queue, now)
                 world.record_attempt(entry, held)
                 return held
-            world.assume(decision.workload, world.state.queues[decision.queue], decision.assignment.usage)
+            used = total_usage(decision.assignment.pod_sets)
+            world.assume(decision.workload, world.state.queues[decision.queue], used)
             return decision
         if isinstance(decision, Preempt):
             victim = decision.target.reservation.workload

@@ -9,14 +9,15 @@ from scheduling.flavors.assignment import Assignment
 from scheduling.objects.workload import Workload
 from scheduling.preemption.targets import Target
 from scheduling.queues.pending import Entry
-from scheduling.quota.state import Queue
+from scheduling.quota.state import Queue, Reservation
 
 
 @dataclass(slots=True, eq=False)
 class Nomination:
     """A head with the flavors that it would get and the targets that it would preempt.
 
-    `preemptor`: earlier cycles preempted others for it, so it comes before heads without preemptions.
+    `preemptor`: earlier cycles preempted others for it, so it comes before heads without preemptions. `replaced`: the
+    workload whose quota it takes over, None for most.
     """
 
     entry: Entry
@@ -24,6 +25,7 @@ class Nomination:
     assignment: Assignment
     targets: list[Target] = field(default_factory=list)
     preemptor: bool = False
+    replaced: Reservation | None = None
 
     @property
     def workload(self) -> Workload:

@@ -26,6 +26,4 @@ def unsupported(workload: Workload, in_topologies: bool = False) -> str:
                 f"pod set {pod_set.name} claims devices by ResourceClaim, which Quotree does not count yet; "
                 "request them as an extended resource, or let Kueue admit it"
             )
-    if workload.elastic:
-        return "it is a slice of an elastic job, which Quotree does not support yet; let Kueue admit it"
     return ""

@@ -34,6 +34,7 @@ ON_HOLD = "OnHold"
 DEACTIVATED = "Deactivated"
 PODS_READY_TIMEOUT = "PodsReadyTimeout"
 ADMISSION_CHECK = "AdmissionCheck"
+SLICE_REPLACED = "WorkloadSliceReplaced"
 
 ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 JOB_UID = "kueue.x-k8s.io/job-uid"
@@ -273,9 +274,13 @@ class Workload:
         return self.annotations.get(ELASTIC) == "true" or REPLACES in self.annotations
 
     @property
-    def replaces(self) -> bool:
-        """Whether it is a larger slice of an elastic job that replaces another slice."""
-        return bool(self.annotations.get(REPLACES))
+    def replaces(self) -> str:
+        """The slice of the elastic job that this one takes over from, as `namespace/name`; empty if none."""
+        return self.annotations.get(REPLACES, "")
+
+    def takes_over_from(self, other: Workload) -> bool:
+        """Whether it says so, and belongs to the same job: nobody else's quota may count as its own."""
+        return self.replaces == other.key and self.namespace == other.namespace and self.owners == other.owners
 
     @property
     def allowed_flavors(self) -> tuple[str, ...] | None:
@@ -294,7 +299,9 @@ class Workload:
         elsewhere.
         """
         stays = before.evicted and not self.evicted
-        return stays or before.reclaimable != self.reclaimable or before.priority != self.priority
+        sizes = {pod_set.name: pod_set.count for pod_set in self.pod_sets}
+        shrunk = any(sizes.get(pod_set.name, 0) < pod_set.count for pod_set in before.pod_sets)
+        return stays or shrunk or before.reclaimable != self.reclaimable or before.priority != self.priority
 
     def check(self, name: str) -> CheckState | None:
         return next((check for check in self.checks if check.name == name), None)

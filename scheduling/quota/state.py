@@ -31,9 +31,10 @@ class Options:
     PrioritizePreemptorWorkloads. Without the last two workloads may preempt each other for ever
     (docs/adr/2026-11-22-gates-of-preemption-as-in-kueue.md). `nominal_first`: quota within the nominal is reclaimed
     without comparing shares (the gate FairSharingPreemptWithinNominal). `admission_gates`: a workload with the
-    annotation admission-gated-by is in no queue (the gate AdmissionGatedBy). `compat`: do as Kueue does even where it
-    is wrong (docs/adr). `gated_preemption`: a closed preemption gate keeps a workload from preempting (the gate
-    MultiKueueOrchestratedPreemption).
+    annotation admission-gated-by is in no queue (the gate AdmissionGatedBy). `elastic`: a slice of an elastic job takes
+    over the quota of the one that it replaces (the gate ElasticJobsViaWorkloadSlices). `compat`: do as Kueue does even
+    where it is wrong (docs/adr). `gated_preemption`: a closed preemption gate keeps a workload from preempting (the
+    gate MultiKueueOrchestratedPreemption).
     """
 
     fair_sharing: bool = False
@@ -44,6 +45,7 @@ class Options:
     preemptors_first: bool = False
     nominal_first: bool = True
     admission_gates: bool = True
+    elastic: bool = True
     compat: bool = False
     gated_preemption: bool = False
 
@@ -173,6 +175,17 @@ class State:
             self.touched.usage(reservation.queue.name, reservation.local_queue)
             self.tree.remove(reservation.queue.node, reservation.usage)
         return reservation
+
+    @contextmanager
+    def spared(self, key: str) -> Iterator[None]:
+        """Within the block, nobody preempts this workload. It holds what it holds; an empty key is nobody's."""
+        mine = key not in self.away
+        self.away.add(key)
+        try:
+            yield
+        finally:
+            if mine:
+                self.away.discard(key)
 
     @contextmanager
     def without(self, reservations: Iterable[Reservation]) -> Iterator[None]:

@@ -209,6 +209,8 @@ class Simulation:
         )
         self._write(after)
         self._advance(key)
+        if after.replaces in self.world.workloads:
+            self._advance(after.replaces)
 
     def _loans(self, decisions: list[Reserve]) -> dict[str, tuple[Loan, ...]]:
         """What each workload borrowed when it got quota. All count by now, so the last one is removed first."""
@@ -261,8 +263,10 @@ class Simulation:
         local: LocalQueueSettings | None = world.queues.local_queues.get(f"{workload.namespace}/{workload.queue}")
         name = workload.admission.cluster_queue if workload.admission else local.cluster_queue if local else ""
         queue = world.state.queues.get(name)
-        gated = world.gated(workload)
-        return Lifecycle(self.now, local, queue.settings if queue else None, None, self.settings.waiting, gated=gated)
+        gated, settings = world.gated(workload), queue.settings if queue else None
+        later = world.workloads.get(world.slices.successor(workload.key) or "")
+        taken = later if later is not None and later.takes_over_from(workload) and not later.evicted else None
+        return Lifecycle(self.now, local, settings, None, self.settings.waiting, gated=gated, successor=taken)
 
     def _checked(self, workload: Workload) -> Workload:
         """Set its checks to Ready, or to the state that an event has set."""

@@ -33,6 +33,7 @@ from scheduling.status.deadlines import (
 )
 from scheduling.status.eviction import evict, evicted_by_deactivation
 from scheduling.status.observability import LEGACY, Observability
+from scheduling.status.progress import replaced
 from scheduling.status.requeue import end_backoff, requeued
 from scheduling.status.reservation import sync_admitted, unreserve
 from scheduling.status.unadmitted import Cause, unadmitted
@@ -53,7 +54,8 @@ class Lifecycle:
     admission. `blocked`: why it is in no queue. `waiting` None: no timeout for pods. `elsewhere`: the checks that
     dispatch work to other clusters. `bypassed`: what an equivalent workload failed for; see `unadmitted`.
     `mirrors_gates`: preemption gates count. `local_gone`, `queue_gone`: the queue is missing or on its way out.
-    `gated`: its annotation keeps it out of the queues.
+    `gated`: its annotation keeps it out of the queues. `successor`: the larger slice of its elastic job that has taken
+    over its quota, as the API server holds it.
     """
 
     now: int
@@ -68,11 +70,14 @@ class Lifecycle:
     local_gone: bool = False
     queue_gone: bool = False
     gated: bool = False
+    successor: Workload | None = None
 
     def next(self, workload: Workload) -> Workload:
         """The workload after its next step; the same one if there is nothing to do."""
         if workload.finished or workload.deleting:
             return workload
+        if self.successor is not None:
+            return replaced(workload, self.successor, self.now)
         steps = (
             self._gates,
             self._activity,

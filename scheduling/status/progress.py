@@ -9,13 +9,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from scheduling.objects.requests import PodSetRequests
-from scheduling.objects.workload import FINISHED, PodSet, Workload
+from scheduling.objects.workload import FINISHED, JOB_UID, SLICE_REPLACED, PodSet, Workload
 from scheduling.status.conditions import with_condition
 
 
 def finish(workload: Workload, reason: str, message: str, now: int) -> Workload:
     """Finish the workload; one that is finished already keeps its reason."""
     return workload if workload.finished else with_condition(workload, FINISHED, "True", reason, message, now)
+
+
+def replaced(workload: Workload, successor: Workload, now: int) -> Workload:
+    """Finish a slice of an elastic job whose quota the next one holds; its pods run on."""
+    message = (
+        f"Replaced to accommodate a workload (UID: {successor.uid}, JobUID: {successor.labels.get(JOB_UID, '')}) "
+        "due to workload slice aggregation"
+    )
+    return finish(workload, SLICE_REPLACED, message, now)
 
 
 def with_reclaimable(workload: Workload, done: Mapping[str, int]) -> Workload:

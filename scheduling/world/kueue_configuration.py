@@ -25,6 +25,7 @@ def options_of(configuration: KueueConfiguration, *, compat: bool = False) -> Op
         preemptors_first=gates.enabled("PrioritizePreemptorWorkloads"),
         nominal_first=gates.enabled("FairSharingPreemptWithinNominal"),
         admission_gates=gates.enabled("AdmissionGatedBy"),
+        elastic=gates.enabled("ElasticJobsViaWorkloadSlices"),
         compat=compat,
         gated_preemption=gates.enabled("MultiKueueOrchestratedPreemption"),
     )

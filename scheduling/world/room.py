@@ -13,9 +13,13 @@ from scheduling.world.world import World
 def may_fit(world: World) -> Iterator[Workload]:
     """The pending workloads, in any order, that may fit into what is free now."""
     for name, pending in world.queues.pending.items():
-        room = _room(world.state.queues[name].node)
+        queue = world.state.queues[name]
+        room = _room(queue.node)
         for entry in pending.entries():
             wanted = _least(world, entry.workload)
+            replaced = world.slices.predecessor(entry.workload, queue)
+            for pair, amount in replaced.usage.items() if replaced is not None else ():
+                wanted[pair.resource] = wanted.get(pair.resource, 0) - amount
             if all(room.get(resource, amount) >= amount for resource, amount in wanted.items()):
                 yield world.workloads[entry.key]
 

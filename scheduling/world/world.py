@@ -31,6 +31,7 @@ from scheduling.world.last_attempts import LastAttempts
 from scheduling.world.penalties import consumed_by, penalise, settle
 from scheduling.world.readiness import NOT_FOUND, Readiness, readiness
 from scheduling.world.references import References
+from scheduling.world.slices import Slices
 
 _BARE = Surroundings()
 
@@ -51,6 +52,7 @@ class World:
         consumption: Consumption | None = None,
     ) -> None:
         self.state = State(options)
+        self.slices = Slices(self.state)
         self.touched = self.state.touched
         self.ordering = ordering or Ordering()
         self.consumption = consumption
@@ -272,7 +274,7 @@ class World:
         self.assumed.add(workload.key)
         self._last_attempts.forget(workload.key)
         self.queues.drop(workload.key)
-        self.state.reserve(Reservation(workload, queue, used))
+        self.slices.reserve(Reservation(workload, queue, used))
         if self.consumption is not None:
             ignored = self.state.options.ignore_undeclared
             penalise(self.consumption, workload, queue, self.counting, ignore_undeclared=ignored)
@@ -303,14 +305,14 @@ class World:
     def _reserve(self, workload: Workload) -> None:
         queue = self.state.queues.get(workload.admission.cluster_queue) if workload.admission else None
         if queue is not None:
-            self.state.reserve(Reservation(workload, queue, usage(total_requests(workload, self.counting))))
+            self.slices.reserve(Reservation(workload, queue, usage(total_requests(workload, self.counting))))
 
     def _gives_back(self, key: str) -> None:
         self.assumed.discard(key)
         name = self._holds.pop(key, None)
         if name is not None:
             del self._reserved_in[name][key]
-        reservation = self.state.release(key)
+        reservation = self.slices.release(key)
         if reservation is not None:
             self._released(reservation.queue.name)
 

@@ -39,6 +39,7 @@ from scheduling.world.world import World
 from tests.conformance.suite import Data, Suite, mismatch, suite
 
 _GATES = {
+    "ElasticJobsViaWorkloadSlices",
     "PartialAdmission",
     "PrioritySortingWithinCohort",
     "RecomputeAssignmentUponPreemptionTargetsOverlap",
@@ -84,6 +85,7 @@ def world_of(case: Data) -> World:
         partial_admission=gates.get("PartialAdmission", True),
         recompute_on_overlap=gates.get("RecomputeAssignmentUponPreemptionTargetsOverlap", False),
         preemptors_first=gates.get("PrioritizePreemptorWorkloads", False),
+        elastic=gates.get("ElasticJobsViaWorkloadSlices", True),
         compat=True,
     )
     ordering = Ordering(by_priority=gates.get("PrioritySortingWithinCohort", True))

@@ -60,7 +60,6 @@ def _locked(name: str, why: str = "") -> Gate:
 ASKED, ON, OFF, IDLE = Here
 _TOPOLOGIES = "Pods are not assigned to topologies yet: a workload that asks for one waits."
 _DEVICES = "ResourceClaims are not counted: a workload with claims is never admitted."
-_SLICES = "Elastic jobs are not admitted yet: a slice of one waits."
 _INSIDE = "How Kueue's program works inside; what it does is the same."
 _WEBHOOK = "The webhook asks for it; set it in Quotree's own Configuration."
 _ONE_FORM = "There is no other behaviour here."
@@ -74,7 +73,7 @@ GATES: tuple[Gate, ...] = (
     _off("CustomMetricLabels", ASKED, "Labels from Workloads are refused."),
     _on("DeferRayServiceFinalizationForRedisCleanup", OFF, "A RayService that goes is not waited for."),
     _off("DisableWaitForPodsReady", ASKED, "`true`: pods may take for ever to be ready."),
-    _on("ElasticJobsViaWorkloadSlices", ASKED, _SLICES, ours=False, webhooks=True),
+    _on("ElasticJobsViaWorkloadSlices", ASKED, "See [elastic jobs](elastic-jobs.md).", webhooks=True),
     _off("ElasticJobsViaWorkloadSlicesWithTAS", OFF, _TOPOLOGIES),
     _off("FailureRecoveryPolicy", OFF, "Pods on lost nodes are left to Kubernetes."),
     _on("FairSharingPreemptWithinNominal", ASKED),

@@ -47,7 +47,7 @@ def _pod_sets(proposal: Proposal, before: Workload, workload: Workload) -> Itera
             fix="keep the pod sets, or let the Workload give up its quota first",
         )
         return
-    slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
+    slicing = workload.elastic and proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     for old, new in zip(before.pod_sets, workload.pod_sets, strict=True):
         if _compared(new, old if slicing and new.count < old.count else new) != old.content:
             counts = (

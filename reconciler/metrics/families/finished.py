@@ -8,6 +8,7 @@ from cluster.metrics import Sample
 from reconciler.metrics.kueue import (
     CLUSTER_QUEUE,
     PRIORITY_CLASS,
+    counter,
     counter_twins,
     gauge,
     local_gauge,
@@ -17,11 +18,14 @@ from reconciler.metrics.kueue import (
 from reconciler.metrics.occasions import WorkloadChange
 from reconciler.metrics.source import source
 from reconciler.metrics.standing import Standing
-from scheduling.objects.workload import ADMITTED, FINISHED
+from scheduling.objects.workload import ADMITTED, FINISHED, SLICE_REPLACED
 
 ENDS = counter_twins("finished_workloads_total", "Workloads that finished.", PRIORITY_CLASS)
 EXECUTION = waiting_times(
     "execution_time_seconds", "How long a finished Workload was admitted in all.", CLUSTER_QUEUE, PRIORITY_CLASS
+)
+REPLACED = counter(
+    "replaced_workload_slices_total", "Slices of elastic jobs whose quota another slice took over.", CLUSTER_QUEUE
 )
 STORED = gauge("finished_workloads", "Finished Workloads that are still there.", CLUSTER_QUEUE)
 LOCAL_STORED = local_gauge("finished_workloads", "Finished Workloads that are still there.")
@@ -35,6 +39,13 @@ def ends(change: WorkloadChange) -> Iterator[Sample]:
     if finished is not None and admitted is not None:
         ran = (change.before.past_seconds or 0) + seconds_between(admitted.since, finished.since)
         yield EXECUTION.sample(ran, change.queue, change.priority_class)
+
+
+@source(WorkloadChange, REPLACED)
+def replaced(change: WorkloadChange) -> Iterator[Sample]:
+    finished = change.new(FINISHED)
+    if finished is not None and finished.reason == SLICE_REPLACED:
+        yield REPLACED.sample(1, change.queue)
 
 
 @source(Standing, STORED, LOCAL_STORED)

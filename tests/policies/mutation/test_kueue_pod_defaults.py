@@ -205,7 +205,8 @@ def test_what_cannot_be_completed_is_left_to_validation(manifest: dict[str, Any]
     assert patch(manifest, Forest(), ON) == []
 
 
-ELASTIC = Configuration(kueue=KueueSettings({"ElasticJobsViaWorkloadSlices": True}, manage_jobs=True))
+ELASTIC = Configuration(kueue=KueueSettings(manage_jobs=True))
+RIGID = Configuration(kueue=KueueSettings({"ElasticJobsViaWorkloadSlices": False}, manage_jobs=True))
 GROWS = {"labels": {QUEUE: "a"}, "annotations": {f"{K}elastic-job": "true"}}
 
 
@@ -215,7 +216,7 @@ def test_pods_of_an_elastic_job_wait_at_a_gate_of_their_own() -> None:
     done = completed(manifest, ELASTIC)
 
     assert gates(done["spec"]["template"]) == [f"{K}elastic-job"]
-    assert patch(manifest, Forest(), Configuration(kueue=KueueSettings(manage_jobs=True))) == []
+    assert patch(manifest, Forest(), RIGID) == []
 
 
 def test_all_pods_of_an_elastic_ray_cluster_wait_at_that_gate() -> None:

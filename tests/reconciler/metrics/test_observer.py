@@ -96,6 +96,12 @@ def test_pods_that_are_ready_and_the_end_are_counted() -> None:
     assert counted.both("finished_workloads") == (1, 1)
 
 
+def test_a_slice_that_another_one_replaced_is_counted() -> None:
+    counted = Counted()
+    counted.see(ADMITTED, finish(ADMITTED, "WorkloadSliceReplaced", "", NOW + SECOND))
+    assert counted.value("replaced_workload_slices_total", cluster_queue="q") == 1
+
+
 def test_a_preemption_is_an_eviction_with_its_cause_and_takes_until_quota_is_back() -> None:
     counted = Counted()
     message = (

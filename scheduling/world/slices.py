@@ -1,0 +1,75 @@
+"""Slices of elastic jobs: while one takes over from another, both are there, and what both hold counts once.
+
+A larger slice gets quota first, then the one before it is finished: two writes, between which a process may end. So
+the later slice counts in full, and the earlier one only by what it holds beyond that. Nothing counts twice, and nothing
+is free in between. Source: Kueue v0.19, pkg/workloadslicing and pkg/scheduler; KEP-77.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scheduling.objects.amounts import Usage
+from scheduling.objects.workload import Workload
+from scheduling.quota.state import Queue, Reservation, State
+
+
+class Slices:
+    """Reserves and releases for a `State` that counts reservations of other workloads as they are."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._whole: dict[str, Reservation] = {}
+        self._later: dict[str, str] = {}
+
+    def predecessor(self, workload: Workload, queue: Queue) -> Reservation | None:
+        """The slice with quota in this ClusterQueue from which the workload takes over; None for most."""
+        found = self._state.reservations.get(workload.replaces) if workload.replaces else None
+        return found if found is not None and self._follows(workload, queue, found) else None
+
+    def successor(self, key: str) -> str | None:
+        """The slice with quota that names this one as the one that it replaces."""
+        return self._later.get(key)
+
+    def reserve(self, reservation: Reservation) -> None:
+        """Count it, in place of what it held before, and what it takes over from no more than is left of that."""
+        workload = reservation.workload
+        if not (self._state.options.elastic and workload.elastic):
+            self._state.reserve(reservation)
+            return
+        self._whole[workload.key] = reservation
+        if workload.replaces:
+            self._later[workload.replaces] = workload.key
+        self._count(workload.key)
+        self._count(workload.replaces)
+
+    def release(self, key: str) -> Reservation | None:
+        """Free what it held and return it; None if it held nothing. What it had taken over counts again."""
+        reservation, whole = self._state.release(key), self._whole.pop(key, None)
+        if whole is not None and self._later.get(whole.workload.replaces) == key:
+            del self._later[whole.workload.replaces]
+            self._count(whole.workload.replaces)
+        return reservation
+
+    def _count(self, key: str) -> None:
+        whole = self._whole.get(key)
+        if whole is None or (key not in self._state.reservations and self._gone(whole)):
+            return
+        later = self._whole.get(self._later.get(key, ""))
+        if later is not None and self._follows(later.workload, later.queue, whole):
+            whole = replace(whole, usage=_beyond(whole.usage, later.usage))
+        self._state.reserve(whole)
+
+    def _gone(self, reservation: Reservation) -> bool:
+        """Whether its ClusterQueue was taken away with all that it held."""
+        return self._state.queues.get(reservation.queue.name) is not reservation.queue
+
+    def _follows(self, workload: Workload, queue: Queue, before: Reservation) -> bool:
+        elastic = self._state.options.elastic and before.workload.elastic
+        return elastic and before.queue is queue and workload.takes_over_from(before.workload)
+
+
+def _beyond(usage: Usage, covered: Usage) -> Usage:
+    """What is left of `usage` after what is `covered` elsewhere."""
+    left = {pair: amount - covered.get(pair, 0) for pair, amount in usage.items()}
+    return {pair: amount for pair, amount in left.items() if amount > 0}

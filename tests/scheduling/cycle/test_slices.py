@@ -1,0 +1,290 @@
+"""Slices of elastic jobs: a larger one takes over the quota and the flavors of the one that runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from policies.model.pools import Terms
+from scheduling.cycle.cycle import OVERLAPPING
+from scheduling.cycle.outcome import reserved
+from scheduling.objects.queue_settings import ANY, LOWER_PRIORITY, PreemptionPolicy
+from scheduling.objects.workload import Owner, Workload
+from scheduling.quota.state import Options
+from scheduling.status.eviction import preempt
+from scheduling.status.progress import finish, with_pod_set_counts
+from scheduling.status.reservation import unreserve
+from scheduling.world.decisions import Preempt, Reserve, Wait
+from scheduling.world.room import may_fit
+from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings
+from tests.scheduling.manifests import pod_set, workload
+
+ON_DEMAND, SPOT = FLAVORS
+ELASTIC, REPLACES = "kueue.x-k8s.io/elastic-job", "kueue.x-k8s.io/workload-slice-replacement-for"
+OWNER = Owner("batch/v1", "Job", "train", "train-uid")
+
+
+def a_slice(name: str, pods: int, replaces: str = "", *, queue: str = "a", priority: int = 0, at: int = 1) -> Workload:
+    notes = {ELASTIC: "true", **({REPLACES: f"ns/{replaces}"} if replaces else {})}
+    spec = {"queueName": queue, "priority": priority}
+    made = workload(pod_set(count=pods, gpu="1"), spec=spec, name=name, uid=name, annotations=notes)
+    return replace(made, created=at, owners=(OWNER,))
+
+
+def other(name: str, gpus: int, *, queue: str = "a", priority: int = 0, at: int = 5) -> Workload:
+    spec = {"queueName": queue, "priority": priority}
+    return replace(workload(pod_set(gpu=str(gpus)), spec=spec, name=name, uid=name), created=at)
+
+
+def cluster(nominal: int, *more: tuple[str, int], options: Options | None = None, **fields: Any) -> Cluster:
+    made = Cluster(options or Options())
+    for name, quota in (("a", nominal), *more):
+        made.put_queue(queue_settings(name, "team" if more else None, {ON_DEMAND: Terms(quota)}, **fields))
+    return made
+
+
+def used(made: Cluster, queue: str = "a", flavor: int = 0) -> int:
+    return made.world.state.queues[queue].node.used(PAIRS[flavor])
+
+
+def admitted(made: Cluster, *workloads: Workload) -> None:
+    for each in workloads:
+        made.put(each)
+        made.settle()
+        assert made.workloads[each.key].reserved
+
+
+def test_a_larger_slice_needs_only_the_difference() -> None:
+    made = cluster(10)
+    admitted(made, a_slice("one", 6))
+    made.put(a_slice("two", 10, "one"))
+
+    decisions = made.step()
+
+    assert [type(each) for each in decisions] == [Reserve]
+    admission = made.workloads["ns/two"].admission
+    assert admission is not None
+    assert [(each.count, dict(each.usage)) for each in admission.assignments] == [(10, {"gpu": 10})]
+
+
+def test_what_both_slices_hold_counts_once_until_the_first_is_finished() -> None:
+    made = cluster(10)
+    admitted(made, a_slice("one", 6))
+    made.put(a_slice("two", 9, "one"))
+    made.step()
+
+    assert used(made) == 9
+    made.put(other("waits", 2))
+    assert isinstance(made.step()[0], Wait), "nothing is free in between"
+    made.write(finish(made.workloads["ns/one"], "WorkloadSliceReplaced", "", made.now))
+    assert used(made) == 9
+    assert isinstance(made.step()[0], Wait)
+
+
+@pytest.mark.parametrize("order", list(permutations(("one", "two", "three"))))
+def test_a_chain_that_a_crash_has_left_counts_as_its_largest_in_any_order(order: tuple[str, ...]) -> None:
+    made = cluster(10)
+    admitted(made, a_slice("one", 3))
+    for name, pods, before in (("two", 5, "one"), ("three", 7, "two")):
+        made.put(a_slice(name, pods, before))
+        made.step()
+
+    fresh = Cluster(Options())
+    fresh.put_queue(made.queues["a"])
+    for name in order:
+        fresh.write(made.workloads[f"ns/{name}"])
+
+    assert used(fresh) == used(made) == 7
+
+
+def test_what_was_taken_over_counts_again_when_the_larger_slice_loses_its_quota() -> None:
+    made = cluster(10)
+    admitted(made, a_slice("one", 6))
+    made.put(a_slice("two", 9, "one"))
+    made.step()
+
+    made.write(unreserve(made.workloads["ns/two"], "Pending", "", made.now))
+
+    assert used(made) == 6
+    made.drop("ns/one")
+    assert used(made) == 0
+
+
+def test_a_reservation_that_could_not_be_written_gives_back_the_difference() -> None:
+    made = cluster(10)
+    admitted(made, a_slice("one", 6))
+    made.put(a_slice("two", 9, "one"))
+    made.engine.step(made.now)
+    assert used(made) == 9
+
+    made.world.forget("ns/two", made.now)
+
+    assert used(made) == 6
+
+
+def test_pod_sets_that_shrink_while_others_grow_are_held_until_the_first_slice_is_finished() -> None:
+    def sized(name: str, first: int, second: int, **notes: str) -> Workload:
+        sets = [pod_set("x", first, gpu="1"), pod_set("y", second, cpu="1")]
+        meta = {"name": name, "uid": name, "annotations": {ELASTIC: "true", **notes}}
+        return replace(workload(*sets, spec={"queueName": "a"}, **meta), created=1, owners=(OWNER,))
+
+    made = Cluster(Options(ignore_undeclared=True))
+    made.put_queue(queue_settings("a", None, {ON_DEMAND: Terms(10)}))
+    admitted(made, sized("one", 6, 1))
+    made.put(sized("two", 4, 5, **{REPLACES: "ns/one"}))
+    made.step()
+
+    assert used(made) == 6
+    made.write(finish(made.workloads["ns/one"], "WorkloadSliceReplaced", "", made.now))
+    assert used(made) == 4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda made: replace(made, owners=(replace_owner("another"),)),
+        lambda made: replace(made, owners=()),
+        lambda made: replace(made, annotations={REPLACES: "elsewhere/one"}),
+    ],
+)
+def test_nobody_takes_over_the_quota_of_another_job(change: Any) -> None:
+    made = cluster(10)
+    admitted(made, a_slice("one", 6))
+    made.put(change(a_slice("two", 9, "one")))
+
+    assert isinstance(made.step()[0], Wait)
+    assert used(made) == 6
+
+
+def replace_owner(uid: str) -> Owner:
+    return OWNER._replace(uid=uid)
+
+
+def test_a_slice_in_another_cluster_queue_takes_over_nothing() -> None:
+    made = cluster(6, ("b", 6))
+    admitted(made, a_slice("one", 6))
+    made.put(a_slice("two", 9, "one", queue="b"))
+
+    assert isinstance(made.step()[0], Wait)
+
+
+def test_it_stays_in_the_flavor_of_the_slice_before() -> None:
+    made = Cluster(Options())
+    made.put_queue(queue_settings("a", None, {ON_DEMAND: Terms(4), SPOT: Terms(20)}))
+    admitted(made, a_slice("one", 4))
+    made.put(a_slice("two", 6, "one"))
+
+    decision = made.step()[0]
+
+    assert isinstance(decision, Wait)
+    assert f"could not assign {SPOT} flavor since the original workload is assigned: {ON_DEMAND}" in decision.message
+
+
+def test_without_the_gate_it_is_a_workload_like_any_other() -> None:
+    made = cluster(10, options=Options(elastic=False))
+    admitted(made, a_slice("one", 6))
+    made.put(a_slice("two", 9, "one"))
+
+    assert isinstance(made.step()[0], Wait)
+
+
+def test_a_larger_slice_preempts_for_the_difference_and_never_the_slice_before() -> None:
+    made = cluster(10, preemption=PreemptionPolicy(LOWER_PRIORITY, ANY))
+    admitted(made, a_slice("one", 6), other("low", 2, priority=-2), other("lower", 2, priority=-3))
+    made.put(a_slice("two", 8, "one", priority=5))
+
+    decisions = made.step()
+
+    assert [each.target.key for each in decisions if isinstance(each, Preempt)] == ["ns/lower"]
+    made.stop_victims()
+    assert isinstance(made.step()[0], Reserve)
+    assert used(made) == 10
+
+
+def test_a_larger_slice_does_not_start_while_the_one_before_is_preempted_in_the_same_cycle() -> None:
+    made = cluster(4, ("b", 6), preemption=PreemptionPolicy(LOWER_PRIORITY, ANY))
+    admitted(made, a_slice("one", 6, priority=-1))
+    made.put(other("reclaims", 6, queue="b", priority=9, at=1))
+    made.put(a_slice("two", 7, "one", priority=-1, at=2))
+
+    decisions = made.step()
+
+    assert [each.target.key for each in decisions if isinstance(each, Preempt)] == ["ns/one"]
+    waits = {each.workload.key: each.message for each in decisions if isinstance(each, Wait)}
+    assert waits["ns/two"] == OVERLAPPING
+
+
+def test_a_slice_that_was_taken_over_in_a_cycle_is_nobodys_victim_in_it() -> None:
+    made = cluster(8, ("b", 2), preemption=PreemptionPolicy(LOWER_PRIORITY, ANY))
+    admitted(made, a_slice("one", 9, priority=-1))
+    made.put(a_slice("two", 10, "one", priority=-1, at=1))
+    made.put(other("reclaims", 2, queue="b", at=2))
+
+    for _ in range(3):
+        made.step()
+
+    both = [made.workloads[key] for key in ("ns/one", "ns/two")]
+    assert not (both[0].evicted and both[1].reserved and not both[1].evicted)
+
+
+def test_a_slice_that_fits_beside_the_one_before_may_fit() -> None:
+    """A former leader may have sent its reservation: whoever follows must know of it."""
+    made = cluster(10)
+    admitted(made, a_slice("one", 6))
+    made.put(a_slice("two", 10, "one"))
+    made.put(a_slice("three", 11, "one"))
+    made.put(other("wide", 5))
+
+    assert [each.key for each in may_fit(made.world)] == ["ns/two"]
+
+
+def test_fewer_pods_free_their_quota_at_once() -> None:
+    made = cluster(10)
+    admitted(made, a_slice("one", 8))
+    made.put(other("waits", 4))
+    made.settle()
+    assert not made.workloads["ns/waits"].reserved
+
+    made.write(with_pod_set_counts(made.workloads["ns/one"], {"main": 5}))
+    made.settle()
+
+    assert used(made) == 9
+    assert made.workloads["ns/waits"].reserved
+
+
+@pytest.mark.parametrize("nominal", [9, 30])
+def test_an_evicted_slice_leaves_nothing_to_the_next(nominal: int) -> None:
+    made = cluster(nominal)
+    admitted(made, a_slice("one", 6))
+    made.write(preempt(made.workloads["ns/one"], "InClusterQueue", "", made.now))
+    made.put(a_slice("two", 9, "one"))
+
+    assert isinstance(made.step()[0], Wait)
+
+
+def test_a_slice_and_a_workload_that_looks_like_it_are_tried_apart() -> None:
+    made = cluster(10)
+    admitted(made, a_slice("one", 6))
+    made.put(replace(other("alike", 9), pod_sets=a_slice("x", 9).pod_sets))
+    made.put(a_slice("two", 9, "one", at=9))
+
+    made.settle()
+
+    assert made.workloads["ns/two"].reserved
+
+
+def test_both_writes_are_one_reservation_for_the_world() -> None:
+    """The decision, and then the object with it, in a world that had the first slice from the start."""
+    made = cluster(10)
+    admitted(made, a_slice("one", 6))
+    made.put(a_slice("two", 10, "one"))
+    decision = made.engine.step(made.now)[0]
+    assert isinstance(decision, Reserve)
+    assert used(made) == 10
+
+    made.write(reserved(made.workloads["ns/two"], decision, made.queues["a"], made.now))
+
+    assert used(made) == 10

@@ -122,6 +122,13 @@ def _elastic_templates(kind: GroupKind, manifest: Manifest) -> Iterator[Path]:
         yield (*path, "workerGroupSpecs", index, "template")
 
 
+def waits_for_slices(kind: GroupKind, manifest: Manifest) -> bool:
+    """Whether all pods that an elastic job may grow by are made with its gate."""
+    found = [mapping(mapping(_at(manifest, path)).get("spec")) for path in _elastic_templates(kind, manifest)]
+    gates = [[mapping(gate).get("name") for gate in listing(spec.get("schedulingGates"))] for spec in found]
+    return bool(gates) and all(ELASTIC_GATE in names for names in gates)
+
+
 def _gated(spec: Mapping[str, Any], names: list[str], *path: str | int) -> Patch:
     """The gates that are missing, in the pod's spec below `path`."""
     gates = listing(spec.get("schedulingGates"))

@@ -10,11 +10,13 @@ from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_jobs import KINDS, POD_SET, QUEUE_NAME, STARTED_FOR, QueuedJob
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.kueue_workload import ELASTIC
+from policies.dialects.reading import listing, mapping
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
 from policies.model.findings import STRICT_ONLY, Finding
 from policies.model.pools import written
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 
 _KINDS = tuple(kind for kind, framework in KINDS.items() if isinstance(framework, JobShape))
 _LEAVE = "name another queue, or delete the job and create one without a queue"
@@ -77,7 +79,7 @@ class _Change:
             yield self._finding("metadata.ownerReferences", message, "set the owner when the job is created")
         if job.running and (before is None or not before.running):
             yield from self._started()
-        elif job.running and before is not None and not self._elastic():
+        elif job.running and before is not None:
             yield from self._grown(before)
 
     def _started(self) -> Iterator[Finding]:
@@ -89,9 +91,10 @@ class _Change:
 
     def _grown(self, before: QueuedJob) -> Iterator[Finding]:
         """Pod set by pod set, since each may have another flavor."""
-        admitted = {pods.name: _amounts(pods) for pods in before.pod_sets}
+        admitted = {pods.name: pods for pods in before.pod_sets}
         for pods in self.job.pod_sets:
-            held, asked = admitted.get(pods.name, {}), _amounts(pods)
+            amounts = _of_one if self._elastic() and _waits(pods) else _amounts
+            held, asked = amounts(admitted[pods.name]) if pods.name in admitted else {}, amounts(pods)
             more = [resource for resource in sorted(asked) if asked[resource] > held.get(resource, 0)]
             if more and not self._runs_for_another():
                 now, then = (
@@ -114,6 +117,16 @@ class _Change:
 
     def _finding(self, field: str, message: str, fix: str) -> Finding:
         return Finding(self.job.ref, field, message, fix=fix, profiles=STRICT_ONLY)
+
+
+def _waits(pods: JobPods) -> bool:
+    """Whether more of them take no room: they wait at a gate until a slice of their elastic job is admitted."""
+    gates = listing(mapping(pods.template.get("spec")).get("schedulingGates"))
+    return any(mapping(gate).get("name") == ELASTIC_GATE for gate in gates)
+
+
+def _of_one(pods: JobPods) -> Mapping[str, int]:
+    return template_requests(pods.template, 1)
 
 
 def _amounts(pods: JobPods) -> Mapping[str, int]:

@@ -20,6 +20,7 @@ from reconciler.controllers.pods import WATCHED_PODS, PodsController
 from reconciler.controllers.priorities import PrioritiesController
 from reconciler.controllers.provisioning import ProvisioningController
 from reconciler.controllers.retention import Retention, RetentionController
+from reconciler.controllers.slice_pods import SlicePodsController
 from reconciler.controllers.status import StatusController
 from reconciler.controllers.usage import UsageController
 from reconciler.controllers.watched_jobs import watched_jobs
@@ -76,8 +77,11 @@ class Settings:
 def _controllers(settings: Settings, state: ClusterState) -> Iterator[Controller]:
     """What looks after all that, on this cluster."""
     stored, every = state.records.workload, settings.jobs.without_queue
+    others, elastic = (POD,) if settings.pods else (), settings.options.elastic
     yield PrioritiesController(stored)
-    yield JobsController(stored, settings.kinds, (POD,) if settings.pods else (), every=every, bypasses=state.bypasses)
+    yield JobsController(stored, settings.kinds, others, every=every, elastic=elastic, bypasses=state.bypasses)
+    if elastic:
+        yield SlicePodsController(stored)
     if settings.pods:
         yield PodsController(stored, state.bypasses)
     yield ProvisioningController(stored, state.world, cleanup=settings.cleans_requests)

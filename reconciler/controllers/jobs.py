@@ -10,31 +10,29 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
 
-from cluster.actions import Delete
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.objects import GroupKind
 from reconciler.controllers.bereft import Bereft, ownerless
 from reconciler.controllers.halting import Halting
+from reconciler.controllers.held_jobs import Held, about, deletion, wanted
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.kinship import Kinship, relative
 from reconciler.controllers.ownership import Named, Owned, Strays
 from reconciler.controllers.remains import STARTED_PODS, Remains
+from reconciler.controllers.slicing import Slicing, carries
 from reconciler.controllers.watched_jobs import watched_jobs
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.batch_job import BATCH
-from reconciler.jobs.composed import workload_key
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.life import child_steps, managed, orphaned, steps
-from reconciler.jobs.step import JobInputs, Step
+from reconciler.jobs.step import JobInputs
 from reconciler.jobs.superseded import controller, idle, in_use, may_go
 from reconciler.objects.bypasses import Bypasses
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.packed import Packed
-from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.wanted import ObjectReference, WantedWrite, reference
 from scheduling.objects.submission import kind_of, queue_of
 from scheduling.objects.times import SECOND
@@ -51,15 +49,6 @@ _AT_ONCE = 250
 """Jobs in one round that something around them changed for: about a fifth of a second."""
 
 
-class _Held(NamedTuple):
-    """`workload` is `namespace/name` of the one that the job goes by. `going`: it is being deleted."""
-
-    packed: Packed
-    workload: str
-    uid: str
-    going: bool
-
-
 class JobsController(Controller):
     """`kinds` are those of its jobs. `others`: kinds whose Workloads another controller looks after, also when their
     owner is gone. `every`: jobs that name no queue are managed, too.
@@ -72,6 +61,7 @@ class JobsController(Controller):
         others: Iterable[GroupKind] = (),
         *,
         every: bool = False,
+        elastic: bool = False,
         bypasses: Bypasses | None = None,
     ) -> None:
         self._kinds = {kind.name: kind for kind in kinds}
@@ -79,12 +69,13 @@ class JobsController(Controller):
         self._described = frozenset(kind.shape.kind for kind in self._kinds.values())
         self._every = every
         self.watched = (*watched_jobs(self._kinds.values(), every=every), STARTED_PODS)
-        self.inputs = JobInputs(child=self._belongs)
+        self.inputs = JobInputs(child=self._belongs, elastic=elastic)
         self._stored = stored
-        self._jobs: dict[Key, _Held] = {}
+        self._jobs: dict[Key, Held] = {}
         self._by_uid: dict[str, Key] = {}
         self._named = Named()
         self._owned = Owned(self._described)
+        self._slicing = Slicing(stored, self._owned, enabled=elastic)
         self._dirty: dict[Key, None] = {}
         self._renewed: dict[Key, None] = {}
         self._loose: dict[str, None] = {}
@@ -135,7 +126,7 @@ class JobsController(Controller):
             self._bereft.add(self._owned.of(uid), replaced=replaced)
             self._loose.update(dict.fromkeys(self._owned.of(uid)))
 
-    def _relate(self, key: Key, held: _Held) -> None:
+    def _relate(self, key: Key, held: Held) -> None:
         """What others may be to it, and it to them."""
         kind, job = self._kinds[key[0]], held.packed.manifest()
         above = controller_of(metadata(job))
@@ -147,21 +138,23 @@ class JobsController(Controller):
         return self._kin.top(text(metadata(job).get("uid")) or "") is not None
 
     def _pods_end(self, workload: str | None) -> None:
-        """No Pod runs for this Workload any more."""
-        if workload is not None and self._stored(workload) is not None:
-            self._loose[workload] = None
-            self._dirty.update(dict.fromkeys(self._named.jobs(workload)))
+        """No Pod runs for this Workload any more, or for the slices that took over from it."""
+        for name in self._slicing.of_chain(workload) if workload is not None else ():
+            if self._stored(name) is not None:
+                self._loose[name] = None
+                self._dirty.update(dict.fromkeys(self._named.jobs(name)))
 
-    def _held(self, key: Key, packed: Packed) -> _Held | None:
+    def _held(self, key: Key, packed: Packed) -> Held | None:
         try:
-            job = packed.manifest()
+            kind, job = self._kinds[key[0]], packed.manifest()
+            workload, sliced = self._slicing.workload_of(kind, job), self._slicing.concerns(kind, job)
             uid, going = text(metadata(job).get("uid")) or "", bool(metadata(job).get("deletionTimestamp"))
-            return _Held(packed, workload_key(self._kinds[key[0]], job), uid, going)
+            return Held(packed, workload, uid, going, sliced)
         except Exception:
             log.exception("%s %s cannot be read, and is left out", *key)
             return None
 
-    def _part(self, key: Key, held: _Held) -> None:
+    def _part(self, key: Key, held: Held) -> None:
         """The job is gone, or goes by another Workload."""
         self._named.remove(held.workload, key)
         if self._by_uid.get(held.uid) == key:
@@ -175,13 +168,13 @@ class JobsController(Controller):
             self._loose[held.workload] = None
             self._leave(key, held)
 
-    def _leave(self, key: Key, held: _Held) -> None:
+    def _leave(self, key: Key, held: Held) -> None:
         """It goes, and Pods of it that run here may not be in sight yet."""
         read = self._read(held.workload)
         if read is not None and read.reserved and PLACED_ON not in read.conditions and not self._idle(key, held):
             self._remains.leave(held.workload)
 
-    def _idle(self, key: Key, held: _Held) -> bool:
+    def _idle(self, key: Key, held: Held) -> bool:
         try:
             return idle(self._kinds[key[0]], held.packed.manifest())
         except Exception:
@@ -190,7 +183,11 @@ class JobsController(Controller):
 
     def workload_changed(self, workload: str) -> None:
         found = self._stored(workload)
-        self._owned.put(workload, found.value if found is not None else None)
+        before, read = self._owned.owners(workload), found.value if found is not None else None
+        self._owned.put(workload, read)
+        self._slicing.put(workload, read)
+        for uid in {*before, *self._owned.owners(workload)}:
+            self._goes_by_another(self._by_uid.get(uid))
         for job in self._named.jobs(workload):
             self._dirty[job] = None
             self._dirty.update(dict.fromkeys(self._kin.below(job)))
@@ -210,8 +207,20 @@ class JobsController(Controller):
         if (found.value.deleting or ownerless(found.value)) and workload not in self._named:
             self._loose[workload] = None
 
+    def _goes_by_another(self, key: Key | None) -> None:
+        """A slice of the job has changed: maybe it goes by that one now, or has to look at it."""
+        held = self._jobs.get(key) if key is not None else None
+        if key is None or held is None or not held.sliced:
+            return
+        self._dirty[key] = None
+        now = self._held(key, held.packed)
+        if now is not None and now.workload != held.workload:
+            self._named.remove(held.workload, key)
+            self._jobs[key] = now
+            self._named.add(now.workload, key)
+
     def inputs_changed(self, inputs: JobInputs) -> None:
-        self.inputs = replace(inputs, child=self._belongs)
+        self.inputs = replace(inputs, child=self._belongs, elastic=self._slicing.enabled)
         self._renewed.update(dict.fromkeys(self._jobs))
 
     def wake(self, item: Key) -> None:
@@ -235,8 +244,8 @@ class JobsController(Controller):
                 yield WakeAt(key, until)
             elif held is not None:
                 look = partial(self._steps, key, held, busy, now)
-                about = _about(self._kinds[key[0]], key)
-                yield from self._guarded(key, (key, (_WORKLOAD, held.workload)), look, about, busy, now)
+                told = about(self._kinds[key[0]], key)
+                yield from self._guarded(key, (key, (_WORKLOAD, held.workload)), look, told, busy, now)
         names, self._loose = {**self._loose, **dict.fromkeys(self._strays.due(now))}, {}
         for name in names:
             item = (_WORKLOAD, name)
@@ -273,46 +282,49 @@ class JobsController(Controller):
         if until := self._errors.rest(item, now):
             yield WakeAt(item, until)
 
-    def _goes(self, key: Key, held: _Held | None, now: int) -> int | None:
+    def _goes(self, key: Key, held: Held | None, now: int) -> int | None:
         """Until when its Workload stays at least, where it is being deleted and may have Pods."""
         if held is None or not held.going:
             return None
         self._leave(key, held)
         return self._remains.wait(held.workload, now)
 
-    def _steps(self, key: Key, held: _Held, busy: Busy, now: int) -> Iterator[WantedWrite]:
+    def _steps(self, key: Key, held: Held, busy: Busy, now: int) -> Iterator[WantedWrite]:
         kind, job = self._kinds[key[0]], held.packed.manifest()
         whole, read = self._whole(held.workload)
-        if held.going and self._remains.running(held.workload):
+        if held.going and self._runs(held.workload):
             return
         above = self._kin.top(held.uid)
-        wanted = steps(kind, job, whole, read, self.inputs, whole_second(now))
+        found = steps(kind, job, whole, read, self.inputs, whole_second(now))
         if above is not None:
-            wanted = child_steps(kind, job, self._admitted(above))
-        self._halting.looked(key, any(step.undoes for step in wanted), now)
-        for step in (*wanted, *self._kin.warnings(held.uid)):
-            yield _wanted(kind, key, held.workload, step)
+            top, parent = self._kinds[above[0]], self._jobs[above]
+            gated = self._slicing.waits(kind, job) or self._slicing.waits(top, parent.packed.manifest())
+            found = child_steps(kind, job, carries(self._read(parent.workload), gated=gated))
+        self._halting.looked(key, any(step.undoes for step in found), now)
+        for step in (*found, *self._kin.warnings(held.uid)):
+            yield wanted(kind, key, held.workload, step)
         if not managed(kind, job, self.inputs):
             for name in self._owned.of(held.uid):
                 self._strays.add(name)
         elif not held.going:
+            for name, step in self._slicing.steps(kind, job, self.inputs, busy, whole_second(now)):
+                yield wanted(kind, key, name, step)
             yield from self._superseded(key, held, job, busy)
 
-    def _admitted(self, job: Key) -> bool:
-        read = self._read(self._jobs[job].workload)
-        return read is not None and read.admitted and not read.finished
+    def _runs(self, workload: str) -> bool:
+        return any(map(self._remains.running, self._slicing.names(workload)))
 
-    def _superseded(self, key: Key, held: _Held, job: Manifest, busy: Busy) -> Iterator[WantedWrite]:
+    def _superseded(self, key: Key, held: Held, job: Manifest, busy: Busy) -> Iterator[WantedWrite]:
         """Workloads of the job beside the one that it goes by: they must not get quota as well."""
         kind, chosen = self._kinds[key[0]], self._read(held.workload)
         for name in self._owned.of(held.uid):
             other = self._read(name)
-            if name == held.workload or other is None or busy(_WORKLOAD, name):
+            if name == held.workload or other is None or busy(_WORKLOAD, name) or (held.sliced and other.elastic):
                 continue
             whole, _ = self._whole(name)
             if controller(whole or {}) == held.uid and may_go(other, kind, job, chosen, self.inputs):
                 message = f"Deleted not matching Workload: {name}"
-                yield WantedWrite((_WORKLOAD, name), _deletion(other), _about(kind, key), "DeletedWorkload", message)
+                yield WantedWrite((_WORKLOAD, name), deletion(other), about(kind, key), "DeletedWorkload", message)
 
     def _let_go(self, name: str, now: int) -> Iterator[WantedWrite]:
         """A Workload whose job is not queued any more, or that is being deleted while no job goes by it.
@@ -320,7 +332,7 @@ class JobsController(Controller):
         Not while Pods run for it; one that has ended holds no quota.
         """
         read = self._read(name)
-        if read is not None and not read.finished and self._remains.running(name):
+        if read is not None and not read.finished and self._runs(name):
             return
         if self._strays.overdue(name):
             yield from self._left_behind(name)
@@ -356,7 +368,7 @@ class JobsController(Controller):
             self._strays.remove(name)
             return
         message = "Deleted Workload: its job is gone, or is not queued any more"
-        yield WantedWrite((_WORKLOAD, name), _deletion(read), reference(read), "Deleted", message)
+        yield WantedWrite((_WORKLOAD, name), deletion(read), reference(read), "Deleted", message)
 
     def _unused(self, name: str, read: Workload) -> bool:
         whole, _ = self._whole(name)
@@ -382,19 +394,3 @@ class JobsController(Controller):
         if found is None or found.detail is None:
             return None, None
         return found.detail.manifest(), found.value
-
-
-def _wanted(kind: JobKind, job: Key, workload: str, step: Step) -> WantedWrite:
-    """What is written is the job or its Workload; the Event is about the job."""
-    of_job = step.action is not None and step.action.resource == kind.resource
-    key = job if of_job else (_WORKLOAD, workload)
-    return WantedWrite(key, step.action, _about(kind, job), step.reason, step.message, step.warning)
-
-
-def _about(kind: JobKind, job: Key) -> ObjectReference:
-    namespace, _, name = job[1].partition("/")
-    return ObjectReference(f"{kind.shape.kind.group}/{kind.shape.version}", kind.shape.kind.kind, namespace, name)
-
-
-def _deletion(workload: Workload) -> Delete:
-    return Delete(WORKLOADS, workload.namespace, workload.name, workload.resource_version)

@@ -5,11 +5,15 @@ Pods that a start let go carry the name of their Workload. Kueue gives the quota
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from cluster.resource import PODS
 from cluster.stream import Manifest
 from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
-from policies.dialects.reading import mapping, metadata, text, texts
+from policies.dialects.reading import listing, mapping, metadata, text, texts
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 from reconciler.core.watched import WatchedKind, ignore
+from reconciler.jobs.elastic import CHAIN
 from reconciler.objects.observed import Observed
 from scheduling.objects.times import SECOND
 
@@ -17,15 +21,35 @@ PATIENCE = 2 * SECOND
 """Pods are watched by themselves: those that were made last may be seen after their job has gone."""
 
 
-def _workload_of(pod: Manifest) -> str | None:
-    """`namespace/name` of the Workload on whose quota it may run; None where it has ended."""
-    meta, name = metadata(pod), texts(metadata(pod).get("annotations")).get(STARTED_FOR)
+class StartedPod(NamedTuple):
+    """`workload` is `namespace/name` of the Workload on whose quota it may run, of several slices the first.
+
+    `gates` are its scheduling gates, where that of elastic jobs is one of them; it takes no room then. `leaving`: it is
+    being deleted.
+    """
+
+    workload: str
+    pod_set: str = ""
+    gates: tuple[str, ...] = ()
+    leaving: bool = False
+
+
+def _started_pod(pod: Manifest) -> StartedPod | None:
+    """None where it has ended."""
+    meta, spec = metadata(pod), mapping(pod.get("spec"))
+    notes = texts(meta.get("annotations"))
+    name = notes.get(CHAIN) or notes.get(STARTED_FOR)
     ended = mapping(pod.get("status")).get("phase") in ("Succeeded", "Failed")
-    never = bool(meta.get("deletionTimestamp")) and not mapping(pod.get("spec")).get("nodeName")
-    return f"{text(meta.get('namespace')) or ''}/{name}" if name and not ended and not never else None
+    never = bool(meta.get("deletionTimestamp")) and not spec.get("nodeName")
+    if not name or ended or never:
+        return None
+    gates = tuple(text(mapping(gate).get("name")) or "" for gate in listing(spec.get("schedulingGates")))
+    pod_set = texts(meta.get("labels")).get(POD_SET, "")
+    workload, leaving = f"{text(meta.get('namespace')) or ''}/{name}", bool(meta.get("deletionTimestamp"))
+    return StartedPod(workload, pod_set, gates if ELASTIC_GATE in gates else (), leaving)
 
 
-STARTED_PODS = WatchedKind("StartedPod", PODS, _workload_of, ignore, ignore, label_selector=POD_SET, relist=True)
+STARTED_PODS = WatchedKind("StartedPod", PODS, _started_pod, ignore, ignore, label_selector=POD_SET, relist=True)
 
 
 class Remains:
@@ -38,7 +62,8 @@ class Remains:
 
     def observe(self, observed: Observed) -> str | None:
         """A Pod has changed, or is gone; the Workload that no Pod runs for any more."""
-        name, workload = observed.key[1], observed.value
+        name = observed.key[1]
+        workload = observed.value.workload if observed.value is not None else None
         before = self._workload_of.pop(name, None)
         if workload is not None:
             self._workload_of[name] = workload

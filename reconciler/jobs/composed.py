@@ -11,6 +11,7 @@ from typing import Any
 from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
+from reconciler.jobs.elastic import slice_name, sliced
 from reconciler.jobs.kind import JobKind, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart, changes, started, without_labels
 from reconciler.jobs.step import JobInputs
@@ -23,11 +24,12 @@ _CONTAINERS = ("containers", "initContainers")
 _PLACEMENT = ("nodeSelector", "affinity", "tolerations")
 
 
-def workload_key(kind: JobKind, job: Manifest) -> str:
-    """`namespace/name` of its Workload, the prebuilt one where it names one."""
+def workload_key(kind: JobKind, job: Manifest, *, elastic: bool = False) -> str:
+    """`namespace/name` of its Workload, the prebuilt one where it names one; of the next slice where it has slices."""
     meta = metadata(job)
     name, uid = text(meta.get("name")) or "", text(meta.get("uid")) or ""
-    return f"{_namespace(job)}/{prebuilt(kind, job) or workload_name(kind_of(job), name, uid)}"
+    usual = prebuilt(kind, job) or workload_name(kind_of(job), name, uid)
+    return f"{_namespace(job)}/{slice_name(usual, job) if elastic and sliced(kind, job) else usual}"
 
 
 def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] | None:
@@ -39,6 +41,8 @@ def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] 
     copied = {key: value for key, value in labels(job).items() if key in inputs.copied_labels}
     own, made_sets = kind.own_labels, made["spec"]["podSets"]
     pod_sets = [{**each, "template": without_labels(each["template"], own)} for each in made_sets]
+    if inputs.elastic and sliced(kind, job):
+        meta["name"] = slice_name(meta["name"], job)
     return {
         **made,
         "metadata": {**meta, "labels": {**copied, **meta["labels"]}, "finalizers": [IN_USE]},

@@ -7,6 +7,7 @@ pkg/controller/jobframework/reconciler.go.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,6 +19,7 @@ from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, listing, metadata, text, texts
 from reconciler.jobs.composed import composed, fits, gates_update, spec_update
+from reconciler.jobs.elastic import as_stored, marked, resized, sliced
 from reconciler.jobs.kind import JobKind, Writing, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.reported import reported
@@ -179,12 +181,21 @@ class _Life:
         return []
 
     @cached_property
-    def made(self) -> dict[str, Any] | None:
-        """The Workload as it would be made now; None where it cannot be."""
+    def made(self) -> Mapping[str, Any] | None:
+        """The Workload as it would be made now; None where it cannot be. A slice that holds quota has its own size."""
+        slice_runs = self.sliced and self.read.reserved
+        return as_stored(self.asked, self.workload) if slice_runs and self.asked is not None else self.asked
+
+    @cached_property
+    def asked(self) -> dict[str, Any] | None:
         try:
             return composed(self.kind, self.job, self.inputs)
         except UnknownPriorityClass:
             return None
+
+    @cached_property
+    def sliced(self) -> bool:
+        return self.inputs.elastic and sliced(self.kind, self.job)
 
     @property
     def startable(self) -> bool:
@@ -230,6 +241,8 @@ class _Life:
         """What it says of its pods is told before anything is done about it, but for pods that may not run at all."""
         if not (self.kind.suspended(self.job) or self.startable or self.read.evicted):
             return None
+        if self.sliced and self.asked is not None and resized(self.asked, self.workload):
+            return None  # what it says of its pods is about another size
         return reported(self.kind, self.job, self.read, self.inputs, self.now) or None
 
     def _evicted(self) -> list[Step] | None:
@@ -300,9 +313,12 @@ class _Life:
     def _running(self) -> list[Step] | None:
         if self.kind.suspended(self.job):
             return None
+        if not self.startable and self.sliced and marked(self.kind, self.job):
+            return []  # pods that are not admitted wait at their gate
         if not self.startable:
             return _undone(self._stop("Not admitted by cluster queue"))
         as_admitted = self.kind.runs_as_admitted(self.job, self.read, self.inputs)
+        as_admitted = as_admitted and (not self.sliced or marked(self.kind, self.job))
         return None if as_admitted else _undone(self._stop("Not started as it was admitted"))
 
     def _start(self) -> list[Step]:

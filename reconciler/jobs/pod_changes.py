@@ -14,6 +14,8 @@ from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from policies.model.errors import PolicyError
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
+from reconciler.jobs.elastic import CHAIN, chain_of
 from scheduling.objects.resource_flavor import Flavor, Toleration
 from scheduling.objects.workload import PodSetAdmission, Workload
 
@@ -21,7 +23,7 @@ LOCAL_QUEUE = f"{PREFIX}local-queue-name"
 CLUSTER_QUEUE = f"{PREFIX}cluster-queue-name"
 MANAGED_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid")
 """Labels that the job controller sets by itself; they are no part of a Workload."""
-_PLACED = (POD_SET, LOCAL_QUEUE, CLUSTER_QUEUE, STARTED_FOR)
+_PLACED = (POD_SET, LOCAL_QUEUE, CLUSTER_QUEUE, STARTED_FOR, CHAIN)
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?").fullmatch
 
 
@@ -57,13 +59,18 @@ def _changes(workload: Workload, assignment: PodSetAdmission, flavors: Mapping[s
     tolerations: list[Mapping[str, Any]] = [
         _written(toleration) for flavor in used for toleration in flavor.tolerations
     ]
-    labels, annotations = _labels(workload, assignment.name), {STARTED_FOR: workload.name}
+    labels, annotations = _labels(workload, assignment.name), _started_for(workload)
     for update in _updates(workload, assignment.name):
         labels = joined(labels, texts(update.get("labels")), "label")
         annotations = joined(annotations, texts(update.get("annotations")), "annotation")
         selector = joined(selector, texts(update.get("nodeSelector")), "node selector")
         tolerations = _all(tolerations, map(mapping, listing(update.get("tolerations"))))
     return PodChanges(assignment.name, assignment.count, labels, annotations, selector, tolerations)
+
+
+def _started_for(workload: Workload) -> dict[str, str]:
+    """Pods outlive the slice of an elastic job, and are counted by the first one."""
+    return {STARTED_FOR: workload.name, **({CHAIN: chain_of(workload)} if workload.elastic else {})}
 
 
 def _labels(workload: Workload, pod_set: str) -> dict[str, str]:
@@ -121,9 +128,14 @@ def restored(template: Manifest, original: Manifest, own_labels: Container[str] 
             spec,
             nodeSelector=texts(kept.get("nodeSelector")),
             tolerations=listing(kept.get("tolerations")),
-            schedulingGates=listing(kept.get("schedulingGates")),
+            schedulingGates=_all(listing(kept.get("schedulingGates")), _of_slices(spec)),
         ),
     }
+
+
+def _of_slices(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The gate of an elastic job stays, also where its Workload does not say it."""
+    return [gate for gate in map(mapping, listing(spec.get("schedulingGates"))) if gate.get("name") == ELASTIC_GATE]
 
 
 def without_labels(template: Manifest, own_labels: Container[str]) -> dict[str, Any]:

@@ -44,7 +44,7 @@ class JobInputs:
     `child`: whether another job was admitted for it as well, so that it is not queued by itself.
     `copied_labels`: keys that Workloads take over from their job (Kueue's integrations.labelKeysToCopy). `pods_ready`:
     the condition PodsReady is kept. `reclaims`: so is status.reclaimablePods. `finishes_orphans`: Workloads whose
-    job is gone finish. `observability`: which reasons Workloads show.
+    job is gone finish. `elastic`: jobs may change their size by slices. `observability`: which reasons Workloads show.
     """
 
     classes: PriorityClasses = field(default_factory=PriorityClasses)
@@ -56,4 +56,5 @@ class JobInputs:
     pods_ready: bool = True
     reclaims: bool = True
     finishes_orphans: bool = True
+    elastic: bool = False
     observability: Observability = LEGACY

@@ -35,6 +35,6 @@ def in_use(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | Non
 
 def may_go(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | None, inputs: JobInputs) -> bool:
     """Whether `other` is to be taken away from `job`, which goes by `chosen`: not while pods run on its quota."""
-    if other.finished or other.deleting or other.elastic:
+    if other.finished or other.deleting:
         return False
     return not in_use(other, kind, job, chosen, inputs)

@@ -18,6 +18,7 @@ from tests.apiserver.jobs.tenant_world import (
     QUOTA,
     TEAM,
     TENANT,
+    WORKLOADS,
     Manifest,
     asked,
     job,
@@ -35,6 +36,7 @@ from tests.waiting import eventually
 
 SECONDS = 3.0
 """How long a patch is tried again and again."""
+K = "kueue.x-k8s.io/"
 
 
 @pytest.fixture
@@ -193,3 +195,103 @@ def test_a_pod_of_the_job_cannot_hide_from_the_count(server: ControlPlane) -> No
     with pytest.raises(ApiError):
         server.request("PATCH", f"{path}/resize", larger, user=TENANT, content_type=MERGE)
     assert asked(server) == QUOTA
+
+
+# --- elastic jobs
+
+
+def elastic(server: ControlPlane, name: str, pods: int) -> None:
+    made = job(name, "500m", annotations={f"{K}elastic-job": "true"})
+    spec = {**made["spec"], "parallelism": pods, "completions": 60}
+    server.request("POST", JOBS, {**made, "spec": spec}, user=TENANT)
+
+
+def slices(server: ControlPlane) -> list[tuple[int, str]]:
+    """Of each slice the number of pods, and whether it waits, has quota, or why it is over; the oldest first."""
+    found = server.request("GET", WORKLOADS)["items"]
+    return [(each["spec"]["podSets"][0]["count"], _state(each)) for each in sorted(found, key=_age)]
+
+
+def _age(workload: Manifest) -> tuple[str, bool]:
+    meta = workload["metadata"]
+    return meta["creationTimestamp"], f"{K}workload-slice-replacement-for" in meta.get("annotations", {})
+
+
+def _state(workload: Manifest) -> str:
+    found = workload.get("status", {}).get("conditions", [])
+    holding = {each["type"]: each for each in found if each["status"] == "True"}
+    if "Finished" in holding:
+        return str(holding["Finished"]["reason"])
+    return "admitted" if "Admitted" in holding else "waits"
+
+
+def gated(server: ControlPlane) -> int:
+    pods = server.request("GET", f"{TEAM}/pods")["items"]
+    return sum(bool(each["spec"].get("schedulingGates")) for each in pods)
+
+
+def test_an_elastic_job_grows_and_shrinks_while_it_runs(server: ControlPlane) -> None:
+    elastic(server, "grows", 1)
+    eventually(lambda: asked(server) == 500)
+
+    patch(server, "grows", {"spec": {"parallelism": 3}})
+
+    eventually(lambda: slices(server) == [(1, "WorkloadSliceReplaced"), (3, "admitted")])
+    eventually(lambda: asked(server) == 1500)
+    assert gated(server) == 0
+
+    patch(server, "grows", {"spec": {"parallelism": 2}})
+    eventually(lambda: slices(server) == [(1, "WorkloadSliceReplaced"), (2, "admitted")])
+    eventually(lambda: asked(server) == 1000)
+    submit(server, "other", "1")
+    eventually(lambda: asked(server) == QUOTA)
+    assert runs(server, "grows")
+
+
+def test_pods_beyond_the_quota_wait_at_their_gate_whatever_is_patched(server: ControlPlane) -> None:
+    submit(server, "other", "1")
+    elastic(server, "grows", 1)
+    eventually(lambda: asked(server) == 1500)
+
+    until = time.monotonic() + SECONDS
+    sizes = iter(range(5, 1000))
+    while time.monotonic() < until:
+        patch(server, "grows", {"spec": {"parallelism": next(sizes)}})
+        assert asked(server) == 1500
+    patch(server, "grows", {"spec": {"parallelism": 5}})
+
+    eventually(lambda: [each for each in slices(server) if each[1] in ("waits", "admitted")][-1] == (5, "waits"))
+    assert sum(state == "waits" for _, state in slices(server)) == 1, "at most one slice waits"
+    eventually(lambda: gated(server) == 4)
+    waiting = next(
+        each for each in server.request("GET", f"{TEAM}/pods")["items"] if each["spec"].get("schedulingGates")
+    )
+    path = f"{TEAM}/pods/{waiting['metadata']['name']}"
+    with pytest.raises(ApiError, match="pod-mark-removed"):
+        server.request("PATCH", path, {"spec": {"schedulingGates": []}}, user=TENANT, content_type=MERGE)
+    assert asked(server) == 1500
+    patch(server, "grows", {"spec": {"parallelism": 2}})
+    eventually(lambda: asked(server) == QUOTA)
+
+
+def test_an_elastic_job_is_preempted_as_a_whole_and_comes_back_in_its_new_size(server: ControlPlane) -> None:
+    server.request(
+        "POST", f"{KUEUE}/workloadpriorityclasses", {**kueue("WorkloadPriorityClass", "high", {}), "value": 9}
+    )
+    policy = {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}}
+    server.request("PATCH", f"{KUEUE}/clusterqueues/team", policy, content_type=MERGE)
+    elastic(server, "grows", 2)
+    eventually(lambda: asked(server) == 1000)
+    patch(server, "grows", {"spec": {"parallelism": 9}})
+    eventually(lambda: (9, "waits") in slices(server))
+
+    urgent = job("urgent", "2")
+    urgent["metadata"]["labels"][f"{K}priority-class"] = "high"
+    server.request("POST", JOBS, urgent, user=TENANT)
+
+    eventually(lambda: runs(server, "urgent") and not runs(server, "grows"))
+    eventually(lambda: (9, "OutOfSync") in slices(server))
+    patch(server, "grows", {"spec": {"parallelism": 3}})
+    server.kubectl("delete", "job", "urgent", "-n", "team")
+    eventually(lambda: runs(server, "grows"))
+    eventually(lambda: asked(server) == 1500)

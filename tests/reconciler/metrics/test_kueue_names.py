@@ -32,6 +32,7 @@ KEPT: dict[str, tuple[str, ...]] = {
         (*CQ, *CLASS),
     ),
     "finished_workloads": CQ,
+    "replaced_workload_slices_total": CQ,
     "evicted_workloads_total": (*CQ, *WHY, *CLASS),
     "evicted_workloads_once_total": (*CQ, *WHY, *CLASS),
     "preempted_workloads_total": ("preempting_cluster_queue", "reason"),
@@ -71,7 +72,7 @@ KEPT: dict[str, tuple[str, ...]] = {
 }
 """Without `replica_role`, which all have."""
 NOT_KEPT = (
-    *("pending_scheduling_hashes", "replaced_workload_slices_total", "cluster_queue_resource_pending"),
+    *("pending_scheduling_hashes", "cluster_queue_resource_pending"),
     *("local_queue_status", "local_queue_resource_reservation", "local_queue_resource_usage"),
     *("local_queue_admission_fair_sharing_usage", "workload_creation_latency_seconds"),
     *("pod_scheduling_gate_removal_seconds", "multikueue_workloads_dispatched_total"),

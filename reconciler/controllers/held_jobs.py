@@ -1,0 +1,44 @@
+"""A job as its controller keeps it, and what is written about it: of the job or its Workload, with an Event."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cluster.actions import Delete
+from reconciler.jobs.kind import JobKind
+from reconciler.jobs.step import Step
+from reconciler.objects.observed import Key
+from reconciler.objects.packed import Packed
+from reconciler.objects.patches import WORKLOADS
+from reconciler.objects.wanted import ObjectReference, WantedWrite
+from scheduling.objects.workload import Workload
+
+WORKLOAD = "Workload"
+
+
+class Held(NamedTuple):
+    """`workload` is `namespace/name` of the one that the job goes by. `going`: it is being deleted. `sliced`: it may go
+    by another one without a change of its own.
+    """
+
+    packed: Packed
+    workload: str
+    uid: str
+    going: bool
+    sliced: bool
+
+
+def wanted(kind: JobKind, job: Key, workload: str, step: Step) -> WantedWrite:
+    """What is written is the job or its Workload; the Event is about the job."""
+    of_job = step.action is not None and step.action.resource == kind.resource
+    key = job if of_job else (WORKLOAD, workload)
+    return WantedWrite(key, step.action, about(kind, job), step.reason, step.message, step.warning)
+
+
+def about(kind: JobKind, job: Key) -> ObjectReference:
+    namespace, _, name = job[1].partition("/")
+    return ObjectReference(f"{kind.shape.kind.group}/{kind.shape.version}", kind.shape.kind.kind, namespace, name)
+
+
+def deletion(workload: Workload) -> Delete:
+    return Delete(WORKLOADS, workload.namespace, workload.name, workload.resource_version)

@@ -1,0 +1,161 @@
+"""Pods of elastic jobs wait at a gate of their own; as many go as their slice was admitted with.
+
+The controller of a job makes its Pods as soon as the job grows. Those that were let go before stay; the others go when
+a larger slice is admitted, or in the place of some that ended. Source: Kueue v0.19, pkg/workloadslicing; KEP-77.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from cluster.actions import Delete, Patch
+from cluster.resource import PODS
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
+from reconciler.controllers.remains import STARTED_PODS, StartedPod
+from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
+from reconciler.jobs.elastic import chain_of
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.patches import JOB_MANAGER
+from reconciler.objects.wanted import ObjectReference, WantedWrite
+from scheduling.objects.requests import counts_after_reclaim
+from scheduling.objects.times import SECOND
+from scheduling.objects.workload import Workload
+
+EXCESS = "ExcessPodDeleted"
+_KIND, _CHAIN = STARTED_PODS.kind, "SliceChain"
+_PATIENCE = 10 * SECOND
+
+
+class SlicePodsController(Controller):
+    """A chain is the first slice of a job as `namespace/name`: its Pods name it, and so do the slices that follow."""
+
+    watched = (STARTED_PODS,)
+
+    def __init__(self, stored: Lookup) -> None:
+        self._stored = stored
+        self._pods: dict[str, dict[str, Observed]] = {}
+        self._chain_of_pod: dict[str, str] = {}
+        self._slices: dict[str, dict[str, None]] = {}
+        self._chain_of_slice: dict[str, str] = {}
+        self._dirty: dict[str, None] = {}
+        self._over: dict[str, int] = {}
+
+    def observe(self, observed: Observed) -> None:
+        name, pod = observed.key[1], observed.value
+        before = self._chain_of_pod.pop(name, None)
+        if before is not None:
+            del self._pods[before][name]
+            if not self._pods[before]:
+                del self._pods[before]
+            self._look_at(before)
+        if isinstance(pod, StartedPod):
+            self._chain_of_pod[name] = pod.workload
+            self._pods.setdefault(pod.workload, {})[name] = observed
+            self._look_at(pod.workload, waits=bool(pod.gates))
+
+    def _look_at(self, first: str, *, waits: bool = False) -> None:
+        """Most Pods are of jobs that are not elastic, and of no concern."""
+        if waits or first in self._slices:
+            self._dirty[first] = None
+
+    def workload_changed(self, workload: str) -> None:
+        found = self._stored(workload)
+        before = self._chain_of_slice.pop(workload, None)
+        if before is not None:
+            self._slices[before].pop(workload)
+            if not self._slices[before]:
+                del self._slices[before]
+        if workload in self._pods:
+            self._dirty[workload] = None
+        if found is not None and found.value.elastic:
+            self._chain_of_slice[workload] = first = f"{found.value.namespace}/{chain_of(found.value)}"
+            self._slices.setdefault(first, {})[workload] = None
+            self._dirty[first] = None
+
+    def wake(self, item: Key) -> None:
+        self._dirty[item[1]] = None
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        """Removes the gate of as many Pods as there is room for; while one is being written it counts as gone."""
+        dirty, self._dirty = self._dirty, {}
+        for first in dirty:
+            pods = self._pods.get(first, {})
+            if any(each.value.gates for each in pods.values()):
+                yield from self._let_go(first, pods, busy)
+            yield from self._take_back(first, pods, busy, now)
+
+    def _let_go(self, first: str, pods: dict[str, Observed], busy: Busy) -> Iterator[Wanted]:
+        room = self._most(first, _admitted)
+        waiting = []
+        for name, observed in sorted(pods.items()):
+            if observed.value.gates and not busy(_KIND, name):
+                waiting.append(observed)
+            else:
+                room[observed.value.pod_set] = room.get(observed.value.pod_set, 0) - 1
+            if observed.value.gates and busy(_KIND, name):
+                yield WaitFor((_CHAIN, first), (_KIND, name))
+        for observed in waiting:
+            pod_set = observed.value.pod_set
+            if room.get(pod_set, 0) > 0:
+                room[pod_set] -= 1
+                yield WantedWrite(observed.key, _ungated(observed))
+                yield WaitFor((_CHAIN, first), observed.key)
+
+    def _take_back(self, first: str, pods: dict[str, Observed], busy: Busy, now: int) -> Iterator[Wanted]:
+        """Somebody else took the gate off Pods that no slice holds quota for. The Job controller is given its time."""
+        excess = [each for each in self._excess(first, pods) if not busy(_KIND, each.key[1])]
+        if not excess:
+            self._over.pop(first, None)
+            return
+        until = self._over.setdefault(first, now) + _PATIENCE
+        if now < until:
+            yield WakeAt((_CHAIN, first), until)
+            return
+        for each in excess:
+            namespace, _, name = each.key[1].partition("/")
+            about = ObjectReference("v1", "Pod", namespace, name)
+            message = "It ran beyond what its elastic job was admitted with"
+            yield WantedWrite(each.key, Delete(PODS, namespace, name, each.version), about, EXCESS, message, True)
+            yield WaitFor((_CHAIN, first), each.key)
+
+    def _excess(self, first: str, pods: dict[str, Observed]) -> Iterator[Observed]:
+        """Beyond what is reserved for their pod set; nothing is concluded where nothing is."""
+        held = self._most(first, _reserved)
+        for name in sorted(pods) if held else ():
+            pod = pods[name].value
+            if pod.pod_set in held and not pod.gates and not pod.leaving:
+                held[pod.pod_set] -= 1
+                if held[pod.pod_set] < 0:
+                    yield pods[name]
+
+    def _most(self, first: str, counts: Callable[[Workload], dict[str, int]]) -> dict[str, int]:
+        """Of each pod set how many Pods the slices allow together: as many as the largest."""
+        most: dict[str, int] = {}
+        for name in {first: None, **self._slices.get(first, {})}:
+            found = self._stored(name)
+            for pod_set, count in counts(found.value).items() if found is not None else ():
+                most[pod_set] = max(count, most.get(pod_set, 0))
+        return most
+
+
+def _admitted(slice_: Workload) -> dict[str, int]:
+    """What is left of the admission: a slice may have shrunk since, and Pods that are done need no other."""
+    stays = slice_.counts and slice_.admitted and not slice_.evicted and not slice_.deleting
+    if not stays or slice_.admission is None:
+        return {}
+    left = counts_after_reclaim(slice_)
+    given = {each.name: each.count for each in slice_.admission.assignments if each.count is not None}
+    named = {each.name for each in slice_.admission.assignments}
+    return {name: min(count, given.get(name, count)) for name, count in left.items() if name in named}
+
+
+def _reserved(slice_: Workload) -> dict[str, int]:
+    """What an elastic job holds quota for; what it reports as done may be late."""
+    stays = slice_.elastic and slice_.counts and not slice_.evicted and not slice_.deleting
+    return {pod_set.name: pod_set.count for pod_set in slice_.pod_sets} if stays else {}
+
+
+def _ungated(observed: Observed) -> Patch:
+    namespace, _, name = observed.key[1].partition("/")
+    gates = [{"name": gate} for gate in observed.value.gates if gate != ELASTIC_GATE]
+    return Patch(PODS, namespace, name, {"spec": {"schedulingGates": gates}}, observed.version, JOB_MANAGER)

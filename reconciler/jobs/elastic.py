@@ -1,0 +1,82 @@
+"""Elastic jobs: which jobs change their size while they run, and what their Workloads, the slices, are called.
+
+Source: Kueue v0.19, pkg/workloadslicing and pkg/controller/jobframework; KEP-77.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from policies.dialects.job_shape import at, pods_at
+from policies.dialects.kueue_checks import MULTIKUEUE
+from policies.dialects.kueue_jobs import MIN_PARALLELISM, POD_SET
+from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.kueue_workload import ELASTIC
+from policies.dialects.reading import Manifest, mapping, metadata, texts
+from policies.mutation.kueue_pod_defaults import waits_for_slices
+from reconciler.jobs.kind import JobKind, notes, prebuilt
+from scheduling.objects.workload import Workload
+
+CHAIN = f"{PREFIX}workload-slice-name"
+"""An annotation of slices and of their Pods: the first slice, by whose name Pods are found as long as the job runs."""
+
+
+def sliced(kind: JobKind, job: Manifest) -> bool:
+    """Whether it grows and shrinks by slices. Only where all its pods wait at the gate until a slice admits them.
+
+    A job that runs on another cluster is placed anew with another size.
+    """
+    wanted = kind.shape.elastic and notes(job).get(ELASTIC) == "true"
+    elsewhere = prebuilt(kind, job) or (kind.shape.managed_by and at(job, kind.shape.managed_by) == MULTIKUEUE)
+    fixed = elsewhere or MIN_PARALLELISM in notes(job)
+    return wanted and not fixed and waits_for_slices(kind.shape.kind, job)
+
+
+def marked(kind: JobKind, job: Manifest) -> bool:
+    """Whether its pods carry the marks of a start, by which they are counted."""
+    pods = list(pods_at(job, kind.shape.pod_sets))
+    return bool(pods) and all(POD_SET in texts(metadata(each.template).get("labels")) for each in pods)
+
+
+def slice_name(name: str, job: Manifest) -> str:
+    """Kueue's name of a slice: that of the job's Workload, but hashed with the job's generation as well."""
+    prefix, _, hashed = name.rpartition("-")
+    meta, kind = metadata(job), job.get("kind")
+    group = str(job.get("apiVersion", "")).rpartition("/")[0]
+    parts = (kind, group, meta.get("name"), meta.get("uid"), meta.get("generation", 0))
+    digest = hashlib.sha1("\n".join(map(str, parts)).encode(), usedforsecurity=False).hexdigest()
+    return f"{prefix}-{digest[: len(hashed)]}"
+
+
+def chain_of(workload: Workload) -> str:
+    """The name of the first slice, its own where it is the first."""
+    return workload.annotations.get(CHAIN) or workload.name
+
+
+def sizes(pod_sets: Sequence[Any]) -> dict[str, int]:
+    """How many pods each set has, as they are written in a Workload."""
+    return {mapping(each).get("name", "main"): mapping(each).get("count", 1) for each in pod_sets}
+
+
+def sized(pod_sets: Sequence[Any], counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    """The same pod sets with other counts."""
+    return [{**mapping(each), "count": counts[mapping(each).get("name", "main")]} for each in pod_sets]
+
+
+def as_stored(made: Mapping[str, Any], workload: Manifest) -> Mapping[str, Any]:
+    """The Workload that a job asks for, but of the size of the one that it has: another slice makes up for the rest."""
+    held = sizes(_pod_sets(workload))
+    if held.keys() != sizes(_pod_sets(made)).keys():
+        return made
+    return {**made, "spec": {**made["spec"], "podSets": sized(_pod_sets(made), held)}}
+
+
+def resized(made: Mapping[str, Any], workload: Manifest) -> bool:
+    return sizes(_pod_sets(made)) != sizes(_pod_sets(workload))
+
+
+def _pod_sets(workload: Manifest) -> Sequence[Any]:
+    found = at(workload, "spec.podSets")
+    return found if isinstance(found, Sequence) else ()

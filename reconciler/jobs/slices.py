@@ -1,0 +1,130 @@
+"""The slices of an elastic job: which one its pods run on, which one waits to replace it, and what is to be written.
+
+A job goes by the slice that holds quota. Where it grows, a larger slice is made, and takes over once it has quota;
+where it shrinks, its slice shrinks. At most one slice waits. Source: Kueue v0.19, pkg/workloadslicing; KEP-77.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cluster.actions import Create
+from policies.dialects.job_shape import at
+from policies.dialects.kueue_workload import REPLACES
+from policies.dialects.reading import Manifest
+from reconciler.jobs.elastic import CHAIN, chain_of, sized, sizes
+from reconciler.jobs.step import Step
+from reconciler.objects.patches import JOB_MANAGER, WORKLOADS, condition_manager, patch, status_patch
+from scheduling.objects.workload import FINISHED, SLICE_REPLACED, Workload
+from scheduling.status.progress import finish
+
+OUT_OF_SYNC = "OutOfSync"
+_SURPLUS = "The workload slice is out of sync with its parent job"
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """`holder`: the slice that the job goes by. `pending`: it waits to replace that. `surplus`: of no use any more."""
+
+    holder: Workload | None = None
+    pending: Workload | None = None
+    surplus: tuple[Workload, ...] = ()
+
+
+def chain(slices: Iterable[Workload]) -> Chain:
+    """What there is of the slices of one job, in whatever state a crash has left them.
+
+    An evicted job leaves as a whole: no slice waits beside one that is evicted.
+    """
+    ordered = sorted(slices, key=lambda each: (each.created, each.key))
+    live = [each for each in ordered if not each.finished]
+    held = [each for each in live if each.reserved]
+    replaced = [each for each in held if any(other.takes_over_from(each) for other in held)]
+    heads = [each for each in held if each not in replaced]
+    if heads:
+        holder = heads[-1]
+        may_wait = not (holder.evicted or holder.deleting)
+        waiting = [each for each in live if may_wait and not each.reserved and each.takes_over_from(holder)]
+        kept = (holder, *waiting[:1], *replaced)
+        return Chain(holder, next(iter(waiting), None), tuple(each for each in live if each not in kept))
+    if live:
+        first = next((each for each in live if not any(map(each.takes_over_from, live))), live[0])
+        return Chain(first, None, tuple(each for each in live if each is not first))
+    return Chain(_last(ordered))
+
+
+def _last(finished: list[Workload]) -> Workload | None:
+    """The slice with which the job ended; None where the last was only given up for another that is not there."""
+    own = [each for each in finished if each.conditions[FINISHED].reason not in (SLICE_REPLACED, OUT_OF_SYNC)]
+    return own[-1] if own else None
+
+
+def steps(
+    found: Chain, asked: Mapping[str, Any] | None, stored: Callable[[str], Manifest | None], suspended: bool, now: int
+) -> Iterator[tuple[str, Step]]:
+    """What is to be written of which slice (`namespace/name`). `asked`: the Workload that the job asks for by now.
+
+    `stored` reads a slice as the API server holds it. Nobody waits for the larger slice of a job that is `suspended`.
+    """
+    for each in found.surplus:
+        yield from _given_up(each, now)
+    holder = found.holder
+    whole = stored(holder.key) if holder is not None else None
+    if holder is None or whole is None or asked is None or holder.finished or holder.evicted or holder.deleting:
+        return
+    have, want = _sizes(whole), _sizes(asked)
+    if have.keys() != want.keys():
+        return
+    if not holder.reserved:
+        if have != want and not suspended:
+            yield _resize(holder, whole, want)
+    elif all(want[name] <= have[name] for name in have):
+        yield from _given_up(found.pending, now) if found.pending is not None else ()
+        if want != have:
+            yield _resize(holder, whole, want)
+    elif not suspended:
+        yield from _larger(found, holder, whole, asked, stored)
+
+
+def _larger(
+    found: Chain,
+    holder: Workload,
+    whole: Manifest,
+    asked: Mapping[str, Any],
+    stored: Callable[[str], Manifest | None],
+) -> Iterator[tuple[str, Step]]:
+    """It makes another slice of the same pods, or changes the size of the one that waits."""
+    want = _sizes(asked)
+    if found.pending is None:
+        meta = asked["metadata"]
+        notes = {**meta.get("annotations", {}), REPLACES: holder.key, CHAIN: chain_of(holder)}
+        spec = {**asked["spec"], "queueName": holder.queue, "podSets": sized(_pod_sets(whole), want)}
+        made = {**asked, "metadata": {**meta, "annotations": notes}, "spec": spec}
+        key = f"{meta['namespace']}/{meta['name']}"
+        yield key, Step(Create(WORKLOADS, made, JOB_MANAGER), "CreatedWorkload", f"Created Workload: {key}")
+        return
+    waiting = stored(found.pending.key)
+    if waiting is not None and not found.pending.deleting and _sizes(waiting) != want:
+        yield _resize(found.pending, waiting, want)
+
+
+def _resize(read: Workload, whole: Manifest, counts: Mapping[str, int]) -> tuple[str, Step]:
+    body = {"spec": {"podSets": sized(_pod_sets(whole), counts)}}
+    message = f"Updated the number of pods of the Workload: {read.key}"
+    return read.key, Step(patch(read, body, JOB_MANAGER), "UpdatedWorkload", message)
+
+
+def _given_up(read: Workload, now: int) -> Iterator[tuple[str, Step]]:
+    action = status_patch(read, finish(read, OUT_OF_SYNC, _SURPLUS, now), condition_manager(FINISHED))
+    if action is not None:
+        yield read.key, Step(action)
+
+
+def _pod_sets(workload: Mapping[str, Any]) -> Any:
+    return at(workload, "spec.podSets") or []
+
+
+def _sizes(workload: Mapping[str, Any]) -> dict[str, int]:
+    return sizes(_pod_sets(workload))

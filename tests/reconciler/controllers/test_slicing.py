@@ -1,0 +1,439 @@
+"""Elastic jobs on a whole loop, with a Job controller that makes and deletes Pods, which never outgrow the quota."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from cluster.actions import Action
+from policies.model.objects import GroupKind
+from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.slice_pods import SlicePodsController
+from reconciler.controllers.slicing import carries
+from reconciler.core.state import ClusterState
+from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.kinds import SHIPPED
+from reconciler.objects.observed import Key, Listed
+from scheduling.objects.workload import Workload
+from tests import builders
+from tests.merging import merged
+from tests.reconciler.checked import Asks, loop, statuses
+from tests.reconciler.prompt import Manifest, Prompt, job
+from tests.scheduling.manifests import condition, workload
+
+K = "kueue.x-k8s.io/"
+GATE = f"{K}elastic-job"
+RAY = SHIPPED[GroupKind("ray.io", "RayCluster")]
+QUOTA = 6
+
+
+def elastic_jobs(state: ClusterState) -> JobsController:
+    return JobsController(state.records.workload, (BATCH, RAY), elastic=True)
+
+
+def slice_pods(state: ClusterState) -> SlicePodsController:
+    return SlicePodsController(state.records.workload)
+
+
+class Play(Prompt):
+    """`count` is a number of Pods everywhere. `left`: so many writes still get through, None for all."""
+
+    def __init__(self) -> None:
+        self.made = 0
+        self.left: int | None = None
+        super().__init__((elastic_jobs, slice_pods), quota=QUOTA)
+
+    # --- what users do
+
+    def submit(self, name: str, count: int, *, elastic: bool = True, priority: int = 0) -> None:
+        made = job(name, parallelism=count, completions=100 if elastic else count)
+        gates = [{"name": GATE}] if elastic else []
+        template = made["spec"]["template"]
+        made["spec"]["template"] = {**template, "spec": {**template["spec"], "schedulingGates": gates}}
+        notes = {GATE: "true"} if elastic else {}
+        made["metadata"] = {**made["metadata"], "annotations": notes, "generation": 1}
+        self.put(("Job", f"ns/{name}"), made)
+
+    def scale(self, name: str, count: int) -> None:
+        self.edit(("Job", f"ns/{name}"), {"spec": {"parallelism": count}})
+
+    def edit(self, key: Key, body: Manifest) -> None:
+        self.put(key, merged(self.objects[key], body))
+
+    def put(self, key: Key, manifest: Manifest) -> None:
+        """The generation of a Job counts the changes of its spec."""
+        before = self.objects.get(key)
+        if key[0] == "Job" and before is not None and before["spec"] != manifest["spec"]:
+            number = before["metadata"]["generation"] + 1
+            manifest = merged(manifest, {"metadata": {"generation": number}})
+        super().put(key, manifest)
+
+    # --- what the Job controller does
+
+    def settle(self, rounds: int = 12) -> None:
+        for _ in range(rounds):
+            self.rounds(2)
+            self.control()
+
+    def control(self) -> None:
+        for key in [key for key in self.objects if key[0] == "Job"]:
+            whole = self.objects[key]
+            spec = whole["spec"]
+            wanted = 0 if spec["suspend"] else spec["parallelism"]
+            mine = sorted(self.pods(key[1]), key=lambda each: (not self.waits(each), each))
+            for pod in mine[: max(0, len(mine) - wanted)]:
+                self.delete(pod)
+            for _ in range(wanted - len(mine)):
+                self.made += 1
+                name = f"{key[1]}-{self.made}"
+                meta = {**spec["template"]["metadata"], "name": name[3:], "namespace": "ns", "uid": name}
+                self.put(("StartedPod", name), {"metadata": meta, "spec": spec["template"]["spec"], "status": {}})
+            self.edit(key, {"status": {"active": wanted}})
+        assert self.taken() <= QUOTA
+
+    def pods(self, name: str) -> list[Key]:
+        return [key for key in self.objects if key[0] == "StartedPod" and key[1].startswith(f"{name}-")]
+
+    def waits(self, pod: Key) -> bool:
+        return bool(self.objects[pod]["spec"].get("schedulingGates"))
+
+    def taken(self) -> int:
+        """Pods that may run."""
+        return sum(key[0] == "StartedPod" and not self.waits(key) for key in self.objects)
+
+    def free(self, name: str) -> int:
+        return sum(not self.waits(pod) for pod in self.pods(f"ns/{name}"))
+
+    # --- what there is
+
+    def slices(self) -> list[tuple[int, str]]:
+        found = [self.watched[key[0]].read(each) for key, each in self.objects.items() if key[0] == "Workload"]
+        return [(sum(pods.count for pods in each.pod_sets), state(each)) for each in found if each.elastic]
+
+    def counted(self) -> int:
+        return sum(self.loop.core.state.world.state.queues["q0"].node.usage.values()) // 1000
+
+    def write(self, key: Key, action: Action) -> None:
+        if self.left is None or (self.left > 0 and key[0] != "Event"):
+            self.left = None if self.left is None else self.left - 1
+            super().write(key, action)
+
+    def restart(self) -> None:
+        """The process ends wherever it is, and another one begins with what is stored."""
+        asks = Asks(self.write, self._read)
+        self.loop = loop(asks, (elastic_jobs, slice_pods, statuses), clock=lambda: self.now)
+        for kind in self.watched:
+            objects = tuple(self._seen(key) for key in self.objects if key[0] == kind)
+            self.loop.inbox.put(Listed(kind, objects, str(self.version)))
+
+
+def state(workload: Workload) -> str:
+    if workload.finished:
+        return workload.conditions["Finished"].reason
+    return "admitted" if workload.admitted else "waits"
+
+
+def test_a_job_that_grows_runs_on_while_its_larger_slice_replaces_the_first() -> None:
+    world = Play()
+    world.submit("grows", 2)
+    world.settle()
+    first = world.pods("ns/grows")
+    world.scale("grows", 5)
+    world.settle()
+
+    assert world.slices() == [(2, "WorkloadSliceReplaced"), (5, "admitted")]
+    assert world.free("grows") == 5
+    assert set(first) <= set(world.pods("ns/grows")), "those that ran go on"
+    (message,) = [each[3] for each in world.events if each[1] == "WorkloadSliceReplaced"]
+    uid = next(
+        each["metadata"]["uid"]
+        for each in world.objects.values()
+        if each["metadata"].get("annotations", {}).get(f"{K}workload-slice-replacement-for")
+    )
+    assert message == (
+        f"Replaced to accommodate a workload (UID: {uid}, JobUID: uid-grows) due to workload slice aggregation"
+    )
+
+
+def test_pods_that_find_no_quota_wait_and_go_when_there_is_some() -> None:
+    world = Play()
+    world.submit("other", 3, elastic=False)
+    world.submit("grows", 2)
+    world.settle()
+    world.scale("grows", 5)
+    world.settle()
+    assert world.slices() == [(2, "admitted"), (5, "waits")]
+    assert (world.free("grows"), len(world.pods("ns/grows"))) == (2, 5)
+
+    world.scale("other", 0)
+    world.edit(("Job", "ns/other"), {"status": {"conditions": [{"type": "Complete", "status": "True"}]}})
+    world.settle()
+
+    assert world.slices() == [(2, "WorkloadSliceReplaced"), (5, "admitted")]
+    assert world.free("grows") == 5
+
+
+def test_a_pod_in_the_place_of_one_that_ended_goes_at_once() -> None:
+    world = Play()
+    world.submit("grows", 2)
+    world.settle()
+    world.delete(world.pods("ns/grows")[0])
+    world.settle()
+
+    assert world.free("grows") == 2
+
+
+def test_a_job_that_shrinks_frees_its_quota_at_once() -> None:
+    world = Play()
+    world.submit("grows", 6)
+    world.settle()
+    world.submit("other", 4, elastic=False)
+    world.scale("grows", 2)
+    world.rounds(6)
+
+    assert world.slices() == [(2, "admitted")]
+    assert not world.objects["Job", "ns/other"]["spec"]["suspend"]
+
+
+def test_at_most_one_slice_waits_however_fast_a_job_changes_its_size() -> None:
+    world = Play()
+    world.submit("grows", 2)
+    world.settle()
+    for count in (7, 9, 8, 20, 7, 30, 8):
+        world.scale("grows", count)
+        world.rounds(1)
+        assert sum(each[1] == "waits" for each in world.slices()) <= 1
+    world.settle()
+    assert [each for each in world.slices() if each[1] in ("admitted", "waits")] == [(2, "admitted"), (8, "waits")]
+
+    world.scale("grows", 2)
+    world.settle()
+    assert [each for each in world.slices() if each[1] in ("admitted", "waits")] == [(2, "admitted")]
+
+
+def test_the_whole_job_gives_way_and_its_waiting_slice_with_it() -> None:
+    world = Play()
+    world.submit("grows", 4)
+    world.settle()
+    world.scale("grows", 9)
+    world.settle()
+    world.put(("WorkloadPriorityClass", "high"), builders.kueue("WorkloadPriorityClass", "high") | {"value": 9})
+    urgent = job("urgent", parallelism=5, completions=5)
+    urgent["metadata"] |= {"generation": 1}
+    urgent["metadata"]["labels"] = {**urgent["metadata"]["labels"], f"{K}priority-class": "high"}
+    world.put(("Job", "ns/urgent"), urgent)
+    world.settle()
+
+    assert world.objects["Job", "ns/grows"]["spec"]["suspend"]
+    assert not world.objects["Job", "ns/urgent"]["spec"]["suspend"]
+    assert world.slices() == [(9, "waits"), (9, "OutOfSync")]
+
+
+def test_the_workload_of_a_job_that_grew_stays_while_its_pods_run() -> None:
+    """They carry the name of the first slice."""
+    world = Play()
+    world.submit("grows", 2)
+    world.settle()
+    world.scale("grows", 4)
+    world.settle()
+    pods = world.pods("ns/grows")
+    world.delete(("Job", "ns/grows"))
+    gone = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    for key in [key for key in world.objects if key[0] == "Workload"]:
+        world.edit(key, gone)
+    world.rounds(20, apart=10**9)
+    assert world.counted() == 4
+
+    for pod in pods:
+        world.delete(pod)
+    world.rounds(5)
+    assert world.counted() == 0
+    assert not [key for key in world.objects if key[0] == "Workload"]
+
+
+def test_groups_of_a_ray_cluster_grow_and_shrink_by_themselves() -> None:
+    """Its Pods are let go by pod set: those of one group do not take the place of another's."""
+    world, cluster = Play(), (RAY.name, "ns/ray")
+    template = builders.template("1")
+    gated = {**template, "spec": {**template["spec"], "schedulingGates": [{"name": GATE}]}}
+    groups = [{"groupName": name, "replicas": count, "template": gated} for name, count in (("a", 1), ("b", 2))]
+    meta = {"name": "ray", "namespace": "ns", "uid": "ray", "generation": 1, "annotations": {GATE: "true"}}
+    spec = {"suspend": True, "headGroupSpec": {"template": gated}, "workerGroupSpecs": groups}
+    named = {"labels": builders.queued("q0"), **meta}
+    world.put(cluster, {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": named, "spec": spec})
+    world.rounds(8)
+    assert world.slices() == [(4, "admitted")]
+    assert not world.objects[cluster]["spec"]["suspend"]
+
+    running = world.objects[cluster]["spec"]["workerGroupSpecs"]
+    bigger = [{**running[0], "replicas": 3}, {**running[1], "replicas": 1}]
+    world.edit(cluster, {"metadata": {"generation": 5}, "spec": {"workerGroupSpecs": bigger}})
+    for group, count in ((running[0], 4), (running[1], 1), (world.objects[cluster]["spec"]["headGroupSpec"], 1)):
+        for number in range(count):
+            made = group["template"]
+            name = f"{made['metadata']['labels'][f'{K}podset']}-{number}"
+            found = {**made["metadata"], "name": name, "namespace": "ns", "uid": name}
+            world.put(("StartedPod", f"ns/{name}"), {"metadata": found, "spec": made["spec"], "status": {}})
+    world.rounds(12)
+
+    assert world.slices() == [(4, "WorkloadSliceReplaced"), (5, "admitted")]
+    assert [
+        name for name in ("a-0", "a-1", "a-2", "a-3", "b-0", "head-0") if not world.waits(("StartedPod", f"ns/{name}"))
+    ] == ["a-0", "a-1", "a-2", "b-0", "head-0"]
+
+
+def test_pods_that_somebody_let_go_are_taken_back() -> None:
+    """While the webhook was away."""
+    world = Play()
+    world.submit("other", 3, elastic=False)
+    world.submit("grows", 3)
+    world.settle()
+    world.scale("grows", 6)
+    world.settle()
+    stolen = [pod for pod in world.pods("ns/grows") if world.waits(pod)][:2]
+    for pod in stolen:
+        world.edit(pod, {"spec": {"schedulingGates": []}})
+    world.rounds(3)
+    assert world.free("grows") == 5, "the Job controller may be about to delete them"
+
+    world.rounds(3, apart=6 * 10**9)
+
+    assert world.free("grows") == 3
+    assert len(world.pods("ns/grows")) == 4
+    world.settle()
+    assert world.free("grows") == 3
+    assert ("Warning", "ExcessPodDeleted", "Pod") in {each[:3] for each in world.events}
+
+
+def test_pods_of_a_job_that_shrinks_are_left_to_its_own_controller() -> None:
+    world = Play()
+    world.submit("grows", 4)
+    world.settle()
+    pods = world.pods("ns/grows")
+    world.scale("grows", 2)
+    for pod in pods[:2]:
+        world.edit(pod, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}, "spec": {"nodeName": "n"}})
+    world.rounds(10, apart=10**10)
+
+    assert [pod for pod in pods if pod in world.objects] == pods
+    assert world.slices() == [(2, "admitted")]
+
+
+def test_a_job_that_ends_leaves_no_slice_waiting() -> None:
+    world = Play()
+    world.submit("grows", 2)
+    world.settle()
+    world.scale("grows", 9)
+    world.settle()
+    assert world.slices() == [(2, "admitted"), (9, "waits")]
+
+    world.edit(("Job", "ns/grows"), {"status": {"conditions": [{"type": "Complete", "status": "True"}]}})
+    world.rounds(10)
+
+    assert world.slices() == [(2, "Succeeded"), (9, "Succeeded")]
+    assert world.counted() == 0
+
+
+def test_a_slice_that_is_deleted_stops_its_job_which_queues_again_in_its_size() -> None:
+    world = Play()
+    world.submit("grows", 2)
+    world.settle()
+    world.scale("grows", 9)
+    world.settle()
+    (first, _) = [key for key in world.objects if key[0] == "Workload"]
+    world.edit(first, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    world.settle()
+    assert world.objects["Job", "ns/grows"]["spec"]["suspend"]
+    assert world.taken() == 0
+
+    world.scale("grows", 4)
+    world.settle()
+    assert world.free("grows") == 4
+    assert [each for each in world.slices() if each[1] in ("admitted", "waits")] == [(4, "admitted")]
+
+
+def test_a_slice_that_waits_and_is_deleted_is_made_again() -> None:
+    world = Play()
+    world.submit("grows", 2)
+    world.settle()
+    world.scale("grows", 9)
+    world.settle()
+    (_, second) = [key for key in world.objects if key[0] == "Workload"]
+    world.edit(second, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    world.settle()
+
+    assert world.slices() == [(2, "admitted"), (9, "waits")]
+    assert world.free("grows") == 2
+
+
+@pytest.mark.parametrize("writes", range(6))
+def test_a_process_that_ends_between_any_two_writes_leaves_nothing_half_done(writes: int) -> None:
+    world = Play()
+    world.submit("grows", 2)
+    world.settle()
+    world.scale("grows", 5)
+    world.left = writes
+    world.settle(6)
+    assert world.left == 0, "it ended before it was done"
+    world.left = None
+    world.restart()
+    world.rounds(1)
+    assert world.counted() in (2, 5), "both slices together count once"
+    world.settle()
+
+    assert world.slices() == [(2, "WorkloadSliceReplaced"), (5, "admitted")]
+    assert (world.free("grows"), world.counted()) == (5, 5)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_whatever_happens_pods_that_run_have_their_quota(seed: int) -> None:
+    chance, world = random.Random(seed), Play()
+    for name in ("a", "b"):
+        world.submit(name, chance.randint(1, 3))
+    for _ in range(25):
+        match chance.randrange(6):
+            case 0 | 1 | 2:
+                world.scale(chance.choice("ab"), chance.randint(0, 8))
+            case 3:
+                world.restart()
+            case 4:
+                running = [each for each in world.objects if each[0] == "StartedPod"]
+                for pod in running[: chance.randint(0, 2)]:
+                    world.delete(pod)
+            case 5:
+                world.control()
+        world.rounds(chance.randint(0, 3))
+        if chance.random() < 0.7:
+            world.control()
+        assert sum(each[1] == "admitted" for each in world.slices()) <= 4
+    world.scale("a", 2)
+    world.scale("b", 3)
+    world.settle(20)
+
+    assert (world.free("a"), world.free("b")) == (2, 3)
+    assert world.counted() == 5
+    assert sorted(each for each in world.slices() if each[1] in ("admitted", "waits")) == [
+        (2, "admitted"),
+        (3, "admitted"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "gated", "expected"),
+    [
+        (("QuotaReserved", "Admitted"), False, True),
+        (("QuotaReserved",), False, False),
+        (("QuotaReserved",), True, True),
+        (("QuotaReserved", "Evicted"), True, False),
+        ((), True, False),
+        (("QuotaReserved", "Admitted", "Finished"), True, False),
+    ],
+)
+def test_what_belongs_to_an_elastic_job_stops_only_with_its_eviction(
+    conditions: tuple[str, ...], gated: bool, expected: bool
+) -> None:
+    held = workload(status={"conditions": [condition(each) for each in conditions]})
+
+    assert carries(held, gated=gated) is expected
+    assert not carries(None, gated=gated)

@@ -125,7 +125,7 @@ def test_a_job_waits_for_its_check_and_obeys_it(server: ControlPlane) -> None:
 
         team.check("Retry", requeueAfterSeconds=1)
         eventually(team.stands)
-        eventually(lambda: team.is_("QuotaReserved", "True", "QuotaReserved"), lambda: str(team.workload()["status"]))
+        eventually(lambda: team.is_("Evicted", "False", "QuotaReserved"), lambda: str(team.workload()["status"]))
         team.check("Rejected")
         eventually(lambda: team.workload()["spec"].get("active") is False)
         eventually(lambda: team.is_("Evicted", "True", "DeactivatedDueToAdmissionCheck"), lambda: str(team.workload()))

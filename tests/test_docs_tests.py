@@ -1,4 +1,4 @@
-"""Each promise of docs/security.md names tests, and those exist."""
+"""The tests that docs/security.md and docs/kueue.md name for each row exist."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(test_\w+)`", PAGE)))
+SECURITY, KUEUE = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("security.md", "kueue.md"))
+NAMED = sorted(set(re.findall(r"`([\w/]+\.py)::(test_\w+)`", SECURITY + KUEUE)))
 
 
 def test_what_shows_a_promise_exists() -> None:
@@ -23,7 +23,7 @@ def defined_in(file: str) -> set[str]:
 
 
 def test_every_row_of_what_is_tried_names_a_test() -> None:
-    promises = PAGE[PAGE.index("## What a tenant may try") : PAGE.index("## What is not promised")]
+    promises = SECURITY[SECURITY.index("## What a tenant may try") : SECURITY.index("## What is not promised")]
     rows = [
         line
         for line in promises.splitlines()
@@ -32,3 +32,10 @@ def test_every_row_of_what_is_tried_names_a_test() -> None:
 
     assert len(rows) > 40
     assert [row for row in rows if "::test_" not in row] == []
+
+
+def test_every_row_about_what_is_as_in_kueue_names_a_test() -> None:
+    rows = [line for line in KUEUE.splitlines() if line.startswith("| ") and not line.startswith("| in Kueue |")]
+
+    assert len(rows) > 50
+    assert [row for row in rows if "::test_" not in row and "| not here" not in row] == []

@@ -270,7 +270,7 @@ def test_a_job_set_goes_the_whole_way(world: World) -> None:
 def test_a_worker_whose_queue_asks_for_new_nodes_admits_when_it_has_them(world: World) -> None:
     world.quota("one", "0")
     two = world.workers["two"]
-    two.put(kueue("AdmissionCheck", "new-nodes", {"controllerName": "kueue.x-k8s.io/provisioning-request"}))
+    two.put(kueue("AdmissionCheck", "new-nodes", {"controllerName": "example.dev/new-nodes"}))
     active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": NOW}
     two.patch("AdmissionCheck", "new-nodes", {"status": {"conditions": [active]}}, sub="/status")
     asked = {"admissionChecks": [{"name": "new-nodes"}]}

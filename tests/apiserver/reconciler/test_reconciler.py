@@ -238,6 +238,6 @@ def test_a_job_waits_for_its_admission_gates_and_then_for_quota(
     eventually(lambda: is_("Admitted", ("True", "Admitted")))
     name = stored()["metadata"]["name"]
     eventually(lambda: {"AdmissionGated", "AdmissionGateCleared", "Admitted"} <= told(server, namespace, name))
+    assert reconciler.core.stats.failed == 0
     server.request("DELETE", f"{jobs}/held", {"propagationPolicy": "Background"})
     server.request("DELETE", f"{KUEUE}/namespaces/{namespace}/workloads/{name}")
-    assert reconciler.core.stats.failed == 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduling.cycle.cycle import try_alone
-from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION, SUSPENDED
+from scheduling.objects.inadmissible_reasons import INADMISSIBLE, PENDING, PENDING_EVALUATION, SUSPENDED, WAITING
 from scheduling.objects.times import written
 from scheduling.objects.workload import QUOTA_RESERVED, Workload
 from scheduling.queues.pending import Entry
@@ -19,6 +19,9 @@ from scheduling.world.world import World
 _MOST_TRIED = 20
 """Shapes of workloads in one piece of a list that are looked at anew where nothing is known of why they wait."""
 WAITS_ITS_TURN = "It waits for its turn"
+_UNTRIED = (PENDING_EVALUATION, WAITS_ITS_TURN)
+_FEW = (PENDING, INADMISSIBLE, WAITING)
+"""Reasons of conditions that stand for many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +87,21 @@ class _Tried:
         self._alike: dict[Hashable, tuple[str, str]] = {}
 
     def why(self, entry: Entry) -> tuple[str, str]:
-        """By the last cycle, else by the condition that one left behind, else as if it were its turn."""
+        """By the last cycle, else by the condition that one left if that says enough, else as if it were its turn."""
         if self._stopped:
             return SUSPENDED, self._stopped
         wait = self._world.last_attempt(entry.key)
         if wait is not None:
             return wait.reason, wait.message
         condition = entry.workload.conditions.get(QUOTA_RESERVED)
-        if condition is not None and condition.status == "False" and condition.message:
-            return condition.reason, condition.message
+        told = condition is not None and condition.status == "False" and bool(condition.message)
+        left = (condition.reason, condition.message) if condition is not None and told else _UNTRIED
+        if told and left[0] not in _FEW:
+            return left
         if entry.scheduling_hash not in self._alike and len(self._alike) < _MOST_TRIED:
             found = try_alone(self._world, self._queue, entry)
-            self._alike[entry.scheduling_hash] = (
-                (found.reason, found.message) if found else (PENDING_EVALUATION, WAITS_ITS_TURN)
-            )
-        return self._alike.get(entry.scheduling_hash, (PENDING_EVALUATION, WAITS_ITS_TURN))
+            self._alike[entry.scheduling_hash] = (found.reason, found.message) if found else _UNTRIED
+        return self._alike.get(entry.scheduling_hash, left)
 
 
 def stopped(world: World, queue: str) -> str:

@@ -341,5 +341,7 @@ class ControlPlane:
             "current-context": self.name,
         }
         path = self.folder / f"kubeconfig-{quote(user, safe='')}"
-        path.write_text(json.dumps(content, indent=2))  # JSON is YAML
+        written = path.with_suffix(f".{secrets.token_hex(4)}")
+        written.write_text(json.dumps(content, indent=2))  # JSON is YAML
+        written.replace(path)  # whoever reads it at this moment finds it whole
         return path

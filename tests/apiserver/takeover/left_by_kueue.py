@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from hashlib import sha1
 from typing import Any
 
+from policies.amounts.role_hash import role_hash
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.kueue_world import KUEUE, queue
 from tests.builders import batch_job, kueue, queued, queued_pod, template
@@ -15,9 +17,8 @@ TEAM = "/api/v1/namespaces/team"
 JOBS = "/apis/batch/v1/namespaces/team/jobs"
 WORKLOADS = f"{KUEUE}/namespaces/team/workloads"
 MANAGER = User("system:serviceaccount:kueue-system:kueue-controller-manager", ("system:masters",))
-SINCE = "2026-11-01T10:00:00Z"
-ROLE = "5f4dcc3b"
-"""The role hash of the Pods below, as Kueue's webhook wrote it."""
+SINCE = (datetime.now(UTC) - timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+"""Lately: Pods that are not ready after half an hour are evicted, as by Kueue."""
 INDEX = {"podIndexLabel": "batch.kubernetes.io/job-completion-index"}
 """What Kueue writes as topologyRequest of every batch Job."""
 
@@ -110,13 +111,15 @@ def waiting_job(server: ControlPlane) -> None:
 
 def half_a_group(server: ControlPlane) -> None:
     """Two Pods of a group that has its quota; Kueue has let the first one go, and not yet the second."""
-    pods = [group_pod(server, "worker-0", gated=False), group_pod(server, "worker-1", gated=True)]
+    member = queued_pod("worker-0", "main", "1", "workers", 2, namespace=None)
+    role = role_hash(server.request("POST", f"{TEAM}/pods?dryRun=All", member)["spec"])
+    pods = [group_pod(server, "worker-0", role, gated=False), group_pod(server, "worker-1", role, gated=True)]
     spec = {**template("1")["spec"]}
     members = [
         {"apiVersion": "v1", "kind": "Pod", "name": each["metadata"]["name"], "uid": each["metadata"]["uid"]}
         for each in pods
     ]
-    sets = [{"name": ROLE, "count": 2, "template": {"spec": spec}}]
+    sets = [{"name": role, "count": 2, "template": {"spec": spec}}]
     manifest = kueue(
         "Workload",
         "workers",
@@ -125,19 +128,19 @@ def half_a_group(server: ControlPlane) -> None:
         finalizers=[f"{K}resource-in-use"],
         ownerReferences=members,
     )
-    put_workload(server, manifest, admitted(ROLE, 2))
+    put_workload(server, manifest, admitted(role, 2))
 
 
-def group_pod(server: ControlPlane, name: str, gated: bool) -> Manifest:
+def group_pod(server: ControlPlane, name: str, role: str, gated: bool) -> Manifest:
     made = queued_pod(name, "main", "1", "workers", 2, namespace=None)
     meta: dict[str, Any] = made["metadata"]
     meta["labels"][f"{K}managed"] = "true"
-    meta["annotations"][f"{K}role-hash"] = ROLE
+    meta["annotations"][f"{K}role-hash"] = role
     meta["finalizers"] = [f"{K}managed"]
     if gated:
         made["spec"] = {**made["spec"], "schedulingGates": [{"name": f"{K}admission"}]}
     else:
-        meta["labels"][f"{K}podset"] = ROLE
+        meta["labels"][f"{K}podset"] = role
     return dict(server.request("POST", f"{TEAM}/pods", made))
 
 

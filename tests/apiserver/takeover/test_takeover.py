@@ -204,7 +204,7 @@ def _work_goes_on(world: World, before: dict[str, Manifest]) -> None:
     ended = {
         "succeeded": 1,
         "startTime": left_by_kueue.SINCE,
-        "completionTime": "2026-11-01T11:00:00Z",
+        "completionTime": left_by_kueue.SINCE,
         "conditions": complete,
     }
     server.request("PUT", f"{JOBS}/running/status", {**job, "status": ended})

@@ -302,8 +302,8 @@ def test_two_who_apply_in_different_versions_leave_each_other_s_fields(api: Api)
     policy = {"migration": {"mode": "RetainFirstAdmission"}}
     operator = thing("ClusterQueue", NEW, "shared", concurrentAdmissionPolicy=policy)
     try:
-        apply("team", team)
         apply("operator", operator)
+        apply("team", team)
         for manager, manifest in (("team", team), ("operator", operator), ("team", team)):
             apply(manager, manifest)
             old, new = (api.get("ClusterQueue", version, "shared")["spec"] for version in (OLD, NEW))

@@ -88,10 +88,10 @@ def test_a_workload_says_from_its_first_moment_whether_its_pods_are_ready(server
 
     not_yet = ("False", "WaitForStart", "Not all pods are ready or succeeded")
     submit(server, "first", "2")
-    submit(server, "second", "2")
-    eventually(lambda: said("second") == not_yet)
     eventually(lambda: asked(server) == QUOTA)
     eventually(lambda: said("first") == not_yet)
+    submit(server, "second", "2")
+    eventually(lambda: said("second") == not_yet)
     (pod,) = server.request("GET", f"{TEAM}/pods")["items"]
     ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     path = f"{TEAM}/pods/{pod['metadata']['name']}/status"

@@ -60,8 +60,9 @@ class Stage:
     def patch(self, path: str, body: dict[str, Any]) -> None:
         self.cluster.patch(f"{KUEUE}/{path}", body, MERGE_PATCH)
 
-    def submit(self, name: str, cpu: str = "1", to: str = NAMES[0]) -> None:
-        self.make(self.inside("workloads"), workload(name, cpu, queue_name=to))
+    def submit(self, name: str, cpu: str = "1", to: str = NAMES[0], priority: int = 0) -> None:
+        """Of two in the same second the uid decides who is first, so a head has a priority where that matters."""
+        self.make(self.inside("workloads"), workload(name, cpu, priority, queue_name=to))
 
     def get(self, name: str) -> dict[str, Any]:
         return self.cluster.get(f"{KUEUE}/{self.inside('workloads')}/{name}")
@@ -218,7 +219,7 @@ LACKING = (
 
 def test_one_that_was_tried_says_why_and_one_behind_it_nothing(stage: Stage) -> None:
     stage.patch("clusterqueues/acts-a", {"spec": {"queueingStrategy": "StrictFIFO"}})
-    stage.submit("large", "9")
+    stage.submit("large", "9", priority=1)
     eventually(lambda: stage.says("large") == {"QuotaReserved": ("False", "Pending", LACKING)})
     stage.submit("behind", "1")
     stage.submit("elsewhere", "1", to=NAMES[1])

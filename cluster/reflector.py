@@ -153,7 +153,7 @@ class Reflector(Generic[T]):
             field_selector=self._field_selector,
             attempts=1,  # the reflector does its own waiting
         )
-        self._heard()
+        self._received()
         self._known_absent = False
         self._replace(listing.items, listing.resource_version)
         self._version = listing.resource_version
@@ -170,7 +170,7 @@ class Reflector(Generic[T]):
             field_selector=self._field_selector,
             seconds=seconds,
         ) as watch:
-            self._heard()
+            self._received()
             self.state = "watching"
             self._hold(watch)
             try:
@@ -193,7 +193,7 @@ class Reflector(Generic[T]):
                 watch.interrupt()
 
     def _take(self, event: Event) -> None:
-        self._heard()
+        self._received()
         if self._stop.is_set() or not is_newer(event.resource_version, self._version):
             return  # a repeated or late event
         if event.kind != "BOOKMARK":
@@ -209,7 +209,7 @@ class Reflector(Generic[T]):
 
     def _absent(self, error: NotFound) -> float:
         """The CRD is not installed, or no longer: there are no objects; check again from time to time."""
-        self._heard()
+        self._received()
         self._version = None
         if not self._known_absent:
             log.info("%s is not installed in %s; checking again from time to time", self.resource, self._cluster.host)
@@ -226,7 +226,7 @@ class Reflector(Generic[T]):
         log.warning("%s: %s; next attempt in %.1f s", self.resource, error, wait)
         return wait
 
-    def _heard(self) -> None:
+    def _received(self) -> None:
         self._contact = self._clock()
 
 

@@ -39,7 +39,7 @@ _RESOURCES: Mapping[str, Resource] = {
 _DURATION = 15.0
 """Seconds that a Lease lasts which does not say so."""
 _SETTLE = 1.0
-"""Seconds until every API server goes by a webhook configuration that was written."""
+"""Seconds until every API server has taken in a webhook configuration that was written."""
 _LOOK = 0.5
 """Seconds between two looks at what is waited for."""
 
@@ -134,7 +134,7 @@ def carry_out(
 ) -> Plan:
     """Step by step until all are done, or something is in the way: the last plan says which.
 
-    `begun` is told of each step. Raises TooLong where one waits for more than `longest` seconds, and other
+    `begun` is called with each step. Raises TooLong where one waits for more than `longest` seconds, and other
     ClusterErrors; what was done stays, and the same call goes on from there.
     """
     title, since = "", clock()

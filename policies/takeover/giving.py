@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from policies.dialects.reading import Manifest, listing, mapping, text, texts
+from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.takeover.objects import (
     CONFIGURATION_BEFORE,
     CONVERSION_BEFORE,
@@ -21,6 +21,7 @@ from policies.takeover.objects import (
     annotated,
     at_work,
     noted,
+    pod_annotations,
     ref_of,
     remembered,
     replaced,
@@ -72,10 +73,12 @@ def _unconverted(definition: Manifest) -> dict[str, Any]:
 
 def _asked(found: Found, names: Names) -> Step:
     present = [found.objects[ref] for ref in names.kueue_webhooks if ref in found.objects]
-    return Step("let the API server ask Kueue's webhooks again", updates(found, map(_heard, present)), settles=True)
+    return Step(
+        "let the API server ask Kueue's webhooks again", updates(found, map(_unsilenced, present)), settles=True
+    )
 
 
-def _heard(configuration: Manifest) -> dict[str, Any]:
+def _unsilenced(configuration: Manifest) -> dict[str, Any]:
     webhooks = [_without_condition(mapping(each)) for each in listing(configuration.get("webhooks"))]
     return replaced(configuration, "webhooks", webhooks)
 
@@ -106,8 +109,7 @@ def _configure(found: Found, names: Names) -> Step:
         data = {**mapping(present.get("data")), CONFIGURATION_KEY: before}
         wanted.append(replaced(noted(present, CONFIGURATION_BEFORE, None), "data", data))
     deployment = found.objects[names.reconciler]
-    meta = mapping(mapping(mapping(deployment.get("spec")).get("template")).get("metadata"))
-    notes = texts(meta.get("annotations"))
+    notes = pod_annotations(deployment)
     if TAKEN_FROM in notes:
         kept = {key: value for key, value in notes.items() if key != TAKEN_FROM}
         wanted.append(replaced(deployment, "spec.template.metadata.annotations", kept or None))

@@ -20,7 +20,7 @@ CONFIGURATION_BEFORE = "quotree.dev/configuration-before"
 SERVICES_BEFORE = "quotree.dev/api-services-before"
 """Annotations with what stood there before the move, as JSON."""
 TAKEN_FROM = "quotree.dev/configuration-taken-from"
-"""Annotation of the reconciler's Pods: which of Kueue's configurations they go by."""
+"""Annotation of the reconciler's Pods: which of Kueue's configurations they were started with."""
 LEASE = "c1f6bfd2.kueue.x-k8s.io"
 """The Lease of Kueue's manager by its default name."""
 
@@ -87,7 +87,7 @@ class Names:
 
     @property
     def settings(self) -> Ref:
-        """Quotree's own configuration, which the webhook goes by."""
+        """Quotree's own configuration, which the webhook reads."""
         return Ref("ConfigMap", "quotree-configuration", self.namespace)
 
     @property
@@ -240,6 +240,18 @@ def remembered(manifest: Manifest | None, key: str) -> Any:
 
 
 # -- Deployments -------------------------------------------------------------------------------------------------------
+
+
+def pod_spec(deployment: Manifest) -> Mapping[str, Any]:
+    return mapping(_template(deployment).get("spec"))
+
+
+def pod_annotations(deployment: Manifest) -> dict[str, str]:
+    return texts(mapping(_template(deployment).get("metadata")).get("annotations"))
+
+
+def _template(deployment: Manifest) -> Mapping[str, Any]:
+    return mapping(mapping(deployment.get("spec")).get("template"))
 
 
 def replicas(deployment: Manifest) -> int:

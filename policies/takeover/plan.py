@@ -14,7 +14,7 @@ from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.errors import PolicyError
 from policies.rules import registry
 from policies.takeover import giving, taking
-from policies.takeover.objects import CONVERSION_BEFORE, Found, Names, Plan, ref_of, replicas, unready
+from policies.takeover.objects import CONVERSION_BEFORE, Found, Names, Plan, pod_spec, ref_of, replicas, unready
 from policies.takeover.translation import KEY, Translated, translate
 from policies.text import yaml_values
 from policies.text.positions import BadText
@@ -61,7 +61,7 @@ def take_over(found: Found, names: Names, kinds: Collection[str], judge: Judge, 
     if refusals:
         return Plan(refusals=tuple(refusals))
     steps = taking.steps(found, names, translated, render)
-    return Plan(steps, notes=(*translated.account, *_besides(found, names, translated)))
+    return Plan(steps, notes=(*translated.account, *_advice(found, names, translated)))
 
 
 def give_back(found: Found, names: Names) -> Plan:
@@ -103,7 +103,7 @@ def _unknown(manager: Manifest, names: Names) -> Iterator[str]:
 
 def _version(manager: Manifest) -> str:
     """By the tag of its image, else by its label; empty where neither says one."""
-    pod = mapping(mapping(mapping(manager.get("spec")).get("template")).get("spec"))
+    pod = pod_spec(manager)
     images = [
         text(each.get("image")) or ""
         for each in map(mapping, listing(pod.get("containers")))
@@ -172,7 +172,7 @@ def _unlike(found: Found, names: Names, settings: KueueSettings, translated: Tra
 
 def _user(manager: Manifest, names: Names) -> str:
     """As whom Kueue's manager writes, beside our webhook, until it has ended."""
-    pod = mapping(mapping(mapping(manager.get("spec")).get("template")).get("spec"))
+    pod = pod_spec(manager)
     account = text(pod.get("serviceAccountName")) or "default"
     return f"system:serviceaccount:{names.kueue_namespace}:{account}"
 
@@ -208,12 +208,12 @@ def _follows_settings(reconciler: Manifest) -> bool:
 
 
 def _flags(deployment: Manifest) -> list[str]:
-    pod = mapping(mapping(mapping(deployment.get("spec")).get("template")).get("spec"))
+    pod = pod_spec(deployment)
     containers = map(mapping, listing(pod.get("containers")))
     return [str(flag) for container in containers for flag in listing(container.get("args"))]
 
 
-def _besides(found: Found, names: Names, translated: Translated) -> Iterator[str]:
+def _advice(found: Found, names: Names, translated: Translated) -> Iterator[str]:
     if found.other_clusters:
         yield (
             f"the reconciler reads kubeconfigs in {names.kueue_namespace}: give it the Role of"

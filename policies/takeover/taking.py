@@ -23,6 +23,7 @@ from policies.takeover.objects import (
     annotated,
     at_work,
     noted,
+    pod_annotations,
     ref_of,
     remembered,
     replaced,
@@ -51,25 +52,24 @@ def steps(found: Found, names: Names, translated: Translated, render: Render) ->
     return (
         _pause(found, names, translated),
         _configure(found, names, translated, render),
-        _unasked(found, names),
+        _silence(found, names),
         _invisible(found, names),
         _stop(found, names),
         _convert(found, names),
-        _leave(found, names),
+        _wait_for_end(found, names),
         _start(found, names),
     )
 
 
-def _goes_by(found: Found, names: Names) -> str:
+def _started_with(found: Found, names: Names) -> str:
     """The digest of the configuration that the reconciler's Pods were started with."""
-    template = mapping(mapping(found.objects[names.reconciler].get("spec")).get("template"))
-    return texts(mapping(template.get("metadata")).get("annotations")).get(TAKEN_FROM, "")
+    return pod_annotations(found.objects[names.reconciler]).get(TAKEN_FROM, "")
 
 
 def _pause(found: Found, names: Names, translated: Translated) -> Step:
     """Or it would begin with the old configuration as soon as Kueue's manager has stopped."""
     title = "stop Quotree's reconciler until it has Kueue's Configuration"
-    if _goes_by(found, names) == translated.digest:
+    if _started_with(found, names) == translated.digest:
         return Step(title)
     present = found.objects[names.reconciler]
     return Step(title, updates(found, [stopped(present)]), at_work(found, names.reconciler, names.reconciler_lease))
@@ -77,20 +77,19 @@ def _pause(found: Found, names: Names, translated: Translated) -> Step:
 
 def _configure(found: Found, names: Names, translated: Translated, render: Render) -> Step:
     title = f"write Kueue's Configuration into {names.configuration}"
-    if _goes_by(found, names) == translated.digest:
+    if _started_with(found, names) == translated.digest:
         return Step(title)
     present = found.objects[names.configuration]
     if remembered(present, CONFIGURATION_BEFORE) is None:
         present = noted(present, CONFIGURATION_BEFORE, mapping(present.get("data")).get(CONFIGURATION_KEY) or "")
     data = {**mapping(present.get("data")), CONFIGURATION_KEY: render(translated.manifest)}
     deployment = found.objects[names.reconciler]
-    template = mapping(mapping(deployment.get("spec")).get("template"))
-    notes = {**texts(mapping(template.get("metadata")).get("annotations")), TAKEN_FROM: translated.digest}
+    notes = {**pod_annotations(deployment), TAKEN_FROM: translated.digest}
     wanted = [replaced(present, "data", data), replaced(deployment, _TEMPLATE_NOTE, notes)]
     return Step(title, updates(found, wanted))
 
 
-def _unasked(found: Found, names: Names) -> Step:
+def _silence(found: Found, names: Names) -> Step:
     """The objects stay as they are, but for a match condition in each entry that never holds."""
     present = [found.objects[ref] for ref in names.kueue_webhooks if ref in found.objects]
     title = "let the API server ask Kueue's webhooks no longer"
@@ -184,7 +183,7 @@ def injector(manifest: Manifest) -> str | None:
     return texts(metadata(manifest).get("annotations")).get(INJECTED)
 
 
-def _leave(found: Found, names: Names) -> Step:
+def _wait_for_end(found: Found, names: Names) -> Step:
     """A Lease that was not given up is not waited for again once the reconciler has started: it looks itself."""
     begun = replicas(found.objects[names.reconciler]) > 0
     waits = "" if begun else at_work(found, names.manager, names.manager_lease)

@@ -16,6 +16,7 @@ from policies.configuration.kueue.values import KueueConfiguration
 from policies.dialects.frameworks import FRAMEWORKS
 from policies.dialects.reading import Manifest, listing, mapping, text
 from policies.model.errors import BadConfiguration
+from policies.takeover.objects import pod_spec
 from policies.text import yaml_values
 from policies.text.positions import BadText
 
@@ -97,7 +98,7 @@ def _without(section: Mapping[str, Any], paths: Collection[str], under: str = ""
 
 def _arguments(manager: Manifest) -> Iterator[str]:
     """The flags of Kueue's manager that say what it does."""
-    pod = mapping(mapping(mapping(manager.get("spec")).get("template")).get("spec"))
+    pod = pod_spec(manager)
     for container in map(mapping, listing(pod.get("containers"))):
         if text(container.get("name")) == "manager":
             yield from (str(each) for each in listing(container.get("args")) if str(each).startswith(_GATES))

@@ -19,7 +19,7 @@ from scheduling.world.world import World
 _MOST_TRIED = 20
 """Shapes of workloads in one piece of a list that are looked at anew where nothing is known of why they wait."""
 WAITS_ITS_TURN = "It waits for its turn"
-_UNTRIED = (PENDING_EVALUATION, WAITS_ITS_TURN)
+_NOT_TRIED = (PENDING_EVALUATION, WAITS_ITS_TURN)
 _FEW = (PENDING, INADMISSIBLE, WAITING)
 """Reasons of conditions that stand for many."""
 
@@ -94,13 +94,13 @@ class _Tried:
         if wait is not None:
             return wait.reason, wait.message
         condition = entry.workload.conditions.get(QUOTA_RESERVED)
-        told = condition is not None and condition.status == "False" and bool(condition.message)
-        left = (condition.reason, condition.message) if condition is not None and told else _UNTRIED
-        if told and left[0] not in _FEW:
+        known = condition is not None and condition.status == "False" and bool(condition.message)
+        left = (condition.reason, condition.message) if condition is not None and known else _NOT_TRIED
+        if known and left[0] not in _FEW:
             return left
         if entry.scheduling_hash not in self._alike and len(self._alike) < _MOST_TRIED:
             found = try_alone(self._world, self._queue, entry)
-            self._alike[entry.scheduling_hash] = (found.reason, found.message) if found else _UNTRIED
+            self._alike[entry.scheduling_hash] = (found.reason, found.message) if found else _NOT_TRIED
         return self._alike.get(entry.scheduling_hash, left)
 
 

@@ -17,8 +17,9 @@ WORKLOAD = "Workload"
 
 
 class Held(NamedTuple):
-    """`workload` is `namespace/name` of the one that the job goes by. `going`: it is being deleted. `sliced`: it may go
-    by another one without a change of its own.
+    """`workload`, as `namespace/name`, stands for the job. `going`: the job is being deleted.
+
+    `sliced`: another Workload may come to stand for it without a change of its own.
     """
 
     packed: Packed

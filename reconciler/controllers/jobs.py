@@ -14,11 +14,11 @@ from itertools import islice
 from policies.dialects.kueue_owners import controller_of
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.objects import GroupKind
-from reconciler.controllers.bereft import Bereft, ownerless
 from reconciler.controllers.halting import Halting
 from reconciler.controllers.held_jobs import Held, about, deletion, wanted
 from reconciler.controllers.internal_errors import InternalErrors
 from reconciler.controllers.kinship import Kinship, relative
+from reconciler.controllers.orphans import Orphans, ownerless
 from reconciler.controllers.ownership import Named, Owned, Strays
 from reconciler.controllers.remains import STARTED_PODS, Remains
 from reconciler.controllers.slicing import Slicing, carries
@@ -83,7 +83,7 @@ class JobsController(Controller):
         self._strays = Strays(_PATIENCE)
         self._kin = Kinship()
         self._remains = Remains()
-        self._bereft = Bereft()
+        self._orphans = Orphans()
         self._halting = Halting(Bypasses() if bypasses is None else bypasses)
         self._errors = InternalErrors()
 
@@ -111,19 +111,19 @@ class JobsController(Controller):
         self._relate(key, held)
         for workload in self._owned.of(held.uid):
             self._strays.remove(workload)
-            self._bereft.remove(workload)
+            self._orphans.remove(workload)
 
     def found(self, observed: Observed) -> None:
         uid = text(metadata(observed.value.manifest()).get("uid")) if observed.value is not None else ""
-        self._lost(self._bereft.answered(observed.key, uid or ""), replaced=True)
+        self._lost(self._orphans.answered(observed.key, uid or ""), replaced=True)
 
     def gone(self, key: Key) -> None:
-        self._lost(self._bereft.answered(key), replaced=False)
+        self._lost(self._orphans.answered(key), replaced=False)
 
     def _lost(self, uid: str, *, replaced: bool) -> None:
         """There is no such job any more."""
         if uid and uid not in self._by_uid:
-            self._bereft.add(self._owned.of(uid), replaced=replaced)
+            self._orphans.add(self._owned.of(uid), replaced=replaced)
             self._loose.update(dict.fromkeys(self._owned.of(uid)))
 
     def _relate(self, key: Key, held: Held) -> None:
@@ -139,7 +139,7 @@ class JobsController(Controller):
 
     def _pods_end(self, workload: str | None) -> None:
         """No Pod runs for this Workload any more, or for the slices that took over from it."""
-        for name in self._slicing.of_chain(workload) if workload is not None else ():
+        for name in self._slicing.chains.of(workload) if workload is not None else ():
             if self._stored(name) is not None:
                 self._loose[name] = None
                 self._dirty.update(dict.fromkeys(self._named.jobs(name)))
@@ -155,7 +155,7 @@ class JobsController(Controller):
             return None
 
     def _part(self, key: Key, held: Held) -> None:
-        """The job is gone, or goes by another Workload."""
+        """The job is gone, or another Workload stands for it."""
         self._named.remove(held.workload, key)
         if self._by_uid.get(held.uid) == key:
             del self._by_uid[held.uid]
@@ -163,7 +163,7 @@ class JobsController(Controller):
         for workload in self._owned.of(held.uid):
             self._strays.add(workload, idle=self._idle(key, held))
             if (read := self._read(workload)) is not None and not read.finished:
-                self._bereft.seek(key, held.uid, workload)
+                self._orphans.seek(key, held.uid, workload)
         if self._stored(held.workload) is not None:
             self._loose[held.workload] = None
             self._leave(key, held)
@@ -185,15 +185,15 @@ class JobsController(Controller):
         found = self._stored(workload)
         before, read = self._owned.owners(workload), found.value if found is not None else None
         self._owned.put(workload, read)
-        self._slicing.put(workload, read)
+        self._slicing.chains.put(workload, read)
         for uid in {*before, *self._owned.owners(workload)}:
-            self._goes_by_another(self._by_uid.get(uid))
+            self._slice_changed(self._by_uid.get(uid))
         for job in self._named.jobs(workload):
             self._dirty[job] = None
             self._dirty.update(dict.fromkeys(self._kin.below(job)))
         if found is None:
             self._remains.forget(workload)
-            self._bereft.remove(workload)
+            self._orphans.remove(workload)
             self._loose.pop(workload, None)
             self._strays.remove(workload)
             self._errors.forget((_WORKLOAD, workload))
@@ -207,8 +207,8 @@ class JobsController(Controller):
         if (found.value.deleting or ownerless(found.value)) and workload not in self._named:
             self._loose[workload] = None
 
-    def _goes_by_another(self, key: Key | None) -> None:
-        """A slice of the job has changed: maybe it goes by that one now, or has to look at it."""
+    def _slice_changed(self, key: Key | None) -> None:
+        """A slice of the job has changed: maybe that one stands for it now, or it has to look at it."""
         held = self._jobs.get(key) if key is not None else None
         if key is None or held is None or not held.sliced:
             return
@@ -235,7 +235,7 @@ class JobsController(Controller):
         """The next step of each job that may have one; none while its Workload is being written."""
         self._halting.turn(now)
         self._renew_some()
-        yield from self._bereft.questions(self._kinds, busy)
+        yield from self._orphans.questions(self._kinds, busy)
         keys, self._dirty = self._dirty, {}
         for key in keys:
             self._loose.update(self._using.pop(key, {}))
@@ -244,8 +244,8 @@ class JobsController(Controller):
                 yield WakeAt(key, until)
             elif held is not None:
                 look = partial(self._steps, key, held, busy, now)
-                told = about(self._kinds[key[0]], key)
-                yield from self._guarded(key, (key, (_WORKLOAD, held.workload)), look, told, busy, now)
+                concerned = about(self._kinds[key[0]], key)
+                yield from self._guarded(key, (key, (_WORKLOAD, held.workload)), look, concerned, busy, now)
         names, self._loose = {**self._loose, **dict.fromkeys(self._strays.due(now))}, {}
         for name in names:
             item = (_WORKLOAD, name)
@@ -315,7 +315,7 @@ class JobsController(Controller):
         return any(map(self._remains.running, self._slicing.names(workload)))
 
     def _superseded(self, key: Key, held: Held, job: Manifest, busy: Busy) -> Iterator[WantedWrite]:
-        """Workloads of the job beside the one that it goes by: they must not get quota as well."""
+        """Workloads of the job beside the one that stands for it: they must not get quota as well."""
         kind, chosen = self._kinds[key[0]], self._read(held.workload)
         for name in self._owned.of(held.uid):
             other = self._read(name)
@@ -327,7 +327,7 @@ class JobsController(Controller):
                 yield WantedWrite((_WORKLOAD, name), deletion(other), about(kind, key), "DeletedWorkload", message)
 
     def _let_go(self, name: str, now: int) -> Iterator[WantedWrite]:
-        """A Workload whose job is not queued any more, or that is being deleted while no job goes by it.
+        """A Workload whose job is not queued any more, or that is being deleted while it stands for no job.
 
         Not while Pods run for it; one that has ended holds no quota.
         """
@@ -339,8 +339,8 @@ class JobsController(Controller):
         found = self._stored(name)
         if found is None or name in self._named:
             return
-        bereft = name in self._bereft or (ownerless(found.value) and found.value.labels[JOB_UID] not in self._by_uid)
-        if not (bereft or found.value.deleting):
+        lost = name in self._orphans or (ownerless(found.value) and found.value.labels[JOB_UID] not in self._by_uid)
+        if not (lost or found.value.deleting):
             return  # most are not, and need not be unpacked
         whole, read = self._whole(name)
         if whole is None or read is None or self._anothers(whole):
@@ -349,11 +349,11 @@ class JobsController(Controller):
         if user is not None:
             self._using.setdefault(user, {})[name] = None
             return
-        last = self._bereft.last(whole, read, self.inputs, whole_second(now)) if bereft else orphaned(whole, read)
+        last = self._orphans.last(whole, read, self.inputs, whole_second(now)) if lost else orphaned(whole, read)
         yield from (WantedWrite((_WORKLOAD, name), step.action) for step in last)
 
     def _user(self, whole: Manifest, read: Workload) -> Key | None:
-        """Its job, where that goes by another Workload and still has pods on the quota of this one."""
+        """Its job, where another Workload stands for that and it still has pods on the quota of this one."""
         key = self._by_uid.get(controller(whole))
         if key is None:
             return None

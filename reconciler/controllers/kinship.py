@@ -120,7 +120,7 @@ class Kinship:
         return way[-1] if key is not None and len(way) > 1 and self._fits(key, way) else None
 
     def warnings(self, uid: str) -> list[Step]:
-        """What is told of a job with more jobs above it than are looked at."""
+        """What is reported of a job with more jobs above it than are looked at."""
         seen: dict[Key, None] = {}
         key = self._by_uid.get(uid)
         while key is not None and key not in seen and len(seen) <= DEEPEST:

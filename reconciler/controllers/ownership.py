@@ -11,7 +11,7 @@ from scheduling.objects.workload import Owner, Workload
 
 
 class Named:
-    """The jobs that go by a Workload: most have one of their own, but several may name the same."""
+    """The jobs of a Workload: most have one of their own, but several may name the same."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, dict[Key, None]] = {}

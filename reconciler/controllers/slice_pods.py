@@ -12,8 +12,9 @@ from cluster.actions import Delete, Patch
 from cluster.resource import PODS
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 from reconciler.controllers.remains import STARTED_PODS, StartedPod
+from reconciler.controllers.slice_chains import SliceChains
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
-from reconciler.jobs.elastic import chain_of
+from reconciler.jobs.pod_writes import EXCESS
 from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import JOB_MANAGER
 from reconciler.objects.wanted import ObjectReference, WantedWrite
@@ -21,7 +22,6 @@ from scheduling.objects.requests import counts_after_reclaim
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Workload
 
-EXCESS = "ExcessPodDeleted"
 _KIND, _CHAIN = STARTED_PODS.kind, "SliceChain"
 _PATIENCE = 10 * SECOND
 
@@ -35,8 +35,7 @@ class SlicePodsController(Controller):
         self._stored = stored
         self._pods: dict[str, dict[str, Observed]] = {}
         self._chain_of_pod: dict[str, str] = {}
-        self._slices: dict[str, dict[str, None]] = {}
-        self._chain_of_slice: dict[str, str] = {}
+        self._chains = SliceChains()
         self._dirty: dict[str, None] = {}
         self._over: dict[str, int] = {}
 
@@ -55,21 +54,15 @@ class SlicePodsController(Controller):
 
     def _look_at(self, first: str, *, waits: bool = False) -> None:
         """Most Pods are of jobs that are not elastic, and of no concern."""
-        if waits or first in self._slices:
+        if waits or first in self._chains:
             self._dirty[first] = None
 
     def workload_changed(self, workload: str) -> None:
         found = self._stored(workload)
-        before = self._chain_of_slice.pop(workload, None)
-        if before is not None:
-            self._slices[before].pop(workload)
-            if not self._slices[before]:
-                del self._slices[before]
+        first = self._chains.put(workload, found.value if found is not None else None)
         if workload in self._pods:
             self._dirty[workload] = None
-        if found is not None and found.value.elastic:
-            self._chain_of_slice[workload] = first = f"{found.value.namespace}/{chain_of(found.value)}"
-            self._slices.setdefault(first, {})[workload] = None
+        if first:
             self._dirty[first] = None
 
     def wake(self, item: Key) -> None:
@@ -131,7 +124,7 @@ class SlicePodsController(Controller):
     def _most(self, first: str, counts: Callable[[Workload], dict[str, int]]) -> dict[str, int]:
         """Of each pod set how many Pods the slices allow together: as many as the largest."""
         most: dict[str, int] = {}
-        for name in {first: None, **self._slices.get(first, {})}:
+        for name in self._chains.of(first):
             found = self._stored(name)
             for pod_set, count in counts(found.value).items() if found is not None else ():
                 most[pod_set] = max(count, most.get(pod_set, 0))

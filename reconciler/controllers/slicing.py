@@ -1,4 +1,4 @@
-"""Elastic jobs among the jobs of a controller: the slice that each goes by, and what is written of the others."""
+"""Elastic jobs among the jobs of a controller: the slice that stands for each, and what is written of the others."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.reading import Manifest, metadata, text
 from reconciler.controllers.ownership import Owned
+from reconciler.controllers.slice_chains import SliceChains
 from reconciler.core.controller import Busy, Lookup
 from reconciler.jobs.composed import composed, workload_key
 from reconciler.jobs.elastic import chain_of, sliced
@@ -20,17 +21,16 @@ _WORKLOAD = "Workload"
 
 
 class Slicing:
-    """`enabled`: Kueue's gate ElasticJobsViaWorkloadSlices. Workloads go by `namespace/name`."""
+    """`enabled`: Kueue's gate ElasticJobsViaWorkloadSlices. Workloads are called `namespace/name`."""
 
     def __init__(self, stored: Lookup, owned: Owned, *, enabled: bool) -> None:
         self._stored = stored
         self._owned = owned
-        self._chains: dict[str, dict[str, None]] = {}
-        self._chain_of: dict[str, str] = {}
+        self.chains = SliceChains()
         self.enabled = enabled
 
     def concerns(self, kind: JobKind, job: Manifest) -> bool:
-        """Whether it goes by a slice, maybe one that Kueue made, which it may have even where it cannot grow here."""
+        """Whether a slice stands for it: Kueue may have made one even where the job cannot grow here."""
         return self.enabled and notes(job).get(ELASTIC) == "true" and not prebuilt(kind, job)
 
     def waits(self, kind: JobKind, job: Manifest) -> bool:
@@ -38,14 +38,14 @@ class Slicing:
         return self.enabled and sliced(kind, job)
 
     def workload_of(self, kind: JobKind, job: Manifest) -> str:
-        """The Workload that the job goes by, or that is to be made for it."""
+        """The Workload that stands for the job, or that is to be made for it."""
         holder = self._chain(job).holder if self.concerns(kind, job) else None
         return holder.key if holder is not None else workload_key(kind, job, elastic=self.enabled)
 
     def steps(
         self, kind: JobKind, job: Manifest, inputs: JobInputs, busy: Busy, now: int
     ) -> Iterator[tuple[str, Step]]:
-        """What is to be written of slices, beside the life of the one that the job goes by; of what is busy nothing."""
+        """What is to be written of slices that are not busy, beside the life of the one that stands for the job."""
         if not self.waits(kind, job) or kind.ending(job):
             return
         try:
@@ -55,21 +55,6 @@ class Slicing:
         for name, step in steps(self._chain(job), asked, self._manifest, kind.suspended(job), now):
             if not busy(_WORKLOAD, name):
                 yield name, step
-
-    def put(self, workload: str, read: Workload | None) -> None:
-        """The Workload is so now; None where it is gone."""
-        before = self._chain_of.pop(workload, None)
-        if before is not None:
-            self._chains[before].pop(workload)
-            if not self._chains[before]:
-                del self._chains[before]
-        if read is not None and read.elastic and chain_of(read) != read.name:
-            self._chain_of[workload] = first = f"{read.namespace}/{chain_of(read)}"
-            self._chains.setdefault(first, {})[workload] = None
-
-    def of_chain(self, first: str) -> Iterable[str]:
-        """The Workload, and the slices that took over from it, one after the other."""
-        return (first, *self._chains.get(first, ()))
 
     def names(self, workload: str) -> Iterable[str]:
         """By what its Pods may name it: they keep the name of the slice that they were started for."""

@@ -105,9 +105,9 @@ class Decider:
         """Write why Workloads wait while little else is written: quota goes first, and many that wait get it soon."""
         while self.reasons and len(self._records.in_flight) < _BUSY:
             name = next(iter(self.reasons))
-            self._tell(name, self.reasons.pop(name), now)
+            self._report(name, self.reasons.pop(name), now)
 
-    def _tell(self, name: str, decision: Wait, now: int) -> None:
+    def _report(self, name: str, decision: Wait, now: int) -> None:
         """Write why a Workload waits. That is owed until the object shows it: what is written meanwhile may be in the
         way, and a write may fail.
         """

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from policies.dialects.kueue_checks import MULTIKUEUE
 from reconciler.core.records import Records
-from scheduling.cycle.hopeless import hopeless
+from scheduling.cycle.misconfigured import misconfigured
 from scheduling.objects.inadmissible_reasons import MISCONFIGURED, SUSPENDED
 from scheduling.objects.workload import Workload
 from scheduling.status.deadlines import WaitForPodsReady
@@ -53,7 +53,9 @@ def lifecycle_of(
     inactive = _inactive(world, waits_at)
     if inactive is not None or not observability.granular:
         return replace(made, blocked=inactive)
-    return replace(made, blocked=_hopeless(world, workload, waits_at), bypassed=_bypassed(world, workload, waits_at))
+    return replace(
+        made, blocked=_misconfigured(world, workload, waits_at), bypassed=_bypassed(world, workload, waits_at)
+    )
 
 
 def _inactive(world: World, queue: str) -> Cause | None:
@@ -65,9 +67,9 @@ def _inactive(world: World, queue: str) -> Cause | None:
     return Cause(SUSPENDED, inactive if cycle else f"ClusterQueue {queue} is inactive")
 
 
-def _hopeless(world: World, workload: Workload, queue: str) -> Cause | None:
+def _misconfigured(world: World, workload: Workload, queue: str) -> Cause | None:
     entry = world.queues.pending[queue].get(workload.key)
-    wrong = hopeless(world, queue, entry.workload) if entry is not None else None
+    wrong = misconfigured(world, queue, entry.workload) if entry is not None else None
     return Cause(MISCONFIGURED, wrong.message) if wrong is not None else None
 
 

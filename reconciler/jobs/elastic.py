@@ -55,28 +55,28 @@ def chain_of(workload: Workload) -> str:
     return workload.annotations.get(CHAIN) or workload.name
 
 
-def sizes(pod_sets: Sequence[Any]) -> dict[str, int]:
-    """How many pods each set has, as they are written in a Workload."""
-    return {mapping(each).get("name", "main"): mapping(each).get("count", 1) for each in pod_sets}
+def sizes(workload: Mapping[str, Any]) -> dict[str, int]:
+    """How many pods each set has, as a Workload's manifest says."""
+    return {mapping(each).get("name", "main"): mapping(each).get("count", 1) for each in _pod_sets(workload)}
 
 
-def sized(pod_sets: Sequence[Any], counts: Mapping[str, int]) -> list[dict[str, Any]]:
-    """The same pod sets with other counts."""
-    return [{**mapping(each), "count": counts[mapping(each).get("name", "main")]} for each in pod_sets]
+def sized(workload: Mapping[str, Any], counts: Mapping[str, int]) -> list[dict[str, Any]]:
+    """The pod sets of this manifest with other counts."""
+    return [{**mapping(each), "count": counts[mapping(each).get("name", "main")]} for each in _pod_sets(workload)]
 
 
 def as_stored(made: Mapping[str, Any], workload: Manifest) -> Mapping[str, Any]:
     """The Workload that a job asks for, but of the size of the one that it has: another slice makes up for the rest."""
-    held = sizes(_pod_sets(workload))
-    if held.keys() != sizes(_pod_sets(made)).keys():
+    held = sizes(workload)
+    if held.keys() != sizes(made).keys():
         return made
-    return {**made, "spec": {**made["spec"], "podSets": sized(_pod_sets(made), held)}}
+    return {**made, "spec": {**made["spec"], "podSets": sized(made, held)}}
 
 
 def resized(made: Mapping[str, Any], workload: Manifest) -> bool:
-    return sizes(_pod_sets(made)) != sizes(_pod_sets(workload))
+    return sizes(made) != sizes(workload)
 
 
-def _pod_sets(workload: Manifest) -> Sequence[Any]:
+def _pod_sets(workload: Mapping[str, Any]) -> Sequence[Any]:
     found = at(workload, "spec.podSets")
     return found if isinstance(found, Sequence) else ()

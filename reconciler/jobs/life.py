@@ -29,14 +29,12 @@ from reconciler.objects.patches import ADMISSION_MANAGER, JOB_MANAGER, WORKLOADS
 from scheduling.objects.inadmissible_reasons import PENDING_EVALUATION
 from scheduling.objects.priority import UnknownPriorityClass
 from scheduling.objects.submission import queue_of
-from scheduling.objects.workload import EVICTED, FINISHED, Workload
+from scheduling.objects.workload import EVICTED, FINISHED, OUT_OF_SYNC, OWNER_NOT_FOUND, Workload
 from scheduling.status.deadlines import release
 from scheduling.status.progress import finish
 from scheduling.status.reservation import unreserve
 
-OUT_OF_SYNC = "OutOfSync"
 FAILED_TO_START = "FailedToStart"
-OWNER_NOT_FOUND = "OwnerNotFound"
 
 
 def steps(
@@ -57,7 +55,7 @@ def steps(
         return []
     if metadata(job).get("deletionTimestamp"):
         controls = workload is not None and controller(workload) == metadata(job).get("uid")
-        return bereaved(workload, read, inputs, now) if controls else orphaned(workload, read)
+        return owner_not_found(workload, read, inputs, now) if controls else orphaned(workload, read)
     if workload is None or read is None:
         return _missing(kind, job, inputs)
     owner = controller(workload)
@@ -84,7 +82,7 @@ def child_steps(kind: JobKind, job: Manifest, admitted: bool) -> list[Step]:
     return _undone(_written(kind.stopping(job, None, False), "Suspended", "Kueue managed child job suspended"))
 
 
-def bereaved(workload: Manifest | None, read: Workload | None, inputs: JobInputs, now: int) -> list[Step]:
+def owner_not_found(workload: Manifest | None, read: Workload | None, inputs: JobInputs, now: int) -> list[Step]:
     """The Workload of a job that is gone finishes first, so that its quota is free before it goes itself."""
     if workload is None or read is None:
         return []

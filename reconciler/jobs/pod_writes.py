@@ -19,6 +19,7 @@ from scheduling.objects.times import written
 KIND = "Pod"
 POD_MANAGER = "kueue-pod-controller"
 CUT_OFF = "Stopped"
+EXCESS = "ExcessPodDeleted"
 LABEL_RESTORED = "ManagedLabelRestored"
 FINALIZER_RESTORED = "ManagedFinalizerRestored"
 _LONGEST_GRACE = 30
@@ -67,7 +68,7 @@ def cut_off(members: Iterable[Member], message: str) -> list[WantedWrite]:
 
 
 def excess(member: Member) -> WantedWrite:
-    return WantedWrite((KIND, member.key), _delete(member), about(member), "ExcessPodDeleted", "Excess pod deleted")
+    return WantedWrite((KIND, member.key), _delete(member), about(member), EXCESS, "Excess pod deleted")
 
 
 def marked(member: Member) -> WantedWrite:

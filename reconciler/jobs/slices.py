@@ -1,6 +1,6 @@
 """The slices of an elastic job: which one its pods run on, which one waits to replace it, and what is to be written.
 
-A job goes by the slice that holds quota. Where it grows, a larger slice is made, and takes over once it has quota;
+The slice that holds quota stands for the job. Where it grows, a larger slice is made, and takes over once it has quota;
 where it shrinks, its slice shrinks. At most one slice waits. Source: Kueue v0.19, pkg/workloadslicing; KEP-77.
 """
 
@@ -11,22 +11,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from cluster.actions import Create
-from policies.dialects.job_shape import at
 from policies.dialects.kueue_workload import REPLACES
 from policies.dialects.reading import Manifest
 from reconciler.jobs.elastic import CHAIN, chain_of, sized, sizes
 from reconciler.jobs.step import Step
 from reconciler.objects.patches import JOB_MANAGER, WORKLOADS, condition_manager, patch, status_patch
-from scheduling.objects.workload import FINISHED, SLICE_REPLACED, Workload
+from scheduling.objects.workload import FINISHED, OUT_OF_SYNC, SLICE_REPLACED, Workload
 from scheduling.status.progress import finish
 
-OUT_OF_SYNC = "OutOfSync"
 _SURPLUS = "The workload slice is out of sync with its parent job"
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """`holder`: the slice that the job goes by. `pending`: it waits to replace that. `surplus`: of no use any more."""
+    """`holder`: the slice that stands for the job. `pending`: waits to replace it. `surplus`: of no use any more."""
 
     holder: Workload | None = None
     pending: Workload | None = None
@@ -74,7 +72,7 @@ def steps(
     whole = stored(holder.key) if holder is not None else None
     if holder is None or whole is None or asked is None or holder.finished or holder.evicted or holder.deleting:
         return
-    have, want = _sizes(whole), _sizes(asked)
+    have, want = sizes(whole), sizes(asked)
     if have.keys() != want.keys():
         return
     if not holder.reserved:
@@ -96,22 +94,22 @@ def _larger(
     stored: Callable[[str], Manifest | None],
 ) -> Iterator[tuple[str, Step]]:
     """It makes another slice of the same pods, or changes the size of the one that waits."""
-    want = _sizes(asked)
+    want = sizes(asked)
     if found.pending is None:
         meta = asked["metadata"]
         notes = {**meta.get("annotations", {}), REPLACES: holder.key, CHAIN: chain_of(holder)}
-        spec = {**asked["spec"], "queueName": holder.queue, "podSets": sized(_pod_sets(whole), want)}
+        spec = {**asked["spec"], "queueName": holder.queue, "podSets": sized(whole, want)}
         made = {**asked, "metadata": {**meta, "annotations": notes}, "spec": spec}
         key = f"{meta['namespace']}/{meta['name']}"
         yield key, Step(Create(WORKLOADS, made, JOB_MANAGER), "CreatedWorkload", f"Created Workload: {key}")
         return
     waiting = stored(found.pending.key)
-    if waiting is not None and not found.pending.deleting and _sizes(waiting) != want:
+    if waiting is not None and not found.pending.deleting and sizes(waiting) != want:
         yield _resize(found.pending, waiting, want)
 
 
 def _resize(read: Workload, whole: Manifest, counts: Mapping[str, int]) -> tuple[str, Step]:
-    body = {"spec": {"podSets": sized(_pod_sets(whole), counts)}}
+    body = {"spec": {"podSets": sized(whole, counts)}}
     message = f"Updated the number of pods of the Workload: {read.key}"
     return read.key, Step(patch(read, body, JOB_MANAGER), "UpdatedWorkload", message)
 
@@ -120,11 +118,3 @@ def _given_up(read: Workload, now: int) -> Iterator[tuple[str, Step]]:
     action = status_patch(read, finish(read, OUT_OF_SYNC, _SURPLUS, now), condition_manager(FINISHED))
     if action is not None:
         yield read.key, Step(action)
-
-
-def _pod_sets(workload: Mapping[str, Any]) -> Any:
-    return at(workload, "spec.podSets") or []
-
-
-def _sizes(workload: Mapping[str, Any]) -> dict[str, int]:
-    return sizes(_pod_sets(workload))

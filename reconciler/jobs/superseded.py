@@ -1,4 +1,4 @@
-"""A Workload that its job does not go by any more: it must not get quota beside the one that stands for the job.
+"""A Workload that does not stand for its job any more: it must not get quota beside the one that stands for the job.
 
 Source: Kueue v0.19, ensureOneWorkload in pkg/controller/jobframework/reconciler.go.
 """
@@ -25,7 +25,7 @@ def idle(kind: JobKind, job: Manifest) -> bool:
 
 
 def in_use(other: Workload, kind: JobKind, job: Manifest, chosen: Workload | None, inputs: JobInputs) -> bool:
-    """Whether pods of `job`, which goes by `chosen`, may still run on the quota of `other`."""
+    """Whether pods of `job`, for which `chosen` stands, may still run on the quota of `other`."""
     if not other.reserved or idle(kind, job):
         return False
     if chosen is None or not chosen.admitted or kind.suspended(job):

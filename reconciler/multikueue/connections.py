@@ -125,7 +125,7 @@ class Connections:
         """So the condition is stored, which is the clock of a loss."""
         worker = self._worker(name)
         worker.stored = active
-        self._tell(worker)
+        self._report(worker)
 
     def tick(self) -> None:
         """Some time has passed: try again whom it is time for."""
@@ -233,9 +233,9 @@ class Connections:
 
     def _set(self, worker: Worker, state: ConnectionState, reason: str, message: str) -> None:
         worker.state, worker.reason, worker.message = state, reason, message
-        self._tell(worker)
+        self._report(worker)
 
-    def _tell(self, worker: Worker) -> None:
+    def _report(self, worker: Worker) -> None:
         """Placement and conditions go by it, where it changed."""
         if worker.connection != worker.reported:
             worker.reported = worker.connection

@@ -1,4 +1,4 @@
-"""MultiKueueCluster and MultiKueueConfig, as far as anything goes by them.
+"""MultiKueueCluster and MultiKueueConfig, as far as anything depends on them.
 
 Source: Kueue v0.19, apis/kueue/v1beta2/multikueue_types.go.
 """

@@ -105,7 +105,7 @@ class Sources:
             return
 
         def found(manifest: Manifest | None) -> None:
-            self._tell(name, read(manifest), lambda: self._reflectors.get(name) is reflector)
+            self._report(name, read(manifest), lambda: self._reflectors.get(name) is reflector)
 
         reflector: Reflector[Manifest] = Reflector(
             self._cluster,
@@ -120,7 +120,7 @@ class Sources:
         self._reflectors[name] = reflector
         reflector.start()
 
-    def _tell(self, name: str, found: Login | Refused, current: Callable[[], bool]) -> None:
+    def _report(self, name: str, found: Login | Refused, current: Callable[[], bool]) -> None:
         def offer() -> None:
             if current():
                 self._offer(name, found)
@@ -143,7 +143,7 @@ class Sources:
             if self._files.get(name) != path or self._found.get(name) == found:
                 return
             self._found[name] = found
-        self._tell(name, found, lambda: self._files.get(name) == path)
+        self._report(name, found, lambda: self._files.get(name) == path)
 
     def _turn(self) -> None:
         self._ticked.set()

@@ -1,4 +1,4 @@
-"""ProvisioningRequestConfig, ProvisioningRequest and PodTemplate, as far as anything goes by them.
+"""ProvisioningRequestConfig, ProvisioningRequest and PodTemplate, as far as anything depends on them.
 
 Source: Kueue v0.19, apis/kueue/v1beta2/provisioningrequestconfig_types.go; autoscaling.x-k8s.io/v1.
 """

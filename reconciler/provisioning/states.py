@@ -57,8 +57,8 @@ class Attempt:
         if found is not None and found.status == "True":
             updates = tuple(_updates(self.workload, request, config))
             return replace(self.check, state=READY, message=found.message, updates=updates)
-        told = found.message if found is not None and request.holding("Accepted") else ""
-        return self._pending(told)
+        message = found.message if found is not None and request.holding("Accepted") else ""
+        return self._pending(message)
 
     def _pending(self, message: str) -> CheckState:
         return replace(self.check, state=PENDING, message=message, updates=())

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cluster.actions import Create, Delete, Patch
+from policies.dialects.kueue_checks import PROVISIONING
 from policies.dialects.reading import Manifest
 from reconciler.jobs.pod_changes import CannotStart, changes
 from reconciler.objects.observed import Key, Observed
@@ -42,7 +43,7 @@ from scheduling.objects.resource_flavor import Flavor
 from scheduling.objects.workload import CheckState, Workload
 from scheduling.status.checks import PENDING, set_check
 
-MANAGER = "kueue.x-k8s.io/provisioning-request"
+MANAGER = PROVISIONING
 FAILED_CREATE = "FailedCreate"
 
 

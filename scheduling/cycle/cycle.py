@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from policies.model.pools import NO_TERMS
 from scheduling.cycle.fair_sharing import tournament
-from scheduling.cycle.hopeless import hopeless
+from scheduling.cycle.misconfigured import misconfigured
 from scheduling.cycle.nomination import Nomination, classic_order
 from scheduling.flavors.assigner import assign
 from scheduling.flavors.assignment import Assignment, needed
@@ -118,7 +118,7 @@ class _Cycle:
             return wait(MISCONFIGURED, f"ClusterQueue {name} not found")
         if world.state.queues[name].inactive:
             return wait(SUSPENDED, f"ClusterQueue {name} is inactive")
-        wrong = hopeless(world, name, workload)
+        wrong = misconfigured(world, name, workload)
         return wait(MISCONFIGURED, wrong.message, wrong.requeue) if wrong is not None else None
 
     def nominate(self, queue: Queue, entry: Entry) -> Nomination:
@@ -188,17 +188,17 @@ class _Cycle:
         if assignment.outcome == Outcome.NO_FIT:
             yield self._wait(nomination, Requeue.NO_FIT, assignment.no_fit, assignment_text(assignment))
         elif assignment.outcome == Outcome.PREEMPT and not nomination.targets:
-            keeps_room = nomination.preemptor or nomination.queue.settings.preemption.reclaim_within_cohort != ANY
-            if keeps_room:
+            reserves = nomination.preemptor or nomination.queue.settings.preemption.reclaim_within_cohort != ANY
+            if reserves:
                 kept = quota_to_reserve(nomination.queue, assignment, self.world.state.options.compat)
                 self._reserve_capacity(nomination, kept)
             text = assignment_text(assignment)
-            yield self._wait(nomination, Requeue.NO_CANDIDATES, WAITING_FOR_QUOTA, text, keeps_room=keeps_room)
+            yield self._wait(nomination, Requeue.NO_CANDIDATES, WAITING_FOR_QUOTA, text, reserves=reserves)
         elif assignment.outcome == Outcome.PREEMPT and self._gated(nomination):
             yield self._wait(nomination, Requeue.PREEMPTION_GATED, ADMISSION_GATED, PREEMPTION_GATED)
         elif assignment.outcome == Outcome.DEFERRED_FIT:
             self._reserve_capacity(nomination, assignment.usage)
-            yield self._wait(nomination, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, DEFERRED, keeps_room=True)
+            yield self._wait(nomination, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, DEFERRED, reserves=True)
         elif self._overlaps(nomination):
             yield self._wait(nomination, Requeue.FAILED_AFTER_NOMINATION, WAITING_FOR_QUOTA, OVERLAPPING)
         elif not self._still_fits(nomination):
@@ -257,7 +257,7 @@ class _Cycle:
         message = (
             f"{assignment_text(nomination.assignment)}. Pending the preemption of {len(nomination.targets)} workload(s)"
         )
-        yield self._wait(nomination, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, message, keeps_room=True)
+        yield self._wait(nomination, Requeue.PENDING_PREEMPTION, WAITING_FOR_PREEMPTED, message, reserves=True)
 
     def _count(self, nomination: Nomination) -> None:
         node, usage = nomination.queue.node, nomination.assignment.usage
@@ -274,7 +274,7 @@ class _Cycle:
         self.world.state.tree.add(nomination.queue.node, usage)
 
     def _wait(
-        self, nomination: Nomination, requeue: Requeue, reason: str, message: str, *, keeps_room: bool = False
+        self, nomination: Nomination, requeue: Requeue, reason: str, message: str, *, reserves: bool = False
     ) -> Wait:
         return Wait(
             nomination.workload,
@@ -284,7 +284,7 @@ class _Cycle:
             message,
             nomination.assignment,
             tuple(nomination.targets),
-            keeps_room=keeps_room,
+            reserves_capacity=reserves,
         )
 
 

@@ -75,15 +75,15 @@ class Engine:
         entry.progress = None
         if keeps and decision.assignment is not None:
             entry.progress = progress_of(decision.assignment, self.cycles, entry.scheduling_hash)
-        active = self.world.queues.requeue(decision.queue, entry, decision.requeue, now, decision.keeps_room)
+        active = self.world.queues.requeue(decision.queue, entry, decision.requeue, now, decision.reserves_capacity)
         requeued = replace(decision, inadmissible=not active)
         self.world.record_attempt(entry, requeued)
         return requeued
 
 
 def _would_end_the_same(entry: Entry, decision: Decision) -> bool:
-    """Whether the next cycle would decide the same: the head lost to another, or keeps room and stays the head."""
+    """Whether the next cycle would decide the same: the head lost to another, or stays head and reserves capacity."""
     if not isinstance(decision, Wait) or (entry.progress is not None and entry.progress.pending):
         return False
-    stays = decision.keeps_room and not decision.inadmissible
+    stays = decision.reserves_capacity and not decision.inadmissible
     return stays or decision.requeue == Requeue.FAILED_AFTER_NOMINATION

@@ -13,7 +13,6 @@ WAITING_FOR_PREEMPTED = "WaitingForPreemptedWorkloads"
 WAITING_FOR_PODS_READY = "WaitingForPodsReady"
 MISCONFIGURED = "Misconfigured"
 SUSPENDED = "Suspended"
-ADMISSION_GATED = "AdmissionGated"
 PENDING_EVALUATION = "PendingEvaluation"
 
 ADMISSION_GATED = "AdmissionGated"

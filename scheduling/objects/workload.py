@@ -35,6 +35,8 @@ DEACTIVATED = "Deactivated"
 PODS_READY_TIMEOUT = "PodsReadyTimeout"
 ADMISSION_CHECK = "AdmissionCheck"
 SLICE_REPLACED = "WorkloadSliceReplaced"
+OUT_OF_SYNC = "OutOfSync"
+OWNER_NOT_FOUND = "OwnerNotFound"
 
 ALLOWED_FLAVORS = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 JOB_UID = "kueue.x-k8s.io/job-uid"

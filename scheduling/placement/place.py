@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from scheduling.objects.workload import EVICTED, FINISHED, Workload
+from scheduling.objects.workload import EVICTED, FINISHED, OUT_OF_SYNC, OWNER_NOT_FOUND, Workload
 from scheduling.placement.decisions import (
     Again,
     ClearClusterName,
@@ -38,7 +38,6 @@ from scheduling.placement.group import Group, RemoteJob, Worker, placed_on
 from scheduling.placement.leaving import evicted, leaves_here, remove, remove_all
 from scheduling.status.checks import PENDING, READY, REJECTED, RETRY
 
-OUT_OF_SYNC, OWNER_NOT_FOUND = "OutOfSync", "OwnerNotFound"
 _NO_CLUSTER = "Admission check is Ready but no admitting cluster is recorded; this is unexpected, please report it"
 
 

@@ -49,7 +49,7 @@ class Queues:
         self._local_in: dict[str, dict[str, None]] = {}
         self._workloads: dict[str, Workload] = {}
         self._ready: set[str] = set()
-        self._keeping: dict[str, Entry] = {}
+        self._reserving: dict[str, Entry] = {}
         self._to_flush: set[str] = set()
         self._with_inadmissible: dict[QuotaNode, set[str]] = {}
 
@@ -72,7 +72,7 @@ class Queues:
         self.pending.pop(name, None)
         self._settings.pop(name, None)
         self._ready.discard(name)
-        self._keeping.pop(name, None)
+        self._reserving.pop(name, None)
         self._sort_by_root()
         self._with_inadmissible.get(self._tree.queues[name].root, set()).discard(name)
 
@@ -122,17 +122,17 @@ class Queues:
     def _leave(self, queue: str, key: str) -> None:
         if self.pending[queue].drop(key) is not None:
             self._ready.add(queue)  # it may have been the head that the others waited behind
-        keeping = self._keeping.get(queue)
-        if keeping is not None and keeping.key == key:
-            self._keep_room(queue, None)
+        reserving = self._reserving.get(queue)
+        if reserving is not None and reserving.key == key:
+            self._reserve(queue, None)
 
     # --- heads
 
     def heads(self, may: Callable[[str], bool]) -> list[tuple[str, Entry]]:
         """Remove and return the head of each ClusterQueue that `may` admit, by the queue's name.
 
-        A head that keeps room comes along if another head of its tree does, or that one would take what it waits for:
-        its victims are still leaving, or its ClusterQueue is StrictFIFO and nobody can be preempted for it.
+        A head that reserves capacity comes along if another head of its tree does, or that one would take what it
+        waits for: its victims are still leaving, or its ClusterQueue is StrictFIFO and nobody can be preempted for it.
         """
         found: list[tuple[str, Entry]] = []
         for name in sorted(self._ready):
@@ -148,11 +148,11 @@ class Queues:
         return [*found, *self._claims(found, may)]
 
     def _claims(self, found: list[tuple[str, Entry]], may: Callable[[str], bool]) -> list[tuple[str, Entry]]:
-        if not found or not self._keeping:
+        if not found or not self._reserving:
             return []
         trees, there = {self._tree.queues[name].root for name, _ in found}, {name for name, _ in found}
         claims: list[tuple[str, Entry]] = []
-        for name in sorted(self._keeping.keys() - there):
+        for name in sorted(self._reserving.keys() - there):
             node = self._tree.queues.get(name)
             if node is not None and node.root in trees and may(name):
                 entry = self.pending[name].pop()
@@ -164,19 +164,19 @@ class Queues:
         self.pending[queue].stuck = True
         self._note(queue)
 
-    def requeue(self, queue: str, entry: Entry, reason: Requeue, now: int, keeps_room: bool = False) -> bool:
-        """Return a head that was tried. False: it is inadmissible now. `keeps_room`: see `Wait`."""
+    def requeue(self, queue: str, entry: Entry, reason: Requeue, now: int, reserves_capacity: bool = False) -> bool:
+        """Return a head that was tried. False: it is inadmissible now. `reserves_capacity`: see `Wait`."""
         self._ready.add(queue)
         active = self.pending[queue].requeue(entry, reason, now)
-        self._keep_room(queue, entry if active and keeps_room else None)
+        self._reserve(queue, entry if active and reserves_capacity else None)
         self._note(queue)
         return active
 
-    def _keep_room(self, queue: str, head: Entry | None) -> None:
-        """This head of the ClusterQueue keeps room from now on. Others of the tree may have what another one kept."""
-        before = self._keeping.pop(queue, None)
+    def _reserve(self, queue: str, head: Entry | None) -> None:
+        """This head of the ClusterQueue reserves capacity from now on; what another reserved is free for the tree."""
+        before = self._reserving.pop(queue, None)
         if head is not None:
-            self._keeping[queue] = head
+            self._reserving[queue] = head
         if before is None or before is head:
             return
         self._sort_by_root()

@@ -149,8 +149,8 @@ def pods_ready(workload: Workload, ready: bool, now: int) -> Workload:
     """
     before = workload.conditions.get(PODS_READY)
     after = _pods_ready(workload, ready, now)
-    told = after.conditions[PODS_READY]
-    same = before is not None and (before.status, before.reason) == (told.status, told.reason)
+    reported = after.conditions[PODS_READY]
+    same = before is not None and (before.status, before.reason) == (reported.status, reported.reason)
     return workload if same else after
 
 

@@ -171,7 +171,7 @@ class Lifecycle:
         return unreserve(workload, *cause, self.now, self.observability)
 
     def _gate(self, workload: Workload) -> Cause | None:
-        """That a gate keeps it out of the queues, told once; or that it no longer does."""
+        """That a gate keeps it out of the queues, reported once; or that it no longer does."""
         if not self.gated:
             return Cause(self.observability.attempt(PENDING_EVALUATION), GATE_CLEARED)
         return None if waits_at_gate(workload) else Cause(ADMISSION_GATED, f"{_GATED}{workload.gated_by}")

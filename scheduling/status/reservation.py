@@ -61,8 +61,8 @@ def sync_admitted(workload: Workload, now: int, observability: Observability = L
     if workload.finished:
         return workload
     reason, message = _why_not(workload, observability)
-    told = observability.granular and (QUOTA_RESERVED in workload.conditions or observability.explicit)
-    if not told and workload.admitted == (not reason):
+    shown = observability.granular and (QUOTA_RESERVED in workload.conditions or observability.explicit)
+    if not shown and workload.admitted == (not reason):
         return workload
     if not reason:
         return with_condition(workload, ADMITTED, "True", "Admitted", "The workload is admitted", now)

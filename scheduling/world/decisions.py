@@ -35,7 +35,7 @@ class Wait:
 
     `requeue`: why it returns to its queue. `inadmissible`: it is not tried again until something changes.
     `assignment`: the flavors that were tried, None if none were. `victims`: the workloads that are preempted for it.
-    `keeps_room`: the rest of the cycle could not have the capacity that it waits for.
+    `reserves_capacity`: the rest of the cycle could not have the capacity that it waits for.
     """
 
     workload: Workload
@@ -46,7 +46,7 @@ class Wait:
     assignment: Assignment | None = None
     victims: tuple[Target, ...] = ()
     inadmissible: bool = False
-    keeps_room: bool = False
+    reserves_capacity: bool = False
 
 
 Decision: TypeAlias = Reserve | Preempt | Wait

@@ -9,12 +9,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from policies.dialects.kueue import AdmissionCheckUse
-from policies.dialects.kueue_checks import MULTIKUEUE
+from policies.dialects.kueue_checks import MULTIKUEUE, PROVISIONING
 from scheduling.objects.queue_settings import CheckSettings, QueueSettings
 from scheduling.status.conditions import shortened
 
 CYCLE = "CohortCycleDetected"
-PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 
 
 @dataclass(frozen=True, slots=True)

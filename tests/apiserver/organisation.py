@@ -65,8 +65,8 @@ def accept(control_plane: ControlPlane) -> None:
     for first in (True, False):
         batch = [thing for thing in ACCEPTED if (thing["kind"] == "Namespace") is first]
         kubectl("apply", "-f", "-", input=as_input(batch))
-    told = [thing for thing in ACCEPTED if "status" in thing]
-    kubectl("apply", "--server-side", "--subresource=status", "-f", "-", input=as_input(told))
+    reported = [thing for thing in ACCEPTED if "status" in thing]
+    kubectl("apply", "--server-side", "--subresource=status", "-f", "-", input=as_input(reported))
 
 
 def put_back(control_plane: ControlPlane, changed: list[Manifest]) -> None:

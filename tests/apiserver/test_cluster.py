@@ -79,9 +79,9 @@ def follow(cluster: Cluster) -> Iterator[Callable[..., Told]]:
         return started[-1]
 
     yield start
-    for told in started:
-        told.reflector.stop(PATIENCE)
-        assert told.reflector.state == "stopped"
+    for reported in started:
+        reported.reflector.stop(PATIENCE)
+        assert reported.reflector.state == "stopped"
 
 
 def test_objects_are_written_read_and_deleted(cluster: Cluster, namespace: str) -> None:
@@ -146,15 +146,15 @@ def test_strangers_and_users_without_rights_are_told_apart(new_control_plane: Ca
 def test_a_reflector_follows_every_change(cluster: Cluster, namespace: str, follow: Callable[..., Told]) -> None:
     create(cluster, namespace, "a", "b", "c")
 
-    told = follow(CONFIG_MAPS, namespace=namespace, limit=2)
-    assert told.next() == ("REPLACE", "a", "b", "c")
+    reported = follow(CONFIG_MAPS, namespace=namespace, limit=2)
+    assert reported.next() == ("REPLACE", "a", "b", "c")
     create(cluster, namespace, "d")
     cluster.patch(CONFIG_MAPS.item("a", namespace), {"data": {"x": "1"}}, MERGE_PATCH)
     cluster.delete(CONFIG_MAPS.item("b", namespace))
 
-    assert [told.next() for _ in range(3)] == [("ADDED", "d"), ("MODIFIED", "a"), ("DELETED", "b")]
-    assert told.reflector.state == "watching"
-    assert told.reflector.age is not None
+    assert [reported.next() for _ in range(3)] == [("ADDED", "d"), ("MODIFIED", "a"), ("DELETED", "b")]
+    assert reported.reflector.state == "watching"
+    assert reported.reflector.age is not None
 
 
 class Counting(Cluster):
@@ -174,13 +174,13 @@ def test_a_watch_that_the_server_ends_is_resumed(control_plane: ControlPlane, na
     with Counting.connect(kubeconfig=str(control_plane.kubeconfig)) as cluster:
         assert isinstance(cluster, Counting)
         pacing = Pacing(first=0.01, longest=0.05, watch=1, brief=0.1)
-        told = Told(cluster, CONFIG_MAPS, namespace=namespace, pacing=pacing)
-        assert told.next() == ("REPLACE",)
+        reported = Told(cluster, CONFIG_MAPS, namespace=namespace, pacing=pacing)
+        assert reported.next() == ("REPLACE",)
         for turn, name in enumerate(("a", "b", "c"), start=1):
             wait_until(partial(cluster.has_watched, turn + 1))
             create(cluster, namespace, name)
-            assert told.next() == ("ADDED", name)
-        told.reflector.stop(PATIENCE)
+            assert reported.next() == ("ADDED", name)
+        reported.reflector.stop(PATIENCE)
 
 
 def test_a_crd_is_picked_up_when_it_comes_and_let_go_when_it_goes(
@@ -188,39 +188,39 @@ def test_a_crd_is_picked_up_when_it_comes_and_let_go_when_it_goes(
 ) -> None:
     group = f"g{uuid.uuid4().hex[:8]}.example.dev"
     widgets = Resource(group, "v1", "widgets", namespaced=True)
-    told = follow(widgets, pacing=Pacing(first=0.05, longest=0.2, probe=0.1))
-    assert told.next() == ("REPLACE",)
-    wait_until(lambda: told.reflector.state == "absent")
+    reported = follow(widgets, pacing=Pacing(first=0.05, longest=0.2, probe=0.1))
+    assert reported.next() == ("REPLACE",)
+    wait_until(lambda: reported.reflector.state == "absent")
 
     cluster.create(DEFINITIONS, definition(group))
-    assert told.next() == ("REPLACE",)
-    wait_until(lambda: told.reflector.state == "watching")
+    assert reported.next() == ("REPLACE",)
+    wait_until(lambda: reported.reflector.state == "watching")
     widget = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"size": 1}}
     cluster.create(widgets.collection(namespace), widget)
-    assert told.next() == ("ADDED", "a")
+    assert reported.next() == ("ADDED", "a")
 
     cluster.delete(f"{DEFINITIONS}/widgets.{group}")
-    seen = [told.next()]
+    seen = [reported.next()]
     while seen[-1] != ("REPLACE",):
-        seen.append(told.next())
+        seen.append(reported.next())
     assert not cluster.served(widgets)
 
 
 def test_a_restart_of_the_api_server_is_outlived(new_control_plane: Callable[..., ControlPlane]) -> None:
     own = new_control_plane()
     with Cluster.connect(kubeconfig=str(own.kubeconfig)) as cluster:
-        told = Told(cluster, CONFIG_MAPS, namespace="default", pacing=Pacing(first=0.1, longest=0.5))
-        assert told.next()[0] == "REPLACE"
+        reported = Told(cluster, CONFIG_MAPS, namespace="default", pacing=Pacing(first=0.1, longest=0.5))
+        assert reported.next()[0] == "REPLACE"
         own.stop_api_server()
-        wait_until(lambda: told.reflector.state == "waiting")
+        wait_until(lambda: reported.reflector.state == "waiting")
         own.start_api_server()
         create(cluster, "default", "after")
-        while "after" not in told.next():
+        while "after" not in reported.next():
             pass  # the root CA's ConfigMap, or a new list before ours was there
 
         with pytest.raises(Gone), cluster.watch(CONFIG_MAPS, "1", seconds=5) as watch:
             list(watch)  # its memory of changes began anew
-        told.reflector.stop(PATIENCE)
+        reported.reflector.stop(PATIENCE)
 
 
 def test_a_secret_is_made_and_changed_by_compare_and_swap(cluster: Cluster, namespace: str) -> None:

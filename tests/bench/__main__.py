@@ -115,16 +115,16 @@ def update(fan_out: int) -> dict[str, Any]:
 @contextmanager
 def served(count: int, fan_out: int, folder: Path) -> Iterator[tuple[str, Any]]:
     """The address of a webhook over such an organisation, and a function that tells its resident MiB."""
-    told = folder / "address.json"
-    told.unlink(missing_ok=True)
+    reported = folder / "address.json"
+    reported.unlink(missing_ok=True)
     command = [sys.executable, "-m", "tests.bench.serving", str(count), str(fan_out), str(folder)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as process:
         try:
-            while not told.exists():
+            while not reported.exists():
                 if process.poll() is not None:
                     raise RuntimeError(f"{' '.join(command)} ended with {process.returncode}")
                 time.sleep(0.05)
-            yield json.loads(told.read_text())["webhook"], lambda: resident(process.pid)
+            yield json.loads(reported.read_text())["webhook"], lambda: resident(process.pid)
         finally:
             process.send_signal(signal.SIGTERM)
 

@@ -35,10 +35,10 @@ def _start(folder: Path, queues: int, workloads: int) -> None:
     path = folder / "objects.jsonl"
     starting.write(path, queues, workloads)
     command = [sys.executable, "-m", "tests.bench.starting", str(path)]
-    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    reported = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     print(f"\n{'engine, start from manifests':40} {'ready s':>8} {'first cycle s':>14} {'peak MiB':>9}")
     name = f"{queues} queues, {workloads} workloads"
-    print(f"{name:40} {told['ready']:8.1f} {told['cycle']:14.1f} {told['peak']:9.0f}", flush=True)
+    print(f"{name:40} {reported['ready']:8.1f} {reported['cycle']:14.1f} {reported['peak']:9.0f}", flush=True)
 
 
 def _events() -> None:
@@ -113,16 +113,16 @@ def _one_of_many(count: int) -> None:
     for turn in range(count):
         played.submitted(f"q{turn % 1_000}", 3 + turn // 10_000)
     played.rest()
-    told, raised = Stopwatch(), Stopwatch()
+    reported, raised = Stopwatch(), Stopwatch()
     for key in played.pending()[:100]:
-        with told.lap():
+        with reported.lap():
             played.put(unreserve(played.workloads[key], "Pending", f"told at {played.now}", played.now))
             played.rest()
         with raised.lap():
             played.put(replace(played.workloads[key], base=1))
             played.rest()
     print(f"\n{f'one of {count} that wait changes':40} {'ms with its cycle':>18}")
-    print(f"{'its status':40} {told.millis:18.3f}\n{'its priority':40} {raised.millis:18.3f}", flush=True)
+    print(f"{'its status':40} {reported.millis:18.3f}\n{'its priority':40} {raised.millis:18.3f}", flush=True)
 
 
 def _nothing_unblocked() -> None:

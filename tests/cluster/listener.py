@@ -15,7 +15,7 @@ class Listener:
     """What the reflector told, in order, and how long it rested."""
 
     def __init__(self, cluster: Cluster, **options: Any) -> None:
-        self.told: queue.Queue[tuple[object, ...]] = queue.Queue()
+        self.reported: queue.Queue[tuple[object, ...]] = queue.Queue()
         self.rests: list[float] = []
         self.enough_rests = threading.Event()
         self.rests_allowed = 1000
@@ -23,7 +23,7 @@ class Listener:
             cluster,
             WIDGETS,
             self.change,
-            on_replace=lambda items, version: self.told.put(("REPLACE", items, version)),
+            on_replace=lambda items, version: self.reported.put(("REPLACE", items, version)),
             keep=lambda manifest: str(manifest["metadata"]["name"]),
             rest=self.rest,
             chance=random.Random(1),
@@ -31,7 +31,7 @@ class Listener:
         )
 
     def change(self, kind: str, name: str, version: str) -> None:
-        self.told.put((kind, name, version))
+        self.reported.put((kind, name, version))
 
     def rest(self, seconds: float) -> None:
         """No real waiting, but no endless loop either: after the allowed number the reflector is stopped."""
@@ -41,10 +41,10 @@ class Listener:
             self.reflector.stop()
 
     def next(self) -> tuple[object, ...]:
-        return self.told.get(timeout=PATIENCE)
+        return self.reported.get(timeout=PATIENCE)
 
     def none_left(self) -> bool:
-        return self.told.empty()
+        return self.reported.empty()
 
 
 Listen = Callable[..., Listener]

@@ -91,8 +91,8 @@ def test_a_crd_that_comes_and_goes_twice_is_told_each_time(api: FakeApi, listen:
 
     listener = listen()
 
-    told = [listener.next() for _ in range(4)]
-    assert told == [("REPLACE", (), ""), ("REPLACE", ("a",), "6"), ("REPLACE", (), ""), ("REPLACE", ("b",), "9")]
+    reported = [listener.next() for _ in range(4)]
+    assert reported == [("REPLACE", (), ""), ("REPLACE", ("a",), "6"), ("REPLACE", (), ""), ("REPLACE", ("b",), "9")]
 
 
 def test_repeated_and_late_events_change_nothing(api: FakeApi, listen: Listen) -> None:
@@ -105,12 +105,12 @@ def test_repeated_and_late_events_change_nothing(api: FakeApi, listen: Listen) -
 
     listener = listen()
 
-    told = [listener.next() for _ in range(4)]
-    assert told == [("REPLACE", (), "7"), ("ADDED", "a", "8"), ("MODIFIED", "a", "10"), ("DELETED", "a", "11")]
+    reported = [listener.next() for _ in range(4)]
+    assert reported == [("REPLACE", (), "7"), ("ADDED", "a", "8"), ("MODIFIED", "a", "10"), ("DELETED", "a", "11")]
 
 
 def test_a_listener_that_fails_gets_everything_anew(api: FakeApi, cluster: Cluster) -> None:
-    told: queue.Queue[tuple[object, ...]] = queue.Queue()
+    reported: queue.Queue[tuple[object, ...]] = queue.Queue()
 
     def fail_once(kind: str, name: str, version: str) -> None:
         raise LookupError("a bug in the listener")
@@ -122,14 +122,14 @@ def test_a_listener_that_fails_gets_everything_anew(api: FakeApi, cluster: Clust
         cluster,
         WIDGETS,
         fail_once,
-        on_replace=lambda items, version: told.put((items, version)),
+        on_replace=lambda items, version: reported.put((items, version)),
         keep=lambda manifest: str(manifest["metadata"]["name"]),
         rest=rests.append,
     )
     reflector.start()
 
-    assert told.get(timeout=PATIENCE) == ((), "1")
-    assert told.get(timeout=PATIENCE) == (("a",), "2")
+    assert reported.get(timeout=PATIENCE) == ((), "1")
+    assert reported.get(timeout=PATIENCE) == (("a",), "2")
     reflector.stop()
     assert len(rests) == 1
 

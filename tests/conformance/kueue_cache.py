@@ -132,15 +132,15 @@ def _world(given: Data) -> World:
 def _available(case: Data) -> str | None:
     world, expect = _world(case["given"]), case["expect"]
 
-    def told(amount: Callable[[QuotaNode, FlavorResource], int]) -> dict[str, dict[str, object]]:
+    def reported(amount: Callable[[QuotaNode, FlavorResource], int]) -> dict[str, dict[str, object]]:
         nodes = world.state.tree.queues.items()
         return {name: {str(pair): amount(node, pair) for pair in node.terms} for name, node in nodes}
 
-    wrong = mismatch(_plain(expect["potentiallyAvailable"]), told(QuotaNode.potential))
+    wrong = mismatch(_plain(expect["potentiallyAvailable"]), reported(QuotaNode.potential))
     for name, usage in (case["given"].get("usage") or {}).items():
         pairs = {FlavorResource.parse(pair): amount for pair, amount in usage.items()}
         world.state.tree.add(world.state.tree.queues[name], pairs)
-    return wrong or mismatch(_plain(expect["available"]), told(QuotaNode.free))
+    return wrong or mismatch(_plain(expect["available"]), reported(QuotaNode.free))
 
 
 def _plain(found: Data) -> Data:
@@ -153,8 +153,8 @@ def _plain(found: Data) -> Data:
 def _snapshot(case: Data) -> str | None:
     wrong = _taken(case)
     queues = _world(case["given"]).state.queues
-    for name, told in (case["expect"]["snapshot"].get("clusterQueues") or {}).items():
-        wrong = wrong or same_workloads(told, queues[name].reservations)
+    for name, reported in (case["expect"]["snapshot"].get("clusterQueues") or {}).items():
+        wrong = wrong or same_workloads(reported, queues[name].reservations)
     return wrong
 
 
@@ -177,9 +177,9 @@ def _steps(case: Data) -> str | None:
     world = World()
     for manifest in case["given"].get("clientObjects") or ():
         _stored(world, manifest)
-    for step, told in zip(case["given"]["operations"], case["expect"]["steps"], strict=True):
+    for step, reported in zip(case["given"]["operations"], case["expect"]["steps"], strict=True):
         _operate(world, step)
-        wrong = same_state(told["stateAfter"], world) if "stateAfter" in told else None
+        wrong = same_state(reported["stateAfter"], world) if "stateAfter" in reported else None
         if wrong:
             return f"after {step['op']} {step.get('name') or step.get('object', {}).get('metadata', {})}: {wrong}"
     return None
@@ -279,10 +279,10 @@ def _local_usage(case: Data) -> str | None:
     )
 
 
-def _flat(told: list[Data] | None) -> dict[str, tuple[str, str]]:
+def _flat(reported: list[Data] | None) -> dict[str, tuple[str, str]]:
     return {
         f"{flavor['name']}/{resource['name']}": (resource.get("total") or "0", resource.get("borrowed") or "0")
-        for flavor in told or ()
+        for flavor in reported or ()
         for resource in flavor["resources"]
     }
 
@@ -303,9 +303,9 @@ def _readiness(case: Data) -> str | None:
     if given.get("terminate") and name in world.state.queues:
         world.put_queue(world.state.queues[name].settings, 0, terminating=True)
     found = world.can_admit(name)
-    told = (found.active, str(found.active), found.reason, found.message, name in world.terminating)
+    reported = (found.active, str(found.active), found.reason, found.message, name in world.terminating)
     wanted = tuple(expect[key] for key in ("active", "status", "reason", "message", "terminating"))
-    return mismatch(wanted, told)
+    return mismatch(wanted, reported)
 
 
 def _with_checks(case: Data) -> str | None:
@@ -330,8 +330,8 @@ def _status(expect: Data, world: World, manifest: Manifest, before: str | None) 
     found = world.can_admit(settings.name)
     status = "terminating" if settings.name in world.terminating else "active" if found.active else "pending"
     wanted = {key: expect[key] for key in ("status", "reason", "message") if key in expect}
-    told = {"status": status, "reason": found.reason, "message": found.message}
-    return mismatch(wanted, {key: told[key] for key in wanted})
+    reported = {"status": status, "reason": found.reason, "message": found.message}
+    return mismatch(wanted, {key: reported[key] for key in wanted})
 
 
 def _users_of_flavor(case: Data) -> str | None:

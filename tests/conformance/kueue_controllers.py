@@ -128,10 +128,10 @@ def _consumption(configured: Data) -> Consumption:
 
 
 def _consumed(status: Data) -> dict[str, Decimal] | None:
-    told = (status.get("fairSharing") or {}).get("admissionFairSharingStatus")
-    if told is None:
+    reported = (status.get("fairSharing") or {}).get("admissionFairSharingStatus")
+    if reported is None:
         return None
-    return {name: _decimal(amount) for name, amount in (told.get("consumedResources") or {}).items()}
+    return {name: _decimal(amount) for name, amount in (reported.get("consumedResources") or {}).items()}
 
 
 def _decimal(amount: object) -> Decimal:
@@ -148,9 +148,9 @@ def _memory(case: Data) -> str:
     record = given.get("initialConsumedResources") or {}
     if not record.get("StatusAccounted") and record.get("Resources"):
         return "usage is known before the LocalQueue is read"
-    told = ((given["localQueue"].get("status") or {}).get("fairSharing") or {}).get("admissionFairSharingStatus")
+    reported = ((given["localQueue"].get("status") or {}).get("fairSharing") or {}).get("admissionFairSharingStatus")
     expected = ((case["expect"].get("localQueue") or {}).get("status") or {}).get("fairSharing")
-    if record.get("Resources") and told is None and expected is None:
+    if record.get("Resources") and reported is None and expected is None:
         return "Kueue keeps to itself what it knows and the status lacks"
     return ""
 

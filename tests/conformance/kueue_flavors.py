@@ -117,10 +117,10 @@ def _pod_sets(given: Data) -> list[Data]:
 
 
 def _oracle(given: Data) -> Simulate:
-    told = given.get("preemptionOracle") or {}
+    reported = given.get("preemptionOracle") or {}
 
     def ask(pair: FlavorResource, _: int) -> Grade:
-        answer = told.get(str(pair))
+        answer = reported.get(str(pair))
         if answer is None:
             return Grade(Mode.PREEMPT, 0)
         return Grade(_MODES[answer["possibility"]], answer.get("borrowingAfterSimulation") or 0)
@@ -238,12 +238,12 @@ def _flavor_allowed(case: Data) -> str | None:
 
 def _no_fit(case: Data) -> str | None:
     expected, found = case["expect"], _assignment(case)
-    told = {attempt.flavor: attempt.no_fit for entry in found.pod_sets for attempt in entry.attempts}
+    reported = {attempt.flavor: attempt.no_fit for entry in found.pod_sets for attempt in entry.attempts}
     wanted = expected.get("flavorAttempts") or {}
     if found.outcome == Outcome.FIT:
-        wanted = {flavor: reason for flavor, reason in wanted.items() if flavor in told}
+        wanted = {flavor: reason for flavor, reason in wanted.items() if flavor in reported}
     return mismatch(expected.get("noFitReason") or "", found.no_fit) or mismatch(
-        wanted, {flavor: told.get(flavor) for flavor in wanted}
+        wanted, {flavor: reported.get(flavor) for flavor in wanted}
     )
 
 
@@ -294,12 +294,12 @@ def _reduced(case: Data) -> str | None:
 
 
 def _progress(state: Data | None) -> Progress:
-    told = state or {}
+    reported = state or {}
     return Progress(
-        tried=tuple(told.get("lastTriedFlavorIdx") or ()),
-        generation=told.get("clusterQueueGeneration") or 0,
-        cycle=told.get("schedulingCycle") or 0,
-        scheduling_hash=told.get("schedulingHash") or "",
+        tried=tuple(reported.get("lastTriedFlavorIdx") or ()),
+        generation=reported.get("clusterQueueGeneration") or 0,
+        cycle=reported.get("schedulingCycle") or 0,
+        scheduling_hash=reported.get("schedulingHash") or "",
     )
 
 

@@ -194,8 +194,8 @@ def _placed(case: Data) -> str | None:
         wrong = mismatch(_compared(expect.get(key)), _compared(found.get(key)))
         if wrong:
             return f"{key}: {wrong}"
-    told = [(event["eventType"], event["message"]) for event in expect.get("events") or ()]
-    return mismatch(told, played.events) if "events" in expect else None
+    reported = [(event["eventType"], event["message"]) for event in expect.get("events") or ()]
+    return mismatch(reported, played.events) if "events" in expect else None
 
 
 def _compared(things: list[Data] | None) -> dict[str, Any]:

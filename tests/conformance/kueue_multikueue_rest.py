@@ -109,9 +109,9 @@ def _automated(case: Data) -> str | None:
     wanted = (config or {}).get("quotaManagement") == "Automated"
     found = automation(queue, local, workers, wanted=wanted)
     condition = expect.get("condition") or {}
-    told = (condition.get("status"), condition.get("reason"), condition.get("message"))
+    reported = (condition.get("status"), condition.get("reason"), condition.get("message"))
     quota = {key: str(quantity_of(key, amount)) for key, amount in (found.quota or {}).items()}
-    return mismatch(told, ("True" if found.holds else "False", found.reason, found.message)) or mismatch(
+    return mismatch(reported, ("True" if found.holds else "False", found.reason, found.message)) or mismatch(
         expect.get("nominalQuotas") or {}, quota
     )
 

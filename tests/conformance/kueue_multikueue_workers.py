@@ -35,8 +35,8 @@ def suites(folder: Path) -> Iterator[Suite]:
 def _active(manifest: Manifest | None) -> tuple[str, str, str] | None:
     if not ((manifest or {}).get("status") or {}).get("conditions"):
         return None
-    told = read_activity(manifest or {})
-    return told.status, told.reason, told.message
+    reported = read_activity(manifest or {})
+    return reported.status, reported.reason, reported.message
 
 
 # -- AdmissionChecks ---------------------------------------------------------------------------------------------------

@@ -356,8 +356,8 @@ def _lifecycle(case: Data) -> str | None:
 
 def _unadmitted(case: Data) -> str | None:
     """Under which labels it is counted while it is not admitted."""
-    told, expected = unadmitted(read_workload(case["given"]["workload"])), case["expect"]["status"]
-    return mismatch((expected["Reason"], expected["UnderlyingCause"]), tuple(told))
+    reported, expected = unadmitted(read_workload(case["given"]["workload"])), case["expect"]["status"]
+    return mismatch((expected["Reason"], expected["UnderlyingCause"]), tuple(reported))
 
 
 _CHECKS: dict[str, Callable[[Data], Any]] = {

@@ -313,15 +313,15 @@ def _less(case: Data) -> str | None:
     """Which of two heads stands better at a Cohort, by the shares that the case tells."""
     given, gates = case["given"], case.get("featureGates") or {}
     ordering = Ordering(by_priority=gates.get("PrioritySortingWithinCohort", True))
-    shares = {told["workloadKey"]: told for told in given.get("drsValues") or ()}
+    shares = {reported["workloadKey"]: reported for reported in given.get("drsValues") or ()}
 
     def ranked(found: Data) -> Rank:
         nominee = _nominee(found, ordering, gates)
-        told = shares.get(nominee.workload.key, {})
+        reported = shares.get(nominee.workload.key, {})
         requested = (given.get("requestedFRs") or {}).get(nominee.workload.key) or {}
-        borrows = any(amount > 0 and pair in (told.get("borrowedFRs") or ()) for pair, amount in requested.items())
-        ratio, weight = Fraction(str(told.get("unweightedRatio", 0))), int(told.get("fairWeight", 1) * 10**9)
-        return rank(nominee, borrows, Share(told.get("borrowing", False), "", ratio, weight))
+        borrows = any(amount > 0 and pair in (reported.get("borrowedFRs") or ()) for pair, amount in requested.items())
+        ratio, weight = Fraction(str(reported.get("unweightedRatio", 0))), int(reported.get("fairWeight", 1) * 10**9)
+        return rank(nominee, borrows, Share(reported.get("borrowing", False), "", ratio, weight))
 
     return mismatch(case["expect"]["less"], ranked(given["a"]) < ranked(given["b"]))
 

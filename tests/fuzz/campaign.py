@@ -114,9 +114,9 @@ def _one(seed: str, number: int, available: Iterable[tuple[str, int, Target]], o
 
 def _place(error: BaseException) -> str:
     """Where it comes from: of an internal error of the webhook the last lines of its traceback."""
-    told = str(error).rstrip().split("\n")[-3:] if isinstance(error, AssertionError) else []
+    reported = str(error).rstrip().split("\n")[-3:] if isinstance(error, AssertionError) else []
     frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} {frame.filename}:{frame.lineno} {' '.join(told[:2])}"
+    return f"{type(error).__name__} {frame.filename}:{frame.lineno} {' '.join(reported[:2])}"
 
 
 @contextmanager

@@ -34,7 +34,7 @@ def _changes(before: World, edit: Edit) -> list[Change]:
     return [change for change in made if change is not None]
 
 
-def told(verdict: Verdict) -> list[tuple[str, str, str]]:
+def reported(verdict: Verdict) -> list[tuple[str, str, str]]:
     return [(j.severity.value, str(j.finding.identity), statement(j)) for j in verdict.findings]
 
 
@@ -118,7 +118,7 @@ def test_the_order_of_the_documents_means_nothing(change: tuple[World, Edit]) ->
 
     backwards = dict(reversed(before.items())), dict(reversed(edit.items()))
 
-    assert told(evaluate(proposed(before, edit))) == told(evaluate(proposed(*backwards)))
+    assert reported(evaluate(proposed(before, edit))) == reported(evaluate(proposed(*backwards)))
 
 
 @random_edits

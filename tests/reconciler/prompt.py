@@ -103,8 +103,8 @@ class Prompt:
     def write(self, key: Key, action: Action) -> None:
         if key[0] == "Event":
             assert isinstance(action, Create)
-            told = action.body["involvedObject"]
-            self.events.append((action.body["type"], action.body["reason"], told["kind"], action.body["message"]))
+            reported = action.body["involvedObject"]
+            self.events.append((action.body["type"], action.body["reason"], reported["kind"], action.body["message"]))
             return
         self.writes.append((key, action))
         self._untold = [] if self.late else None

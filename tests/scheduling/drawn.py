@@ -64,7 +64,7 @@ def pair(name: str) -> FlavorResource:
     return FlavorResource.parse(name) if "/" in name else FlavorResource("default", name)
 
 
-def told(targets: Iterable[Target]) -> dict[str, str]:
+def reported(targets: Iterable[Target]) -> dict[str, str]:
     """The names of victims and why, in order."""
     return {target.reservation.workload.name: target.reason.value for target in targets}
 

@@ -131,9 +131,9 @@ def test_all_warnings_together_fit_what_the_api_server_passes_on() -> None:
     ]
 
     assert sum(len(warning.encode()) for warning in warnings) <= 4096
-    told = {warning for warning in warnings if warning.startswith("Queue")}
-    assert len(told) > 1
-    assert warnings[-1] == f"and {100 - len(told)} more warnings (quotree validate shows all)"
+    reported = {warning for warning in warnings if warning.startswith("Queue")}
+    assert len(reported) > 1
+    assert warnings[-1] == f"and {100 - len(reported)} more warnings (quotree validate shows all)"
 
 
 def test_a_warning_has_no_control_characters() -> None:

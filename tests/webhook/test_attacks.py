@@ -147,9 +147,9 @@ def test_who_drips_a_large_body_gives_way_to_who_sends_one(tmp_path: Path) -> No
 def half_sent_status(server: Served, length: int) -> tuple[int, str | None, str | None]:
     connection = half_sent(server, length)
     reply = connection.getresponse()
-    told = reply.status, reply.getheader("Retry-After"), reply.getheader("Connection")
+    reported = reply.status, reply.getheader("Retry-After"), reply.getheader("Connection")
     connection.close()
-    return told
+    return reported
 
 
 def until(condition: Any) -> None:

@@ -24,10 +24,10 @@ LARGE = 10**6
     ],
 )
 def test_a_map_and_a_list_have_so_many_entries_at_most(manifest: dict[str, Any], much: str) -> None:
-    told = crowded(manifest, LARGE)
+    reported = crowded(manifest, LARGE)
 
-    assert told.startswith(much)
-    assert bool(told) == bool(much)
+    assert reported.startswith(much)
+    assert bool(reported) == bool(much)
 
 
 def test_a_small_review_is_not_looked_at() -> None:

@@ -32,7 +32,7 @@ def job(**spec: Any) -> dict[str, Any]:
     }
 
 
-def told(response: dict[str, Any]) -> list[str]:
+def reported(response: dict[str, Any]) -> list[str]:
     status = response.get("status", {})
     causes = status.get("details", {}).get("causes", [])
     texts = [*status.get("message", "").split("\n"), *response.get("warnings", [])]
@@ -54,8 +54,8 @@ def test_an_answer_has_no_character_that_does_not_print(path: str, manifest: dic
     response = answer(client(Forest()), path, review(manifest))
 
     assert not response["allowed"]
-    assert all(text.isprintable() for text in told(response)), told(response)
-    assert not any(text.startswith("Queue ok") for text in told(response))
+    assert all(text.isprintable() for text in reported(response)), reported(response)
+    assert not any(text.startswith("Queue ok") for text in reported(response))
 
 
 def test_a_log_line_is_one_line_of_ascii(caplog: pytest.LogCaptureFixture) -> None:

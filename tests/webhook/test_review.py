@@ -93,7 +93,7 @@ def test_fractions_are_read_exactly() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "reported"),
     [
         (b"", "not JSON"),
         (b"{", "not JSON"),
@@ -107,8 +107,8 @@ def test_fractions_are_read_exactly() -> None:
         (b'{"a": ' + b"1" * 5000 + b"}", "not JSON"),
     ],
 )
-def test_what_is_no_review_is_refused_in_words(data: bytes, told: str) -> None:
-    assert told in refused(data)
+def test_what_is_no_review_is_refused_in_words(data: bytes, reported: str) -> None:
+    assert reported in refused(data)
 
 
 @pytest.mark.parametrize("version", ["admission.k8s.io/v1beta1", "v1", None])
@@ -117,7 +117,7 @@ def test_only_version_1_is_spoken(version: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         ({"operation": "CONNECT"}, "request.operation is 'CONNECT'; it must be one of CREATE, UPDATE, DELETE"),
         ({"operation": None}, "request.operation is ''"),
@@ -133,8 +133,8 @@ def test_only_version_1_is_spoken(version: str | None) -> None:
         ({"userInfo": {"username": {}}}, "request.userInfo.username must be a string, it is an object"),
     ],
 )
-def test_a_request_that_cannot_be_is_refused_in_words(change: dict[str, Any], told: str) -> None:
-    assert told in refused(body(review(queue("a"), **change)))
+def test_a_request_that_cannot_be_is_refused_in_words(change: dict[str, Any], reported: str) -> None:
+    assert reported in refused(body(review(queue("a"), **change)))
 
 
 def test_a_review_without_a_request_is_refused() -> None:

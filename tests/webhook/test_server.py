@@ -249,9 +249,9 @@ def test_signals_that_mean_another_worker_are_ignored(tmp_path: Path) -> None:
     with served(tmp_path) as server:
         worker = _worker(server)
 
-        for told, number in enumerate((signal.SIGHUP, signal.SIGTTIN, signal.SIGUSR2), start=1):
+        for reported, number in enumerate((signal.SIGHUP, signal.SIGTTIN, signal.SIGUSR2), start=1):
             server.process.send_signal(number)
-            _until(lambda told=told: server.log.count("signal ignored: certificates are reloaded") == told)
+            _until(lambda reported=reported: server.log.count("signal ignored: certificates are reloaded") == reported)
 
         assert server.stop() == 0
         assert f"Worker exiting (pid: {worker})" in server.log

@@ -10,7 +10,7 @@ from webhook.settings import WebhookSettings
 
 
 @pytest.mark.parametrize(
-    ("setting", "told"),
+    ("setting", "reported"),
     [
         ({"tls_minimum": "1.1"}, "tls_minimum is '1.1'; it must be 1.2 or 1.3"),
         ({"port": 65536}, "port is 65536; it must be 0 to 65535"),
@@ -25,8 +25,8 @@ from webhook.settings import WebhookSettings
         ({"bytes_in_flight": 1024}, "bytes_in_flight must be enough for a body"),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_name(setting: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_what_cannot_be_is_refused_with_its_name(setting: dict[str, Any], reported: str) -> None:
+    with pytest.raises(ValueError, match=reported):
         WebhookSettings(**setting)
 
 

@@ -96,7 +96,7 @@ class Besieged:
         admissions = [each["status"]["admission"] for each in found if each.get("status", {}).get("admission")]
         return sum(_milli(each["resourceUsage"]["cpu"]) for held in admissions for each in held["podSetAssignments"])
 
-    def told(self, reason: str) -> list[str]:
+    def reported(self, reason: str) -> list[str]:
         """The Pods that have a Warning of this reason."""
         found = self.server.request("GET", f"{TEAM}/events")["items"]
         return [
@@ -269,7 +269,7 @@ def test_what_slips_past_is_seen_stopped_and_told(unguarded: Besieged, patches: 
 
     eventually(lambda: "waits" not in unguarded.running(), lambda: unguarded.replica.log()[-3000:])
     assert unguarded.honest()
-    assert "waits" in eventually(lambda: unguarded.told("Stopped"))
+    assert "waits" in eventually(lambda: unguarded.reported("Stopped"))
     undone = 'quotree_reconciler_bypasses_undone_total{kind="Pod",way="RanWithoutQuota"}'
     eventually(lambda: undone in unguarded.replica.get("/metrics")[1], lambda: unguarded.replica.get("/metrics")[1])
 
@@ -301,8 +301,8 @@ def test_a_pod_that_runs_with_quota_gets_its_marks_back(unguarded: Besieged) -> 
     eventually(marked, lambda: unguarded.replica.log()[-3000:])
     eventually(lambda: len(unguarded.server.request("GET", WORKLOADS)["items"]) == 2)
     assert unguarded.running() == {"runs": 3000}
-    eventually(lambda: "runs" in unguarded.told("ManagedLabelRestored"))
-    eventually(lambda: "runs" in unguarded.told("ManagedFinalizerRestored"))
+    eventually(lambda: "runs" in unguarded.reported("ManagedLabelRestored"))
+    eventually(lambda: "runs" in unguarded.reported("ManagedFinalizerRestored"))
 
 
 @pytest.mark.parametrize("late", ["first", "replacement"])
@@ -317,7 +317,7 @@ def test_a_role_that_is_claimed_is_not_believed(unguarded: Besieged, late: str) 
         unguarded.end("other", "Failed")
         unguarded.create("large", "60", group="g", size=2)
         unguarded.patch("large", claim)
-        eventually(lambda: "large" in unguarded.told("ErrWorkloadCompose"))
+        eventually(lambda: "large" in unguarded.reported("ErrWorkloadCompose"))
         assert unguarded.running() == {"small": 100}
     else:
         unguarded.patch("other", claim)

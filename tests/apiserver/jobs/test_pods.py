@@ -121,7 +121,7 @@ def workloads(server: ControlPlane) -> list[str]:
     return [each["metadata"]["name"] for each in server.request("GET", WORKLOADS)["items"]]
 
 
-def told(server: ControlPlane, reason: str) -> list[tuple[str, str]]:
+def reported(server: ControlPlane, reason: str) -> list[tuple[str, str]]:
     """The Events of this reason: what each is about, and its message."""
     found = server.request("GET", f"{TEAM}/events")["items"]
     return [(each["involvedObject"]["name"], each["message"]) for each in found if each["reason"] == reason]
@@ -140,7 +140,7 @@ def test_a_pod_starts_gives_way_and_ends(server: ControlPlane) -> None:
     eventually(lambda: len(workloads(server)) == 1)
     assert list(pods(server)) == ["high"]
     assert any(
-        name == "low" and "Preempted" in message for name, message in eventually(lambda: told(server, "Stopped"))
+        name == "low" and "Preempted" in message for name, message in eventually(lambda: reported(server, "Stopped"))
     )
 
     (name,) = workloads(server)
@@ -164,7 +164,7 @@ def test_a_pod_that_waits_for_quota_can_be_deleted(server: ControlPlane) -> None
 @pytest.mark.usefixtures("reconciler")
 def test_a_group_starts_when_it_is_complete_and_ends_when_all_its_pods_have(server: ControlPlane) -> None:
     create(server, pod("driver", group="g", size=3), pod("worker-1", "500m", group="g", size=3))
-    ((name, message), *_) = eventually(lambda: told(server, "ErrWorkloadCompose"))
+    ((name, message), *_) = eventually(lambda: reported(server, "ErrWorkloadCompose"))
     assert name == "driver"
     assert message in {f"Pod group g has {there} of 3 Pods; create the others" for there in (1, 2)}
     assert workloads(server) == []
@@ -178,7 +178,7 @@ def test_a_group_starts_when_it_is_complete_and_ends_when_all_its_pods_have(serv
 
     create(server, pod("worker-3", "500m", group="g", size=3))
     eventually(lambda: "worker-3" not in pods(server))
-    eventually(lambda: ("worker-3", "Excess pod deleted") in told(server, "ExcessPodDeleted"))
+    eventually(lambda: ("worker-3", "Excess pod deleted") in reported(server, "ExcessPodDeleted"))
 
     end(server, "worker-1", "Failed")
     eventually(lambda: conditions(server, "team", "g").get("WaitingForReplacementPods") == ("True", "PodsFailed"))
@@ -231,7 +231,7 @@ def test_a_pod_that_came_without_the_gate_is_deleted_with_an_event(server: Contr
     create(server, loose)
 
     eventually(lambda: "loose" not in pods(server))
-    assert ("loose", "missing workload") in eventually(lambda: told(server, "Stopped"))
+    assert ("loose", "missing workload") in eventually(lambda: reported(server, "Stopped"))
 
 
 class Dying(Cluster):

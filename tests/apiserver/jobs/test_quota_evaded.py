@@ -100,8 +100,8 @@ def test_what_the_webhook_missed_is_undone(server: ControlPlane, guard: Guard, n
         eventually(lambda: asked(server) <= QUOTA and not runs(server, name))
     finally:
         guard.start()
-    told = [each for each in server.request("GET", f"{TEAM}/events")["items"] if each["reason"] == "Stopped"]
-    assert name in {each["involvedObject"]["name"] for each in told}
+    reported = [each for each in server.request("GET", f"{TEAM}/events")["items"] if each["reason"] == "Stopped"]
+    assert name in {each["involvedObject"]["name"] for each in reported}
 
 
 def test_a_job_that_is_created_running_waits_and_one_without_a_queue_does_not(server: ControlPlane) -> None:

@@ -24,8 +24,8 @@ def _dying(at: int) -> None:
 
     def then_die(cluster: Cluster, action: Action) -> Manifest:
         done = perform(cluster, action)
-        told = isinstance(action, Create) and action.resource == EVENTS
-        if not told and next(numbers) >= at:
+        reported = isinstance(action, Create) and action.resource == EVENTS
+        if not reported and next(numbers) >= at:
             os.kill(os.getpid(), signal.SIGKILL)
         return done
 

@@ -207,9 +207,9 @@ def test_events_tell_when_a_worker_is_lost(planes: Planes) -> None:
     planes.line.turn("refused")
     planes.becomes("False", "ClientConnectionFailed")
 
-    def told() -> bool:
+    def reported() -> bool:
         events = planes.manager.request("GET", path("Event", "default"))["items"]
         found = [each for each in events if each["involvedObject"]["kind"] == "MultiKueueCluster"]
         return any((each["reason"], each["type"]) == ("ClientConnectionFailed", "Warning") for each in found)
 
-    eventually(told)
+    eventually(reported)

@@ -54,7 +54,7 @@ def finished(world: World, job: str) -> tuple[str, str] | None:
     return conditions(world.workload(job)).get("Finished")
 
 
-def told(world: World, job: str, namespace: str = "default") -> str:
+def reported(world: World, job: str, namespace: str = "default") -> str:
     return f"{world.workload(job, namespace)}\n{world.logs()}"
 
 
@@ -86,7 +86,7 @@ def test_a_job_is_created_on_several_clusters_and_runs_where_it_is_admitted(worl
     world.quota("one", "0")
     world.submit("alone")
     assert world.runs("alone") == "two"
-    eventually(lambda: world.copies("alone") == ["two"], lambda: told(world, "alone"))
+    eventually(lambda: world.copies("alone") == ["two"], lambda: reported(world, "alone"))
     assert check(world, "alone")[0] == "Ready"
     assert world.manager.get("Job", "alone")["spec"]["suspend"] is False  # type: ignore[index]
 
@@ -103,7 +103,7 @@ def test_a_job_that_a_cluster_rejects_runs_on_another_or_waits_and_says_why(worl
     for worker in world.workers:
         world.quota(worker, "0")
     world.submit("refused")
-    eventually(lambda: world.copies("refused") == ["one", "two"], lambda: told(world, "refused"))
+    eventually(lambda: world.copies("refused") == ["one", "two"], lambda: reported(world, "refused"))
     eventually(lambda: "one" in check(world, "refused")[1] and "two" in check(world, "refused")[1], world.logs)
     assert check(world, "refused")[0] == "Pending"
     world.quota("two", "4")
@@ -117,7 +117,7 @@ def test_a_cluster_without_the_namespace_is_told_and_another_runs_the_job(world:
     world.quota("two", "0")
     world.submit("elsewhere", namespace="team-b")
     said = "one has no namespace team-b"
-    eventually(lambda: said in check(world, "elsewhere", "team-b")[1], lambda: told(world, "elsewhere", "team-b"))
+    eventually(lambda: said in check(world, "elsewhere", "team-b")[1], lambda: reported(world, "elsewhere", "team-b"))
     world.quota("two", "4")
     assert world.runs("elsewhere", "team-b") == "two"
     world.remove("elsewhere", "team-b")
@@ -131,10 +131,12 @@ def test_a_cluster_without_the_local_queue_or_its_cluster_queue_is_told_and_anot
     world.quota("two", "0")
     world.submit("queueless", namespace="team-c")
     eventually(
-        lambda: "LocalQueue" in check(world, "queueless", "team-c")[1], lambda: told(world, "queueless", "team-c")
+        lambda: "LocalQueue" in check(world, "queueless", "team-c")[1], lambda: reported(world, "queueless", "team-c")
     )
     world.workers["one"].put(local_queue("main", "nothing", None), "team-c")
-    eventually(lambda: "nothing" in check(world, "queueless", "team-c")[1], lambda: told(world, "queueless", "team-c"))
+    eventually(
+        lambda: "nothing" in check(world, "queueless", "team-c")[1], lambda: reported(world, "queueless", "team-c")
+    )
     world.quota("two", "4")
     assert world.runs("queueless", "team-c") == "two"
     world.remove("queueless", "team-c")
@@ -152,10 +154,10 @@ def test_work_of_a_cluster_that_does_not_respond_goes_elsewhere_after_its_time_a
     eventually(lambda: not world.connected("one"), world.logs)
     wait_out(LOST_TIMEOUT / 2)
     assert (world.placed("lost"), check(world, "lost")[0]) == ("one", "Ready")
-    eventually(lambda: world.placed("lost") == "two", lambda: told(world, "lost"), 60)
+    eventually(lambda: world.placed("lost") == "two", lambda: reported(world, "lost"), 60)
     find(world, "one", how)
     eventually(lambda: world.connected("one"), world.logs, 60)
-    eventually(lambda: world.copies("lost") == ["two"], lambda: told(world, "lost"), 60)
+    eventually(lambda: world.copies("lost") == ["two"], lambda: reported(world, "lost"), 60)
     assert world.running("lost") == ["two"]
 
 
@@ -183,15 +185,15 @@ def test_a_job_that_is_deleted_on_the_worker_is_queued_anew(world: World) -> Non
         found = [world.workers[name].get("Job", "deleted") for name in world.running("deleted")]
         return len(found) == 1 and found[0] is not None and found[0]["metadata"]["uid"] != uid
 
-    eventually(again, lambda: told(world, "deleted"), 60)
+    eventually(again, lambda: reported(world, "deleted"), 60)
 
 
 @pytest.mark.parametrize(("phase", "kind"), [("Succeeded", "Complete"), ("Failed", "Failed")])
 def test_a_job_that_is_over_there_is_over_here_and_nothing_is_left_there(world: World, phase: str, kind: str) -> None:
     world.submit("over")
     world.end(world.runs("over"), "over", phase)
-    eventually(lambda: finished(world, "over") == ("True", phase), lambda: told(world, "over"))
-    eventually(lambda: world.copies("over") == [], lambda: told(world, "over"))
+    eventually(lambda: finished(world, "over") == ("True", phase), lambda: reported(world, "over"))
+    eventually(lambda: world.copies("over") == [], lambda: reported(world, "over"))
     status = world.manager.get("Job", "over")["status"]  # type: ignore[index]
     assert kind in [each["type"] for each in status["conditions"]]
 
@@ -208,7 +210,7 @@ def test_statuses_that_change_in_quick_succession_arrive_in_the_end(world: World
         status = (world.manager.get("Job", "busy") or {}).get("status", {})
         return (status.get("active"), status.get("ready")) == (1, 1)
 
-    eventually(arrived, lambda: told(world, "busy"))
+    eventually(arrived, lambda: reported(world, "busy"))
 
 
 def test_a_kubeconfig_that_is_rotated_while_work_runs_disturbs_nothing(world: World) -> None:
@@ -219,7 +221,7 @@ def test_a_kubeconfig_that_is_rotated_while_work_runs_disturbs_nothing(world: Wo
     world.submit("next")
     world.runs("next")
     world.end(where, "running", "Succeeded")
-    eventually(lambda: finished(world, "running") == ("True", "Succeeded"), lambda: told(world, "running"))
+    eventually(lambda: finished(world, "running") == ("True", "Succeeded"), lambda: reported(world, "running"))
     assert world.connected()
 
 
@@ -254,16 +256,16 @@ def test_a_job_set_goes_the_whole_way(world: World) -> None:
     meta = {"name": "set", "labels": {"kueue.x-k8s.io/queue-name": "main"}}
     spec = {**JOB_SET.spec, "suspend": True, "managedBy": "kueue.x-k8s.io/multikueue"}
     world.manager.put({"apiVersion": JOB_SET.version, "kind": "JobSet", "metadata": meta, "spec": spec})
-    where = world.workers[str(eventually(lambda: world.placed("set"), lambda: told(world, "set")))]
+    where = world.workers[str(eventually(lambda: world.placed("set"), lambda: reported(world, "set")))]
     eventually(lambda: not (where.get("JobSet", "set") or {"spec": {"suspend": True}})["spec"]["suspend"], world.logs)
     where.patch("JobSet", "set", {"status": JOB_SET.running}, sub="/status")
 
     def arrived() -> bool:
         return bool((world.manager.get("JobSet", "set") or {}).get("status") == JOB_SET.running)
 
-    eventually(arrived, lambda: told(world, "set"))
+    eventually(arrived, lambda: reported(world, "set"))
     where.patch("JobSet", "set", {"status": JOB_SET.done}, sub="/status")
-    eventually(lambda: finished(world, "set") == ("True", "Succeeded"), lambda: told(world, "set"))
+    eventually(lambda: finished(world, "set") == ("True", "Succeeded"), lambda: reported(world, "set"))
     eventually(lambda: not where.names("JobSet") and not where.names("Workload"), world.logs)
 
 
@@ -278,7 +280,7 @@ def test_a_worker_whose_queue_asks_for_new_nodes_admits_when_it_has_them(world: 
     try:
         world.submit("patient")
         name = str(eventually(lambda: (world.workload("patient") or {}).get("metadata", {}).get("name")))
-        eventually(lambda: "QuotaReserved" in conditions(two.get("Workload", name)), lambda: told(world, "patient"))
+        eventually(lambda: "QuotaReserved" in conditions(two.get("Workload", name)), lambda: reported(world, "patient"))
         wait_out(2)
         assert (world.placed("patient"), check(world, "patient")[0]) == ("", "Pending")
         ready = {"name": "new-nodes", "state": "Ready", "message": "", "lastTransitionTime": NOW}
@@ -298,9 +300,16 @@ def pod_there(world: World, worker: str, name: str) -> dict[str, Any] | None:
 def tell_pod(world: World, worker: str, name: str, phase: str) -> None:
     """What a node says of it."""
     state = {"running": {}} if phase == "Running" else {"terminated": {"exitCode": 0, "reason": "Completed"}}
-    told = {"name": "c", "image": "i", "imageID": "i", "ready": phase == "Running", "restartCount": 0, "state": state}
+    reported = {
+        "name": "c",
+        "image": "i",
+        "imageID": "i",
+        "ready": phase == "Running",
+        "restartCount": 0,
+        "state": state,
+    }
     ready = [{"type": each, "status": "True"} for each in ("PodScheduled", "Ready")]
-    status = {"phase": phase, "podIP": "10.1.2.3", "conditions": ready, "containerStatuses": [told]}
+    status = {"phase": phase, "podIP": "10.1.2.3", "conditions": ready, "containerStatuses": [reported]}
     world.workers[worker].patch("Pod", name, {"status": status}, sub="/status")
 
 
@@ -331,15 +340,15 @@ def remove_pods(world: World, *names: str) -> None:
 
 def test_a_pod_runs_on_a_worker_tells_of_it_here_and_keeps_its_gate(world: World) -> None:
     submit_pods(world, "lone")
-    eventually(lambda: pod_there(world, world.placed("lone"), "lone"), lambda: told(world, "lone"))
+    eventually(lambda: pod_there(world, world.placed("lone"), "lone"), lambda: reported(world, "lone"))
     where = world.placed("lone")
     tell_pod(world, where, "lone", "Running")
-    eventually(lambda: here(world, "lone") == ("Running", "running", True), lambda: told(world, "lone"))
+    eventually(lambda: here(world, "lone") == ("Running", "running", True), lambda: reported(world, "lone"))
     assert "podIP" not in world.manager.get("Pod", "lone")["status"]  # type: ignore[index]
     assert check(world, "lone")[0] == "Ready"
     tell_pod(world, where, "lone", "Succeeded")
-    eventually(lambda: here(world, "lone") == ("Succeeded", "terminated", True), lambda: told(world, "lone"))
-    eventually(lambda: finished(world, "lone") == ("True", "Succeeded"), lambda: told(world, "lone"))
+    eventually(lambda: here(world, "lone") == ("Succeeded", "terminated", True), lambda: reported(world, "lone"))
+    eventually(lambda: finished(world, "lone") == ("True", "Succeeded"), lambda: reported(world, "lone"))
     eventually(lambda: not any("lone" in each.names("Pod") for each in world.workers.values()), world.logs)
     remove_pods(world, "lone")
 
@@ -351,15 +360,15 @@ def test_a_group_of_pods_runs_on_one_worker_and_queues_anew_where_one_is_deleted
         found = [pod_there(world, world.placed("left"), name) for name in ("left", "right")]
         return {each["metadata"]["uid"] for each in found if each is not None} if all(found) else set()
 
-    before = eventually(both, lambda: told(world, "left"))
+    before = eventually(both, lambda: reported(world, "left"))
     where = world.placed("left")
     for name in ("left", "right"):
         tell_pod(world, where, name, "Running")
-    eventually(lambda: here(world, "right")[0] == "Running", lambda: told(world, "left"))
+    eventually(lambda: here(world, "right")[0] == "Running", lambda: reported(world, "left"))
     world.workers[where].delete("Pod", "right")
-    eventually(lambda: both() and not both() & before, lambda: told(world, "left"), 60)
+    eventually(lambda: both() and not both() & before, lambda: reported(world, "left"), 60)
     waiting = [("Pending", "", True)] * 2
-    eventually(lambda: [here(world, name) for name in ("left", "right")] == waiting, lambda: told(world, "left"))
+    eventually(lambda: [here(world, name) for name in ("left", "right")] == waiting, lambda: reported(world, "left"))
     remove_pods(world, "left", "right")
 
 
@@ -389,7 +398,7 @@ def test_a_manager_that_is_killed_behind_any_write_leaves_no_job_twice_and_none_
     for job in (f"killed-{step}" for step in steps):
         where = world.runs(job, seconds=60)
         eventually(partial(alone, world, job), world.logs, 60)
-        assert [where] == [run.worker for run in observer.times_run(job)], told(world, job)
+        assert [where] == [run.worker for run in observer.times_run(job)], reported(world, job)
     assert list(observer.two_winners()) == []
 
 

@@ -259,12 +259,12 @@ def test_every_job_that_waits_is_told_why(stage: Stage) -> None:
         )
         stage.cluster.create(jobs, made)
 
-    def told() -> list[tuple[str, str, str]]:
+    def reported() -> list[tuple[str, str, str]]:
         items = stage.cluster.get(f"{KUEUE}/{stage.inside('workloads')}")["items"]
         return [stage.says(each["metadata"]["name"]).get("QuotaReserved", ("", "", "")) for each in items]
 
-    eventually(lambda: len(told()) == 12)
-    eventually(lambda: {each[:2] for each in told()} == {("False", "Pending")}, lambda: str(told()))
+    eventually(lambda: len(reported()) == 12)
+    eventually(lambda: {each[:2] for each in reported()} == {("False", "Pending")}, lambda: str(reported()))
 
 
 def test_granular_reasons_come_with_their_gate(control_plane: ControlPlane, namespace: str) -> None:

@@ -36,7 +36,7 @@ def admitted(server: ControlPlane, name: str) -> bool:
     return conditions(server, "default", name).get("Admitted", ("", ""))[0] == "True"
 
 
-def told(server: ControlPlane, name: str, kind: str, reason: str) -> None:
+def reported(server: ControlPlane, name: str, kind: str, reason: str) -> None:
     """What whoever runs the workload says of it: a condition that holds from now on."""
     found = server.request("GET", f"{WORKLOADS}/{name}")
     now = found["metadata"]["creationTimestamp"]
@@ -68,7 +68,7 @@ def test_one_at_a_time_is_admitted_where_admission_is_blocked_by_pods_that_are_n
         waits = ("False", "Waiting")
         eventually(lambda: conditions(server, "default", "two").get("QuotaReserved") == waits)
 
-        told(server, "one", "PodsReady", "Started")
+        reported(server, "one", "PodsReady", "Started")
         eventually(lambda: admitted(server, "two"))
 
 
@@ -110,8 +110,8 @@ def test_jobs_without_a_queue_wait_in_selected_namespaces_and_run_in_others(serv
 def test_the_local_queue_that_used_less_of_late_goes_first_also_after_a_restart(server: ControlPlane) -> None:
     def consumed(local: str) -> str:
         status = server.request("GET", f"{HOME}/localqueues/{local}").get("status", {})
-        told = status.get("fairSharing", {}).get("admissionFairSharingStatus", {})
-        return str(told.get("consumedResources", {}).get("cpu", "0"))
+        reported = status.get("fairSharing", {}).get("admissionFairSharingStatus", {})
+        return str(reported.get("consumedResources", {}).get("cpu", "0"))
 
     sharing = {"usageHalfLifeTime": "10s", "usageSamplingInterval": "1s"}
     put_queue(server, "2", "busy", "idle", **SCOPE)
@@ -130,7 +130,7 @@ def test_the_local_queue_that_used_less_of_late_goes_first_also_after_a_restart(
         assert record.consumed["cpu"] > 0
         assert consumed("busy") == stored
 
-        told(server, "first", "Finished", "Succeeded")
+        reported(server, "first", "Finished", "Succeeded")
         eventually(lambda: admitted(server, "newer"))
         assert not admitted(server, "older")
 
@@ -143,7 +143,7 @@ def test_what_finished_is_deleted_when_its_time_is_over_and_all_else_stays(serve
             server.request("POST", WORKLOADS, workload(name, "1"))
             eventually(lambda name=name: admitted(server, name))
 
-        told(server, "done", "Finished", "Succeeded")
+        reported(server, "done", "Finished", "Succeeded")
         eventually(lambda: gone(server, f"{WORKLOADS}/done"))
         assert admitted(server, "running")
 
@@ -188,5 +188,5 @@ def test_the_job_of_a_workload_that_was_deactivated_is_deleted_also_by_who_comes
 
 def _deactivated(server: ControlPlane) -> bool:
     items = server.request("GET", WORKLOADS)["items"]
-    told = [each for item in items for each in item.get("status", {}).get("conditions", [])]
-    return any(each["reason"] == "DeactivatedDueToRequeuingLimitExceeded" for each in told)
+    reported = [each for item in items for each in item.get("status", {}).get("conditions", [])]
+    return any(each["reason"] == "DeactivatedDueToRequeuingLimitExceeded" for each in reported)

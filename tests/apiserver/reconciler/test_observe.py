@@ -93,8 +93,8 @@ def test_one_that_admits_out_of_order_is_told(control_plane: ControlPlane, direc
         stored = read_workload(direct.get(path))
         assignments = [{"name": "main", "count": 1, "flavors": {"cpu": "plain"}, "resourceUsage": {"cpu": "2"}}]
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        told = {"status": "True", "reason": "QuotaReserved", "message": "", "lastTransitionTime": now}
-        conditions = [{"type": kind, **told} for kind in ("QuotaReserved", "Admitted")]
+        reported = {"status": "True", "reason": "QuotaReserved", "message": "", "lastTransitionTime": now}
+        conditions = [{"type": kind, **reported} for kind in ("QuotaReserved", "Admitted")]
         admission = {"clusterQueue": "observed", "podSetAssignments": assignments}
         status = {**written_status(stored), "admission": admission, "conditions": conditions}
         direct.patch(f"{path}/status", {"status": status}, "application/merge-patch+json")
@@ -117,11 +117,11 @@ def test_one_that_admits_out_of_order_is_told(control_plane: ControlPlane, direc
     finally:
         for path in ("clusterqueues/observed", "resourceflavors/plain"):
             direct.delete(f"{KUEUE}/{path}")
-    told = {each.kind: each for each in found.differences}
-    assert told[Kind.NOT_ADMITTED].workload == f"{namespace}/first"
-    assert told[Kind.OUT_OF_ORDER].workload == f"{namespace}/late"
-    assert f"ours admits {namespace}/first" in told[Kind.OUT_OF_ORDER].ours
-    assert "not enough cpu of plain" in told[Kind.OVER_ADMITTED].ours
+    reported = {each.kind: each for each in found.differences}
+    assert reported[Kind.NOT_ADMITTED].workload == f"{namespace}/first"
+    assert reported[Kind.OUT_OF_ORDER].workload == f"{namespace}/late"
+    assert f"ours admits {namespace}/first" in reported[Kind.OUT_OF_ORDER].ours
+    assert "not enough cpu of plain" in reported[Kind.OVER_ADMITTED].ours
 
 
 def _kinds(found: Compared) -> set[Kind]:

@@ -121,7 +121,7 @@ class Autoscaled:
     def job(self) -> dict[str, Any]:
         return self.get(f"/apis/batch/v1/namespaces/{self.namespace}/jobs/train")
 
-    def told(self) -> set[tuple[str, str]]:
+    def reported(self) -> set[tuple[str, str]]:
         events = self.get(f"/api/v1/namespaces/{self.namespace}/events")["items"]
         return {(each["reason"], each["message"]) for each in events}
 
@@ -168,7 +168,7 @@ def test_a_job_starts_on_the_nodes_that_were_made_for_it_also_after_a_restart(wo
         eventually(lambda: world.asked())
         name = f"{world.name}-nodes-1"
         created = ("ProvisioningRequestCreated", f'Created ProvisioningRequest: "{name}"')
-        eventually(lambda: created in world.told())
+        eventually(lambda: created in world.reported())
     request = world.get(f"{AUTOSCALING}/namespaces/{world.namespace}/provisioningrequests/{name}")
     assert request["spec"]["parameters"] == {"zone": "a"}
     assert request["spec"]["podSets"] == [{"count": 2, "podTemplateRef": {"name": f"ppt-{name}-main"}}]
@@ -179,7 +179,7 @@ def test_a_job_starts_on_the_nodes_that_were_made_for_it_also_after_a_restart(wo
         eventually(lambda: world.condition("Admitted") == ("True", "Admitted"))
         eventually(lambda: world.job()["spec"]["suspend"] is False)
         news = "Admission check nodes updated state from Pending to Ready with message: here they are"
-        eventually(lambda: ("AdmissionCheckUpdated", news) in world.told())
+        eventually(lambda: ("AdmissionCheckUpdated", news) in world.reported())
         template_path = f"/api/v1/namespaces/{world.namespace}/podtemplates/ppt-{name}-main"
         eventually(lambda: _owner(world.get(template_path)) == "ProvisioningRequest")
     pods = world.job()["spec"]["template"]
@@ -201,11 +201,11 @@ def test_what_fails_or_expires_is_tried_again_and_then_given_up(world: Autoscale
         eventually(lambda: world.asked(2))
         assert world.check()["retryCount"] == 1
         retried = "Admission check nodes updated state from Pending to Retry with message: Retrying after"
-        eventually(lambda: ("AdmissionCheckUpdated", f"{retried} failure: no stock") in world.told())
+        eventually(lambda: ("AdmissionCheckUpdated", f"{retried} failure: no stock") in world.reported())
 
         world.say("BookingExpired", "too late", attempt=2)
         eventually(lambda: world.asked(3))
-        eventually(lambda: ("AdmissionCheckUpdated", f"{retried} booking expired: too late") in world.told())
+        eventually(lambda: ("AdmissionCheckUpdated", f"{retried} booking expired: too late") in world.reported())
 
         world.say("Failed", "never", attempt=3)
         eventually(lambda: world.workloads()[0]["spec"].get("active") is False)
@@ -225,7 +225,7 @@ def test_revoked_capacity_stops_who_runs_but_an_expired_booking_does_not(world: 
         eventually(lambda: world.job()["spec"]["suspend"] is True)
         eventually(lambda: world.condition("Evicted") == ("True", "DeactivatedDueToAdmissionCheck"))
         eventually(lambda: world.requests() == [])
-    assert "EvictedDueToAdmissionCheck" not in {reason for reason, _ in world.told()}
+    assert "EvictedDueToAdmissionCheck" not in {reason for reason, _ in world.reported()}
 
 
 def test_a_config_that_comes_later_is_waited_for(world: Autoscaled) -> None:

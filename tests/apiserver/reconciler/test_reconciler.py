@@ -57,7 +57,7 @@ def going(server: ControlPlane) -> list[str]:
     return [item["metadata"]["name"] for item in found if item["metadata"].get("deletionTimestamp")]
 
 
-def told(server: ControlPlane, namespace: str, name: str) -> set[str]:
+def reported(server: ControlPlane, namespace: str, name: str) -> set[str]:
     """The reasons of the Events about an object."""
     events = server.request("GET", f"/api/v1/namespaces/{namespace}/events")["items"]
     return {event["reason"] for event in events if event["involvedObject"]["name"] == name}
@@ -90,9 +90,11 @@ def test_workloads_are_admitted_preempted_and_told_why_they_wait(
     made(f"{KUEUE}/namespaces/{namespace}/workloads", workload("lost", "1", queue_name="nowhere"))
     eventually(lambda: is_("lost", "QuotaReserved", ("False", "Inadmissible")))
     eventually(
-        lambda: {"QuotaReserved", "Admitted", "Preempted", "EvictedDueToPreempted"} <= told(server, namespace, "first")
+        lambda: (
+            {"QuotaReserved", "Admitted", "Preempted", "EvictedDueToPreempted"} <= reported(server, namespace, "first")
+        )
     )
-    eventually(lambda: "PreemptedWorkload" in told(server, namespace, "urgent"))
+    eventually(lambda: "PreemptedWorkload" in reported(server, namespace, "urgent"))
     assert reconciler.core.stats.failed == 0
 
 
@@ -183,14 +185,14 @@ def test_quota_without_admission_goes_back_when_a_queue_is_deleted(
 
     def message() -> str:
         found = server.request("GET", f"{KUEUE}/namespaces/{namespace}/workloads/waits").get("status", {})
-        told = [each for each in found.get("conditions", []) if each["type"] == "QuotaReserved"]
-        return str(told[0]["message"]) if told else ""
+        reported = [each for each in found.get("conditions", []) if each["type"] == "QuotaReserved"]
+        return str(reported[0]["message"]) if reported else ""
 
     made(f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
     made(f"{KUEUE}/admissionchecks", kueue("AdmissionCheck", "nobody", {"controllerName": "nobody"}))
     active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": MOMENT}
-    told = json.dumps({"status": {"conditions": [active]}})
-    server.kubectl("patch", "admissioncheck", "nobody", "--subresource=status", "--type=merge", "-p", told)
+    reported = json.dumps({"status": {"conditions": [active]}})
+    server.kubectl("patch", "admissioncheck", "nobody", "--subresource=status", "--type=merge", "-p", reported)
     strategy = {"admissionChecks": [{"name": "nobody"}]}
     made(paths["ClusterQueue"], kueue("ClusterQueue", "team", queue("org", "2", admissionChecksStrategy=strategy)))
     made(paths["LocalQueue"], kueue("LocalQueue", "main", {"clusterQueue": "team"}))
@@ -237,7 +239,7 @@ def test_a_job_waits_for_its_admission_gates_and_then_for_quota(
         eventually(lambda: stored()["metadata"].get("annotations", {}).get(gate) == left)  # noqa: B023, called at once
     eventually(lambda: is_("Admitted", ("True", "Admitted")))
     name = stored()["metadata"]["name"]
-    eventually(lambda: {"AdmissionGated", "AdmissionGateCleared", "Admitted"} <= told(server, namespace, name))
+    eventually(lambda: {"AdmissionGated", "AdmissionGateCleared", "Admitted"} <= reported(server, namespace, name))
     assert reconciler.core.stats.failed == 0
     server.request("DELETE", f"{jobs}/held", {"propagationPolicy": "Background"})
     server.request("DELETE", f"{KUEUE}/namespaces/{namespace}/workloads/{name}")

@@ -65,7 +65,7 @@ class Company:
         found = [each for each in status.get("conditions", []) if each["type"] == kind]
         return (found[0]["status"], found[0]["reason"]) if found else ()
 
-    def told(self, kind: str, name: str) -> set[str]:
+    def reported(self, kind: str, name: str) -> set[str]:
         """The reasons of the Events about what is in no namespace."""
         events = self.cluster.get("/api/v1/namespaces/default/events")["items"]
         return {
@@ -79,7 +79,7 @@ class Company:
         path = f"cohorts/{name}" if kind == "Cohort" else f"clusterqueues/{name}"
         condition = "CohortActive" if kind == "Cohort" else "Active"
         eventually(lambda: self.condition(path, condition) == expected, lambda: f"{path} does not show {expected}")
-        eventually(lambda: expected[1] in self.told(kind, name), lambda: f"no Event tells {expected} of {path}")
+        eventually(lambda: expected[1] in self.reported(kind, name), lambda: f"no Event tells {expected} of {path}")
 
     def stop_job(self, name: str) -> None:
         """As its job does after the eviction."""
@@ -212,7 +212,7 @@ def test_with_kueues_own_definition_of_cohorts_events_tell_what_its_status_canno
         eventually(lambda: reconciler.ask(_prunes_cohorts))
         company.put_under("a", "b")
         eventually(lambda: company.condition("clusterqueues/q", "Active") == CYCLE)
-        eventually(lambda: CYCLE[1] in company.told("Cohort", "a") & company.told("Cohort", "b"))
+        eventually(lambda: CYCLE[1] in company.reported("Cohort", "a") & company.reported("Cohort", "b"))
         assert company.condition("cohorts/a", "CohortActive") == ()
         time.sleep(2)
         written = reconciler.core.stats.written

@@ -89,7 +89,7 @@ def submit(server: ControlPlane, namespace: str, name: str, cpu: str, priority: 
     server.request("POST", f"{KUEUE}/namespaces/{namespace}/workloads", workload(name, cpu, priority))
 
 
-def told(server: ControlPlane, namespace: str, name: str) -> bool:
+def reported(server: ControlPlane, namespace: str, name: str) -> bool:
     return "QuotaReserved" in conditions(server, namespace, name)
 
 
@@ -130,7 +130,7 @@ def test_rights_decide_who_is_told_and_what(server: ControlPlane, replica: Calla
     eventually(lambda: conditions(server, "others", "held").get("Admitted") == ("True", "Admitted"), leader.log)
     for name, priority in (("late", 1), ("later", 0), ("urgent", 5)):
         submit(server, "team", name, "2", priority)
-    eventually(lambda: all(told(server, "team", name) for name in ("late", "urgent")), leader.log)
+    eventually(lambda: all(reported(server, "team", name) for name in ("late", "urgent")), leader.log)
     tokens = {name: user.token for name, user in USERS.items()}
 
     answers = {
@@ -203,7 +203,7 @@ def test_a_standby_and_the_command_line_say_what_the_leader_says(
     submit(server, "team", "later", "2")
     standby = replica()
     eventually(lambda: standby.ready, lambda: standby.log()[-3000:])
-    eventually(lambda: told(server, "team", "late"), leader.log)
+    eventually(lambda: reported(server, "team", "late"), leader.log)
     boss = USERS["boss"].token
 
     def same(path: str) -> bool:

@@ -112,8 +112,8 @@ def _start(queues: int, workloads: int) -> None:
                 count = gauges.requests(line)["PATCH", "workloads/status"] - before
             spent, most = gauges.cpu_seconds(running.pid) - cpu, gauges.peak_mib(running.pid)
     print(f"\n{'start of the process':44} {'ready s':>8} {'cpu s':>6} {'MiB':>6}   {f'and {_WORK:.0f} s later':>24}")
-    name, told = f"{queues} queues, {workloads} Workloads", f"{1000 * spent / max(1, count):.2f} ms each"
-    print(f"{name:44} {ready:8.1f} {cpu:6.1f} {peak:6.0f}   {count:5} admitted, {told}, {most:.0f} MiB", flush=True)
+    name, reported = f"{queues} queues, {workloads} Workloads", f"{1000 * spent / max(1, count):.2f} ms each"
+    print(f"{name:44} {ready:8.1f} {cpu:6.1f} {peak:6.0f}   {count:5} admitted, {reported}, {most:.0f} MiB", flush=True)
 
 
 def _until_calm(server: ControlPlane) -> None:
@@ -165,8 +165,8 @@ def _print(
         f" {1000 * cpu / player.admissions:9.2f} {cpu:6.1f} {memory:6.0f}",
         flush=True,
     )
-    told = ", ".join(f"{verb} {kind} {count}" for (verb, kind), count in sorted(ours.items(), key=lambda x: -x[1]))
-    print(f"    {told}; evictions {player.evictions}", flush=True)
+    reported = ", ".join(f"{verb} {kind} {count}" for (verb, kind), count in sorted(ours.items(), key=lambda x: -x[1]))
+    print(f"    {reported}; evictions {player.evictions}", flush=True)
 
 
 @contextmanager

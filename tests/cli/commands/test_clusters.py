@@ -27,8 +27,8 @@ def api() -> Iterator[QuotaApi]:
 
 
 def worker(name: str, *active: str) -> dict[str, Any]:
-    told = dict(zip(("status", "reason", "message"), active, strict=False))
-    conditions = [{"type": "Active", "lastTransitionTime": "2026-01-01T00:00:00Z", **told}] if active else []
+    reported = dict(zip(("status", "reason", "message"), active, strict=False))
+    conditions = [{"type": "Active", "lastTransitionTime": "2026-01-01T00:00:00Z", **reported}] if active else []
     return {"metadata": {"name": name}, "spec": {}, "status": {"conditions": conditions}}
 
 
@@ -209,8 +209,8 @@ def test_another_server_there_is_told_apart(tmp_path: Path, there: FakeApi, answ
 
 
 def test_who_may_not_list_them_is_told_so(tmp_path: Path, there: FakeApi) -> None:
-    told = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "ann may not list multikueueclusters"}
-    there.others.append(lambda handler: handler.send_json(403, told))
+    reported = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "ann may not list multikueueclusters"}
+    there.others.append(lambda handler: handler.send_json(403, reported))
     refused = run("clusters", "--reconciler", there.url, *token(tmp_path))
 
     assert refused.exit_code == 4

@@ -188,7 +188,7 @@ def test_it_is_not_ready_before_the_cluster_was_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "reported"),
     [
         (["--secret", "quotree", "--service", "webhook"], 2, "--secret takes NAMESPACE/NAME"),
         (["--secret", "quota/quotree"], 2, "needs --service"),
@@ -200,14 +200,14 @@ def test_it_is_not_ready_before_the_cluster_was_read(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_served_is_said_at_once(
-    tmp_path: Path, arguments: list[str], code: int, told: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, arguments: list[str], code: int, reported: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(kubeconfig(tmp_path, "http://127.0.0.1:1")))
 
     result = run("serve", "webhook", "--certs", tmp_path / "certs", *arguments)
 
     assert result.exit_code == code
-    assert told in result.stderr
+    assert reported in result.stderr
 
 
 def test_a_world_of_files_that_cannot_be_read_is_not_served(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_a_fault_of_the_loop_ends_the_process(tmp_path: Path, api: FakeApi, monk
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "reported"),
     [
         (["--lease", "quotree"], 2, "--lease takes NAMESPACE/NAME"),
         (["--lease", "a/b/c"], 2, "--lease takes NAMESPACE/NAME"),
@@ -121,11 +121,11 @@ def test_a_fault_of_the_loop_ends_the_process(tmp_path: Path, api: FakeApi, monk
         (["--port", "65536"], 2, "--port"),
     ],
 )
-def test_what_cannot_be_served_is_said_at_once(arguments: list[str], code: int, told: str) -> None:
+def test_what_cannot_be_served_is_said_at_once(arguments: list[str], code: int, reported: str) -> None:
     result = run("serve", "reconciler", *arguments)
 
     assert result.exit_code == code
-    assert told in result.stderr
+    assert reported in result.stderr
 
 
 def test_a_wrong_configuration_is_told_with_its_line(tmp_path: Path) -> None:

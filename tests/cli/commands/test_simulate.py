@@ -33,7 +33,7 @@ def answer(*arguments: object, env: Mapping[str, str | None] | None = None) -> d
     return found
 
 
-def told(found: dict[str, Any]) -> list[str]:
+def reported(found: dict[str, Any]) -> list[str]:
     """What happened, in few words."""
     return [each["event"] if "event" in each else f"{each['what']} {each['job']['name']}" for each in found["happened"]]
 
@@ -94,7 +94,7 @@ def test_events_are_played_in_the_order_of_the_command_line(tmp_path: Path) -> N
         queues, "--add", two, "--at=+1h", "--finish", "ns/two", "--add", one, f"--at={'2026-01-01T02:00:00Z'}"
     )
 
-    assert told(found) == [
+    assert reported(found) == [
         f"--add {two}",
         "admitted two",
         "--at +1h",

@@ -146,9 +146,9 @@ def test_a_job_that_no_api_server_takes_is_left_out(tmp_path: Path, at: tuple[st
     job = queued_job("job", "a", 1)
     _put(job, at, value)
 
-    (told,) = _unreadable(write(tmp_path / "a.yaml", job))
+    (reported,) = _unreadable(write(tmp_path / "a.yaml", job))
 
-    assert says in told
+    assert says in reported
 
 
 @pytest.mark.parametrize(
@@ -163,19 +163,19 @@ def test_a_request_that_cannot_be_read_is_not_taken_for_none(tmp_path: Path, req
     job = queued_job("job", "a", 1)
     job["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = requests
 
-    (told,) = _unreadable(write(tmp_path / "a.yaml", job))
+    (reported,) = _unreadable(write(tmp_path / "a.yaml", job))
 
-    assert says in told
-    assert "Job ns/job is left out" in told
+    assert says in reported
+    assert "Job ns/job is left out" in reported
 
 
 def test_limits_of_a_namespace_and_overhead_are_looked_at_too(tmp_path: Path) -> None:
     limits, runtime = copy.deepcopy(ORGANISATION[14]), copy.deepcopy(ORGANISATION[15])
     limits["spec"]["limits"][0]["max"]["cpu"] = runtime["overhead"]["podFixed"]["cpu"] = "lots"
 
-    told = _unreadable(write(tmp_path / "a.yaml", limits, runtime))
+    reported = _unreadable(write(tmp_path / "a.yaml", limits, runtime))
 
-    assert ["spec.limits[0].max.cpu" in told[0], "overhead.podFixed.cpu" in told[1]] == [True, True]
+    assert ["spec.limits[0].max.cpu" in reported[0], "overhead.podFixed.cpu" in reported[1]] == [True, True]
 
 
 def _unreadable(file: Path) -> list[str]:

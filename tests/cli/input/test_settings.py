@@ -84,7 +84,7 @@ def test_the_configuration_is_no_input_of_another_kind(organisation: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("kind: Configuration\n", ":1:1: apiVersion: is required"),
         (f"{HEAD}profil: strict\n", ":3:9: profil: unknown key"),
@@ -101,14 +101,16 @@ def test_the_configuration_is_no_input_of_another_kind(organisation: Path) -> No
         ("a: 1\n---\nb: 1\n", ": a configuration is one document, but there are 2"),
     ],
 )
-def test_a_bad_configuration_is_2_with_file_and_key(organisation: Path, tmp_path: Path, text: str, told: str) -> None:
+def test_a_bad_configuration_is_2_with_file_and_key(
+    organisation: Path, tmp_path: Path, text: str, reported: str
+) -> None:
     (tmp_path / "c.yaml").write_text(text)
 
     result = run("validate", organisation, "--config", tmp_path / "c.yaml")
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"{tmp_path}/c.yaml" in result.stderr
-    assert told in result.stderr
+    assert reported in result.stderr
 
 
 def test_a_missing_configuration_is_2(organisation: Path) -> None:

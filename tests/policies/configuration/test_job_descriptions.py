@@ -72,7 +72,7 @@ def test_the_roles_of_a_mapping_are_named_by_their_keys_in_the_order_that_is_sai
 
 
 @pytest.mark.parametrize(
-    ("changed", "where", "told"),
+    ("changed", "where", "reported"),
     [
         ({"suspnd": "spec.x"}, "reconciler.jobs[0].suspnd", "did you mean 'suspend'"),
         ({"plural": None}, "reconciler.jobs[0].plural", "is required"),
@@ -92,9 +92,9 @@ def test_the_roles_of_a_mapping_are_named_by_their_keys_in_the_order_that_is_sai
     ],
 )
 def test_what_is_wrong_with_a_description_is_told_with_its_place(
-    changed: dict[str, Any], where: str, told: str
+    changed: dict[str, Any], where: str, reported: str
 ) -> None:
-    with pytest.raises(BadConfiguration, match=told) as raised:
+    with pytest.raises(BadConfiguration, match=reported) as raised:
         described(**changed)
     assert where in str(raised.value)
 

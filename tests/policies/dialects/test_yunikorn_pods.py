@@ -51,14 +51,14 @@ def test_while_a_pod_is_resized_the_larger_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         status("Infeasible", cpu="2"),
         status(cpu="2") | {"conditions": [{"type": "PodResizePending", "reason": "Infeasible"}]},
     ],
 )
-def test_a_resize_that_cannot_be_done_does_not_count(told: Manifest) -> None:
-    assert requests(pod(container(cpu="3"), status=told))["vcore"] == 2000
+def test_a_resize_that_cannot_be_done_does_not_count(reported: Manifest) -> None:
+    assert requests(pod(container(cpu="3"), status=reported))["vcore"] == 2000
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_a_queue_is_told_of_all_above_it_and_of_one_below(stored: dict[str, str]
     after = {**stored, **new}
     before = world(*(hdrf(name, path) for name, path in stored.items()))
 
-    told = {(f.object.name, f.subject) for f in found(RULE, change(before, *(hdrf(n, p) for n, p in new.items())))}
+    reported = {(f.object.name, f.subject) for f in found(RULE, change(before, *(hdrf(n, p) for n, p in new.items())))}
 
     expected = {
         (name, f"below {other}")
@@ -38,7 +38,7 @@ def test_a_queue_is_told_of_all_above_it_and_of_one_below(stored: dict[str, str]
     expected |= {
         (name, "above") for name, path in new.items() if path and any(i.startswith(path + "/") for i in after.values())
     }
-    assert expected == told
+    assert expected == reported
 
 
 def test_only_the_queue_that_lies_above_is_refused_by_volcano() -> None:
@@ -56,9 +56,9 @@ def test_paths_deeper_than_what_is_indexed_are_compared_to_their_end() -> None:
     deep = "/".join(["root", *(f"l{level}" for level in range(30))])
     stored = world(hdrf("up", deep), hdrf("beside", deep + "x"), hdrf("down", f"{deep}/a/b"))
 
-    told = {(f.object.name, f.subject) for f in found(RULE, change(stored, hdrf("new", f"{deep}/a")))}
+    reported = {(f.object.name, f.subject) for f in found(RULE, change(stored, hdrf("new", f"{deep}/a")))}
 
-    assert told == {("new", "below up"), ("new", "above")}
+    assert reported == {("new", "below up"), ("new", "above")}
 
 
 def test_queues_are_found_by_the_way_to_them() -> None:

@@ -94,7 +94,7 @@ FRACTIONS = [
 
 @pytest.mark.parametrize(("annotations", "message", "fix"), FRACTIONS)
 def test_a_fraction_of_a_few_units_is_told(annotations: dict[str, str], message: str, fix: str) -> None:
-    assert [(message, fix)] == [(told, cure) for _, told, cure in slips(annotations)]
+    assert [(message, fix)] == [(reported, cure) for _, reported, cure in slips(annotations)]
 
 
 ALL_ZERO = [
@@ -108,9 +108,9 @@ ALL_ZERO = [
 
 @pytest.mark.parametrize(("annotations", "message"), ALL_ZERO)
 def test_all_zero_is_told_once(annotations: dict[str, str], message: str) -> None:
-    ((_, told, _),) = slips(annotations)
+    ((_, reported, _),) = slips(annotations)
 
-    assert message in told
+    assert message in reported
 
 
 COUNTS = [
@@ -123,23 +123,23 @@ COUNTS = [
 
 @pytest.mark.parametrize(("text", "message"), COUNTS)
 def test_a_number_of_applications_that_limits_nothing_is_told(text: str, message: str) -> None:
-    ((_, told, _),) = slips({"namespace.maxApps": text})
+    ((_, reported, _),) = slips({"namespace.maxApps": text})
 
-    assert message in told
+    assert message in reported
 
 
 @pytest.mark.parametrize("text", ["True", "yes", "1", ""])
 def test_a_switch_that_yunikorn_takes_for_off_is_told(text: str) -> None:
-    ((_, told, _),) = slips({"namespace.enableYuniKorn": text})
+    ((_, reported, _),) = slips({"namespace.enableYuniKorn": text})
 
-    assert "is read as false" in told
+    assert "is read as false" in reported
 
 
 @pytest.mark.parametrize("key", ["namespace.quota", "namespace.max.cpu", "namespace.maxApps", "parentqueue"])
 def test_an_empty_annotation_counts_as_absent(key: str) -> None:
-    ((_, told, _),) = slips({key: ""})
+    ((_, reported, _),) = slips({key: ""})
 
-    assert told == f"{key} is empty, which counts as absent"
+    assert reported == f"{key} is empty, which counts as absent"
 
 
 QUIET = [

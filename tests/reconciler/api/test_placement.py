@@ -16,7 +16,7 @@ from tests.reconciler.multikueue.three_clusters import World3, queues
 OFFERED = "east has no namespace b; create it there; west cannot be reached"
 
 
-def told(world: World3) -> dict[str, Any]:
+def reported(world: World3) -> dict[str, Any]:
     workload = world.workload()
     assert workload is not None
     key = f"ns/{workload['metadata']['name']}"
@@ -30,7 +30,7 @@ def test_each_worker_that_refuses_is_told_with_its_reason() -> None:
     world.workers["west"].server.delete(("LocalQueue", "ns/main"))
     world.submit("train")
 
-    found = told(world)
+    found = reported(world)
     assert (found["check"], found["state"], found["cluster"]) == ("multi", "Pending", None)
     assert found["nominated"] == ["east", "west"]
     refused = {each["cluster"]: (each["reason"], each["message"]) for each in found["refused"]}
@@ -43,7 +43,7 @@ def test_one_that_was_placed_names_its_worker_and_no_refusals() -> None:
     world.submit("train")
     (cluster,) = world.runs_on()
 
-    found = told(world)
+    found = reported(world)
     assert (found["cluster"], found["state"], found["refused"]) == (cluster, "Ready", [])
     assert found["message"] == f'The workload was admitted on "{cluster}"'
 

@@ -135,8 +135,8 @@ def test_a_standby_answers_what_the_leader_answers(strategy: str) -> None:
 
     for name in ("first", "second", "third"):
         path = f"/v1/workloads/a/{name}/explanation"
-        told = [{**get(each, path), "setAside": None} for each in (leader, standby)]
-        assert told[0] == told[1]
+        reported = [{**get(each, path), "setAside": None} for each in (leader, standby)]
+        assert reported[0] == reported[1]
     lists = [[each["message"] for each in get(known, PENDING)["items"]] for known in (leader, standby)]
     assert lists[0] == lists[1]
 

@@ -53,8 +53,8 @@ class Stage:
 
     def workload(self, *conditions: str, **meta: Any) -> None:
         known = {**self.made["metadata"], "resourceVersion": "1", "uid": "w", **meta}
-        told = [{"type": each, "status": "True", "reason": "r"} for each in conditions]
-        whole = {**self.made, "metadata": known, "status": {"conditions": told}}
+        reported = [{"type": each, "status": "True", "reason": "r"} for each in conditions]
+        whole = {**self.made, "metadata": known, "status": {"conditions": reported}}
         self.stored[self.name] = Observed(("Workload", self.name), "1", read_workload(whole), Packed.of(whole))
         self.controller.workload_changed(self.name)
 
@@ -74,8 +74,8 @@ class Stage:
             assert isinstance(write.action, Patch)
             body = write.action.body
             if "status" in body:
-                (told,) = body["status"]["conditions"]
-                found.append(f"{told['type']} {told['reason']}: {told['message']}")
+                (reported,) = body["status"]["conditions"]
+                found.append(f"{reported['type']} {reported['reason']}: {reported['message']}")
             else:
                 assert body == {"metadata": {"finalizers": []}}
                 found.append("let go")
@@ -213,9 +213,9 @@ def test_its_quota_is_free_at_once(late: bool, quota: int) -> None:
     api.delete(JOB)
     api.rounds(6, apart=PATIENCE)
     (workload,) = [manifest for (kind, _), manifest in api.objects.items() if kind == "Workload"]
-    told = {each["type"]: (each["status"], each["reason"]) for each in workload["status"]["conditions"]}
+    reported = {each["type"]: (each["status"], each["reason"]) for each in workload["status"]["conditions"]}
 
-    assert told["Finished"] == ("True", "OwnerNotFound")
+    assert reported["Finished"] == ("True", "OwnerNotFound")
     assert not workload["metadata"].get("finalizers")
     if quota:
         api.put(("Job", "ns/k"), job("k", cpu="3"))

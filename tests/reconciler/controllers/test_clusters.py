@@ -79,9 +79,9 @@ class Cluster:
     def report(self) -> None:
         """What the connections have to say."""
         self.workers.run()
-        for event in self.workers.told:
+        for event in self.workers.reported:
             self.controller.from_worker(event, NOW)
-        self.workers.told.clear()
+        self.workers.reported.clear()
 
     def write(self, now: int = NOW) -> list[WantedWrite]:
         """Everything that is due, until nothing is."""

@@ -180,8 +180,8 @@ def test_jobs_that_own_each_other_are_each_their_own() -> None:
     assert stage.due() == [("a", "Stopped"), ("b", "Stopped")]
 
 
-@pytest.mark.parametrize(("depth", "told"), [(10, False), (11, True)])
-def test_a_job_with_too_many_above_it_is_told(depth: int, told: bool) -> None:
+@pytest.mark.parametrize(("depth", "reported"), [(10, False), (11, True)])
+def test_a_job_with_too_many_above_it_is_told(depth: int, reported: bool) -> None:
     stage = Stage()
     for level in range(depth + 1):
         above = {"apiVersion": "batch/v1", "kind": "Job", "name": f"j{level - 1}", "uid": f"j{level - 1}"}
@@ -191,7 +191,7 @@ def test_a_job_with_too_many_above_it_is_told(depth: int, told: bool) -> None:
 
     warnings = [write for write in stage.driver.due(stage.now) if write.reason == "JobNestingTooDeep"]
 
-    assert [write.about.name for write in warnings if write.about] == ([f"j{depth}"] if told else [])
+    assert [write.about.name for write in warnings if write.about] == ([f"j{depth}"] if reported else [])
     assert {write.message for write in warnings} <= {
         "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of 10"
     }

@@ -22,7 +22,7 @@ def make(request: pytest.FixtureRequest) -> Make:
     return lambda quota: Prompt((jobs,), quota=quota, waiting=WaitForPodsReady(60, 60), late=request.param)
 
 
-def told(api: Prompt) -> list[tuple[str, str]]:
+def reported(api: Prompt) -> list[tuple[str, str]]:
     """What the one Workload said of its pods, each once."""
     found: list[tuple[str, str]] = []
     for (kind, _), action in api.writes:
@@ -44,7 +44,7 @@ def test_one_that_waits_says_so(make: Make) -> None:
     api.put(JOB, job("j"))
     api.rounds(6)
 
-    assert told(api) == [("False", "WaitForStart")]
+    assert reported(api) == [("False", "WaitForStart")]
 
 
 def test_one_that_runs_says_what_its_pods_do(make: Make) -> None:
@@ -58,7 +58,7 @@ def test_one_that_runs_says_what_its_pods_do(make: Make) -> None:
     report(api, ready=1)
 
     states = [("False", "WaitForStart"), ("True", "Started"), ("False", "WaitForRecovery"), ("True", "Recovered")]
-    assert told(api) == states
+    assert reported(api) == states
 
 
 def test_a_start_that_takes_too_long_gives_its_quota_back(make: Make) -> None:
@@ -71,4 +71,4 @@ def test_a_start_that_takes_too_long_gives_its_quota_back(make: Make) -> None:
     api.rounds(6)
 
     assert api.objects[JOB]["spec"]["suspend"] is True
-    assert told(api) == [("False", "WaitForStart")]
+    assert reported(api) == [("False", "WaitForStart")]

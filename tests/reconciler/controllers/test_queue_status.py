@@ -21,7 +21,7 @@ from tests.reconciler.two_queues import MINUTE, NOW, fading, running, world
 from tests.scheduling.manifests import pod_set, workload
 
 
-def told(status: dict[str, Any], kind: str = "Active") -> tuple[str, str]:
+def reported(status: dict[str, Any], kind: str = "Active") -> tuple[str, str]:
     (found,) = [each for each in status["conditions"] if each["type"] == kind]
     return found["status"], found["reason"]
 
@@ -70,13 +70,13 @@ def test_a_local_queue_shows_its_own_part() -> None:
 
 def test_a_local_queue_tells_why_nothing_is_admitted_through_it() -> None:
     made = world()
-    assert told(status_of_local_queue(made, "ns/q")) == ("True", "Ready")
+    assert reported(status_of_local_queue(made, "ns/q")) == ("True", "Ready")
     made.drop_flavor("spot")
-    assert told(status_of_local_queue(made, "ns/q")) == ("False", "ClusterQueueIsInactive")
+    assert reported(status_of_local_queue(made, "ns/q")) == ("False", "ClusterQueueIsInactive")
     made.drop_queue("q", NOW)
-    assert told(status_of_local_queue(made, "ns/q")) == ("False", "ClusterQueueDoesNotExist")
+    assert reported(status_of_local_queue(made, "ns/q")) == ("False", "ClusterQueueDoesNotExist")
     made.put_local_queue(LocalQueueSettings("ns", "q", "q", stop_policy="Hold"), NOW)
-    assert told(status_of_local_queue(made, "ns/q")) == ("False", "Stopped")
+    assert reported(status_of_local_queue(made, "ns/q")) == ("False", "Stopped")
 
 
 def test_a_cohort_shows_what_its_subtree_holds_and_borrows() -> None:
@@ -87,16 +87,16 @@ def test_a_cohort_shows_what_its_subtree_holds_and_borrows() -> None:
     assert status["flavorsReservation"] == [
         {"name": "spot", "resources": [{"name": "gpu", "total": "5", "borrowed": "1"}]}
     ]
-    assert told(status, "CohortActive") == ("True", "Ready")
+    assert reported(status, "CohortActive") == ("True", "Ready")
     assert status_of_cohort(made, "c", Stored(), NOW, whole=False) == {}
 
 
 def test_every_node_of_a_cycle_and_below_it_is_not_active() -> None:
     made = world()
     made.put_cohort(CohortSettings("top", "c", {}), NOW)
-    assert told(status_of_cluster_queue(made, "q")) == ("False", "CohortCycleDetected")
+    assert reported(status_of_cluster_queue(made, "q")) == ("False", "CohortCycleDetected")
     for name in ("c", "top"):
-        assert told(status_of_cohort(made, name), "CohortActive") == ("False", "CohortCycleDetected")
+        assert reported(status_of_cohort(made, name), "CohortActive") == ("False", "CohortCycleDetected")
     assert "c -> top -> c" in status_of_cohort(made, "c")["conditions"][0]["message"]
 
 
@@ -108,8 +108,8 @@ def test_a_tree_marked_as_broken_says_so_at_every_node() -> None:
         (CLUSTER_QUEUE, "q"),
         (CLUSTER_QUEUE, "r"),
     }
-    assert told(status_of_cluster_queue(made, "q")) == ("False", "CohortTreeBroken")
-    assert told(status_of_cohort(made, "c"), "CohortActive") == ("False", "CohortTreeBroken")
+    assert reported(status_of_cluster_queue(made, "q")) == ("False", "CohortTreeBroken")
+    assert reported(status_of_cohort(made, "c"), "CohortActive") == ("False", "CohortTreeBroken")
 
 
 def test_a_condition_keeps_its_transition_while_its_status_stays_and_other_conditions_stay() -> None:
@@ -190,8 +190,8 @@ def test_what_is_stored_does_not_undo_a_later_sample() -> None:
     made = world(consumption=fading())
     sample(made, "ns/q", NOW)
     shown = status_of_local_queue(made, "ns/q")["fairSharing"]
-    told = {"consumedResources": {"gpu": "no"}, "lastUpdate": written(NOW - MINUTE)}
-    remember(made, "ns/q", {"fairSharing": {"admissionFairSharingStatus": told}})
+    reported = {"consumedResources": {"gpu": "no"}, "lastUpdate": written(NOW - MINUTE)}
+    remember(made, "ns/q", {"fairSharing": {"admissionFairSharingStatus": reported}})
     assert status_of_local_queue(made, "ns/q")["fairSharing"] == shown
 
 

@@ -108,8 +108,8 @@ def gone_back(world: Prompt, key: Key, fault: str) -> None:
     assert not {"Evicted", "Requeued"} & why(world).keys()
     assert why(world)["QuotaReserved"][0] == "False"
     assert not {reason for kind, reason, *_ in world.events if "Evicted" in reason}
-    told = [each["status"]["conditions"] for each in bodies(world) if each.get("status", {}).get("conditions")]
-    messages = {each["message"] for conditions in told for each in conditions if each["type"] == "QuotaReserved"}
+    reported = [each["status"]["conditions"] for each in bodies(world) if each.get("status", {}).get("conditions")]
+    messages = {each["message"] for conditions in reported for each in conditions if each["type"] == "QuotaReserved"}
     assert f"{KEYS[key]} is {FAULTS[fault]}" in messages
 
 

@@ -149,8 +149,8 @@ def test_the_status_of_a_queue_that_admits_nothing_stays_as_it_is(stopped: str) 
 
 def test_a_standby_learns_what_the_other_wrote() -> None:
     standby = Sampled()
-    told = {"consumedResources": {"gpu": "3"}, "lastUpdate": "2026-01-01T00:05:00Z"}
-    standby.observe({"fairSharing": {"weightedShare": 0, "admissionFairSharingStatus": told}})
+    reported = {"consumedResources": {"gpu": "3"}, "lastUpdate": "2026-01-01T00:05:00Z"}
+    standby.observe({"fairSharing": {"weightedShare": 0, "admissionFairSharingStatus": reported}})
 
     assert standby.at(300) == 3
 

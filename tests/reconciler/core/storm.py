@@ -221,7 +221,7 @@ class Storm:
                 assert not self.api.fits(manifest), f"{key} waits though it fits"
                 tried = world.last_attempt(key)
                 if tried is not None and tried.workload.key == key:
-                    assert told(manifest), f"{key} was tried and is not told why it waits"
+                    assert reported(manifest), f"{key} was tried and is not told why it waits"
         fresh = self.afresh()
         assert held(world) == held(fresh)
         assert usages(world) == usages(fresh)
@@ -244,7 +244,7 @@ def usages(world: World) -> dict[str, dict[Any, int]]:
     return {repr(each): {pair: amount for pair, amount in each.usage.items() if amount} for each in nodes}
 
 
-def told(manifest: Manifest) -> bool:
+def reported(manifest: Manifest) -> bool:
     """Whether it says why it has no quota."""
     conditions = manifest.get("status", {}).get("conditions", [])
     return any(each["type"] == "QuotaReserved" and each["status"] == "False" for each in conditions)

@@ -34,7 +34,7 @@ class TakeOver:
 
     def __init__(self) -> None:
         self.now = START
-        self.told: Loop | None = None
+        self.reported: Loop | None = None
         self.leads = True
         self.answers = True
         self.asked: dict[str, int] = {}
@@ -45,14 +45,14 @@ class TakeOver:
         self.api.put(("LocalQueue", "ns/q0"), builders.local_queue("q0", "q0"))
 
     def _tell(self, message: Observed | Listed | Outcome) -> None:
-        if self.told is not None:
-            self.told.inbox.put(message)
+        if self.reported is not None:
+            self.reported.inbox.put(message)
 
     def start(self, inherits: bool = True) -> Loop:
         asks = Asks(without_events(self.api.write), self.api.read, self._relist)
         permit = Leads(lambda: self.leads, late_writes=inherits)
         made = loop(asks, permit=permit, clock=lambda: self.now, exclusive=False)
-        self.told = made
+        self.reported = made
         for each in WATCHED_KINDS:
             self.api.relist(each.kind)
         return made
@@ -259,7 +259,7 @@ def test_a_decision_of_an_earlier_leadership_is_read_before_anything_is_decided(
         between.round(0)
     late, world.api.arriving = world.api.arriving[:1], []  # w0 gets the quota, and the write hangs
 
-    world.told, world.now, leading[0] = first, world.now + 60 * SECOND, True
+    world.reported, world.now, leading[0] = first, world.now + 60 * SECOND, True
     for kind in world.api.events:
         world.api.relist(kind)
     while not world.api.arriving:

@@ -11,7 +11,7 @@ from scheduling.objects.times import SECOND
 from scheduling.status.observability import GRANULAR, LEGACY, Observability
 from tests import builders
 from tests.reconciler.checked import jobs
-from tests.reconciler.core.storm import Storm, told
+from tests.reconciler.core.storm import Storm, reported
 from tests.reconciler.plain_queues import cluster_queue, workload
 from tests.reconciler.prompt import Manifest, Prompt, job
 from tests.reconciler.recount import holds
@@ -41,7 +41,7 @@ def test_of_many_that_wait_a_few_are_told_at_a_time_and_all_in_the_end() -> None
     assert 0 < len(storm.api.arriving) < 100
 
     settle(storm)
-    assert all(told(storm.api.objects["Workload", f"ns/w{number}"]) for number in range(100))
+    assert all(reported(storm.api.objects["Workload", f"ns/w{number}"]) for number in range(100))
 
 
 def test_who_gets_quota_before_its_reason_was_told_is_written_once() -> None:
@@ -80,8 +80,8 @@ class Held(Prompt):
 def why(world: Prompt, name: str = "") -> tuple[str, str, str]:
     """Status, reason and message of QuotaReserved of a Workload, else of the only one; empty where it is not told."""
     found = next(each for key, each in world.objects.items() if key[0] == "Workload" and name in key[1])
-    told = [each for each in found.get("status", {}).get("conditions", []) if each["type"] == "QuotaReserved"]
-    return (told[0]["status"], told[0]["reason"], told[0]["message"]) if told else ("", "", "")
+    reported = [each for each in found.get("status", {}).get("conditions", []) if each["type"] == "QuotaReserved"]
+    return (reported[0]["status"], reported[0]["reason"], reported[0]["message"]) if reported else ("", "", "")
 
 
 @pytest.mark.parametrize("first", [0, -1], ids=["event", "answer"])

@@ -15,10 +15,10 @@ class Counted(Controller):
     """A side that counts how often it is told."""
 
     def __init__(self) -> None:
-        self.told: list[JobInputs] = []
+        self.reported: list[JobInputs] = []
 
     def inputs_changed(self, inputs: JobInputs) -> None:
-        self.told.append(inputs)
+        self.reported.append(inputs)
 
 
 def priority_class(kind: str, value: int, **meta: Any) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def world(controller: Counted) -> Prompt:
 
 
 def test_all_that_is_there_at_the_start_is_told_at_once(controller: Counted, world: Prompt) -> None:
-    (inputs,) = controller.told
+    (inputs,) = controller.reported
     assert set(inputs.flavors) == {"plain"}
 
 
@@ -47,7 +47,7 @@ def test_what_jobs_do_not_depend_on_is_not_told(controller: Counted, world: Prom
     world.put(("RuntimeClass", "r"), {"metadata": {"name": "r"}, "overhead": {"podFixed": {"cpu": "1"}}})
     world.put(("ResourceFlavor", "plain"), {"metadata": {"name": "plain", "labels": {"a": "b"}}, "spec": {}})
     world.rounds(3)
-    assert len(controller.told) == 1
+    assert len(controller.reported) == 1
 
 
 @pytest.mark.parametrize("kind", ["PriorityClass", "WorkloadPriorityClass"])
@@ -55,7 +55,7 @@ def test_a_class_is_told_where_its_value_is_another(controller: Counted, world: 
     for made in (priority_class(kind, 5), priority_class(kind, 5, labels={"a": "b"}), priority_class(kind, 6)):
         world.put((kind, "c"), made)
         world.rounds(2)
-    assert len(controller.told) == 3
+    assert len(controller.reported) == 3
 
 
 def test_many_changes_are_told_once(controller: Counted, world: Prompt) -> None:
@@ -63,4 +63,4 @@ def test_many_changes_are_told_once(controller: Counted, world: Prompt) -> None:
         spec = {"nodeLabels": {"tier": str(number)}}
         world.put(("ResourceFlavor", f"f{number}"), {"metadata": {"name": f"f{number}"}, "spec": spec})
     world.rounds(2)
-    assert len(controller.told) == 2
+    assert len(controller.reported) == 2

@@ -62,9 +62,9 @@ def test_a_job_whose_definition_prunes_the_switch_rests_and_a_warning_says_so() 
 
     world.rounds(ROUNDS, apart=SECOND)
     assert 1 < len(world.of(PYTORCH.name)) < FEW
-    (told,) = [each for each in world.events if each[1] == "WriteWithoutEffect"]
-    assert told[::2] == ("Warning", "PyTorchJob")
-    assert "spec.runPolicy" in told[3]
+    (reported,) = [each for each in world.events if each[1] == "WriteWithoutEffect"]
+    assert reported[::2] == ("Warning", "PyTorchJob")
+    assert "spec.runPolicy" in reported[3]
 
 
 def test_a_workload_of_which_nothing_is_stored_rests_and_a_warning_says_so() -> None:
@@ -106,10 +106,10 @@ def test_a_write_that_is_refused_is_told_with_the_reason_and_not_as_done() -> No
     world.refused = {"Workload"}
     world.put(("Job", "ns/a"), job("a"))
     world.rounds(ROUNDS)
-    (told,) = world.events
-    assert told[:3] == ("Warning", "WriteRefused", "Job")
-    assert "refused to create workloads ns/job-a-" in told[3]
-    assert "a policy says no" in told[3]
+    (reported,) = world.events
+    assert reported[:3] == ("Warning", "WriteRefused", "Job")
+    assert "refused to create workloads ns/job-a-" in reported[3]
+    assert "a policy says no" in reported[3]
 
     world.refused = set()
     world.rounds(ROUNDS, apart=SECOND)

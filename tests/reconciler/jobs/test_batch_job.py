@@ -467,10 +467,10 @@ def test_what_its_pods_say_is_told_before_they_are_stopped() -> None:
     world.edit("jobs", {"status": {"ready": 1}})
     world.preempt()
 
-    told, *_ = world.steps()
+    reported, *_ = world.steps()
 
-    assert isinstance(told.action, Patch)
-    assert told.action.subresource == "status"
+    assert isinstance(reported.action, Patch)
+    assert reported.action.subresource == "status"
     assert world.settle() == ["Stopped"]
 
 

@@ -264,8 +264,8 @@ def test_the_quota_of_a_preempted_job_is_kept_until_its_pods_are_gone() -> None:
     gone = merged(running, {"status": {"jobDeploymentStatus": "Suspended"}, "spec": SPECS["RayJob"]})
     (restored,) = steps(kind("RayJob"), gone, workload, evicted, AROUND, NOW)
     (step,) = steps(kind("RayJob"), after(gone, restored), workload, evicted, AROUND, NOW)
-    told = after({"metadata": {}, "status": workload["status"]}, step)["status"]["conditions"]
-    assert {each["type"]: each["status"] for each in told}["QuotaReserved"] == "False"
+    reported = after({"metadata": {}, "status": workload["status"]}, step)["status"]["conditions"]
+    assert {each["type"]: each["status"] for each in reported}["QuotaReserved"] == "False"
 
 
 def test_a_prebuilt_workload_is_taken_by_kinds_that_can() -> None:

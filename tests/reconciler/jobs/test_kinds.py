@@ -59,7 +59,7 @@ def test_what_is_described_is_on_whether_it_is_named_or_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("integrations", "told"),
+    ("integrations", "reported"),
     [
         ({"frameworks": ["batch/jobs"]}, r"integrations.frameworks\[0\].*did you mean 'batch/job'"),
         ({"frameworks": "batch/job"}, "integrations.frameworks.*expected a list"),
@@ -72,6 +72,6 @@ def test_what_is_described_is_on_whether_it_is_named_or_not() -> None:
         ({"externalFrameworks": ["Train"]}, "write Kind.version.group"),
     ],
 )
-def test_a_kind_that_nobody_knows_is_refused_with_its_place(integrations: dict[str, Any], told: str) -> None:
-    with pytest.raises(BadConfiguration, match=told):
+def test_a_kind_that_nobody_knows_is_refused_with_its_place(integrations: dict[str, Any], reported: str) -> None:
+    with pytest.raises(BadConfiguration, match=reported):
         names((TRAIN,), **integrations)

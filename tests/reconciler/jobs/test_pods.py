@@ -15,9 +15,9 @@ def test_the_workload_of_a_pod_is_made_as_kueue_makes_it() -> None:
     world = PodWorld(pod("p", max_exec_time_seconds="60"))
 
     assert world.settle() == ["CreatedWorkload"]
-    create, told = world.writes
+    create, reported = world.writes
     assert isinstance(create, Create)
-    assert isinstance(told, Patch)
+    assert isinstance(reported, Patch)
     assert condition(world, PODS_READY) == ("False", "WaitForStart")
     meta, spec = create.body["metadata"], create.body["spec"]
     assert meta["name"].startswith("pod-p-")

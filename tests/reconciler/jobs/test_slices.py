@@ -61,7 +61,7 @@ SECOND = replacing(read(made_for(elastic_job(3, 2))), FIRST)
 THIRD = replacing(read(made_for(elastic_job(4, 3))), FIRST, 3)
 
 
-def told(found: Chain) -> tuple[str | None, str | None, set[str]]:
+def reported(found: Chain) -> tuple[str | None, str | None, set[str]]:
     names = {FIRST.key: "first", SECOND.key: "second", THIRD.key: "third"}
     holder, pending = found.holder, found.pending
     return (
@@ -105,15 +105,15 @@ def test_a_slice_has_the_name_that_kueue_gives_it() -> None:
 def test_a_job_goes_by_one_slice_and_at_most_one_waits_to_replace_it(
     slices: list[Workload], expected: tuple[str | None, str | None, set[str]]
 ) -> None:
-    assert told(chain(slices)) == expected
-    assert told(chain(reversed(slices))) == expected
+    assert reported(chain(slices)) == expected
+    assert reported(chain(reversed(slices))) == expected
 
 
 def test_a_slice_of_another_job_replaces_nothing() -> None:
     foreign = replace(SECOND, owners=(SECOND.owners[0]._replace(uid="another"),))
 
-    assert told(chain([admitted(FIRST), admitted(foreign)]))[0] in ("first", "second")
-    assert told(chain([admitted(FIRST), foreign])) == ("first", None, {"second"})
+    assert reported(chain([admitted(FIRST), admitted(foreign)]))[0] in ("first", "second")
+    assert reported(chain([admitted(FIRST), foreign])) == ("first", None, {"second"})
 
 
 # --- what is written

@@ -27,7 +27,7 @@ SINCE = times.parse("2026-01-01T00:00:00Z")
 
 
 @pytest.fixture
-def told() -> dict[str, Any]:
+def reported() -> dict[str, Any]:
     workers, engine = World(), Engine()
     workers.connections.offer("one", Login("one", {}, Expiry(SINCE // SECOND, "token")))
     workers.lines[0].heard_at = SINCE / SECOND
@@ -52,8 +52,8 @@ def cache() -> WorkerCache:
     return found
 
 
-def test_each_worker_is_told_with_its_connection_its_room_and_its_work(told: dict[str, Any]) -> None:
-    one, two = told["items"]
+def test_each_worker_is_told_with_its_connection_its_room_and_its_work(reported: dict[str, Any]) -> None:
+    one, two = reported["items"]
 
     assert (one["name"], one["connection"], one["error"]) == ("one", "connected", "")
     assert one["lastSeen"] == one["credentialsEnd"] == "2026-01-01T00:00:00Z"
@@ -64,16 +64,16 @@ def test_each_worker_is_told_with_its_connection_its_room_and_its_work(told: dic
     assert two["nextAttempt"] is not None
 
 
-def test_who_may_not_list_workloads_learns_how_many_run_there(told: dict[str, Any]) -> None:
+def test_who_may_not_list_workloads_learns_how_many_run_there(reported: dict[str, Any]) -> None:
     placed = {"metadata": {"namespace": "ns", "name": "secret"}, "spec": {}, "status": {"clusterName": "one"}}
     (one,) = clusters_json(Read([{"name": "one"}], [read_workload(placed)]), named=False)["items"]
 
     assert one == {"name": "one", "placed": 1, "workloads": []}
 
 
-def test_metrics_tell_the_same(told: dict[str, Any]) -> None:
+def test_metrics_tell_the_same(reported: dict[str, Any]) -> None:
     registry = CollectorRegistry()
-    registry.register(Scraped(Workers, lambda read: read(Workers(told["items"]))))
+    registry.register(Scraped(Workers, lambda read: read(Workers(reported["items"]))))
     text = generate_latest(registry).decode()
 
     assert 'quotree_multikueue_connection{cluster="one",state="connected"} 1.0' in text

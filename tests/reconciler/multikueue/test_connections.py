@@ -40,7 +40,7 @@ def test_a_worker_is_connected_once_its_line_is_made(world: World) -> None:
     world.tell(Listed("Workload", ()))
     world.tell(SessionReady())
     assert world.lines[0].started
-    assert [type(each.news) for each in world.told] == [Connection, Listed, Connection]
+    assert [type(each.news) for each in world.reported] == [Connection, Listed, Connection]
     assert world.states == ["connecting", "connected"]
 
 
@@ -124,7 +124,7 @@ def test_every_write_has_one_outcome_also_where_the_line_breaks_under_it(world: 
 def test_a_write_to_who_is_not_connected_fails_later(world: World, prepare: Callable[[World], None]) -> None:
     prepare(world)
     world.connections.write("w", KEY, DELETE)
-    assert [each for each in world.told if isinstance(each.news, Failed)] == []
+    assert [each for each in world.reported if isinstance(each.news, Failed)] == []
     (failed,) = world.news(Failed)
     assert isinstance(failed.error, Unreachable)
 
@@ -160,4 +160,4 @@ def test_a_worker_that_is_none_any_more_is_closed_and_forgotten(world: World) ->
     world.connections.drop("w")
     world.tell(Observed(KEY, "1", None), session=0)
     assert world.lines[0].closed
-    assert world.told[-1] == FromWorker("w", None)
+    assert world.reported[-1] == FromWorker("w", None)

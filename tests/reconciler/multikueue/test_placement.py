@@ -129,8 +129,8 @@ def test_a_job_that_is_deleted_on_its_worker_runs_again() -> None:
     server.delete(("Job", "ns/train"))
     world.settle()
 
-    told = [kind for kind, key in world.manager.server.writes if key[0] == "Workload"]
-    assert told
+    reported = [kind for kind, key in world.manager.server.writes if key[0] == "Workload"]
+    assert reported
     for _ in range(5):
         world.settle(seconds=70)
     assert len(world.runs_on()) == 1

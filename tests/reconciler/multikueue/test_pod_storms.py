@@ -144,12 +144,12 @@ class Storm:
             self.world.settle(seconds=70)
             self.look()
         living = {n for n, each in self.pods.pods().items() if each["status"].get("phase") == "Running"}
-        assert len(living) == 2, self.told()
+        assert len(living) == 2, self.reported()
         (where,) = self.running()
         there = {n for n, each in self.pods.pods(where).items() if each["spec"].get("nodeName")}
-        assert there == living, self.told()
+        assert there == living, self.reported()
 
-    def told(self) -> str:
+    def reported(self) -> str:
         here = {name: each["status"].get("phase") for name, each in self.pods.pods().items()}
         conditions = (self.pods.workload() or {}).get("status")
         clones = {name: (self.pods.workload(name) or {}).get("status") for name in WORKERS}

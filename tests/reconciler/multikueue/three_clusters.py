@@ -175,14 +175,14 @@ class Links:
         jobs = watched_jobs(kinds)
         self.watched = {each.kind: each for each in remote_kinds(origin, (*jobs, REMOTE_PODS)).kinds}
         self.manager: Loop | None = None
-        self.told: list[Callable[[], None]] = []
+        self.reported: list[Callable[[], None]] = []
         for name, worker in workers.items():
             self._listen(name, worker.server)
 
     def _listen(self, name: str, server: Server) -> None:
         def hear(key: Key) -> None:
             if name not in self.cut and self.manager is not None:
-                self.told.append(lambda: self._pass(name, key))
+                self.reported.append(lambda: self._pass(name, key))
 
         hear.foreign = True  # type: ignore[attr-defined]
         server.listeners.append(hear)
@@ -210,7 +210,7 @@ class Links:
             outcome = self.workers[cluster].server.perform(key, action)
             if (cluster, key[0]) in self.silent:
                 outcome = Failed(key, action, lost)
-        self.told.append(lambda: self._report(cluster, outcome))
+        self.reported.append(lambda: self._report(cluster, outcome))
 
     def connect(self, name: str) -> None:
         self.cut.discard(name)
@@ -245,10 +245,10 @@ class Links:
         self._report(name, Connection("lost", "ClientConnectionFailed", "no answer", since))
 
     def flow(self) -> bool:
-        told, self.told = self.told, []
-        for each in told:
+        reported, self.reported = self.reported, []
+        for each in reported:
             each()
-        return bool(told)
+        return bool(reported)
 
 
 class Manager(Cluster):
@@ -271,7 +271,7 @@ class Manager(Cluster):
         self.loop = self._loop(clock, (jobs_of(self.kinds), pods, self._placement))
         self.loop.workers = self.links
         self.links.manager = self.loop
-        self.links.told.clear()
+        self.links.reported.clear()
         for name in self.links.workers:
             if name not in self.links.cut:
                 self.links.connect(name)

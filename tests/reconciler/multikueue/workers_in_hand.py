@@ -41,7 +41,7 @@ class World:
         self.now = 1000 * SECOND
         self.inbox: list[Call | FromWorker] = []
         self.lines: list[FakeLine] = []
-        self.told: list[FromWorker] = []
+        self.reported: list[FromWorker] = []
         post, kinds = self.inbox.append, remote_kinds("here", ())
         self.connections = Connections(post, post, kinds, lambda: True, clock=lambda: self.now, open_session=self._open)
 
@@ -55,10 +55,10 @@ class World:
             if isinstance(message, Call):
                 message.run()
             else:
-                self.told.append(message)
+                self.reported.append(message)
 
-    def tell(self, told: Any, session: int = -1) -> None:
-        self.lines[session].tell(self.lines[session], told)
+    def tell(self, reported: Any, session: int = -1) -> None:
+        self.lines[session].tell(self.lines[session], reported)
         self.run()
 
     def pass_time(self, seconds: float) -> None:
@@ -68,7 +68,7 @@ class World:
     def news(self, *kinds: type) -> list[Any]:
         """What was reported of these kinds."""
         self.run()
-        return [each.news for each in self.told if isinstance(each.news, kinds)]
+        return [each.news for each in self.reported if isinstance(each.news, kinds)]
 
     @property
     def states(self) -> list[str]:

@@ -143,8 +143,8 @@ def test_one_admitted_before_its_turn_is_told_with_whose_turn_it_was(beside: Bes
     beside.observe(admitted(beside.world, third, beside.now))
     beside.pass_(7)
     assert Kind.OUT_OF_ORDER in beside.kinds()
-    told = next(each for each in beside.differences if each.kind == Kind.OUT_OF_ORDER)
-    assert (told.workload, told.ours) == ("ns/third", "ours admits ns/second")
+    reported = next(each for each in beside.differences if each.kind == Kind.OUT_OF_ORDER)
+    assert (reported.workload, reported.ours) == ("ns/third", "ours admits ns/second")
 
 
 def test_two_that_came_at_one_moment_may_be_decided_either_way(beside: Beside) -> None:

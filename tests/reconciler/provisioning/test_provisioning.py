@@ -181,9 +181,9 @@ def test_a_request_that_belongs_to_somebody_else_says_nothing(world: Autoscaled)
 def test_a_request_that_is_refused_is_told_and_tried_again(world: Autoscaled) -> None:
     world.refused = {REQUEST}
     world.submit()
-    told = [each for each in world.events if each[1] == "FailedCreate"]
-    assert told
-    assert "a policy says no" in told[0][3]
+    reported = [each for each in world.events if each[1] == "FailedCreate"]
+    assert reported
+    assert "a policy says no" in reported[0][3]
     assert len(world.of(REQUEST)) < 5
 
     world.refused = set()
@@ -244,8 +244,10 @@ def test_what_fails_is_tried_again_later_under_the_next_number(world: Autoscaled
     assert world.all(TEMPLATE) == []
     entry = world.entry()
     assert (entry["state"], entry["retryCount"], entry["requeueAfterSeconds"]) == ("Pending", 1, 60)
-    told = f"Admission check nodes updated state from Pending to Retry with message: Retrying after {what}: no stock"
-    assert told in [each[3] for each in world.events]
+    reported = (
+        f"Admission check nodes updated state from Pending to Retry with message: Retrying after {what}: no stock"
+    )
+    assert reported in [each[3] for each in world.events]
     assert world.condition("Evicted") == ("True", "AdmissionCheck")
     assert world.condition("QuotaReserved") is not None
     assert world.condition("QuotaReserved")[0] == "False"  # type: ignore[index]
@@ -273,8 +275,8 @@ def test_each_wait_is_twice_as_long_up_to_the_longest(world: Autoscaled) -> None
     assert world.workload["spec"]["active"] is False
     assert world.condition("Evicted") == ("True", "DeactivatedDueToAdmissionCheck")
     assert world.all(REQUEST) == []
-    told = "Admission check nodes updated state from Pending to Rejected with message: still no stock"
-    assert told in [each[3] for each in world.events]
+    reported = "Admission check nodes updated state from Pending to Rejected with message: still no stock"
+    assert reported in [each[3] for each in world.events]
 
 
 def test_without_retries_the_first_failure_is_the_last(world: Autoscaled) -> None:

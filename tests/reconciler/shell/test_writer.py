@@ -46,39 +46,39 @@ def absent() -> Any:
 
 @contextmanager
 def writer(*happenings: Callable[[], Any]) -> Iterator[tuple[Writer, Callable[[], Outcome | Listed]]]:
-    told: queue.SimpleQueue[Outcome | Listed] = queue.SimpleQueue()
-    made = Writer(Odd(*happenings), told.put, lambda: True)  # type: ignore[arg-type]
+    reported: queue.SimpleQueue[Outcome | Listed] = queue.SimpleQueue()
+    made = Writer(Odd(*happenings), reported.put, lambda: True)  # type: ignore[arg-type]
     try:
-        yield made, lambda: told.get(timeout=30)
+        yield made, lambda: reported.get(timeout=30)
     finally:
         made.close()
 
 
 def test_a_read_that_fails_by_a_fault_of_ours_is_told_as_failed() -> None:
-    with writer(broken) as (made, told):
+    with writer(broken) as (made, reported):
         made.read(KEY, "/path")
-        outcome = told()
+        outcome = reported()
     assert isinstance(outcome, Failed)
     assert (outcome.key, outcome.action, type(outcome.error)) == (KEY, None, RecursionError)
 
 
 def test_a_write_that_fails_by_a_fault_of_ours_is_told_as_failed() -> None:
-    with writer(broken) as (made, told):
+    with writer(broken) as (made, reported):
         action: Action = PATCH
         made.write(KEY, action)
-        outcome = told()
+        outcome = reported()
     assert isinstance(outcome, Failed)
     assert (outcome.action, type(outcome.error)) == (PATCH, RecursionError)
 
 
 def test_a_list_that_fails_by_a_fault_of_ours_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Backoff, "next", lambda *_: 0.0)
-    with writer(broken, lambda: Listing((), "7")) as (made, told):
+    with writer(broken, lambda: Listing((), "7")) as (made, reported):
         made.relist(WORKLOAD, 3)
-        assert told() == Listed("Workload", (), "7", 3)
+        assert reported() == Listed("Workload", (), "7", 3)
 
 
 def test_of_a_kind_that_is_not_installed_there_is_nothing() -> None:
-    with writer(absent) as (made, told):
+    with writer(absent) as (made, reported):
         made.relist(WORKLOAD, 3)
-        assert told() == Listed("Workload", (), "", 3)
+        assert reported() == Listed("Workload", (), "", 3)

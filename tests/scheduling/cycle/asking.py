@@ -38,7 +38,7 @@ def running(made: Cluster, *workloads: Workload) -> None:
     made.decided.clear()
 
 
-def told(decisions: list[Decision]) -> dict[str, str]:
+def reported(decisions: list[Decision]) -> dict[str, str]:
     """By workload what was decided: its queue, who must leave, or the reason of waiting."""
     found = {}
     for decision in decisions:

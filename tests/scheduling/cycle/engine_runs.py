@@ -163,7 +163,7 @@ class Runs(RuleBasedStateMachine):
         """Whether a head of the tree keeps others from what it cannot get."""
         world = self.cluster.world
         found = (world.last_attempt(key) for key in self.cluster.pending())
-        kept = (each for each in found if each is not None and each.keeps_room and not each.inadmissible)
+        kept = (each for each in found if each is not None and each.reserves_capacity and not each.inadmissible)
         return any(world.state.queues[each.queue].node.root is root for each in kept)
 
     @invariant()

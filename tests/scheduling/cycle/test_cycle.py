@@ -25,7 +25,7 @@ from scheduling.objects.resource_flavor import Flavor
 from scheduling.quota.state import Options
 from scheduling.world.decisions import Reserve
 from tests.scheduling.cluster import FLAVORS, PAIRS, Cluster, queue_settings
-from tests.scheduling.cycle.asking import ON_DEMAND, asks, cluster, running, told, waits
+from tests.scheduling.cycle.asking import ON_DEMAND, asks, cluster, reported, running, waits
 from tests.scheduling.manifests import pod_set, workload
 
 
@@ -34,8 +34,8 @@ def test_the_head_of_every_queue_is_tried_in_one_cycle() -> None:
     for each in (asks("a1", "a", 1), asks("a2", "a", 1), asks("b1", "b", 1)):
         made.put(each)
 
-    assert told(made.step()) == {"a1": "in a", "b1": "in b"}
-    assert told(made.step()) == {"a2": "in a"}
+    assert reported(made.step()) == {"a1": "in a", "b1": "in b"}
+    assert reported(made.step()) == {"a2": "in a"}
     assert made.step() == []
 
 
@@ -46,7 +46,7 @@ def test_what_one_head_gets_is_gone_for_the_next() -> None:
 
     decisions = made.step()
 
-    assert told(decisions) == {"a1": "in a", "b1": "WaitingForQuota"}
+    assert reported(decisions) == {"a1": "in a", "b1": "WaitingForQuota"}
     assert waits(decisions)["b1"].message == NO_LONGER_FITS
 
 
@@ -55,7 +55,7 @@ def test_who_borrows_less_goes_first_whatever_the_priority() -> None:
     made.put(asks("borrows", "a", 3, priority=9))
     made.put(asks("own", "b", 2))
 
-    assert told(made.step()) == {"own": "in b", "borrows": "WaitingForQuota"}
+    assert reported(made.step()) == {"own": "in b", "borrows": "WaitingForQuota"}
 
 
 def test_quota_lent_comes_back_by_preemption() -> None:
@@ -66,11 +66,11 @@ def test_quota_lent_comes_back_by_preemption() -> None:
 
     decisions = made.step()
 
-    assert told(decisions) == {"a2": "leaves for b1", "b1": "WaitingForPreemptedWorkloads"}
+    assert reported(decisions) == {"a2": "leaves for b1", "b1": "WaitingForPreemptedWorkloads"}
     assert waits(decisions)["b1"].message.endswith("2 more needed. Pending the preemption of 1 workload(s)")
     assert made.step() == [], "nothing is tried again before the victim has left"
     made.stop_victims()
-    assert told(made.step())["b1"] == "in b"
+    assert reported(made.step())["b1"] == "in b"
 
 
 def test_two_preemptors_do_not_count_on_the_same_victim() -> None:
@@ -82,7 +82,7 @@ def test_two_preemptors_do_not_count_on_the_same_victim() -> None:
 
     decisions = made.step()
 
-    assert told(decisions)["both"] == "leaves for a1"
+    assert reported(decisions)["both"] == "leaves for a1"
     assert waits(decisions)["b1"].message == OVERLAPPING
 
 
@@ -93,7 +93,7 @@ def test_a_second_preemptor_waits_with_the_first_where_one_victim_is_enough() ->
     made.put(asks("a1", "a", 1, at=1))
     made.put(asks("b1", "b", 1, at=2))
     decisions = made.step()
-    assert told(decisions) == {
+    assert reported(decisions) == {
         "both": "leaves for a1",
         "a1": "WaitingForPreemptedWorkloads",
         "b1": "WaitingForPreemptedWorkloads",
@@ -126,7 +126,7 @@ def test_a_blocked_head_keeps_what_it_may_use_of_its_own() -> None:
     made.put(asks("a2", "a", 3, at=1))
     made.put(asks("b1", "b", 1, at=2))
 
-    assert told(made.step()) == {"a2": "WaitingForQuota", "b1": "WaitingForQuota"}
+    assert reported(made.step()) == {"a2": "WaitingForQuota", "b1": "WaitingForQuota"}
 
 
 def test_nothing_less_than_nothing_is_reserved_by_a_queue_over_its_limit() -> None:
@@ -155,7 +155,7 @@ def test_a_cycle_stops_what_is_new_and_keeps_what_runs_until_it_is_undone() -> N
 
     made.put_cohort(CohortSettings("c0", None, {}))
 
-    assert told(made.step()) == {"a2": "in a"}
+    assert reported(made.step()) == {"a2": "in a"}
 
 
 def test_a_tree_with_a_marked_node_admits_nothing_new_anywhere() -> None:
@@ -166,10 +166,10 @@ def test_a_tree_with_a_marked_node_admits_nothing_new_anywhere() -> None:
     for name in ("a", "b", "c"):
         made.put(asks(f"{name}1", name, 1))
 
-    assert told(made.step()) == {"c1": "in c"}
+    assert reported(made.step()) == {"c1": "in c"}
 
     made.world.unmark("left", made.now)
-    assert told(made.step()) == {"a1": "in a", "b1": "in b"}
+    assert reported(made.step()) == {"a1": "in a", "b1": "in b"}
 
 
 def test_what_the_engine_cannot_decide_is_never_admitted_by_ignoring_it() -> None:
@@ -201,7 +201,7 @@ def test_where_pods_are_numbered_is_no_request_for_a_topology(request_: dict[str
         workload({**pod_set(gpu="1"), "topologyRequest": request_}, spec={"queueName": "a"}, name="one", uid="one")
     )
 
-    assert told(made.step()) == {"one": "in a"}
+    assert reported(made.step()) == {"one": "in a"}
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_a_queue_of_topologies_alone_admits_nothing_either() -> None:
     made.world.put_flavor(Flavor(ON_DEMAND, {}, topology="racks"))
     made.put(asks("a1", "a", 1))
 
-    assert told(made.step()) == {"a1": "Misconfigured"}
+    assert reported(made.step()) == {"a1": "Misconfigured"}
 
 
 def test_fewer_pods_are_admitted_where_not_all_can_be_had() -> None:
@@ -250,7 +250,7 @@ def test_without_partial_admission_it_waits_for_all() -> None:
     shrinking = {**pod_set(count=5, gpu="1"), "minCount": 2}
     made.put(workload(shrinking, spec={"queueName": "a"}, name="some", uid="some"))
 
-    assert told(made.step()) == {"some": "ExceedsMaxQuota"}
+    assert reported(made.step()) == {"some": "ExceedsMaxQuota"}
 
 
 def test_a_reservation_that_could_not_be_written_is_forgotten() -> None:
@@ -263,7 +263,7 @@ def test_a_reservation_that_could_not_be_written_is_forgotten() -> None:
     made.world.forget("ns/a1", made.now)
 
     assert made.world.state.tree.queues["a"].used(PAIRS[0]) == 0
-    assert told(made.step()) == {"a1": "in a"}
+    assert reported(made.step()) == {"a1": "in a"}
 
 
 def test_a_watch_that_lags_behind_does_not_free_what_was_given() -> None:
@@ -275,7 +275,7 @@ def test_a_watch_that_lags_behind_does_not_free_what_was_given() -> None:
     made.world.put_workload(before, made.now)
     made.put(asks("a2", "a", 1))
 
-    assert told(made.engine.step(made.now)) == {"a2": "WaitingForQuota"}
+    assert reported(made.engine.step(made.now)) == {"a2": "WaitingForQuota"}
 
 
 @pytest.mark.parametrize(("fair_sharing", "lent", "asked"), [(True, 3, 4), (False, 0, 3)])

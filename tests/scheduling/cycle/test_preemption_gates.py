@@ -10,7 +10,7 @@ from scheduling.objects.queue_settings import BEST_EFFORT_FIFO, LOWER_PRIORITY, 
 from scheduling.objects.workload import BLOCKED_ON_GATES, CLOSED, OPEN, QUOTA_RESERVED, Gate, Workload
 from scheduling.quota.state import Options
 from tests.scheduling.cluster import Cluster
-from tests.scheduling.cycle.asking import asks, cluster, running, told, waits
+from tests.scheduling.cycle.asking import asks, cluster, reported, running, waits
 
 GATED = Options(gated_preemption=True)
 MESSAGE = "Workload requires preemption, but it's gated"
@@ -31,7 +31,7 @@ def test_by_default_gates_are_not_looked_at() -> None:
     made = full(options=Options())
     made.put(gated("urgent", g=CLOSED))
 
-    assert told(made.step())["low"] == "leaves for urgent"
+    assert reported(made.step())["low"] == "leaves for urgent"
 
 
 @pytest.mark.parametrize("states", [{}, {"g": OPEN}, {"g": OPEN, "h": CLOSED}])
@@ -52,14 +52,14 @@ def test_with_all_gates_open_it_preempts() -> None:
     made = full()
     made.put(gated("urgent", g=OPEN, h=OPEN))
 
-    assert told(made.step())["low"] == "leaves for urgent"
+    assert reported(made.step())["low"] == "leaves for urgent"
 
 
 def test_what_fits_needs_no_gate() -> None:
     made = full()
     made.put(gated("small", 1))
 
-    assert told(made.step()) == {"small": "in a"}
+    assert reported(made.step()) == {"small": "in a"}
 
 
 def test_without_anybody_to_preempt_it_waits_for_quota_as_any_other() -> None:
@@ -74,7 +74,7 @@ def test_it_keeps_no_room_and_best_effort_goes_on_with_the_next() -> None:
     made.put(gated("urgent"))
     made.put(asks("small", "a", 1))
 
-    assert [told(made.step()) for _ in range(2)] == [{"urgent": "AdmissionGated"}, {"small": "in a"}]
+    assert [reported(made.step()) for _ in range(2)] == [{"urgent": "AdmissionGated"}, {"small": "in a"}]
 
 
 def test_in_a_strict_queue_the_others_wait_behind_it() -> None:

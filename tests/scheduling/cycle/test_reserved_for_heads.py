@@ -22,7 +22,7 @@ from scheduling.objects.queue_settings import (
 )
 from scheduling.quota.state import Options, State
 from tests.scheduling.cluster import Cluster, queue_settings
-from tests.scheduling.cycle.asking import asks, running, told, waits
+from tests.scheduling.cycle.asking import asks, reported, running, waits
 from tests.scheduling.drawn import CPU, draw
 
 LIMITED = """
@@ -77,7 +77,7 @@ def test_the_head_of_a_strict_queue_keeps_its_room_in_every_cycle_while_it_waits
     """However many others come, one after the other, long after it was tried itself."""
     made = shared()
     made.put(asks("head", "a", 5, priority=1))
-    assert told(made.step()) == {"head": "WaitingForQuota"}
+    assert reported(made.step()) == {"head": "WaitingForQuota"}
     assert made.step() == []
 
     for name in ("b1", "b2", "b3"):
@@ -95,7 +95,7 @@ def test_it_keeps_all_that_it_asks_for_or_what_its_limit_leaves_it(borrowing: in
     made.step()
     made.put(asks("b1", "b", 2))
 
-    assert told(made.step()) == {"head": "WaitingForQuota", "b1": "WaitingForQuota"}
+    assert reported(made.step()) == {"head": "WaitingForQuota", "b1": "WaitingForQuota"}
 
 
 def test_it_is_not_in_the_way_of_those_who_do_not_borrow() -> None:
@@ -104,7 +104,7 @@ def test_it_is_not_in_the_way_of_those_who_do_not_borrow() -> None:
     made.step()
     made.put(asks("b1", "b", 1))
 
-    assert told(made.step()) == {"b1": "in b", "head": "WaitingForQuota"}
+    assert reported(made.step()) == {"b1": "in b", "head": "WaitingForQuota"}
 
 
 def test_whoever_may_always_reclaim_keeps_nothing() -> None:
@@ -113,16 +113,16 @@ def test_whoever_may_always_reclaim_keeps_nothing() -> None:
     made.step()
     made.put(asks("b1", "b", 2))
 
-    assert told(made.step()) == {"b1": "in b"}
+    assert reported(made.step()) == {"b1": "in b"}
 
 
 def test_a_head_that_can_never_fit_keeps_nothing() -> None:
     made = shared()
     made.put(asks("head", "a", 11, priority=1))
-    assert told(made.step()) == {"head": "ExceedsMaxQuota"}
+    assert reported(made.step()) == {"head": "ExceedsMaxQuota"}
     made.put(asks("b1", "b", 2))
 
-    assert told(made.step()) == {"b1": "in b"}
+    assert reported(made.step()) == {"b1": "in b"}
 
 
 def test_under_best_effort_it_keeps_its_room_in_the_one_cycle_in_which_it_is_tried() -> None:
@@ -130,8 +130,8 @@ def test_under_best_effort_it_keeps_its_room_in_the_one_cycle_in_which_it_is_tri
     made.put(asks("head", "a", 5, priority=1))
     made.put(asks("b1", "b", 2))
 
-    assert told(made.step()) == {"head": "WaitingForQuota", "b1": "WaitingForQuota"}
-    assert told(made.step()) == {"b1": "in b"}
+    assert reported(made.step()) == {"head": "WaitingForQuota", "b1": "WaitingForQuota"}
+    assert reported(made.step()) == {"b1": "in b"}
 
 
 def test_what_it_keeps_is_free_again_when_it_gets_quota_or_is_gone() -> None:
@@ -171,10 +171,10 @@ def test_it_keeps_its_room_in_the_whole_tree_and_in_no_other() -> None:
     made.put(asks("far1", "far", 2))
     made.put(asks("alone1", "alone", 2))
 
-    assert told(made.step()) == {"alone1": "in alone", "head": "WaitingForQuota", "far1": "WaitingForQuota"}
+    assert reported(made.step()) == {"alone1": "in alone", "head": "WaitingForQuota", "far1": "WaitingForQuota"}
 
 
-def test_a_head_that_preempted_keeps_room_under_its_gate_though_it_may_always_reclaim() -> None:
+def test_a_head_that_preempted_reserves_capacity_under_its_gate_though_it_may_always_reclaim() -> None:
     """Its victim has left, but others took what it freed, and cannot be preempted in turn."""
     for first in (False, True):
         made = shared(CAN_RECLAIM, options=Options(preemptors_first=first))
@@ -187,7 +187,7 @@ def test_a_head_that_preempted_keeps_room_under_its_gate_though_it_may_always_re
 
 
 def told_keys(made: Cluster) -> set[str]:
-    return {f"ns/{name}" for name, found in told(made.step()).items() if found.startswith("in ")}
+    return {f"ns/{name}" for name, found in reported(made.step()).items() if found.startswith("in ")}
 
 
 def test_what_a_smaller_head_keeps_no_more_is_free() -> None:

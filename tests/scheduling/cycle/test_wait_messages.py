@@ -35,7 +35,7 @@ def asks(name: str, queue: str, gpus: int, at: int = 1) -> Workload:
     return replace(made, created=at)
 
 
-def told(made: Cluster, name: str) -> tuple[str, str, str]:
+def reported(made: Cluster, name: str) -> tuple[str, str, str]:
     return made.workloads[f"{NAMESPACE}/{name}"].conditions["QuotaReserved"][:3]
 
 
@@ -44,7 +44,7 @@ def test_a_head_that_failed_its_checks() -> None:
     made.put(replace(asks("w", "a", 1), checks=(CheckState("c", "Retry"),)))
     made.step()
 
-    assert told(made, "w") == ("False", "Pending", "The workload has failed admission checks")
+    assert reported(made, "w") == ("False", "Pending", "The workload has failed admission checks")
 
 
 def test_a_namespace_that_the_queue_does_not_serve() -> None:
@@ -54,7 +54,7 @@ def test_a_namespace_that_the_queue_does_not_serve() -> None:
     made.put(asks("w", "a", 1))
     made.step()
 
-    assert told(made, "w") == ("False", "Pending", "workload namespace doesn't match ClusterQueue selector")
+    assert reported(made, "w") == ("False", "Pending", "workload namespace doesn't match ClusterQueue selector")
 
 
 def test_pods_that_could_never_be_created() -> None:
@@ -63,21 +63,21 @@ def test_pods_that_could_never_be_created() -> None:
     made = cluster(("a", 4))
     made.put(workload(over, spec={"queueName": "a"}, name="over", uid="over"))
     made.step()
-    assert told(made, "over")[:2] == ("False", "Pending")
-    assert told(made, "over")[2].startswith("resources validation failed: ")
+    assert reported(made, "over")[:2] == ("False", "Pending")
+    assert reported(made, "over")[2].startswith("resources validation failed: ")
 
     made.world.put_limit_ranges(NAMESPACE, ONLY_ONE, made.now)
     made.put(asks("large", "a", 2))
     made.settle()
-    assert told(made, "large")[:2] == ("False", "Pending")
-    assert told(made, "large")[2].startswith("resources didn't satisfy LimitRange constraints: ")
+    assert reported(made, "large")[:2] == ("False", "Pending")
+    assert reported(made, "large")[2].startswith("resources didn't satisfy LimitRange constraints: ")
 
 
 def test_what_is_missing_in_the_words_of_the_search() -> None:
     made = cluster(("a", 2))
     made.put(asks("never", "a", 3))
     made.settle()
-    assert told(made, "never")[2] == (
+    assert reported(made, "never")[2] == (
         "couldn't assign flavors to pod set main: insufficient quota for gpu in flavor on-demand, "
         "previously considered podsets requests (0) + current podset request (3) > maximum capacity (2)"
     )
@@ -86,7 +86,7 @@ def test_what_is_missing_in_the_words_of_the_search() -> None:
     made.put(asks("waits", "a", 1))
     made.settle()
 
-    assert told(made, "waits")[2] == (
+    assert reported(made, "waits")[2] == (
         "couldn't assign flavors to pod set main: insufficient unused quota for gpu in flavor on-demand, 1 more needed"
     )
 
@@ -97,7 +97,7 @@ def test_others_came_first() -> None:
     made.put(asks("b1", "b", 3, at=2))
     made.step()
 
-    assert told(made, "b1") == ("False", "Pending", NO_LONGER_FITS)
+    assert reported(made, "b1") == ("False", "Pending", NO_LONGER_FITS)
     assert NO_LONGER_FITS == "Workload no longer fits after processing another workload"
 
 
@@ -119,8 +119,8 @@ def test_victims_that_another_head_took(recompute: bool, message: str) -> None:
     made.step()
 
     pending = "insufficient unused quota for gpu in flavor on-demand, 1 more needed. Pending the preemption of 1"
-    assert told(made, "a1")[2] == f"couldn't assign flavors to pod set main: {pending} workload(s)"
-    assert told(made, "b1") == ("False", "Pending", message)
+    assert reported(made, "a1")[2] == f"couldn't assign flavors to pod set main: {pending} workload(s)"
+    assert reported(made, "b1") == ("False", "Pending", message)
     assert message in (OVERLAPPING, DEFERRED)
 
 

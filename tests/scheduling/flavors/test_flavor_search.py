@@ -21,8 +21,8 @@ CPU = FlavorResource("one", "cpu")
 # -- docs/adr/2026-11-21-blame-the-group-that-failed.md ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("compat", "told"), [(False, "WaitingForQuota"), (True, "ExceedsMaxQuota")])
-def test_the_group_without_a_flavor_is_to_blame_not_one_that_found_its_own(compat: bool, told: str) -> None:
+@pytest.mark.parametrize(("compat", "reported"), [(False, "WaitingForQuota"), (True, "ExceedsMaxQuota")])
+def test_the_group_without_a_flavor_is_to_blame_not_one_that_found_its_own(compat: bool, reported: str) -> None:
     """Of memory the first flavor is too small for ever, but the second will do; it is the cpu that is short."""
     org = state(
         """
@@ -33,7 +33,7 @@ def test_the_group_without_a_flavor_is_to_blame_not_one_that_found_its_own(compa
         options=Options(compat=compat),
     )
 
-    assert told == ask(org, cpu="1", memory="2Gi").no_fit
+    assert reported == ask(org, cpu="1", memory="2Gi").no_fit
 
 
 # -- docs/adr/2026-11-21-preemption-counts-pods.md ---------------------------------------------------------------------

@@ -209,8 +209,8 @@ def test_resource_groups_choose_by_themselves() -> None:
 # -- docs/adr/2026-11-21-worst-of-several-resources.md -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("compat", "told"), [(False, Outcome.PREEMPT), (True, Outcome.FIT)])
-def test_a_flavor_of_which_one_resource_must_be_preempted_for_does_not_fit(compat: bool, told: Outcome) -> None:
+@pytest.mark.parametrize(("compat", "reported"), [(False, Outcome.PREEMPT), (True, Outcome.FIT)])
+def test_a_flavor_of_which_one_resource_must_be_preempted_for_does_not_fit(compat: bool, reported: Outcome) -> None:
     """cpu fits by borrowing and gpu needs a preemption; Kueue says Fit and fails when it admits."""
     org = state(
         """
@@ -224,7 +224,7 @@ def test_a_flavor_of_which_one_resource_must_be_preempted_for_does_not_fit(compa
 
     found = ask(org, answering(one=Grade(Mode.PREEMPT, 0)), cpu="2", gpu="1")
 
-    assert told == found.outcome
+    assert reported == found.outcome
     assert {GPU} == found.short
 
 

@@ -84,9 +84,9 @@ def test_where_nobody_can_be_preempted_it_fits_exactly_where_some_flavor_holds_i
 
 @given(worlds(), requests, answers)
 def test_whoever_could_leave_what_fits_fits_and_what_is_short_is_named(
-    state: State, asked: dict[str, int], told: dict[FlavorResource, Grade]
+    state: State, asked: dict[str, int], reported: dict[FlavorResource, Grade]
 ) -> None:
-    found = assign(state, state.queues["q"], workload(pods("p", asked)), simulate=lambda pair, _: told[pair])
+    found = assign(state, state.queues["q"], workload(pods("p", asked)), simulate=lambda pair, _: reported[pair])
 
     node = state.queues["q"].node
     if found.outcome != Outcome.NO_FIT:
@@ -105,11 +105,11 @@ def test_what_several_pod_sets_get_fits_together(state: State, first: dict[str, 
 
 
 @given(worlds(), requests, answers)
-def test_asking_changes_nothing(state: State, asked: dict[str, int], told: dict[FlavorResource, Grade]) -> None:
+def test_asking_changes_nothing(state: State, asked: dict[str, int], reported: dict[FlavorResource, Grade]) -> None:
     before = {name: dict(node.usage) for name, node in state.tree.queues.items()}
 
-    once = assign(state, state.queues["q"], workload(pods("p", asked)), simulate=lambda pair, _: told[pair])
-    again = assign(state, state.queues["q"], workload(pods("p", asked)), simulate=lambda pair, _: told[pair])
+    once = assign(state, state.queues["q"], workload(pods("p", asked)), simulate=lambda pair, _: reported[pair])
+    again = assign(state, state.queues["q"], workload(pods("p", asked)), simulate=lambda pair, _: reported[pair])
 
     assert once == again
     assert before == {name: dict(node.usage) for name, node in state.tree.queues.items()}

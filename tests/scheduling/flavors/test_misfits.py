@@ -22,9 +22,9 @@ def _cluster() -> Cluster:
     cluster.put_queue(queue_settings("q", None, {"spot": Terms(4)}))
     cluster.world.put_limit_ranges(NAMESPACE, _AT_MOST_ONE, cluster.now)
     cluster.put(_job("wide", 2))
-    (told,) = cluster.step()
-    assert isinstance(told, Wait)
-    assert told.reason == "Misconfigured"
+    (reported,) = cluster.step()
+    assert isinstance(reported, Wait)
+    assert reported.reason == "Misconfigured"
     return cluster
 
 

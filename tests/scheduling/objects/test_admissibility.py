@@ -42,16 +42,16 @@ def test_one_reason_stands_alone_and_several_stand_in_brackets() -> None:
 
 
 def test_limit_ranges_are_told_where_requests_keep_to_limits() -> None:
-    told = misfit(workload(pod_set(cpu="2")), around(max={"cpu": "1"}))
+    reported = misfit(workload(pod_set(cpu="2")), around(max={"cpu": "1"}))
 
-    assert told.startswith(f"resources didn't satisfy LimitRange constraints: {TEMPLATE}.containers[0]: ")
+    assert reported.startswith(f"resources didn't satisfy LimitRange constraints: {TEMPLATE}.containers[0]: ")
     assert misfit(workload(pod_set(cpu="1")), around(max={"cpu": "1"})) == ""
 
 
 def test_requests_of_the_pod_above_its_limits_are_told() -> None:
     whole = {"resources": {"requests": {"cpu": "3"}, "limits": {"cpu": "2"}}}
 
-    told = misfit(workload(pod_set(spec={"containers": [{}], **whole})))
+    reported = misfit(workload(pod_set(spec={"containers": [{}], **whole})))
 
     reason = f'{TEMPLATE}.resources: Invalid value: ["cpu"]: requests must not exceed its limits'
-    assert told == f"resources validation failed: {reason}"
+    assert reported == f"resources validation failed: {reason}"

@@ -78,7 +78,7 @@ class View:
     clone: Workload | None = None
     job: Job | None = None
     uncertain: bool = False
-    told: bool = False
+    reported: bool = False
 
 
 @dataclass
@@ -165,7 +165,7 @@ class Played:
         return Worker(
             name,
             reachable=view.connected,
-            lost_since=view.lost_since if view.told else 0,
+            lost_since=view.lost_since if view.reported else 0,
             workload=view.clone,
             job=RemoteJob(bool(news and may_tell), job.running) if job is not None else None,
             uncertain=view.uncertain,
@@ -176,7 +176,7 @@ class Played:
         self.writes.clear()
         self.seen = (self.local, self.version)
         for view in self.views.values():
-            view.connected, view.clone, view.job, view.uncertain, view.told = False, None, None, False, False
+            view.connected, view.clone, view.job, view.uncertain, view.reported = False, None, None, False, False
 
     # --- the network
 
@@ -249,7 +249,7 @@ class Played:
         if self.clusters[name].cut_at is not None:
             if view.connected or not view.lost_since:
                 view.lost_since = self.now
-            view.connected, view.told = False, True
+            view.connected, view.reported = False, True
 
     def connect(self, name: str) -> None:
         """All is listed anew, then it is connected."""
@@ -258,7 +258,7 @@ class Played:
         if view.connected or any(write.cluster == name for write in self.writes):
             return
         view.clone, view.job = cluster.clone, replace(cluster.job) if cluster.job is not None else None
-        view.connected, view.lost_since, view.told, view.uncertain = True, 0, False, False
+        view.connected, view.lost_since, view.reported, view.uncertain = True, 0, False, False
 
     # --- who else acts on the manager
 

@@ -217,9 +217,9 @@ def test_evicted_here_it_is_sent_away_there_and_then_its_job_tells() -> None:
 
 def test_a_job_tells_that_it_has_stopped_where_nobody_else_can() -> None:
     lost = Worker("east", reachable=False, lost_since=1)
-    told = placed()
+    reported = placed()
     evicted = replace(
-        told, cluster="", conditions={**told.conditions, EVICTED: Condition("True", "AdmissionCheck", "")}
+        reported, cluster="", conditions={**reported.conditions, EVICTED: Condition("True", "AdmissionCheck", "")}
     )
 
     assert steps(evicted, lost, job=replace(MANAGED, quiet=False)) == [ReportStopped()]
@@ -260,9 +260,9 @@ def test_the_check_says_why_nobody_takes_it_once_all_have_looked() -> None:
     east = Worker("east", namespace=False)
     west = Worker("west", workload=replace(copy(), conditions={QUOTA_RESERVED: Condition("False", "WaitingForQuota")}))
 
-    (told,) = (step for step in steps(local, east, west, explain=True) if isinstance(step, SetCheck))
-    assert told.state == "Pending"
-    assert told.message == "east has no namespace ns; create it there; west has no quota for it (WaitingForQuota)"
+    (reported,) = (step for step in steps(local, east, west, explain=True) if isinstance(step, SetCheck))
+    assert reported.state == "Pending"
+    assert reported.message == "east has no namespace ns; create it there; west has no quota for it (WaitingForQuota)"
     quiet = steps(local, east, replace(west, workload=copy()), explain=True)
     assert not [step for step in quiet if isinstance(step, SetCheck)], "one is about to answer"
 
@@ -285,8 +285,8 @@ def test_each_reason_has_its_words() -> None:
         ),
         (Worker("east", taken=True), "has an object of this name"),
     ):
-        (told,) = (step for step in steps(local, worker, explain=True) if isinstance(step, SetCheck))
-        assert words in told.message
+        (reported,) = (step for step in steps(local, worker, explain=True) if isinstance(step, SetCheck))
+        assert words in reported.message
 
 
 def _rounds(local: Workload, *workers: Worker, now: int = NOW, rules: PlacementRules | None = None) -> Group:
@@ -310,10 +310,10 @@ def test_after_the_last_round_it_is_rejected_with_the_reasons() -> None:
     local = applied(RESERVED, "elsewhere", Nominate(("east",), 1), NOW)
     east = Worker("east", namespace=False)
 
-    (told,) = place(_rounds(local, east, now=NOW + ROUND + 1, rules=rules))
-    assert isinstance(told, SetCheck)
-    assert told.state == "Rejected"
-    assert told.message == "No worker cluster admitted it in 1 rounds: east has no namespace ns; create it there"
+    (reported,) = place(_rounds(local, east, now=NOW + ROUND + 1, rules=rules))
+    assert isinstance(reported, SetCheck)
+    assert reported.state == "Rejected"
+    assert reported.message == "No worker cluster admitted it in 1 rounds: east has no namespace ns; create it there"
 
 
 def test_scores_choose_who_is_tried_first() -> None:

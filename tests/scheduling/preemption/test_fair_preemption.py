@@ -7,7 +7,7 @@ from scheduling.preemption.preemption import find_targets
 from scheduling.preemption.target_ordering import TargetOrdering
 from scheduling.quota.shares import Shares
 from scheduling.quota.state import LESS_THAN_INITIAL_SHARE, LESS_THAN_OR_EQUAL_TO_FINAL_SHARE, Options, State
-from tests.scheduling.drawn import CPU, GPU, draw, told, work
+from tests.scheduling.drawn import CPU, GPU, draw, reported, work
 
 FAIR = Options(fair_sharing=True)
 FINAL_SHARE = Options(fair_sharing=True, strategies=(LESS_THAN_OR_EQUAL_TO_FINAL_SHARE,))
@@ -17,7 +17,7 @@ INITIAL_SHARE = Options(fair_sharing=True, strategies=(LESS_THAN_INITIAL_SHARE,)
 def victims(state: State, queue: str, cpu: int, *words: str, gpu: int | None = None) -> dict[str, str]:
     """Of a workload that asks for so much, all of it short but gpu."""
     need = {CPU: cpu} if gpu is None else {CPU: cpu, GPU: gpu}
-    return told(find_targets(state, work("in", *words), state.queues[queue], need, {CPU}))
+    return reported(find_targets(state, work("in", *words), state.queues[queue], need, {CPU}))
 
 
 THREE = """

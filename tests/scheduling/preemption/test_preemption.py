@@ -10,7 +10,7 @@ from scheduling.flavors.modes import Grade, Mode
 from scheduling.preemption.candidates import Precedence
 from scheduling.preemption.preemption import find_targets, oracle
 from scheduling.quota.state import Options, Reservation, State
-from tests.scheduling.drawn import CPU, GPU, draw, told, usages, work
+from tests.scheduling.drawn import CPU, GPU, draw, reported, usages, work
 
 COMPAT = Options(compat=True)
 
@@ -18,7 +18,7 @@ COMPAT = Options(compat=True)
 def victims(state: State, queue: str, cpu: int, *words: str, gpu: int | None = None) -> dict[str, str]:
     """Of a workload that asks for so much, all of it short but gpu."""
     need = {CPU: cpu} if gpu is None else {CPU: cpu, GPU: gpu}
-    return told(find_targets(state, work("in", *words), state.queues[queue], need, {CPU}))
+    return reported(find_targets(state, work("in", *words), state.queues[queue], need, {CPU}))
 
 
 # -- in one ClusterQueue -----------------------------------------------------------------------------------------------
@@ -367,7 +367,7 @@ def test_where_local_queues_go_by_usage_the_highest_usage_gives_way_first() -> N
 
     found = find_targets(state, work("in"), state.queues["a"], {CPU: 1}, {CPU}, precedence)
 
-    assert list(told(found)) == ["greedy"]
+    assert list(reported(found)) == ["greedy"]
 
 
 def test_the_usage_of_local_queues_says_nothing_between_cluster_queues() -> None:

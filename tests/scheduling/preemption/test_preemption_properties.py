@@ -23,7 +23,7 @@ from scheduling.quota.state import (
     State,
 )
 from tests.profiles import times
-from tests.scheduling.drawn import CPU, GPU, told, usages, work
+from tests.scheduling.drawn import CPU, GPU, reported, usages, work
 from tests.scheduling.preemption.plain_preemption import Plain
 
 _STRATEGIES = (
@@ -149,20 +149,20 @@ def test_a_search_leaves_the_tree_as_it_was_and_finds_the_same_again(case: Case)
     found = case.targets()
 
     assert before == usages(case.state)
-    assert told(found) == told(case.targets())
+    assert reported(found) == reported(case.targets())
     assert not case.state.away
 
 
 @times(0.6)
 @given(cases(), st.randoms(use_true_random=False))
 def test_the_order_in_which_workloads_came_to_be_known_is_of_no_matter(case: Case, random: object) -> None:
-    found = told(case.targets())
+    found = reported(case.targets())
     reservations = list(case.state.reservations.values())
     random.shuffle(reservations)  # type: ignore[attr-defined]
     for reservation in reservations:
         case.state.reserve(reservation)
 
-    assert found == told(case.targets())
+    assert found == reported(case.targets())
 
 
 @given(cases(fair=False))

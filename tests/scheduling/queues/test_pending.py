@@ -153,11 +153,11 @@ def test_what_a_cycle_writes_about_a_stuck_head_does_not_wake_it() -> None:
     assert head is not None
     queue.requeue(head, Requeue.NO_FIT, now=0)
 
-    told = replace(head.workload, conditions={"QuotaReserved": Condition("False", "WaitingForQuota")})
-    queue.push(Entry(told, head.scheduling_hash, head.timestamp), now=0)
+    reported = replace(head.workload, conditions={"QuotaReserved": Condition("False", "WaitingForQuota")})
+    queue.push(Entry(reported, head.scheduling_hash, head.timestamp), now=0)
 
     assert queue.stuck
-    assert queue.get("ns/a").workload is told  # type: ignore[union-attr]
+    assert queue.get("ns/a").workload is reported  # type: ignore[union-attr]
 
 
 def test_strict_fifo_keeps_its_head_though_others_might_fit() -> None:

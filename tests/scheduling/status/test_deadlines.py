@@ -120,8 +120,8 @@ def checked(**states: str) -> Workload:
 
 def test_a_rejected_check_ends_the_workload() -> None:
     found = checked(c="Rejected", b="Retry", a="Rejected")
-    told = replace(found, checks=(replace(found.checks[0], message="no money"), *found.checks[1:]))
-    ended = act_on_checks(told, THEN)
+    reported = replace(found, checks=(replace(found.checks[0], message="no money"), *found.checks[1:]))
+    ended = act_on_checks(reported, THEN)
 
     assert ended.conditions["DeactivationTarget"] == Condition(
         "True", "AdmissionCheck", 'AdmissionChecks in Rejected state: "a"; "c" (no money)', THEN
@@ -170,8 +170,8 @@ def test_pods_start_get_lost_and_recover() -> None:
     for ready in (False, True, False, True, True):
         steps.append(pods_ready(steps[-1], ready, THEN))
 
-    told = [step.conditions["PodsReady"].reason for step in steps[1:]]
-    assert told == ["WaitForStart", "Started", "WaitForRecovery", "Recovered", "Recovered"]
+    reported = [step.conditions["PodsReady"].reason for step in steps[1:]]
+    assert reported == ["WaitForStart", "Started", "WaitForRecovery", "Recovered", "Recovered"]
     assert steps[-1] is steps[-2]
     assert steps[1].conditions["PodsReady"].message == "Not all pods are ready or succeeded"
     assert {steps[at].conditions["PodsReady"].message for at in (2, 4)} == {
@@ -184,9 +184,9 @@ def test_pods_start_get_lost_and_recover() -> None:
 @pytest.mark.parametrize("ready", [True, False])
 def test_without_admission_the_start_is_waited_for_whatever_was_before(reason: str, ready: bool) -> None:
     status = "True" if reason in ("Started", "Recovered") else "False"
-    told = [condition("PodsReady", status, reason=reason)]
+    reported = [condition("PodsReady", status, reason=reason)]
 
-    after = pods_ready(workload(status={"conditions": told}), ready, THEN)
+    after = pods_ready(workload(status={"conditions": reported}), ready, THEN)
 
     assert after.conditions["PodsReady"][:2] == ("False", "WaitForStart")
 

@@ -88,20 +88,20 @@ def test_a_gate_is_told_once_and_not_again_when_one_of_them_goes() -> None:
 def test_a_gate_that_is_gone_is_told() -> None:
     free = replace(_at_gate(_gated()), annotations={})
 
-    told = _at_gate(free, gated=False)
+    reported = _at_gate(free, gated=False)
 
-    assert _why(told) == ("False", "Pending", "AdmissionGatedBy cleared, waiting for quota reservation")
-    assert _at_gate(told, gated=False) == told
+    assert _why(reported) == ("False", "Pending", "AdmissionGatedBy cleared, waiting for quota reservation")
+    assert _at_gate(reported, gated=False) == reported
 
 
 def test_a_queue_that_is_missing_is_told_before_a_gate() -> None:
     missing = Cause("Misconfigured", "LocalQueue q doesn't exist")
 
-    told = _at_gate(_at_gate(_gated()), blocked=missing)
+    reported = _at_gate(_at_gate(_gated()), blocked=missing)
 
-    assert _why(told)[2] == missing[1]
-    assert _at_gate(told, blocked=missing) == told
-    assert _why(_at_gate(told)) == ("False", "AdmissionGated", MESSAGE)
+    assert _why(reported)[2] == missing[1]
+    assert _at_gate(reported, blocked=missing) == reported
+    assert _why(_at_gate(reported)) == ("False", "AdmissionGated", MESSAGE)
 
 
 def test_a_gate_of_preemption_is_no_admission_gate() -> None:

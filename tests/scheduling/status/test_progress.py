@@ -53,11 +53,11 @@ def test_counts_are_set_where_they_are_named() -> None:
 def test_requests_are_told_once() -> None:
     work = workload(*TWO)
 
-    told = with_resource_requests(work, total_requests(work))
+    reported = with_resource_requests(work, total_requests(work))
 
-    assert told.resource_requests == {"a": {"cpu": 3000}, "b": {"cpu": 2000}}
-    assert with_resource_requests(told, total_requests(told)) is told
-    assert with_resource_requests(told, ()).resource_requests == {}
+    assert reported.resource_requests == {"a": {"cpu": 3000}, "b": {"cpu": 2000}}
+    assert with_resource_requests(reported, total_requests(reported)) is reported
+    assert with_resource_requests(reported, ()).resource_requests == {}
 
 
 def placed(*conditions: str, state: str = "Ready", delayed: str = "", lost: str = "n", **parts: Any) -> bool:

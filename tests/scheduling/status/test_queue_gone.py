@@ -61,8 +61,8 @@ FAULTS = [
 def test_it_is_given_back_without_an_eviction(found: Lifecycle, message: str) -> None:
     after = settled(found, reserved())
 
-    told = after.conditions[QUOTA_RESERVED]
-    assert (told.status, told.message, after.admission) == ("False", message, None)
+    reported = after.conditions[QUOTA_RESERVED]
+    assert (reported.status, reported.message, after.admission) == ("False", message, None)
     assert not {EVICTED, REQUEUED} & after.conditions.keys()
     assert after.checks == reserved().checks
     assert after.evictions == ()
@@ -93,8 +93,8 @@ def test_admitted_work_runs_on_without_its_queue(found: Lifecycle) -> None:
 def test_only_draining_evicts_admitted_work_and_only_once(found: Lifecycle, reason: str, message: str) -> None:
     evicted = settled(found, reserved(admitted=True))
 
-    told = evicted.conditions[EVICTED]
-    assert (told.status, told.reason, told.message) == ("True", reason, message)
+    reported = evicted.conditions[EVICTED]
+    assert (reported.status, reported.reason, reported.message) == ("True", reason, message)
     assert evicted.evictions[0].count == 1
     assert settled(lifecycle("Hold", "Hold"), reserved(admitted=True)).conditions.get(EVICTED) is None
 

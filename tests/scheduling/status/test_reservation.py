@@ -119,10 +119,10 @@ def test_a_loss_of_quota_and_of_checks_has_a_reason_of_its_own_without_granular_
     both = "The workload has no reservation and not all checks ready"
 
     lost = unreserve(admitted("Pending"), "R", "", NOW).conditions["Admitted"]
-    told = unreserve(admitted("Pending"), "R", "", NOW, GRANULAR).conditions["Admitted"]
+    reported = unreserve(admitted("Pending"), "R", "", NOW, GRANULAR).conditions["Admitted"]
 
     assert (lost.reason, lost.message) == ("NoReservationUnsatisfiedChecks", both)
-    assert (told.reason, told.message) == ("NoReservation", NO_QUOTA)
+    assert (reported.reason, reported.message) == ("NoReservation", NO_QUOTA)
 
 
 def test_what_was_never_admitted_says_nothing_of_that() -> None:

@@ -28,8 +28,8 @@ def step(
     """Status, reason and message of QuotaReserved after the next step; empty: there is no such condition."""
     lifecycle = Lifecycle(NOW, LOCAL, None, fault, observability=observability, bypassed=bypassed)
     after = lifecycle.next(found)
-    told = after.conditions.get("QuotaReserved")
-    return (told.status, told.reason, told.message) if told is not None else ()
+    reported = after.conditions.get("QuotaReserved")
+    return (reported.status, reported.reason, reported.message) if reported is not None else ()
 
 
 def waits(reason: str, message: str = "m") -> Workload:
@@ -72,12 +72,12 @@ def test_a_new_workload_has_no_condition_unless_that_is_asked_for() -> None:
 
 
 def test_a_queue_at_fault_is_told_and_stays_told_until_an_attempt() -> None:
-    told = ("False", "Inadmissible", FAULT.message)
-    assert step(workload(), LEGACY, FAULT) == told
-    blocked = waits(*told[1:])
+    reported = ("False", "Inadmissible", FAULT.message)
+    assert step(workload(), LEGACY, FAULT) == reported
+    blocked = waits(*reported[1:])
 
-    assert step(blocked, LEGACY) == told
-    assert step(waits("Pending"), LEGACY, FAULT) == told
+    assert step(blocked, LEGACY) == reported
+    assert step(waits("Pending"), LEGACY, FAULT) == reported
 
 
 @pytest.mark.parametrize("observability", [GRANULAR, EXPLICIT])
@@ -131,6 +131,6 @@ def test_a_workload_with_quota_is_left_alone() -> None:
 
 
 def test_the_gates_turned_on_later_complete_what_is_there() -> None:
-    told = Lifecycle(NOW, LOCAL, observability=GRANULAR).next(unreserve(workload(), "WaitingForQuota", "m", NOW))
+    reported = Lifecycle(NOW, LOCAL, observability=GRANULAR).next(unreserve(workload(), "WaitingForQuota", "m", NOW))
 
-    assert told.conditions["Admitted"][:2] == ("False", "NoReservation")
+    assert reported.conditions["Admitted"][:2] == ("False", "NoReservation")

@@ -89,11 +89,11 @@ def test_what_kueue_does_only_behind_a_gate_needs_the_gate_here(compat: bool) ->
 def test_reasons_are_granular_by_their_gate_and_explicit_with_it_alone() -> None:
     granular, explicit = "UnadmittedWorkloadsObservability", "UnadmittedWorkloadsExplicitStatus"
 
-    def told(*gates: str) -> Observability:
+    def reported(*gates: str) -> Observability:
         return observability_of(configuration(featureGates=dict.fromkeys(gates, True)))
 
-    assert (told(), told(granular), told(explicit)) == (LEGACY, GRANULAR, LEGACY)
-    assert told(granular, explicit) == Observability(granular=True, explicit=True)
+    assert (reported(), reported(granular), reported(explicit)) == (LEGACY, GRANULAR, LEGACY)
+    assert reported(granular, explicit) == Observability(granular=True, explicit=True)
 
 
 def test_usage_decays_by_admission_fair_sharing() -> None:

@@ -25,9 +25,9 @@ def _tried(findings: LastAttempts, queue: PendingQueue, entry: Entry) -> Wait:
 
 def test_who_was_never_tried_waits_for_the_reason_of_those_alike() -> None:
     findings, queue = LastAttempts(), PendingQueue()
-    told = _tried(findings, queue, _entry("tried", "large"))
+    reported = _tried(findings, queue, _entry("tried", "large"))
 
-    assert findings.of("cq", _entry("other", "large")) is told
+    assert findings.of("cq", _entry("other", "large")) is reported
     assert findings.of("cq", _entry("other", "small")) is None
     assert findings.of("elsewhere", _entry("other", "large")) is None
 

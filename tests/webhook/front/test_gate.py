@@ -16,7 +16,7 @@ SHOWN = {
 
 
 @pytest.mark.parametrize(
-    ("gate", "certificate", "told"),
+    ("gate", "certificate", "reported"),
     [
         (Gate(), None, ""),
         (Gate(closed=True), None, "send a client certificate of the authority in --client-ca"),
@@ -32,6 +32,6 @@ SHOWN = {
     ],
 )
 def test_a_closed_gate_wants_a_certificate_with_a_name(
-    gate: Gate, certificate: dict[str, Any] | None, told: str
+    gate: Gate, certificate: dict[str, Any] | None, reported: str
 ) -> None:
-    assert gate.refusal(certificate) == told
+    assert gate.refusal(certificate) == reported

@@ -169,7 +169,7 @@ TREE = """
 
 
 @pytest.mark.parametrize(
-    ("rule", "refused_by_yunikorn", "told"),
+    ("rule", "refused_by_yunikorn", "reported"),
     [
         ("{name: fixed, value: root.users}", True, True),
         ("{name: fixed, value: root.default}", False, False),
@@ -197,11 +197,11 @@ TREE = """
         ("{name: user, filter: {type: DENY}}", False, False),
     ],
 )
-def test_placement_rules(rule: str, refused_by_yunikorn: bool, told: bool) -> None:
+def test_placement_rules(rule: str, refused_by_yunikorn: bool, reported: bool) -> None:
     found = list(placement_rules(partition(TREE, f"- {rule}")))
 
     assert any(not problem.accepted for problem in found) is refused_by_yunikorn
-    assert bool(found) is told
+    assert bool(found) is reported
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from policies.dialects.yunikorn_config.validation import problems
 from tests.policies.dialects.yunikorn_config.texts import root
 
 
-def told(text: str) -> list[tuple[int, str, str]]:
+def reported(text: str) -> list[tuple[int, str, str]]:
     return [(problem.line, problem.field, problem.message) for problem in read_config(text).problems]
 
 
@@ -25,7 +25,7 @@ def test_a_text_without_partitions_is_no_fault(text: str) -> None:
 
 
 def test_only_the_first_document_is_read() -> None:
-    assert told("partitions: []\n---\n[: broken\n") == []
+    assert reported("partitions: []\n---\n[: broken\n") == []
 
 
 def test_numbers_count_by_their_text() -> None:
@@ -47,7 +47,7 @@ def test_counts_are_read_as_go_reads_them(written: str, number: int) -> None:
 
 @pytest.mark.parametrize("written", ["-1", "'5'", "five", "true", "[5]", "18446744073709551616", "9" * 5000])
 def test_what_is_no_count_is_a_fault(written: str) -> None:
-    ((line, field, _),) = told(f"partitions:\n- queues:\n  - maxapplications: {written}\n")
+    ((line, field, _),) = reported(f"partitions:\n- queues:\n  - maxapplications: {written}\n")
 
     assert (line, field) == (3, "partitions[0].queues[0].maxapplications")
 
@@ -59,13 +59,13 @@ def test_flags_are_read_as_go_reads_them(written: str, flag: bool) -> None:
 
 @pytest.mark.parametrize("written", ["'true'", "1", "maybe", "{}"])
 def test_what_is_no_flag_is_a_fault(written: str) -> None:
-    assert len(told(f"partitions: [{{queues: [{{name: a, parent: {written}}}]}}]")) == 1
+    assert len(reported(f"partitions: [{{queues: [{{name: a, parent: {written}}}]}}]")) == 1
 
 
 def test_every_fault_is_told_with_its_line_and_the_rest_is_read() -> None:
     text = "partitions:\n- name: [x]\n  queues:\n  - nmae: a\n  - {name: b, name: c}\n  - text\n  extra: 1\n"
 
-    assert told(text) == [
+    assert reported(text) == [
         (4, "partitions[0].queues[0].nmae", "the key 'nmae' is unknown here"),
         (5, "partitions[0].queues[1].name", "the key 'name' occurs twice, first in line 5"),
         (6, "partitions[0].queues[2]", "a mapping is expected, not 'text'"),
@@ -95,7 +95,7 @@ def test_merges_and_aliases_are_followed() -> None:
     ],
 )
 def test_what_is_no_yaml_is_one_fault(text: str, says: str) -> None:
-    ((_, _, message),) = told(text)
+    ((_, _, message),) = reported(text)
 
     assert says in message
 
@@ -105,7 +105,7 @@ def test_aliases_cannot_grow_beyond_measure() -> None:
     for level in range(1, 12):
         text += f"q{level}: &q{level} {{queues: [{', '.join([f'*q{level - 1}'] * 8)}]}}\n"
 
-    messages = [message for _, _, message in told(text + "partitions: [{queues: [*q11]}]\n")]
+    messages = [message for _, _, message in reported(text + "partitions: [{queues: [*q11]}]\n")]
 
     assert any(f"more than {MAX_NODES} values" in message for message in messages)
 

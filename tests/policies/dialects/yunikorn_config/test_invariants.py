@@ -80,5 +80,5 @@ def test_what_yunikorn_refuses_is_never_marked_as_accepted_alone(text: str) -> N
         bounds = (*path, *(() if own is None else (own,)))
         return any(total > bound for bound in bounds) or any(refused(c, resource, path) for c in queue.queues)
 
-    told = any(not problem.accepted for problem in quotas.guaranteed_above_queue(root))
-    assert told is any(refused(root, resource) for resource in TYPES)
+    reported = any(not problem.accepted for problem in quotas.guaranteed_above_queue(root))
+    assert reported is any(refused(root, resource) for resource in TYPES)

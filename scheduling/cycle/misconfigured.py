@@ -14,22 +14,22 @@ from scheduling.world.world import World
 OUT_OF_SELECTOR = "workload namespace doesn't match ClusterQueue selector"
 
 
-class Hopeless(NamedTuple):
+class Misconfigured(NamedTuple):
     """`requeue`: how it returns to its queue, by what can help."""
 
     message: str
     requeue: Requeue = Requeue.GENERIC
 
 
-def hopeless(world: World, name: str, workload: Workload) -> Hopeless | None:
+def misconfigured(world: World, name: str, workload: Workload) -> Misconfigured | None:
     """None if the ClusterQueue may try it. The workload is that of a queue entry, with completed templates."""
     if workload.namespace not in world.queues.namespaces:
-        return Hopeless("Could not obtain workload namespace")
+        return Misconfigured("Could not obtain workload namespace")
     if not world.queues.serves(name)(workload.namespace):
-        return Hopeless(OUT_OF_SELECTOR, Requeue.NAMESPACE_MISMATCH)
+        return Misconfigured(OUT_OF_SELECTOR, Requeue.NAMESPACE_MISMATCH)
     in_topologies = topology_only(world.state, world.state.queues[name].settings)
     wrong = unsupported(workload, in_topologies) or misfit(workload, world.around(workload.namespace))
     if not wrong:
         return None
     others_can_help = in_topologies or workload.elastic
-    return Hopeless(wrong, Requeue.GENERIC if others_can_help else Requeue.MISFIT)
+    return Misconfigured(wrong, Requeue.GENERIC if others_can_help else Requeue.MISFIT)

@@ -14,7 +14,7 @@ from policies.dialects.reading import Manifest
 from reconciler.core.commands import ReadObject
 from reconciler.core.controller import Busy
 from reconciler.jobs.kind import JobKind
-from reconciler.jobs.life import bereaved
+from reconciler.jobs.life import owner_not_found
 from reconciler.jobs.step import JobInputs, Step
 from reconciler.multikueue.remote import ORIGIN
 from reconciler.objects.observed import Key
@@ -23,7 +23,7 @@ from scheduling.objects.submission import workload_name
 from scheduling.objects.workload import JOB_UID, Workload
 
 
-class Bereft:
+class Orphans:
     """By the name of the Workload. Jobs are asked for once, by their uid."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Bereft:
         """What is written of it; where there is another job of that name by now, it is deleted."""
         if self._workloads.get(read.key) and not read.deleting:
             return [Step(Delete(WORKLOADS, read.namespace, read.name, read.resource_version))]
-        return bereaved(whole, read, inputs, now)
+        return owner_not_found(whole, read, inputs, now)
 
     def seek(self, job: Key, uid: str, workload: str) -> None:
         """The job of this Workload is not in sight."""

@@ -1,0 +1,34 @@
+"""Which slices an elastic job has had: a chain, from the first on, by whose name its Pods are found."""
+
+from __future__ import annotations
+
+from reconciler.jobs.elastic import chain_of
+from scheduling.objects.workload import Workload
+
+
+class SliceChains:
+    """Slices and chains are called `namespace/name`; a chain has the name of its first slice."""
+
+    def __init__(self) -> None:
+        self._slices: dict[str, dict[str, None]] = {}
+        self._chain_of: dict[str, str] = {}
+
+    def put(self, name: str, read: Workload | None) -> str:
+        """Store this Workload as it is now, None where it is gone; return its chain, empty where it is in none."""
+        before = self._chain_of.pop(name, None)
+        if before is not None:
+            self._slices[before].pop(name)
+            if not self._slices[before]:
+                del self._slices[before]
+        if read is None or not read.elastic:
+            return ""
+        self._chain_of[name] = first = f"{read.namespace}/{chain_of(read)}"
+        self._slices.setdefault(first, {})[name] = None
+        return first
+
+    def __contains__(self, first: object) -> bool:
+        return first in self._slices
+
+    def of(self, first: str) -> dict[str, None]:
+        """The first slice, stored or not, and those that took over from it, one after the other."""
+        return {first: None, **self._slices.get(first, {})}

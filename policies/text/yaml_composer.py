@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from policies.text.positions import BadText
@@ -52,22 +51,25 @@ class _Nodes(Composer[Node]):
         self._bounded(depth + 1, event)
         place = self._place(event)
         if event.__class__ is MappingStartEvent:
-            entries = tuple(self._entries(depth))
-            return self._noted(Mapping(entries, *place), [value for _, value in entries])
-        items = tuple(self._items(depth))
-        return self._noted(Listing(items, *place), items)
+            return Mapping(tuple(self._entries(depth)), *place)
+        return Listing(tuple(self._items(depth)), *place)
 
     def _repeated(self, value: Node, alias: Any, depth: int) -> Node:
-        self._bounded(depth + self._levels.get(id(value), 0), alias)
+        self._bounded(depth + self._levels_of(value), alias)
         return value
 
     def _bounded(self, levels: int, event: Any) -> None:
         if levels > MAX_DEPTH:
             raise BadText(self._offset(event), f"nested deeper than {MAX_DEPTH} levels")
 
-    def _noted(self, node: Node, inside: Iterable[Node]) -> Node:
-        self._levels[id(node)] = 1 + max((self._levels.get(id(each), 0) for each in inside), default=0)
-        return node
+    def _levels_of(self, node: Node) -> int:
+        """Counted only where an alias repeats the node, and once: most documents have no alias."""
+        if isinstance(node, Scalar):
+            return 0
+        if id(node) not in self._levels:
+            inside = (value for _, value in node.entries) if isinstance(node, Mapping) else node.items
+            self._levels[id(node)] = 1 + max(map(self._levels_of, inside), default=0)
+        return self._levels[id(node)]
 
     def _entries(self, depth: int) -> list[tuple[Scalar, Node]]:
         entries: list[tuple[Scalar, Node]] = []

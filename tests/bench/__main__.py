@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.bench import engine, load, ordering, organisation, placement
+from tests.bench import compare, engine, load, ordering, organisation, placement
 from tests.bench.admission import rows as admission
 
 QUOTREE = str(Path(sys.executable).with_name("quotree"))
@@ -30,7 +30,13 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=4000, help="webhook requests in each run")
     parser.add_argument("--runs", type=int, default=5, help="runs of each command; the median is printed")
     parser.add_argument("--only", choices=PARTS, help="leave out the rest")
+    parser.add_argument("--compare", metavar="REV", help="measure this revision as well, in turn, and print the ratios")
+    parser.add_argument("--rounds", type=int, default=3, help="with --compare: how often each is measured")
     options = parser.parse_args()
+    if options.compare:
+        same = [f"--requests={options.requests}", f"--runs={options.runs}"]
+        compare.compare(options.compare, [*same, *([f"--only={options.only}"] if options.only else [])], options.rounds)
+        return 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         parts: dict[str, Callable[[], None]] = {

@@ -1,0 +1,97 @@
+"""`python -m tests.bench --compare REV`: the same figures of two revisions, measured in turn, and their ratio."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import TypeAlias
+
+_ROOT = Path(__file__).parents[2]
+_FIGURE = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])")
+_GAP = re.compile(r" {2,}")
+
+Rows: TypeAlias = dict[str, list[float]]
+
+
+def compare(revision: str, arguments: Sequence[str], rounds: int) -> None:
+    """Print what each figure is of that at `revision`. Raises CalledProcessError where a run fails.
+
+    The two take turns, and which one begins changes each round: a machine that grows slower meanwhile favours neither.
+    """
+    with _checked_out(revision) as other:
+        before, after = [], []
+        for turn in range(rounds):
+            for folder, outputs in ((other, before), (_ROOT, after))[:: 1 if turn % 2 == 0 else -1]:
+                outputs.append(_run(folder, arguments))
+                print(f"round {turn + 1} of {rounds}: {folder.name} measured", file=sys.stderr, flush=True)
+    for line in ratios(before, after):
+        print(line)
+
+
+def ratios(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+    """The first output after the change, with the ratio after/before in the place of each figure: median (min-max).
+
+    Ratios are taken round by round. Rows that only one of the two prints are left out.
+    """
+    pairs = [(rows(old), rows(new)) for old, new in zip(before, after, strict=True)]
+    common = set.intersection(*(old.keys() & new.keys() for old, new in pairs)) if pairs else set()
+    for line in after[0].splitlines():
+        label, figures = _row(line)
+        if not figures:
+            yield line
+        elif label in common:
+            columns = [
+                _ratio([_pair(old[label], new[label], column) for old, new in pairs]) for column in range(len(figures))
+            ]
+            yield f"{label:44} {'  '.join(columns)}"
+
+
+def rows(output: str) -> Rows:
+    """The figures of each row of an output, by its label: what stands before the first gap of two spaces."""
+    return {label: figures for label, figures in map(_row, output.splitlines()) if figures}
+
+
+def _row(line: str) -> tuple[str, list[float]]:
+    """Lines that begin with a space explain the row above."""
+    label, *rest = _GAP.split(line.rstrip())
+    return label, [float(each) for each in _FIGURE.findall(" ".join(rest))] if label else []
+
+
+def _pair(old: list[float], new: list[float], column: int) -> float | None:
+    if len(old) != len(new) or not old[column]:
+        return None
+    return new[column] / old[column]
+
+
+def _ratio(found: Sequence[float | None]) -> str:
+    known = [each for each in found if each is not None]
+    return f"{median(known):.2f} ({min(known):.2f}-{max(known):.2f})" if known else "-"
+
+
+@contextmanager
+def _checked_out(revision: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / revision.replace("/", "-")
+        _git("worktree", "add", "--quiet", "--detach", str(folder), revision)
+        try:
+            yield folder
+        finally:
+            _git("worktree", "remove", "--force", str(folder))
+
+
+def _git(*arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=_ROOT, check=True)
+
+
+def _run(folder: Path, arguments: Sequence[str]) -> str:
+    """What the benchmark of that checkout prints; what it starts takes the code from there as well."""
+    command = [sys.executable, "-m", "tests.bench", *arguments]
+    path = {**os.environ, "PYTHONPATH": str(folder)}
+    return subprocess.run(command, cwd=folder, env=path, check=True, stdout=subprocess.PIPE, text=True).stdout

@@ -8,7 +8,7 @@ PARALLEL := --numprocesses=auto --maxprocesses=8 --dist=worksteal
 BY_FILE := --numprocesses=auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder  # else files of few long tests come last
 COMPILE := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: help venv lock base-image run test unit thorough check format generate conformance bench fuzz race soak soak-multikueue soak-certs controlplane clean
+.PHONY: help venv lock base-image run test unit thorough check format generate conformance bench fuzz race soak soak-multikueue soak-certs soak-rollovers controlplane clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -79,6 +79,9 @@ soak-multikueue: venv ## random faults over three clusters; SOAK_PLACEMENTS, def
 
 soak-certs: venv ## certificates that others change, under load; CERTS_SOAK_SECONDS, default 600, and CERTS_SOAK_SEED
 	CERTS_SOAK_SECONDS=$(or $(CERTS_SOAK_SECONDS),600) $(BIN)/python -m pytest -s -o timeout=7200 tests/apiserver/webhook/test_certificate_storm.py
+
+soak-rollovers: venv ## replicas of the webhook replaced under load; ROLLOVERS, default 10
+	ROLLOVERS=$(or $(ROLLOVERS),10) $(BIN)/python -m pytest -s tests/webhook/test_attacks.py -k rollovers
 
 controlplane: venv ## build the real API server that the tests use
 	$(BIN)/python -m tests.apiserver.build

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import resource
 import signal
 import socket
@@ -15,6 +16,7 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -348,8 +350,10 @@ def test_while_it_drains_each_answer_ends_its_connection(tmp_path: Path) -> None
 class Balancer:
     """Sends new connections to ready replicas only, as a Service does; connections are kept while servers keep them."""
 
-    def __init__(self, replicas: list[Served]) -> None:
+    def __init__(self, replicas: list[Served], pause: float) -> None:
+        """`pause`: seconds between an answer and the next request of a connection."""
         self.replicas = replicas
+        self.pause = pause
         self.ended = threading.Event()
         self.answered = 0
         self.failures: list[str] = []
@@ -373,24 +377,27 @@ class Balancer:
             if ends:
                 connection.close()
                 connection = None
-            time.sleep(0.002)
+            time.sleep(self.pause)
         if connection:
             connection.close()
 
 
 def test_rollovers_under_load_fail_no_request(tmp_path: Path) -> None:
+    """`make soak-rollovers` plays more of them, with as much load as the machine can make."""
+    rollovers = int(os.environ.get("ROLLOVERS", "3"))
     with ExitStack() as opened:
-        folders = iter(range(100))
+        folders = count()
 
         def replica() -> Served:
             folder = tmp_path / str(next(folders))
             folder.mkdir()
             return opened.enter_context(served(folder, drain_seconds=0.5))
 
-        balancer = Balancer([replica(), replica()])
+        balancer = Balancer([replica(), replica()], 0.0 if "ROLLOVERS" in os.environ else 0.002)
+        began = time.monotonic()
         with ThreadPoolExecutor(6) as pool:
             clients = [pool.submit(balancer.client) for _ in range(6)]
-            for _ in range(3):
+            for _ in range(rollovers):
                 balancer.replicas.append(replica())
                 leaving = balancer.replicas.pop(0), balancer.replicas.pop(0)
                 balancer.replicas.append(replica())
@@ -399,5 +406,7 @@ def test_rollovers_under_load_fail_no_request(tmp_path: Path) -> None:
             for each in clients:
                 each.result(PATIENCE)
 
+    rate = balancer.answered / (time.monotonic() - began)
+    print(f"{rollovers} rollovers, {balancer.answered} requests, {rate:.0f}/s, {len(balancer.failures)} failed")
     assert balancer.failures == []
-    assert balancer.answered > 300
+    assert balancer.answered > 100 * rollovers

@@ -13,8 +13,9 @@ import yaml
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.jobs.job_kinds import JOB_SET, OF_OUR_OWN, PY_TORCH_JOB, TRAIN, Kind, definition
-from tests.apiserver.kueue_world import served
+from tests.apiserver.kueue_world import KUEUE, queue, served
 from tests.apiserver.webhook.guard import ROOT, Guard
+from tests.builders import batch_job, kueue, template
 from tests.waiting import eventually
 
 CONFIGURATION = {
@@ -24,6 +25,7 @@ CONFIGURATION = {
     "reconciler": {"jobs": [TRAIN]},
 }
 MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/quotree-mutate"
+QUEUE = "kueue.x-k8s.io/queue-name"
 KINDS = (JOB_SET, PY_TORCH_JOB, OF_OUR_OWN)
 
 
@@ -72,3 +74,44 @@ def test_a_job_that_names_a_queue_is_stored_suspended_and_another_as_it_came(gua
     # An API server takes a moment to notice that a webhook was added.
     eventually(lambda: halted(created(server, kind, f"queued-{next(names)}", queued)))
     assert not halted(created(server, kind, "free", {}))
+
+
+def test_jobs_that_name_no_queue_go_to_the_default_one_and_children_are_left_to_their_owner(guard: Guard) -> None:
+    """Also of a batch Job that is suspended and one whose label is empty, and of what a CronJob makes."""
+    server, names = guard.control_plane, count()
+    put_default_queue(server, "defaulted")
+    set_ = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "set", "uid": "u", "controller": True}
+    cron = {**set_, "apiVersion": "batch/v1", "kind": "CronJob"}
+
+    def job(**metadata: Any) -> tuple[Any, Any]:
+        """The queue and the switch that it would be stored with."""
+        body = batch_job(f"job-{next(names)}", {"suspend": False, "template": template("1")}, None, **metadata)
+        return stored(server, "/apis/batch/v1/namespaces/defaulted/jobs?dryRun=All", body)
+
+    eventually(lambda: job() == ("default", True))
+    assert job(ownerReferences=[cron]) == ("default", True)
+    assert job(labels={QUEUE: ""}) == ("default", True)
+    assert job(labels={QUEUE: "other"}) == ("other", True)
+    assert job(ownerReferences=[set_]) == (None, False)
+    assert job(ownerReferences=[{**set_, "controller": False}]) == ("default", True)
+    waiting = batch_job("waits", {"suspend": True, "managedBy": "a.dev/b", "template": template("1")}, None)
+    assert stored(server, "/apis/batch/v1/namespaces/defaulted/jobs?dryRun=All", waiting) == ("default", True)
+    for kind in (JOB_SET, PY_TORCH_JOB):
+        body = {"apiVersion": kind.version, "kind": kind.kind, "metadata": {"name": "a"}, "spec": kind.spec}
+        where = f"/apis/{kind.version}/namespaces/defaulted/{kind.plural}?dryRun=All"
+        assert stored(server, where, body)[0] == "default"
+    bare = batch_job("bare", {"template": template("1")}, None)
+    assert stored(server, "/apis/batch/v1/namespaces/default/jobs?dryRun=All", bare) == (None, False)
+
+
+def put_default_queue(server: ControlPlane, namespace: str) -> None:
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+    server.request("POST", f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))
+    server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "team", queue("org", "1")))
+    local = kueue("LocalQueue", "default", {"clusterQueue": "team"})
+    server.request("POST", f"{KUEUE}/namespaces/{namespace}/localqueues", local)
+
+
+def stored(server: ControlPlane, where: str, body: dict[str, Any]) -> tuple[Any, Any]:
+    found = server.request("POST", where, body)
+    return found["metadata"].get("labels", {}).get(QUEUE), found["spec"].get("suspend", False)

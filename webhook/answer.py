@@ -21,7 +21,11 @@ WARNING_LENGTH = 120  # characters of a line; the API server recommends this, an
 WARNING_LINES = 4  # per finding: enough for the fault, both numbers and the cure, but not for a cycle of fifty queues
 WARNINGS_LENGTH = 4096  # bytes for all warnings of a request, where the API server cuts
 RULES = 10  # ids in an audit annotation
-_REASONS = {HTTPStatus.FORBIDDEN: "Forbidden", HTTPStatus.UNPROCESSABLE_ENTITY: "Invalid"}
+_REASONS = {
+    HTTPStatus.FORBIDDEN: "Forbidden",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "Invalid",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "RequestEntityTooLarge",
+}
 
 
 def validated(review: Review, verdict: Verdict, profile: Profile) -> bytes:
@@ -56,11 +60,10 @@ def mutated(review: Review, operations: list[dict[str, Any]]) -> bytes:
     return _body(response)
 
 
-def crowded(review: Review, much: str) -> bytes:
-    """The response that denies an object with more entries than can be judged."""
-    code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    message = f"{review.kind.kind} {review.name}: {much}"
-    status = {"code": code.value, "reason": "RequestEntityTooLarge", "message": message}
+def denied(review: Review, code: HTTPStatus, why: str) -> bytes:
+    """The response to an object that is refused before a rule is asked."""
+    message = plain(f"{review.kind.kind} {review.name}: {why}")
+    status = {"code": code.value, "reason": _REASONS[code], "message": message}
     return _body({"uid": review.uid, "allowed": False, "status": status})
 
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import TypeAlias
 
 from flask import Flask, Response, g, request
@@ -32,7 +33,7 @@ from webhook import answer, bounds, conversion, decision
 from webhook.ledger.clerk import LedgerUnavailable
 from webhook.ledger.ledger import Order
 from webhook.metrics import Metrics
-from webhook.owners import OwnerUnknown, owners
+from webhook.owners import OwnerMissing, OwnerUnknown, owners
 from webhook.review import BadReview, Review, parse
 from webhook.settings import WebhookSettings
 
@@ -99,6 +100,7 @@ def create_app(
     app.register_error_handler(BadReview, _bad_request)
     app.register_error_handler(Crowded, views.crowded)
     app.register_error_handler(NotReady, _not_ready)
+    app.register_error_handler(OwnerMissing, views.owner_missing)
     app.register_error_handler(OwnerUnknown, _owner_unknown)
     app.register_error_handler(RequestEntityTooLarge, _too_long)
     app.register_error_handler(HTTPException, _http_error)
@@ -169,7 +171,11 @@ class _Views:
     def crowded(self, error: Crowded) -> Response:
         """Refuse it. An error would let work pass unjudged, since work fails open."""
         self._decided(error.review, "denied", rules=["too-many-entries"])
-        return _json(answer.crowded(error.review, str(error)))
+        return _json(answer.denied(error.review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, str(error)))
+
+    def owner_missing(self, error: OwnerMissing) -> Response:
+        self._decided(error.review, "denied", why=[str(error)])
+        return _json(answer.denied(error.review, HTTPStatus.FORBIDDEN, str(error)))
 
     def healthz(self) -> Answer:
         """The process responds."""

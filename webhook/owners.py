@@ -25,10 +25,18 @@ class OwnerUnknown(Exception):
     """An owner cannot be read, so that nobody can say whether there is one."""
 
 
+class OwnerMissing(Exception):
+    """There is no such owner, so that nobody could say later on whose quota the job takes; the message names it."""
+
+    def __init__(self, review: Review, text: str) -> None:
+        super().__init__(text)
+        self.review = review
+
+
 def owners(review: Review, configuration: Configuration, fetch: Fetch) -> list[QueuedJob]:
     """From the direct owner upward, each with the UID that was named; most requests name none, and cost nothing.
 
-    Raises OwnerUnknown.
+    The walk ends at an owner of another UID. Raises OwnerMissing, as Kueue's webhooks refuse it, and OwnerUnknown.
     """
     found: list[QueuedJob] = []
     if not _asks(review, configuration):
@@ -41,6 +49,8 @@ def owners(review: Review, configuration: Configuration, fetch: Fetch) -> list[Q
             break
         resource = Resource(above.kind.group, framework.version, framework.plural, namespaced=True)
         manifest = _read(fetch, resource, review.namespace or "default", above.name)
+        if manifest is None and not _excused(review, configuration):
+            raise OwnerMissing(review, f"workload owner not found: {above.kind.kind} {above.name}")
         if manifest is None or metadata(manifest).get("uid") != above.uid:
             break
         found.append(job_reader(framework)(_named(manifest, resource, above.kind.kind)))
@@ -57,6 +67,12 @@ def _asks(review: Review, configuration: Configuration) -> bool:
         return False
     known = review.kind == POD or review.kind in KINDS or review.kind in configuration.reconciler.jobs
     return known and bool(texts(mapping(metadata(review.object).get("labels"))).get(QUEUE_NAME))
+
+
+def _excused(review: Review, configuration: Configuration) -> bool:
+    """What goes may lose its owner first, and whoever admits jobs stops those that lost theirs."""
+    going = review.kind != POD and metadata(review.manifest).get("deletionTimestamp")
+    return bool(going) or review.user.name in configuration.kueue.admitting_users
 
 
 def _read(fetch: Fetch, resource: Resource, namespace: str, name: str) -> Manifest | None:

@@ -66,7 +66,7 @@ class JobsController(Controller):
     ) -> None:
         self._kinds = {kind.name: kind for kind in kinds}
         self._others = frozenset(others)
-        self._described = frozenset(kind.shape.kind for kind in self._kinds.values())
+        self._described = {kind.shape.kind: kind for kind in self._kinds.values()}
         self._every = every
         self.watched = (*watched_jobs(self._kinds.values(), every=every), STARTED_PODS)
         self.inputs = JobInputs(child=self._belongs, elastic=elastic)
@@ -74,7 +74,7 @@ class JobsController(Controller):
         self._jobs: dict[Key, Held] = {}
         self._by_uid: dict[str, Key] = {}
         self._named = Named()
-        self._owned = Owned(self._described)
+        self._owned = Owned(frozenset(self._described))
         self._slicing = Slicing(stored, self._owned, enabled=elastic)
         self._dirty: dict[Key, None] = {}
         self._renewed: dict[Key, None] = {}
@@ -116,9 +116,11 @@ class JobsController(Controller):
     def found(self, observed: Observed) -> None:
         uid = text(metadata(observed.value.manifest()).get("uid")) if observed.value is not None else ""
         self._lost(self._orphans.answered(observed.key, uid or ""), replaced=True)
+        self._dirty.update(dict.fromkeys(self._kin.answered(observed.key, there=True)))
 
     def gone(self, key: Key) -> None:
         self._lost(self._orphans.answered(key), replaced=False)
+        self._dirty.update(dict.fromkeys(self._kin.answered(key, there=False)))
 
     def _lost(self, uid: str, *, replaced: bool) -> None:
         """There is no such job any more."""
@@ -129,9 +131,8 @@ class JobsController(Controller):
     def _relate(self, key: Key, held: Held) -> None:
         """What others may be to it, and it to them."""
         kind, job = self._kinds[key[0]], held.packed.manifest()
-        above = controller_of(metadata(job))
-        claim = above.uid if above is not None and above.kind in self._described else ""
-        self._kin.put(key, relative(kind, job, claim, queued=self._every or bool(queue_of(job))))
+        queued, above = self._every or bool(queue_of(job)), controller_of(metadata(job))
+        self._kin.put(key, relative(kind, job, above, self._described, queued=queued))
         self._dirty.update(dict.fromkeys(self._kin.below(key)))
 
     def _belongs(self, job: Manifest) -> bool:
@@ -253,6 +254,7 @@ class JobsController(Controller):
                 yield WakeAt(item, until)
             else:
                 yield from self._guarded(item, (item,), partial(self._let_go, name, now), None, busy, now)
+        yield from self._kin.owners.questions(self._kinds, busy)
 
     def _renew_some(self) -> None:
         """Where all jobs are to be looked at again, each turn looks at some of them, so that others need not wait."""
@@ -296,7 +298,9 @@ class JobsController(Controller):
             return
         above = self._kin.top(held.uid)
         found = steps(kind, job, whole, read, self.inputs, whole_second(now))
-        if above is not None:
+        if above is None and read is None and self._kin.lost(held.uid):
+            found = child_steps(kind, job, False)
+        elif above is not None:
             top, parent = self._kinds[above[0]], self._jobs[above]
             gated = self._slicing.waits(kind, job) or self._slicing.waits(top, parent.packed.manifest())
             found = child_steps(kind, job, carries(self._read(parent.workload), gated=gated))

@@ -6,20 +6,24 @@ that fit into what the job above was admitted for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from policies.amounts.ancestry import DEEPEST
 from policies.amounts.requests import template_requests, total
+from policies.dialects.kueue_owners import Controller
 from policies.dialects.reading import Manifest, metadata, text
+from policies.model.objects import GroupKind
+from reconciler.core.commands import ReadObject
+from reconciler.core.controller import Busy
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.step import Step
 from reconciler.objects.observed import Key
 from scheduling.objects.times import SECOND
+from scheduling.objects.workload import OWNER_NOT_FOUND
 
 PATIENCE = 2 * SECOND
 """Kinds are watched one by one, so that a child may be seen before the job that it belongs to."""
-
 
 _TOO_DEEP = Step(
     None,
@@ -30,7 +34,8 @@ _TOO_DEEP = Step(
 
 
 class Relative(NamedTuple):
-    """A job as others see it. `claim` is the UID of the controller that it names, empty where that is no job.
+    """A job as others see it. `claim` is the UID of the controller that it names, empty where that is no job, and
+    `owner` where that would be.
 
     `queued`: others may belong to it. `running`: it may have pods. `asks`: what all its pods request. `generations`: so
     many times that its children may take while it replaces one by the next.
@@ -44,39 +49,83 @@ class Relative(NamedTuple):
     created: tuple[str, str]
     asks: dict[str, int]
     generations: int
+    owner: Key | None = None
 
 
-def relative(kind: JobKind, job: Manifest, claim: str, *, queued: bool) -> Relative:
+def relative(
+    kind: JobKind, job: Manifest, above: Controller | None, kinds: Mapping[GroupKind, JobKind], *, queued: bool
+) -> Relative:
+    """`above` is the controller that it names; it counts where it is of one of `kinds`."""
     meta = metadata(job)
-    name = text(meta.get("name")) or ""
+    name, namespace = text(meta.get("name")) or "", text(meta.get("namespace")) or ""
+    owner = kinds.get(above.kind) if above is not None else None
     running = not (kind.suspended(job) or kind.ending(job) or meta.get("deletionTimestamp"))
     return Relative(
         uid=text(meta.get("uid")) or "",
-        namespace=text(meta.get("namespace")) or "",
-        claim=claim,
+        namespace=namespace,
+        claim=above.uid if above is not None and owner is not None else "",
         queued=queued,
         running=running,
         created=(text(meta.get("creationTimestamp")) or "", name),
         asks=total(template_requests(pods.template, pods.count) for pods in kind.shape.pods_of(job)),
         generations=kind.shape.generations,
+        owner=(owner.name, f"{namespace}/{above.name}") if above is not None and owner is not None else None,
     )
 
 
-class Kinship:
-    """All jobs in sight. One that names a controller which is not in sight is waited for a while."""
+class Owners:
+    """Owners that no watch shows, since they name no queue or are not there. They are asked for by their name."""
 
     def __init__(self) -> None:
+        self._sought: dict[Key, dict[str, None]] = {}
+        self._asked: dict[Key, dict[str, None]] = {}
+        self._found: dict[str, bool] = {}
+        """By their UID, of which one knows; False: there is no object of that name."""
+
+    def exists(self, uid: str) -> bool | None:
+        """Whether there is an object of its name; None: that is not known."""
+        return self._found.get(uid)
+
+    def seek(self, owner: Key, uid: str) -> None:
+        if uid not in self._asked.get(owner, ()):
+            self._sought.setdefault(owner, {})[uid] = None
+
+    def questions(self, kinds: Mapping[str, JobKind], busy: Busy) -> Iterator[ReadObject]:
+        for owner in [owner for owner in self._sought if not busy(*owner)]:
+            self._asked[owner] = self._sought.pop(owner)
+            namespace, _, name = owner[1].partition("/")
+            yield ReadObject(owner, kinds[owner[0]].resource.item(name, namespace))
+
+    def answered(self, owner: Key, *, there: bool) -> dict[str, None]:
+        """The UIDs that were asked for under this name."""
+        uids = self._asked.pop(owner, {})
+        self._found.update(dict.fromkeys(uids, there))
+        return uids
+
+    def forget(self, uid: str) -> None:
+        self._found.pop(uid, None)
+
+
+class Kinship:
+    """All jobs in sight. One that names a controller which is not in sight is waited for until the API server says
+    whether that is there.
+    """
+
+    def __init__(self) -> None:
+        self.owners = Owners()
         self._by_key: dict[Key, Relative] = {}
         self._by_uid: dict[str, Key] = {}
         self._children: dict[str, dict[Key, None]] = {}
         self._unseen: dict[Key, int] = {}
 
     def put(self, key: Key, found: Relative) -> None:
+        before = self._by_key.get(key)
         self.drop(key)
         self._by_key[key] = found
         self._by_uid[found.uid] = key
         if found.claim:
             self._children.setdefault(found.claim, {})[key] = None
+        self._forget_owner(before)
 
     def drop(self, key: Key) -> None:
         found = self._by_key.pop(key, None)
@@ -90,8 +139,14 @@ class Kinship:
             self._children.pop(found.claim, None)
 
     def forget(self, key: Key) -> None:
+        before = self._by_key.get(key)
         self.drop(key)
         self._unseen.pop(key, None)
+        self._forget_owner(before)
+
+    def _forget_owner(self, child: Relative | None) -> None:
+        if child is not None and child.claim not in self._children:
+            self.owners.forget(child.claim)
 
     def below(self, key: Key) -> Iterator[Key]:
         """All that name it, or one of these, as their controller."""
@@ -106,12 +161,33 @@ class Kinship:
 
     def wait(self, key: Key, now: int) -> int | None:
         """Until when nothing is concluded about it, since its controller is not in sight; moments in nanoseconds."""
-        claim = self._by_key[key].claim if key in self._by_key else ""
-        if not claim or claim in self._by_uid:
+        claim, owner = (self._by_key[key].claim, self._by_key[key].owner) if key in self._by_key else ("", None)
+        if owner is None or claim in self._by_uid:
             self._unseen.pop(key, None)
             return None
         until = self._unseen.setdefault(key, now) + PATIENCE
+        if now >= until and self.owners.exists(claim) is None:
+            self.owners.seek(owner, claim)
         return until if now < until else None
+
+    def answered(self, owner: Key, *, there: bool) -> list[Key]:
+        """The API server was asked for an owner. Those who named it, to be looked at."""
+        uids = self.owners.answered(owner, there=there)
+        for uid in uids.keys() - self._children.keys():
+            self.owners.forget(uid)
+        return [child for uid in uids for child in self._children.get(uid, ())]
+
+    def lost(self, uid: str) -> bool:
+        """Whether it names a controller that is not there, as far as one knows: it must not run, nor queue by itself.
+
+        The garbage collector takes such a child, or its reference.
+        """
+        claim = self._claim(uid)
+        return bool(claim) and claim not in self._by_uid and not self.owners.exists(claim)
+
+    def _claim(self, uid: str) -> str:
+        key = self._by_uid.get(uid)
+        return self._by_key[key].claim if key is not None else ""
 
     def top(self, uid: str) -> Key | None:
         """The job that was admitted for the one of this UID as well; None where that is to be admitted by itself."""
@@ -126,6 +202,10 @@ class Kinship:
         while key is not None and key not in seen and len(seen) <= DEEPEST:
             seen[key] = None
             key = self._by_uid.get(self._by_key[key].claim)
+        owner = self._by_key[self._by_uid[uid]].owner if self.lost(uid) else None
+        if owner is not None and self.owners.exists(self._claim(uid)) is False:
+            missing = f"{owner[0].partition('.')[0]} {owner[1].partition('/')[2]}"
+            return [Step(None, OWNER_NOT_FOUND, f"workload owner not found: {missing}", warning=True)]
         return [_TOO_DEEP] if key is not None and key not in seen else []
 
     def _way(self, key: Key) -> list[Key]:

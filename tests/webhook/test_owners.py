@@ -65,14 +65,46 @@ def test_the_child_of_a_job_that_runs_starts_at_once() -> None:
 
 @pytest.mark.parametrize(
     "world",
-    [Stored(), Stored(job_set(uid="older")), Stored(job_set(suspend=True)), Stored(job_set(labels={}))],
-    ids=["no such owner", "another UID", "it waits", "it is in no queue"],
+    [Stored(job_set(uid="older")), Stored(job_set(suspend=True)), Stored(job_set(labels={}))],
+    ids=["another UID", "it waits", "it is in no queue"],
 )
 def test_any_other_child_waits(world: Stored) -> None:
     assert created_suspended(world, child())
     refused = answer(client(world), VALIDATE, review(child(), child(suspend=True)))
     assert not refused["allowed"]
     assert "[quota-evaded]" in refused["status"]["message"]
+
+
+@pytest.mark.parametrize(
+    "owned", [child(suspend=True), child(), pod("p", labels=queued("main"), ownerReferences=[SET])]
+)
+def test_who_names_an_owner_that_does_not_exist_is_refused(owned: dict[str, Any]) -> None:
+    missing = {"code": 403, "reason": "Forbidden"}
+    for path in (MUTATE, VALIDATE):
+        refused = answer(client(Stored()), path, review(owned))
+        assert not refused["allowed"]
+        assert missing.items() <= refused["status"].items()
+        assert refused["status"]["message"].endswith(": workload owner not found: JobSet set")
+
+
+def test_the_owner_of_the_owner_must_exist_as_well() -> None:
+    above = {**SET, "name": "above", "uid": "a"}
+
+    assert not answer(client(Stored(job_set(ownerReferences=[above]))), VALIDATE, review(child(suspend=True)))[
+        "allowed"
+    ]
+
+
+def test_who_lost_the_owner_is_not_changed_but_may_go_and_may_be_stopped() -> None:
+    started, stopped = child(), child(suspend=True)
+    going = {**stopped, "metadata": {**stopped["metadata"], "deletionTimestamp": "2026-11-22T00:00:00Z"}}
+    reconciler = "system:serviceaccount:quotree-system:quotree-reconciler"
+
+    def allowed(after: dict[str, Any], user: str = "tina") -> bool:
+        asked = review(after, started, userInfo={"username": user})
+        return bool(answer(client(Stored()), VALIDATE, asked)["allowed"])
+
+    assert [allowed(stopped), allowed(going), allowed(stopped, reconciler)] == [False, True, True]
 
 
 def test_a_child_that_asks_for_more_than_its_owner_waits() -> None:
@@ -87,7 +119,8 @@ def test_the_owner_of_the_owner_counts_where_that_has_no_queue() -> None:
     between = job_set(labels={}, ownerReferences=[train])
 
     assert not created_suspended(Stored(between, top), child())
-    assert created_suspended(Stored(between), child())
+    top["metadata"]["uid"] = "older"
+    assert created_suspended(Stored(between, top), child())
 
 
 def test_a_job_is_not_its_own_child() -> None:

@@ -15,7 +15,9 @@ from tests.apiserver.jobs.tenant_world import (
     TENANT,
     WORKLOADS,
     asked,
+    job,
     nothing_is_left,
+    patch,
     refused,
     runs,
     submit,
@@ -151,3 +153,72 @@ def test_workloads_follow_the_value_of_their_priority_class(server: ControlPlane
     server.request("DELETE", f"{classes}/second")
     valued("second", 0)
     eventually(lambda: priority("second") == 0)
+
+
+def owned(name: str, cpu: str, server: ControlPlane, owner: str, *, suspend: bool) -> None:
+    uid = server.request("GET", f"{JOBS}/{owner}")["metadata"]["uid"]
+    above = {"apiVersion": "batch/v1", "kind": "Job", "name": owner, "uid": uid, "controller": True}
+    server.request("POST", JOBS, job(name, cpu, suspend=suspend, ownerReferences=[above]), user=TENANT)
+
+
+def events(server: ControlPlane, name: str) -> dict[str, str]:
+    """The last message of each reason, about this Job."""
+    found = server.request("GET", f"{TEAM}/events?fieldSelector=involvedObject.name={name}")["items"]
+    return {each["reason"]: each["message"] for each in found}
+
+
+def test_a_child_runs_with_its_owner_stops_with_it_and_stays_so(server: ControlPlane) -> None:
+    submit(server, "parent", "2")
+    eventually(lambda: asked(server) == QUOTA)
+    owned("child", "1", server, "parent", suspend=False)
+    eventually(lambda: asked(server) == QUOTA + 1000)
+    parent = f"{WORKLOADS}/{workload_of(server, 'parent')}"
+
+    server.request("PATCH", parent, {"spec": {"active": False}}, content_type=MERGE)
+    eventually(lambda: not runs(server, "parent") and not runs(server, "child"))
+    eventually(lambda: events(server, "child").get("Suspended") == "Kueue managed child job suspended")
+    eventually(lambda: asked(server) == 0)
+    assert "quota-evaded" in refused(server, "child", {"spec": {"suspend": False}})
+
+    server.request("PATCH", parent, {"spec": {"active": True}}, content_type=MERGE)
+    eventually(lambda: asked(server) == QUOTA)
+    assert not runs(server, "child")
+    patch(server, "child", {"spec": {"suspend": False}})
+    eventually(lambda: asked(server) == QUOTA + 1000)
+    assert [each["metadata"]["name"] for each in server.request("GET", WORKLOADS)["items"]] == [parent.split("/")[-1]]
+
+
+def test_who_has_more_than_ten_owners_above_each_other_is_told(server: ControlPlane) -> None:
+    submit(server, "level-0", "1")
+    for level in range(1, 12):
+        owned(f"level-{level}", "1", server, f"level-{level - 1}", suspend=True)
+
+    too_deep = "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of 10"
+    eventually(lambda: events(server, "level-11").get("JobNestingTooDeep") == too_deep)
+    assert "JobNestingTooDeep" not in events(server, "level-10")
+
+
+def test_an_index_that_failed_gives_its_quota_back(server: ControlPlane) -> None:
+    """Of three pods at a time two indexes succeed and one fails: two are left to do."""
+    sizes = {"parallelism": 3, "completions": 5, "completionMode": "Indexed", "backoffLimitPerIndex": 0}
+    spec = {"suspend": True, **sizes, "template": template("500m")}
+    server.request("POST", JOBS, batch_job("indexed", spec, None, labels=queued("main")), user=TENANT)
+
+    def ends(index: int, phase: str) -> None:
+        def pod() -> str:
+            selected = f"labelSelector=batch.kubernetes.io/job-completion-index={index}"
+            items = server.request("GET", f"{TEAM}/pods?{selected}")["items"]
+            return str(items[0]["metadata"]["name"]) if items else ""
+
+        body = {"status": {"phase": phase}}
+        server.request("PATCH", f"{TEAM}/pods/{eventually(pod)}/status", body, content_type=MERGE)
+
+    for index, phase in ((0, "Succeeded"), (1, "Succeeded"), (3, "Failed")):
+        ends(index, phase)
+    eventually(lambda: server.request("GET", f"{JOBS}/indexed")["status"].get("failedIndexes") == "3")
+
+    done = [{"name": "main", "count": 1}]
+    own = f"{WORKLOADS}/{workload_of(server, 'indexed')}"
+    eventually(lambda: server.request("GET", own)["status"].get("reclaimablePods") == done)
+    submit(server, "second", "1")
+    eventually(lambda: runs(server, "second"))

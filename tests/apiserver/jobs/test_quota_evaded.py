@@ -128,7 +128,14 @@ def test_a_forged_owner_starts_nothing(server: ControlPlane, owner: str) -> None
     }[owner]
     reference = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid, "controller": True}
 
+    submit(server, "later", "30")
+    why = "workload owner not found: Job nobody" if owner == "nobody" else "quota-evaded"
+    assert why in refused(server, "later", {"metadata": {"ownerReferences": [reference]}})
     thief = job("thief", "30", suspend=False, ownerReferences=[reference])
+    if owner == "nobody":
+        with pytest.raises(ApiError, match=why):
+            server.request("POST", JOBS, thief, user=TENANT)
+        return
     until = time.monotonic() + SECONDS
     server.request("POST", JOBS, thief, user=TENANT)
     while time.monotonic() < until:
@@ -136,8 +143,6 @@ def test_a_forged_owner_starts_nothing(server: ControlPlane, owner: str) -> None
         if server.request("GET", JOBS)["items"][-1]["metadata"]["name"] == "thief":
             with pytest.raises(ApiError):  # until the garbage collector takes it for an owner that is not there
                 patch(server, "thief", {"spec": {"suspend": False}})
-    submit(server, "later", "30")
-    assert "quota-evaded" in refused(server, "later", {"metadata": {"ownerReferences": [reference]}})
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Background", "Foreground"])

@@ -43,6 +43,11 @@ class Stage:
         whole = {**manifest, "metadata": meta}
         self.controller.observe(Observed((kind.name, f"ns/{meta['name']}"), "1", None if gone else Packed.of(whole)))
 
+    def owner(self, manifest: dict[str, Any]) -> None:
+        """The API server was asked for an owner, and this is there."""
+        whole = Packed.of({**manifest, "metadata": {"uid": manifest["metadata"]["name"], **manifest["metadata"]}})
+        self.controller.found(Observed((JOB_SET.name, f"ns/{manifest['metadata']['name']}"), "1", whole))
+
     def due(self) -> list[tuple[str, str]]:
         """What is told about whom."""
         return [(write.about.name, write.reason) for write in self.driver.due(self.now) if write.about]
@@ -113,14 +118,86 @@ def test_the_child_of_a_job_that_waits_stops_and_that_is_told_as_a_bypass() -> N
     assert (undone.count, undone.nanoseconds) == (1, 10**9)
 
 
-def test_an_owner_of_another_uid_is_waited_for_and_then_is_none() -> None:
+def test_a_child_of_an_owner_of_another_uid_is_a_job_of_its_own() -> None:
     stage = Stage()
     stage.admitted(JOB_SET, job_set())
 
     stage.show(BATCH, child(owner="forged"))
     assert stage.due() == []
     stage.now += PATIENCE
-    assert stage.due() == [("child", "Stopped")]
+    assert stage.due() == [("child", "Suspended")]
+    stage.show(BATCH, child(owner="forged", suspend=True))
+    assert stage.due() == []
+    stage.owner(job_set())
+    assert stage.due() == [("child", "CreatedWorkload")]
+
+
+def test_a_child_of_an_owner_that_names_no_queue_is_a_job_of_its_own() -> None:
+    """The watch does not show such an owner."""
+    stage = Stage()
+    stage.show(BATCH, child(suspend=True))
+    stage.due()
+    stage.now += PATIENCE
+    assert stage.due() == []
+
+    stage.owner({**job_set(), "metadata": {"name": "set", "namespace": "ns", "uid": "set"}})
+    assert stage.due() == [("child", "CreatedWorkload")]
+    for _ in range(3):
+        stage.show(BATCH, child(suspend=True))
+        stage.due()
+    assert len(stage.driver.asked) == 1
+
+
+@pytest.mark.parametrize("suspend", [True, False])
+def test_a_child_of_an_owner_that_is_missing_neither_runs_nor_queues(suspend: bool) -> None:
+    stage = Stage()
+    stage.show(BATCH, child(suspend=suspend))
+    stage.due()
+    stage.now += PATIENCE
+    stopped = [] if suspend else [("child", "Suspended")]
+    assert stage.due() == stopped
+    assert [each.path for each in stage.driver.asked] == ["/apis/jobset.x-k8s.io/v1alpha2/namespaces/ns/jobsets/set"]
+
+    stage.show(BATCH, child(suspend=True))
+    stage.controller.gone((JOB_SET.name, "ns/set"))
+    (event,) = stage.driver.due(stage.now)
+    assert (event.action, event.reason, event.message) == (
+        None,
+        "OwnerNotFound",
+        "workload owner not found: JobSet set",
+    )
+
+    stage.admitted(JOB_SET, job_set())
+    assert stage.due() == []
+
+
+def test_who_owns_a_thousand_children_is_asked_for_once() -> None:
+    stage = Stage()
+    for number in range(1000):
+        stage.show(BATCH, child(f"c{number}", suspend=True))
+    stage.due()
+    stage.now += PATIENCE
+    stage.due()
+    stage.controller.gone((JOB_SET.name, "ns/set"))
+    assert {reason for _, reason in stage.due()} == {"OwnerNotFound"}
+
+    assert len(stage.driver.asked) == 1
+
+
+def test_a_child_that_lost_its_owner_and_then_the_reference_is_a_job_of_its_own() -> None:
+    """As after a deletion that leaves the children behind."""
+    stage = Stage()
+    stage.show(BATCH, child(suspend=True))
+    stage.due()
+    stage.now += PATIENCE
+    stage.due()
+    stage.controller.gone((JOB_SET.name, "ns/set"))
+    stage.due()
+
+    left = child(suspend=True)
+    left["metadata"]["ownerReferences"] = []
+    stage.show(BATCH, left)
+    assert stage.due() == [("child", "CreatedWorkload")]
 
 
 def test_a_child_that_is_seen_before_its_owner_is_no_job_of_its_own() -> None:

@@ -5,14 +5,18 @@ Source: Kueue v0.19, pkg/controller/jobframework and pkg/util/podset.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from policies.dialects.job_shape import PodSetPath, pods_at
 from policies.dialects.kueue_kinds import PREFIX
-from policies.dialects.reading import Manifest, mapping, texts
+from policies.dialects.reading import Manifest, listing, mapping, texts
 
 _ANNOTATIONS = f"{PREFIX}podset-"
+_MOST_LAYERS = 3
+_LONGEST_LEVEL = 63
+"""What the API server stores of a topologyRequest."""
 
 
 def pod_sets(manifest: Manifest, paths: Iterable[PodSetPath]) -> list[dict[str, Any]]:
@@ -39,12 +43,32 @@ def topology_request(annotations: Mapping[str, str], index_label: str = "") -> d
         "unconstrained": True if asked.get("unconstrained-topology") == "true" else None,
         "podSetSliceRequiredTopology": asked.get("slice-required-topology"),
         "podSetSliceSize": number(asked.get("slice-size")),
+        "podsetSliceRequiredTopologyConstraints": _layers(asked.get("slice-required-topology-constraints")),
         "podSetGroupName": asked.get("group-name"),
     }
     found = {key: value for key, value in request.items() if value is not None}
     if found and index_label:
         found["podIndexLabel"] = index_label
     return found
+
+
+def _layers(value: str | None) -> list[dict[str, Any]] | None:
+    """The layers of slices in an annotation, from the outside in; None if there are none that can be read."""
+    try:
+        found = json.loads(value or "[]")
+    except (ValueError, RecursionError):
+        return None
+    layers = [mapping(each) for each in listing(found)]
+    readable = [each for each in layers if _is_level(each.get("topology")) and _is_size(each.get("size"))]
+    return [{"topology": each["topology"], "size": each["size"]} for each in readable[:_MOST_LAYERS]] or None
+
+
+def _is_level(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_LEVEL
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31
 
 
 def number(value: str | None) -> int | None:

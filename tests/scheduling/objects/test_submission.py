@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -179,6 +180,28 @@ def test_a_wish_for_a_topology_is_carried_along() -> None:
     }
     assert topology_request({f"{K}podset-unconstrained-topology": "true"}) == {"unconstrained": True}
     assert topology_request({}, "label") == {}
+
+
+@pytest.mark.parametrize(
+    ("written", "layers"),
+    [
+        ('[{"topology": "block", "size": 8}, {"topology": "rack", "size": 4}]', [("block", 8), ("rack", 4)]),
+        ('[{"topology": "block", "size": 0}, {"topology": "rack", "size": 4}, 5]', [("rack", 4)]),
+        (json.dumps([{"topology": f"l{n}", "size": 1} for n in range(9)]), [("l0", 1), ("l1", 1), ("l2", 1)]),
+        ('[{"topology": "block", "size": true}]', None),
+        ("{}", None),
+        ("not JSON", None),
+        ("[" * 100_000, None),
+    ],
+)
+def test_slices_within_slices_are_a_request_for_a_topology(written: str, layers: list[tuple[str, int]] | None) -> None:
+    notes = {f"{K}podset-slice-required-topology-constraints": written}
+    made = composed(batch({"metadata": {"annotations": notes}, **TEMPLATE}))
+
+    found = [{"topology": level, "size": size} for level, size in layers or ()]
+    asked = made["spec"]["podSets"][0].get("topologyRequest", {})
+    assert asked.get("podsetSliceRequiredTopologyConstraints", []) == found
+    assert read_workload(made).pod_sets[0].asks_for_topology is (layers is not None)
 
 
 def pod(

@@ -56,18 +56,17 @@ def backoff_over(workload: Workload, now: int) -> bool:
 
 
 def end_backoff(workload: Workload, now: int) -> Workload:
-    """Forget its requeue time once it has passed, and set Requeued to True if it is False for a backoff.
+    """Forget its requeue time once it has passed; in the next step set Requeued to True if it is False for a backoff.
 
     A check in Retry may leave the time open. Whoever left a stopped queue, say, waits for that.
     """
     state = workload.requeue
-    if state is not None and state.at > now:
-        return workload
-    over = replace(workload, requeue=replace(state, at=0)) if state is not None and state.at else workload
+    if state is not None and state.at:
+        return workload if state.at > now else replace(workload, requeue=replace(state, at=0))
     found = workload.conditions.get(REQUEUED)
     if found is None or found.status != "False" or found.reason not in (ADMISSION_CHECK, PODS_READY_TIMEOUT):
-        return over
-    return requeued(over, "BackoffFinished", "The workload backoff was finished", now, status=True)
+        return workload
+    return requeued(workload, "BackoffFinished", "The workload backoff was finished", now, status=True)
 
 
 def requeued(workload: Workload, reason: str, message: str, now: int, *, status: bool) -> Workload:

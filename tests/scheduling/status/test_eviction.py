@@ -136,8 +136,9 @@ def test_a_backoff_is_over_when_its_time_has_come() -> None:
     assert not backoff_over(waiting, NOW)  # until Requeued is True as well
     assert [backoff_over(requeue_at(workload(), NOW, counted=True), NOW + late) for late in (-1, 0)] == [False, True]
     assert end_backoff(waiting, NOW - 1) is waiting
-    ended = end_backoff(waiting, NOW)
-    assert ended.requeue == RequeueState(1, 0)
+    timeless = end_backoff(waiting, NOW)
+    assert (timeless.requeue, timeless.conditions) == (RequeueState(1, 0), waiting.conditions)
+    ended = end_backoff(timeless, NOW)
     assert ended.conditions["Requeued"][:2] == ("True", "BackoffFinished")
     assert end_backoff(ended, NOW) is ended
 

@@ -5,22 +5,32 @@ Source: Kueue v0.19, pkg/scheduler, pkg/cache/scheduler.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from scheduling.objects.inadmissible_reasons import WAITING_FOR_PODS_READY
 from scheduling.objects.workload import PODS_READY
 from scheduling.queues.pending import Entry, Requeue
-from scheduling.world.decisions import Reserve, Wait
+from scheduling.world.decisions import Decision, Preempt, Reserve, Wait
 from scheduling.world.world import World
 
 MESSAGE = "waiting for all admitted workloads to be in PodsReady condition"
 
 
 class BlockAdmission:
-    """A head that would get quota stays the head of its ClusterQueue until the pods of all workloads are ready."""
+    """The first head that would get quota waits until the pods of all workloads are ready; nobody is tried meanwhile.
+
+    Then it gets what was decided, without another evaluation, unless what it asks for or the quota has changed.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._last = ""
-        self._held: set[str] = set()
+        self._held: Reserve | None = None
+
+    def blocks(self) -> bool:
+        """Whether nobody is tried."""
+        return self._held is not None and bool(self._unready())
 
     def holds_back(self, decision: Reserve) -> Wait | None:
         """The decision in place of this one; None if it stands."""
@@ -35,18 +45,39 @@ class BlockAdmission:
             decision.assignment,
         )
 
-    def keep(self, entry: Entry, queue: str, now: int) -> None:
-        """Return the head to its queue, which is tried again when all pods are ready."""
-        self._world.queues.requeue(queue, entry, Requeue.FAILED_AFTER_NOMINATION, now)
-        self._world.queues.exhaust(queue)
-        self._held.add(queue)
+    def keep(self, entry: Entry, decision: Reserve, rest: Iterable[tuple[Entry, Decision]], now: int) -> None:
+        """Return the head to its queue, and those after it in the cycle, which are tried in the next one."""
+        queues = self._world.queues
+        queues.requeue(decision.queue, entry, Requeue.FAILED_AFTER_NOMINATION, now)
+        self._held = decision
+        for other, later in rest:
+            if not isinstance(later, Preempt):
+                queues.requeue(later.queue, other, Requeue.FAILED_AFTER_NOMINATION, now)
 
-    def let_go(self) -> None:
-        """Wake the queues that were held back, if all pods are ready."""
-        if self._held and not self._unready():
-            for queue in self._held & self._world.queues.pending.keys():
-                self._world.queues.wake(queue)
-            self._held.clear()
+    def released(self) -> Reserve | None:
+        """What was held back, once all pods are ready; None if there is nothing, or if that has to be decided anew."""
+        decision, self._held = self._held, None
+        pending = self._world.queues.pending.get(decision.queue) if decision is not None else None
+        if decision is None or pending is None:
+            return None
+        self._world.queues.wake(decision.queue)
+        entry = pending.get(decision.workload.key)
+        if entry is None or not self._stands(decision, entry):
+            return None
+        pending.drop(entry.key)
+        return replace(decision, workload=entry.workload)
+
+    def _stands(self, decision: Reserve, entry: Entry) -> bool:
+        """Whether it asks for the same, its queue admits, and nobody has taken the quota away."""
+        world, before = self._world, decision.workload
+        same = (entry.workload.pod_sets, entry.workload.queue) == (before.pod_sets, before.queue)
+        if not same or not world.is_ready(decision.queue):
+            return False
+        queue = world.state.queues[decision.queue]
+        replaced = world.slices.predecessor(entry.workload, queue)
+        with world.state.spared(replaced.key if replaced is not None else ""):
+            usage = decision.assignment.usage.items()
+            return all(amount <= queue.node.free(pair) for pair, amount in usage)
 
     def _unready(self) -> str:
         """A workload with quota whose pods are not ready, empty if there is none. Checks the last one found first."""

@@ -8,6 +8,7 @@ One step is one cycle. Repeat it until a step decides nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from scheduling.cycle.block_admission import BlockAdmission
@@ -38,32 +39,45 @@ class Engine:
         """Try the head of every ClusterQueue that has one. No heads, no decisions."""
         world = self.world
         if self._block_admission is not None:
-            self._block_admission.let_go()
+            if self._block_admission.blocks():
+                return []
+            if (released := self._block_admission.released()) is not None:
+                return [self._reserve(released)]
         world.queues.flush(now)
         heads = world.queues.heads(world.is_ready)
         if not heads:
             return []
         self.cycles += 1
         decided = run(world, heads, self.cycles)
-        decisions = [self._enter(entry, decision, now) for entry, decision in decided]
-        entries = [entry for entry, _ in decided]
+        decisions = [*self._entered(decided, now)]
+        entries = [entry for entry, _ in decided[: len(decisions)]]
         if all(_would_end_the_same(entry, decision) for entry, decision in zip(entries, decisions, strict=True)):
             for decision in decisions:
                 if isinstance(decision, Wait):
                     world.queues.exhaust(decision.queue)
         return decisions
 
+    def _entered(self, decided: list[tuple[Entry, Decision]], now: int) -> Iterator[Decision]:
+        """One after the other, up to one that is held back."""
+        for done, (entry, decision) in enumerate(decided, start=1):
+            block = self._block_admission
+            held = block.holds_back(decision) if block is not None and isinstance(decision, Reserve) else None
+            if block is not None and held is not None and isinstance(decision, Reserve):
+                block.keep(entry, decision, decided[done:], now)
+                self.world.record_attempt(entry, held)
+                yield held
+                return
+            yield self._enter(entry, decision, now)
+
+    def _reserve(self, decision: Reserve) -> Reserve:
+        used = total_usage(decision.assignment.pod_sets)
+        self.world.assume(decision.workload, self.world.state.queues[decision.queue], used)
+        return decision
+
     def _enter(self, entry: Entry, decision: Decision, now: int) -> Decision:
         world = self.world
         if isinstance(decision, Reserve):
-            held = self._block_admission.holds_back(decision) if self._block_admission is not None else None
-            if self._block_admission is not None and held is not None:
-                self._block_admission.keep(entry, held.queue, now)
-                world.record_attempt(entry, held)
-                return held
-            used = total_usage(decision.assignment.pod_sets)
-            world.assume(decision.workload, world.state.queues[decision.queue], used)
-            return decision
+            return self._reserve(decision)
         if isinstance(decision, Preempt):
             victim = decision.target.reservation.workload
             world.put_workload(preempt(victim, decision.target.reason, decision.message, now), now)

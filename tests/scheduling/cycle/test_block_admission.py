@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from policies.model.pools import Terms
@@ -117,3 +119,70 @@ def test_it_comes_to_rest(cluster: Held) -> None:
 
     assert cluster.step() == []
     assert sum(isinstance(each, Reserve) for each in cluster.decided) == 1
+
+
+def test_nobody_is_tried_while_the_head_is_held_back(cluster: Held) -> None:
+    """Neither is anybody preempted, nor a reason written."""
+    cluster.submit("one", "a")
+    cluster.settle()
+    cluster.submit("two", "a")
+    cluster.settle()
+    cluster.submit("huge", "b")
+    cluster.put(replace(cluster.workloads["ns/huge"], base=100))
+
+    assert cluster.step() == []
+    assert "QuotaReserved" not in cluster.workloads["ns/huge"].conditions
+
+
+def test_the_head_gets_what_was_decided_and_is_not_evaluated_anew(cluster: Held) -> None:
+    cluster.put_queue(queue_settings("a", None, {"spot": Terms(1, None, None), "on-demand": Terms(1, None, None)}))
+    cluster.submit("one", "a")
+    cluster.settle()
+    cluster.submit("two", "a")
+    cluster.settle()
+    cluster.finish("ns/one")
+    cluster.settle()
+
+    admission = cluster.workloads["ns/two"].admission
+    assert admission is not None
+    assert admission.assignments[0].flavors == {"gpu": "on-demand"}
+
+
+def test_it_is_evaluated_anew_where_the_quota_has_gone_or_it_asks_for_something_else(cluster: Held) -> None:
+    for name in ("one", "two"):
+        cluster.submit(name, "a")
+    cluster.settle()
+    cluster.put_queue(queue_settings("a", None, {"spot": Terms(1, None, None)}))
+    cluster.ready("ns/one")
+    assert cluster.running() == ["ns/one"]
+
+    cluster.put_queue(queue_settings("a", None, GPUS))
+    cluster.submit("three", "a")
+    cluster.settle()
+    cluster.ready("ns/two")
+    cluster.settle()
+    assert cluster.running() == ["ns/one", "ns/three", "ns/two"]
+
+
+def test_who_goes_while_it_is_held_back_leaves_the_others_to_be_tried(cluster: Held) -> None:
+    for name in ("one", "two", "three"):
+        cluster.submit(name, "a")
+    cluster.settle()
+    cluster.drop("ns/two")
+    cluster.ready("ns/one")
+
+    assert cluster.running() == ["ns/one", "ns/three"]
+
+
+def test_those_after_it_in_the_cycle_are_tried_when_it_has_its_quota(cluster: Held) -> None:
+    cluster.put_queue(queue_settings("c", "all", GPUS))
+    for name, queue in (("one", "a"), ("two", "b"), ("three", "c")):
+        cluster.submit(name, queue)
+    cluster.settle()
+    (first,) = cluster.running()
+    assert len([key for key in cluster.pending() if cluster.workloads[key].conditions]) == 1
+
+    cluster.ready(first)
+    (second,) = set(cluster.running()) - {first}
+    cluster.ready(second)
+    assert len(cluster.running()) == 3

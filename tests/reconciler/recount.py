@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 Manifest: TypeAlias = Mapping[str, Any]
 _WITHOUT_LIMIT = 10**9
@@ -91,20 +91,49 @@ def holds_quota(manifest: Manifest) -> bool:
     return active and holds(manifest, "QuotaReserved") and not holds(manifest, "Finished")
 
 
-def given(manifest: Manifest) -> tuple[str, int]:
-    """The ClusterQueue and the cpus of its admission."""
-    admission = manifest["status"]["admission"]
-    usages = (entry.get("resourceUsage", {}) for entry in admission["podSetAssignments"])
-    return admission["clusterQueue"], sum(int(usage.get("cpu", "0")) for usage in usages)
+class Share(NamedTuple):
+    """What the Workload `key`, `namespace/name`, uses of a ClusterQueue. `replaces`: the slice before it."""
+
+    key: str
+    queue: str
+    cpus: int
+    replaces: str = ""
 
 
-def used(workloads: Iterable[Manifest]) -> dict[str, int]:
-    """What is in use by ClusterQueue."""
-    sums: dict[str, int] = {}
-    for workload in filter(holds_quota, workloads):
-        queue, cpus = given(workload)
-        sums[queue] = sums.get(queue, 0) + cpus
-    return sums
+def given(manifest: Manifest) -> Share:
+    """What its admission gave, less the pods by which it has shrunk since."""
+    admission, cpus = manifest["status"]["admission"], 0
+    counts = {pods["name"]: pods["count"] for pods in manifest["spec"]["podSets"]}
+    for entry in admission["podSetAssignments"]:
+        whole, had = int(entry.get("resourceUsage", {}).get("cpu", "0")), entry.get("count", 1)
+        cpus += whole * min(had, counts[entry["name"]]) // had
+    return Share(name_of(manifest), admission["clusterQueue"], cpus, replaced_by(manifest))
+
+
+def name_of(manifest: Manifest) -> str:
+    return f"{manifest['metadata'].get('namespace', '')}/{manifest['metadata']['name']}"
+
+
+def replaced_by(manifest: Manifest) -> str:
+    """The slice of an elastic job that this one takes over from; empty for most."""
+    return str(manifest["metadata"].get("annotations", {}).get("kueue.x-k8s.io/workload-slice-replacement-for", ""))
+
+
+def sums(shares: Iterable[Share]) -> dict[str, int]:
+    """By ClusterQueue. A slice counts by what it has beyond the one that takes over from it."""
+    held = list(shares)
+    later = {each.replaces: each for each in held if each.replaces}
+    found: dict[str, int] = {}
+    for each in held:
+        after = later.get(each.key)
+        covered = after.cpus if after is not None and after.queue == each.queue else 0
+        found[each.queue] = found.get(each.queue, 0) + max(0, each.cpus - covered)
+    return found
+
+
+def used(workloads: Iterable[Manifest], *more: Share) -> dict[str, int]:
+    """What is in use by ClusterQueue, and what would be with `more`."""
+    return sums([*map(given, filter(holds_quota, workloads)), *more])
 
 
 def asked(manifest: Manifest) -> int:

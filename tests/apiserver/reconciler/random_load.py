@@ -11,16 +11,17 @@ from typing import Any
 
 from cluster.client import MERGE_PATCH, Cluster
 from cluster.errors import Conflict, NotFound
+from policies.dialects.kueue_workload import ELASTIC, REPLACES
 from scheduling.objects.reading import read_workload
 from scheduling.objects.times import SECOND
-from scheduling.objects.workload import Workload
+from scheduling.objects.workload import OUT_OF_SYNC, Workload
 from scheduling.status.deadlines import release
 from scheduling.status.progress import finish
 from scheduling.status.writing import written_status
 from tests.apiserver.kueue_world import KUEUE, queue, workload
 from tests.apiserver.reconciler.watch_history import KINDS
 from tests.builders import kueue
-from tests.reconciler.recount import Tree, asked, holds, holds_quota, node, used
+from tests.reconciler.recount import Share, Tree, asked, holds, holds_quota, name_of, node, replaced_by, used
 
 SOAK_SECONDS = float(os.environ.get("SOAK_SECONDS", "25"))
 LAG_SECONDS = 12.0
@@ -67,6 +68,8 @@ class Load:
             (8, self.jobs),
             (1, self._any_delete),
             (1, self._edit),
+            (4, self._grow),
+            (3, self._shrink),
         ]
         weights = [weight for weight, _ in actions]
         with suppress(Conflict, NotFound):
@@ -74,9 +77,13 @@ class Load:
 
     def jobs(self, finishing: float = 0.15) -> bool:
         """What job controllers do: victims stop, and some of what runs ends. Whether anybody had to stop."""
-        stopped = False
-        for manifest in self.workloads():
+        stopped, there = False, self.workloads()
+        holding = {name_of(each) for each in there if holds_quota(each) and not holds(each, "Evicted")}
+        for manifest in there:
             with suppress(Conflict, NotFound):
+                if _lone(manifest, holding):
+                    self._rewrite(manifest, lambda each: finish(each, OUT_OF_SYNC, "it replaces nothing", _now()))
+                    continue
                 if holds_quota(manifest) and holds(manifest, "Evicted"):
                     self._rewrite(manifest, lambda each: release(each, _now()))
                     stopped = True
@@ -104,7 +111,9 @@ class Load:
             if holds_quota(manifest):
                 if holds(manifest, "Evicted") or not holds(manifest, "Admitted"):
                     found.append(f"{name} holds quota and is not admitted")
-            elif not tree.overdrawn(before, {**before, place: before.get(place, 0) + asked(manifest)}):
+            elif not tree.overdrawn(
+                before, used(workloads, Share(name, place, asked(manifest), replaced_by(manifest)))
+            ):
                 found.append(f"{name} waits though it fits")
         return found
 
@@ -120,8 +129,37 @@ class Load:
         for _ in range(self.chance.randint(1, 3)):
             self.made += 1
             cpus, priority = str(self.chance.randint(1, 5)), self.chance.choice((0, 0, 0, 100))
-            made = workload(f"w{self.made}", cpus, priority, self.chance.choice(QUEUES))
-            self.cluster.create(f"{KUEUE}/namespaces/{self.namespace}/workloads", made)
+            queue_name = self.chance.choice(QUEUES)
+            elastic = self.chance.random() < 0.4
+            one = _slice(f"w{self.made}", self.chance.randint(1, 3), queue_name)
+            self._create(one if elastic else workload(f"w{self.made}", cpus, priority, queue_name))
+
+    def _grow(self) -> None:
+        """An elastic job asks for more: by another slice, or by a larger one where one waits."""
+        there = self.workloads()
+        replaced = {replaced_by(each): each for each in there if not holds(each, "Finished")}
+        running = [each for each in there if _elastic(each) and holds(each, "Admitted") and not holds(each, "Evicted")]
+        for manifest in self.chance.sample(running, min(1, len(running))):
+            size = _size(manifest) + self.chance.randint(1, 3)
+            waiting = replaced.get(name_of(manifest))
+            if waiting is None:
+                self.made += 1
+                self._create(_slice(f"w{self.made}", size, manifest["spec"]["queueName"], name_of(manifest)))
+            elif not holds_quota(waiting):
+                self._resize(waiting, size)
+
+    def _shrink(self) -> None:
+        there = [each for each in self.workloads() if _elastic(each) and holds_quota(each) and _size(each) > 1]
+        for manifest in self.chance.sample(there, min(1, len(there))):
+            self._resize(manifest, self.chance.randint(1, _size(manifest) - 1))
+
+    def _resize(self, manifest: dict[str, Any], size: int) -> None:
+        meta = {"resourceVersion": manifest["metadata"]["resourceVersion"]}
+        pod_sets = [{**each, "count": size} for each in manifest["spec"]["podSets"]]
+        self.cluster.patch(self._path(manifest), {"metadata": meta, "spec": {"podSets": pod_sets}}, MERGE_PATCH)
+
+    def _create(self, manifest: dict[str, Any]) -> None:
+        self.cluster.create(f"{KUEUE}/namespaces/{self.namespace}/workloads", manifest)
 
     def _any_delete(self) -> None:
         found = self.workloads()
@@ -156,6 +194,32 @@ class Load:
 
     def _path(self, manifest: dict[str, Any]) -> str:
         return f"{KUEUE}/namespaces/{self.namespace}/workloads/{manifest['metadata']['name']}"
+
+
+def _slice(name: str, size: int, queue_name: str, replaces: str = "") -> dict[str, Any]:
+    """Of an elastic job with pods of one cpu."""
+    made = workload(name, "1", queue_name=queue_name)
+    notes = {ELASTIC: "true", **({REPLACES: replaces} if replaces else {})}
+    pod_sets = [{**each, "count": size} for each in made["spec"]["podSets"]]
+    return {
+        **made,
+        "metadata": {**made["metadata"], "annotations": notes},
+        "spec": {**made["spec"], "podSets": pod_sets},
+    }
+
+
+def _elastic(manifest: dict[str, Any]) -> bool:
+    return ELASTIC in manifest["metadata"].get("annotations", {}) and not holds(manifest, "Finished")
+
+
+def _size(manifest: dict[str, Any]) -> int:
+    return sum(int(each["count"]) for each in manifest["spec"]["podSets"])
+
+
+def _lone(manifest: dict[str, Any], holding: set[str]) -> bool:
+    """Whether it waits to replace a slice that holds no quota, and is of no use any more."""
+    replaces = replaced_by(manifest)
+    return bool(replaces) and replaces not in holding and not holds(manifest, "Finished") and not holds_quota(manifest)
 
 
 def _now() -> int:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cluster.client import Cluster
 from cluster.errors import ClusterError
 from cluster.resource import Resource
-from tests.reconciler.recount import Manifest, Node, Tree, given, holds_quota, node
+from tests.reconciler.recount import Manifest, Node, Share, Tree, given, holds_quota, node, sums
 
 GROUP = "kueue.x-k8s.io"
 KINDS = {
@@ -20,14 +20,14 @@ KINDS = {
 
 
 class Happened(NamedTuple):
-    """`holds`: the ClusterQueue and cpus of a Workload with quota; `node`: quota; both None where it has or is none."""
+    """`holds`: what a Workload with quota uses; `node`: quota; both None where it has or is none."""
 
     version: int
     at: float
     kind: str
     name: str
     uid: str
-    holds: tuple[str, int] | None
+    holds: Share | None
     node: Node | None
 
 
@@ -77,7 +77,7 @@ class History:
         """Each time that a Workload got quota that was not there, in no tree of the `lag` seconds before."""
         nodes: dict[str, Node] = {}
         trees: list[tuple[float, Tree]] = []
-        holding: dict[str, tuple[str, int]] = {}
+        holding: dict[str, Share] = {}
         found: list[str] = []
         for event in sorted(self.events, key=lambda each: each.version):
             if event.kind != "Workload":
@@ -85,11 +85,11 @@ class History:
                 nodes.update({event.name: event.node} if event.node else {})
                 trees = [*_recent(trees, event.at - lag), (event.at, Tree(dict(nodes)))]
                 continue
-            before, had = _sums(holding), holding.pop(event.uid, None)
+            before, had = sums(holding.values()), holding.pop(event.uid, None)
             if event.holds:
                 holding[event.uid] = event.holds
             if event.holds and not had:
-                after = _sums(holding)
+                after = sums(holding.values())
                 wrong = [tree.overdrawn(before, after) for _, tree in _recent(trees, event.at - lag)]
                 if all(wrong):
                     found.append(f"{event.name} at {event.version}: {wrong[-1]}")
@@ -104,10 +104,3 @@ def _recent(trees: list[tuple[float, Tree]], since: float) -> list[tuple[float, 
     """Those that held at some moment since: the last one before it, too."""
     first = next((index for index, (at, _) in enumerate(trees) if at >= since), len(trees))
     return trees[max(0, first - 1) :]
-
-
-def _sums(holding: dict[str, tuple[str, int]]) -> dict[str, int]:
-    sums: dict[str, int] = {}
-    for queue, cpus in holding.values():
-        sums[queue] = sums.get(queue, 0) + cpus
-    return sums

@@ -29,9 +29,13 @@ def sliced(kind: JobKind, job: Manifest) -> bool:
     A job that runs on another cluster is placed anew with another size.
     """
     wanted = kind.shape.elastic and notes(job).get(ELASTIC) == "true"
-    elsewhere = prebuilt(kind, job) or (kind.shape.managed_by and at(job, kind.shape.managed_by) == MULTIKUEUE)
-    fixed = elsewhere or MIN_PARALLELISM in notes(job)
+    fixed = prebuilt(kind, job) or elsewhere(kind, job) or MIN_PARALLELISM in notes(job)
     return wanted and not fixed and waits_for_slices(kind.shape.kind, job)
+
+
+def elsewhere(kind: JobKind, job: Manifest) -> bool:
+    """Whether it is left to MultiKueue, so that none of its pods run here."""
+    return bool(kind.shape.managed_by) and at(job, kind.shape.managed_by) == MULTIKUEUE
 
 
 def marked(kind: JobKind, job: Manifest) -> bool:

@@ -19,7 +19,7 @@ from policies.dialects.kueue_kinds import IN_USE, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, listing, metadata, text, texts
 from reconciler.jobs.composed import composed, fits, gates_update, spec_update
-from reconciler.jobs.elastic import as_stored, marked, resized, sliced
+from reconciler.jobs.elastic import as_stored, elsewhere, marked, resized, sliced
 from reconciler.jobs.kind import JobKind, Writing, labels, prebuilt
 from reconciler.jobs.pod_changes import CannotStart
 from reconciler.jobs.reported import reported
@@ -56,6 +56,8 @@ def steps(
     if metadata(job).get("deletionTimestamp"):
         controls = workload is not None and controller(workload) == metadata(job).get("uid")
         return owner_not_found(workload, read, inputs, now) if controls else orphaned(workload, read)
+    if elsewhere(kind, job) and (read is None or read.deleting) and not kind.ending(job):
+        job = {**job, "status": {}}  # its copies go with its Workload, and nobody reports of their pods any more
     if workload is None or read is None:
         return _missing(kind, job, inputs)
     owner = controller(workload)

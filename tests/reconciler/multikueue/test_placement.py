@@ -368,6 +368,39 @@ def test_what_runs_here_goes_on_when_its_queue_sends_work_elsewhere() -> None:
     assert len(world.runs_on("next")) == 1
 
 
+def test_an_elastic_job_of_another_size_is_placed_anew() -> None:
+    """No slice is made, here or there, and at no moment do two sizes of it run."""
+    world, made = World3(), job("train")
+    elastic, pods = "kueue.x-k8s.io/elastic-job", made["spec"]["template"]
+    gated = {**pods, "spec": {**pods["spec"], "schedulingGates": [{"name": elastic}]}}
+    meta = {**made["metadata"], "annotations": {elastic: "true"}, "generation": 1}
+    world.manager.server.put("Job", {**made, "metadata": meta, "spec": {**made["spec"], "template": gated}})
+    world.settle()
+    (first,) = world.runs_on()
+    world.report(first, {"active": 1})
+
+    here = world.job()
+    assert here is not None
+    grown = {**here, "metadata": {**here["metadata"], "generation": 2}, "spec": {**here["spec"], "parallelism": 3}}
+    world.manager.server.put("Job", grown)
+    for _ in range(5):
+        world.settle(seconds=1)
+        for cluster in ("east", "west"):
+            there = world.job(cluster)
+            if there is not None and there["spec"]["suspend"] and there.get("status", {}).get("active"):
+                world.report(cluster, {"active": 0})
+
+    (second,) = world.runs_on()
+    there = world.job(second)
+    assert there is not None
+    assert there["spec"]["parallelism"] == 3
+    kept = [key for key in world.manager.server.objects if key[0] == "Workload"]
+    assert len(kept) == 1
+    whole = world.workload()
+    assert whole is not None
+    assert whole["spec"]["podSets"][0]["count"] == 3
+
+
 def test_a_dispatcher_of_others_is_obeyed() -> None:
     world = World3(PlacementSettings(dispatcher="example.com/mine"))
     world.submit("train")

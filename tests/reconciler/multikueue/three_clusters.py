@@ -282,7 +282,7 @@ class Manager(Cluster):
 
 
 def jobs_of(kinds: tuple[JobKind, ...]) -> MakeController:
-    return lambda state: JobsController(state.records.workload, kinds, (POD,))
+    return lambda state: JobsController(state.records.workload, kinds, (POD,), elastic=True)
 
 
 class World3:

@@ -20,6 +20,8 @@ from policies.model.quantity import BadQuantity, Quantity
 
 ELASTIC = f"{PREFIX}elastic-job"
 REPLACES = f"{PREFIX}workload-slice-replacement-for"
+SLICE_CHAIN = f"{PREFIX}workload-slice-name"
+"""Of slices and of their Pods: the first slice, by whose name Pods are found as long as the job runs."""
 PRIORITY_BOOST = f"{PREFIX}priority-boost"
 GATED_BY = f"{PREFIX}admission-gated-by"
 

@@ -75,7 +75,6 @@ class JobsController(Controller):
         self._by_uid: dict[str, Key] = {}
         self._named = Named()
         self._owned = Owned(frozenset(self._described))
-        self._slicing = Slicing(stored, self._owned, enabled=elastic)
         self._dirty: dict[Key, None] = {}
         self._renewed: dict[Key, None] = {}
         self._loose: dict[str, None] = {}
@@ -83,6 +82,7 @@ class JobsController(Controller):
         self._strays = Strays(_PATIENCE)
         self._kin = Kinship()
         self._remains = Remains()
+        self._slicing = Slicing(stored, self._owned, self._remains, enabled=elastic)
         self._orphans = Orphans()
         self._halting = Halting(Bypasses() if bypasses is None else bypasses)
         self._errors = InternalErrors()
@@ -139,8 +139,10 @@ class JobsController(Controller):
         return self._kin.top(text(metadata(job).get("uid")) or "") is not None
 
     def _pods_end(self, workload: str | None) -> None:
-        """No Pod runs for this Workload any more, or for the slices that took over from it."""
-        for name in self._slicing.chains.of(workload) if workload is not None else ():
+        """A Pod has gone: the last of this Workload, or one that the slices of an elastic job may wait for."""
+        if workload is None or (self._remains.running(workload) and workload not in self._slicing.chains):
+            return
+        for name in self._slicing.chains.of(workload):
             if self._stored(name) is not None:
                 self._loose[name] = None
                 self._dirty.update(dict.fromkeys(self._named.jobs(name)))

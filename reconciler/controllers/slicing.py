@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.reading import Manifest, metadata, text
 from reconciler.controllers.ownership import Owned
+from reconciler.controllers.remains import Remains
 from reconciler.controllers.slice_chains import SliceChains
 from reconciler.core.controller import Busy, Lookup
 from reconciler.jobs.composed import composed, workload_key
@@ -23,9 +25,10 @@ _WORKLOAD = "Workload"
 class Slicing:
     """`enabled`: Kueue's gate ElasticJobsViaWorkloadSlices. Workloads are called `namespace/name`."""
 
-    def __init__(self, stored: Lookup, owned: Owned, *, enabled: bool) -> None:
+    def __init__(self, stored: Lookup, owned: Owned, remains: Remains, *, enabled: bool) -> None:
         self._stored = stored
         self._owned = owned
+        self._remains = remains
         self.chains = SliceChains()
         self.enabled = enabled
 
@@ -52,9 +55,15 @@ class Slicing:
             asked = composed(kind, job, inputs)
         except UnknownPriorityClass:
             asked = None
-        for name, step in steps(self._chain(job), asked, self._manifest, kind.suspended(job), now):
+        found = self._chain(job)
+        bound = self._bound(found.holder.key) if found.holder is not None else {}
+        for name, step in steps(found, asked, self._manifest, kind.suspended(job), now, bound):
             if not busy(_WORKLOAD, name):
                 yield name, step
+
+    def _bound(self, workload: str) -> Mapping[str, int]:
+        """How many of its Pods have a node, by pod set."""
+        return sum(map(self._remains.bound, self.names(workload)), Counter())
 
     def names(self, workload: str) -> Iterable[str]:
         """By what its Pods may name it: they keep the name of the slice that they were started for."""

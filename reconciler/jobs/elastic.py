@@ -12,15 +12,11 @@ from typing import Any
 from policies.dialects.job_shape import at, pods_at
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import MIN_PARALLELISM, POD_SET
-from policies.dialects.kueue_kinds import PREFIX
-from policies.dialects.kueue_workload import ELASTIC
+from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN
 from policies.dialects.reading import Manifest, mapping, metadata, texts
 from policies.mutation.kueue_pod_defaults import waits_for_slices
 from reconciler.jobs.kind import JobKind, notes, prebuilt
 from scheduling.objects.workload import Workload
-
-CHAIN = f"{PREFIX}workload-slice-name"
-"""An annotation of slices and of their Pods: the first slice, by whose name Pods are found as long as the job runs."""
 
 
 def sliced(kind: JobKind, job: Manifest) -> bool:
@@ -56,7 +52,7 @@ def slice_name(name: str, job: Manifest) -> str:
 
 def chain_of(workload: Workload) -> str:
     """The name of the first slice, its own where it is the first."""
-    return workload.annotations.get(CHAIN) or workload.name
+    return workload.annotations.get(SLICE_CHAIN) or workload.name
 
 
 def sizes(workload: Mapping[str, Any]) -> dict[str, int]:

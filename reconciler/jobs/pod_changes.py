@@ -12,10 +12,11 @@ from typing import Any
 
 from policies.dialects.kueue_jobs import POD_SET, STARTED_FOR
 from policies.dialects.kueue_kinds import PREFIX
+from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
 from policies.model.errors import PolicyError
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
-from reconciler.jobs.elastic import CHAIN, chain_of
+from reconciler.jobs.elastic import chain_of
 from scheduling.objects.resource_flavor import Flavor, Toleration
 from scheduling.objects.workload import PodSetAdmission, Workload
 
@@ -23,7 +24,7 @@ LOCAL_QUEUE = f"{PREFIX}local-queue-name"
 CLUSTER_QUEUE = f"{PREFIX}cluster-queue-name"
 MANAGED_LABELS = ("job-name", "controller-uid", "batch.kubernetes.io/job-name", "batch.kubernetes.io/controller-uid")
 """Labels that the job controller sets by itself; they are no part of a Workload."""
-_PLACED = (POD_SET, LOCAL_QUEUE, CLUSTER_QUEUE, STARTED_FOR, CHAIN)
+_PLACED = (POD_SET, LOCAL_QUEUE, CLUSTER_QUEUE, STARTED_FOR, SLICE_CHAIN)
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?").fullmatch
 
 
@@ -70,7 +71,7 @@ def _changes(workload: Workload, assignment: PodSetAdmission, flavors: Mapping[s
 
 def _started_for(workload: Workload) -> dict[str, str]:
     """Pods outlive the slice of an elastic job, and are counted by the first one."""
-    return {STARTED_FOR: workload.name, **({CHAIN: chain_of(workload)} if workload.elastic else {})}
+    return {STARTED_FOR: workload.name, **({SLICE_CHAIN: chain_of(workload)} if workload.elastic else {})}
 
 
 def _labels(workload: Workload, pod_set: str) -> dict[str, str]:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from cluster.actions import Create
-from policies.dialects.kueue_workload import REPLACES
+from policies.dialects.kueue_workload import REPLACES, SLICE_CHAIN
 from policies.dialects.reading import Manifest
-from reconciler.jobs.elastic import CHAIN, chain_of, sized, sizes
+from reconciler.jobs.elastic import chain_of, sized, sizes
 from reconciler.jobs.step import Step
 from reconciler.objects.patches import JOB_MANAGER, WORKLOADS, condition_manager, patch, status_patch
 from scheduling.objects.workload import FINISHED, OUT_OF_SYNC, SLICE_REPLACED, Workload
 from scheduling.status.progress import finish
 
+_NONE: Mapping[str, int] = MappingProxyType({})
 _SURPLUS = "The workload slice is out of sync with its parent job"
 
 
@@ -60,11 +62,17 @@ def _last(finished: list[Workload]) -> Workload | None:
 
 
 def steps(
-    found: Chain, asked: Mapping[str, Any] | None, stored: Callable[[str], Manifest | None], suspended: bool, now: int
+    found: Chain,
+    asked: Mapping[str, Any] | None,
+    stored: Callable[[str], Manifest | None],
+    suspended: bool,
+    now: int,
+    bound: Mapping[str, int] = _NONE,
 ) -> Iterator[tuple[str, Step]]:
     """What is to be written of which slice (`namespace/name`). `asked`: the Workload that the job asks for by now.
 
     `stored` reads a slice as the API server holds it. Nobody waits for the larger slice of a job that is `suspended`.
+    `bound`: of each pod set how many Pods have a node. Those that the job gives up hold their quota until they end.
     """
     for each in found.surplus:
         yield from _given_up(each, now)
@@ -78,12 +86,14 @@ def steps(
     if not holder.reserved:
         if have != want and not suspended:
             yield _resize(holder, whole, want)
-    elif all(want[name] <= have[name] for name in have):
+        return
+    want = {name: max(count, min(have[name], bound.get(name, 0))) for name, count in want.items()}
+    if all(want[name] <= have[name] for name in have):
         yield from _given_up(found.pending, now) if found.pending is not None else ()
         if want != have:
             yield _resize(holder, whole, want)
     elif not suspended:
-        yield from _larger(found, holder, whole, asked, stored)
+        yield from _larger(found, holder, whole, asked, want, stored)
 
 
 def _larger(
@@ -91,13 +101,13 @@ def _larger(
     holder: Workload,
     whole: Manifest,
     asked: Mapping[str, Any],
+    want: Mapping[str, int],
     stored: Callable[[str], Manifest | None],
 ) -> Iterator[tuple[str, Step]]:
     """It makes another slice of the same pods, or changes the size of the one that waits."""
-    want = sizes(asked)
     if found.pending is None:
         meta = asked["metadata"]
-        notes = {**meta.get("annotations", {}), REPLACES: holder.key, CHAIN: chain_of(holder)}
+        notes = {**meta.get("annotations", {}), REPLACES: holder.key, SLICE_CHAIN: chain_of(holder)}
         spec = {**asked["spec"], "queueName": holder.queue, "podSets": sized(whole, want)}
         made = {**asked, "metadata": {**meta, "annotations": notes}, "spec": spec}
         key = f"{meta['namespace']}/{meta['name']}"

@@ -9,8 +9,8 @@ from policies.dialects.core import POD, Pod
 from policies.dialects.job_shape import JobShape
 from policies.dialects.kueue_jobs import KINDS, POD_SET, QUEUE_NAME, STARTED_FOR, QueuedJob
 from policies.dialects.kueue_templates import JobPods
-from policies.dialects.kueue_workload import ELASTIC
-from policies.dialects.reading import listing, mapping
+from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN
+from policies.dialects.reading import listing, mapping, texts
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
 from policies.model import fields
@@ -19,6 +19,7 @@ from policies.model.pools import written
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE
 
 _KINDS = tuple(kind for kind, framework in KINDS.items() if isinstance(framework, JobShape))
+_ALONE = "leave the template as it is; to change a number alone, use kubectl patch: kubectl apply replaces whole lists"
 _LEAVE = "name another queue, or delete the job and create one without a queue"
 
 
@@ -31,7 +32,7 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
     it, make it smaller, and move it to another queue while it is suspended. They may not make it larger while it runs
     unless it is elastic, take it out of its queue, or hand it to another controller. The controller of a job that
     runs may start what belongs to that job, as long as it asks for no more. The marks by which started Pods are counted
-    stay.
+    stay, also in the pod templates of an elastic job, of which Pods are made at any time.
     Example: `kubectl patch job train -p '{"spec":{"suspend":false}}'` on a Job with a queue-name.
     Fix: leave it suspended; it starts when its queue has quota for it. To make it larger, suspend it first.
     """
@@ -48,14 +49,18 @@ def quota_evaded(proposal: Proposal) -> Iterator[Finding]:
 
 
 def _uncounted(old: Pod, pod: Pod) -> Iterator[Finding]:
-    for where, key, was, becomes in (
-        ("labels", POD_SET, old.labels.get(POD_SET), pod.labels.get(POD_SET)),
-        ("annotations", STARTED_FOR, old.annotations.get(STARTED_FOR), pod.annotations.get(STARTED_FOR)),
-    ):
-        if was != becomes:
+    now = _marks(pod.labels, pod.annotations)
+    for (where, key), was in _marks(old.labels, old.annotations).items():
+        if was != now[where, key]:
             message = f"a Pod that runs on quota is counted by {key}"
             fix = f"leave {key} as it is"
             yield Finding(pod.ref, fields.join("metadata", where, key), message, fix=fix, profiles=STRICT_ONLY)
+
+
+def _marks(labels: Mapping[str, str], annotations: Mapping[str, str]) -> dict[tuple[str, str], str | None]:
+    """What Pods are counted by, as (labels or annotations, key); None where it is absent."""
+    counted = {("annotations", key): annotations.get(key) for key in (STARTED_FOR, SLICE_CHAIN)}
+    return {("labels", POD_SET): labels.get(POD_SET), **counted}
 
 
 def _queued(job: QueuedJob) -> bool:
@@ -81,6 +86,8 @@ class _Change:
             yield from self._started()
         elif job.running and before is not None:
             yield from self._grown(before)
+            if self._elastic():
+                yield from self._freed(before)
 
     def _started(self) -> Iterator[Finding]:
         switch = self.job.framework.suspend
@@ -103,6 +110,22 @@ class _Change:
                 message = f"it runs, and asks for {now}, where {then} was admitted"
                 yield self._finding(pods.at, message, "suspend the job first; it waits for the larger quota then")
 
+    def _freed(self, before: QueuedJob) -> Iterator[Finding]:
+        """Pods that wait could be deleted, and would come back without what holds and counts them."""
+        now = {pods.name: pods for pods in self.job.pod_sets}
+        for old in before.pod_sets:
+            pods = now.get(old.name)
+            if pods is None:
+                continue
+            if _waits(old) and not _waits(pods):
+                message = f"its pods are held by the scheduling gate {ELASTIC_GATE} until they are admitted"
+                yield self._finding(fields.join(pods.at, "spec", "schedulingGates"), message, _ALONE)
+            marks = _template_marks(pods)
+            for (where, key), was in _template_marks(old).items():
+                if was is not None and was != marks[where, key]:
+                    message = f"its pods run on quota, and are counted by {key}"
+                    yield self._finding(fields.join(pods.at, "metadata", where, key), message, _ALONE)
+
     def _runs_for_another(self) -> bool:
         """Whether a job above runs that was admitted for this one as well."""
         above = counted_above(self.job, self.proposal.after, slicing=self._slicing)
@@ -123,6 +146,11 @@ def _waits(pods: JobPods) -> bool:
     """Whether more of them take no room: they wait at a gate until a slice of their elastic job is admitted."""
     gates = listing(mapping(pods.template.get("spec")).get("schedulingGates"))
     return any(mapping(gate).get("name") == ELASTIC_GATE for gate in gates)
+
+
+def _template_marks(pods: JobPods) -> dict[tuple[str, str], str | None]:
+    meta = mapping(pods.template.get("metadata"))
+    return _marks(texts(meta.get("labels")), texts(meta.get("annotations")))
 
 
 def _of_one(pods: JobPods) -> Mapping[str, int]:

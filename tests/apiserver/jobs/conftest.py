@@ -13,7 +13,9 @@ import yaml
 
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane, User
+from tests.apiserver.jobs.ray_world import install_rays
 from tests.apiserver.jobs.tenant_world import TENANT, organisation
+from tests.apiserver.reconciler.shipped_reconciler import CONFIGURATION as SETTINGS
 from tests.apiserver.reconciler.shipped_reconciler import Replica
 from tests.apiserver.webhook.guard import ROOT, Guard
 from tests.waiting import eventually
@@ -23,6 +25,7 @@ apiVersion: config.quotree.dev/v1alpha1
 kind: Configuration
 kueue: {manageJobs: true}
 """
+KINDS = ["batch/job", "ray.io/raycluster"]
 
 
 @pytest.fixture(scope="package")
@@ -42,7 +45,8 @@ def shipped(guard: Guard, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     things = [each for each in yaml.safe_load_all(everything) if "webhooks" not in each]
     started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(things))
     organisation(started)
-    replica = Replica(started, folder)
+    install_rays(started)
+    replica = Replica(started, folder, configuration={**SETTINGS, "integrations": {"frameworks": KINDS}})
     try:
         eventually(lambda: replica.writes, replica.log)
         yield started

@@ -193,6 +193,7 @@ def test_a_pod_of_the_job_cannot_hide_from_the_count(server: ControlPlane) -> No
     for hidden in (
         {"metadata": {"labels": {"kueue.x-k8s.io/podset": None}}},
         {"metadata": {"annotations": {"kueue.x-k8s.io/workload": "another"}}},
+        {"metadata": {"annotations": {"kueue.x-k8s.io/workload-slice-name": "another"}}},
     ):
         with pytest.raises(ApiError, match="quota-evaded"):
             server.request("PATCH", path, hidden, user=TENANT, content_type=MERGE)

@@ -38,10 +38,14 @@ def slice_pods(state: ClusterState) -> SlicePodsController:
 
 
 class Play(Prompt):
-    """`count` is a number of Pods everywhere. `left`: so many writes still get through, None for all."""
+    """`count` is a number of Pods everywhere. `left`: so many writes still get through, None for all.
 
-    def __init__(self) -> None:
+    `grace`: Pods get a node as soon as they may, and stay there when they are deleted, until `kubelet` ends them.
+    """
+
+    def __init__(self, *, grace: bool = False) -> None:
         self.made = 0
+        self.grace = grace
         self.left: int | None = None
         super().__init__((elastic_jobs, slice_pods), quota=QUOTA)
 
@@ -82,9 +86,10 @@ class Play(Prompt):
             whole = self.objects[key]
             spec = whole["spec"]
             wanted = 0 if spec["suspend"] else spec["parallelism"]
-            mine = sorted(self.pods(key[1]), key=lambda each: (not self.waits(each), each))
+            stays = [each for each in self.pods(key[1]) if not self.leaves(each)]
+            mine = sorted(stays, key=lambda each: (not self.waits(each), each))
             for pod in mine[: max(0, len(mine) - wanted)]:
-                self.delete(pod)
+                self.end(pod)
             for _ in range(wanted - len(mine)):
                 self.made += 1
                 name = f"{key[1]}-{self.made}"
@@ -92,6 +97,22 @@ class Play(Prompt):
                 self.put(("StartedPod", name), {"metadata": meta, "spec": spec["template"]["spec"], "status": {}})
             self.edit(key, {"status": {"active": wanted}})
         assert self.taken() <= QUOTA
+        if self.grace:
+            for pod in [key for key in self.objects if key[0] == "StartedPod" and not self.waits(key)]:
+                self.edit(pod, {"spec": {"nodeName": "n"}})
+
+    def end(self, pod: Key) -> None:
+        if self.objects[pod]["spec"].get("nodeName"):
+            self.edit(pod, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+        else:
+            self.delete(pod)
+
+    def kubelet(self) -> None:
+        for pod in [key for key in self.objects if key[0] == "StartedPod" and self.leaves(key)]:
+            self.delete(pod)
+
+    def leaves(self, pod: Key) -> bool:
+        return bool(self.objects[pod]["metadata"].get("deletionTimestamp"))
 
     def pods(self, name: str) -> list[Key]:
         return [key for key in self.objects if key[0] == "StartedPod" and key[1].startswith(f"{name}-")]
@@ -195,6 +216,47 @@ def test_a_job_that_shrinks_frees_its_quota_at_once() -> None:
 
     assert world.slices() == [(2, "admitted")]
     assert not world.objects["Job", "ns/other"]["spec"]["suspend"]
+
+
+def test_pods_that_a_job_gives_up_hold_their_quota_until_they_have_ended() -> None:
+    """On their node they run on for as long as their grace period says, which the tenant chooses."""
+    world = Play()
+    world.submit("grows", 6)
+    world.settle()
+    on_nodes = world.pods("ns/grows")[:4]
+    for pod in on_nodes:
+        world.edit(pod, {"spec": {"nodeName": "n"}})
+    world.submit("other", 4, elastic=False)
+    world.scale("grows", 2)
+    for pod in on_nodes[:2]:
+        world.edit(pod, {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    world.rounds(6)
+    assert (world.slices(), world.counted()) == ([(4, "admitted")], 4)
+
+    for pod in on_nodes[:2]:
+        world.delete(pod)
+    world.rounds(6)
+    assert world.slices() == [(2, "admitted")]
+    assert not world.objects["Job", "ns/other"]["spec"]["suspend"]
+
+
+def test_each_slice_has_the_maximum_execution_time_to_itself() -> None:
+    """As in Kueue, which counts it by Workload."""
+    world, minute = Play(), 60 * 10**9
+    world.submit("grows", 1)
+    world.edit(("Job", "ns/grows"), {"metadata": {"labels": {f"{K}max-exec-time-seconds": "100"}}})
+    world.settle()
+    world.now += minute
+    world.scale("grows", 2)
+    world.settle()
+    world.now += minute
+    world.settle()
+    assert not world.objects["Job", "ns/grows"]["spec"]["suspend"]
+
+    world.now += minute
+    world.settle()
+    assert world.objects["Job", "ns/grows"]["spec"]["suspend"]
+    assert world.taken() == 0
 
 
 def test_at_most_one_slice_waits_however_fast_a_job_changes_its_size() -> None:
@@ -388,8 +450,9 @@ def test_a_process_that_ends_between_any_two_writes_leaves_nothing_half_done(wri
 
 
 @pytest.mark.parametrize("seed", seeds(0.5))
-def test_whatever_happens_pods_that_run_have_their_quota(seed: int) -> None:
-    chance, world = random.Random(seed), Play()
+@pytest.mark.parametrize("grace", [False, True])
+def test_whatever_happens_pods_that_run_have_their_quota(seed: int, grace: bool) -> None:
+    chance, world = random.Random(seed), Play(grace=grace)
     for name in ("a", "b"):
         world.submit(name, chance.randint(1, 3))
     for _ in range(25):
@@ -401,8 +464,9 @@ def test_whatever_happens_pods_that_run_have_their_quota(seed: int) -> None:
             case 4:
                 running = [each for each in world.objects if each[0] == "StartedPod"]
                 for pod in running[: chance.randint(0, 2)]:
-                    world.delete(pod)
+                    world.end(pod)
             case 5:
+                world.kubelet()
                 world.control()
         world.rounds(chance.randint(0, 3))
         if chance.random() < 0.7:
@@ -410,7 +474,9 @@ def test_whatever_happens_pods_that_run_have_their_quota(seed: int) -> None:
         assert sum(each[1] == "admitted" for each in world.slices()) <= 4
     world.scale("a", 2)
     world.scale("b", 3)
-    world.settle(20)
+    world.settle(10)
+    world.kubelet()
+    world.settle(10)
 
     assert (world.free("a"), world.free("b")) == (2, 3)
     assert world.counted() == 5

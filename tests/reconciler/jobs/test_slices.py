@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from cluster.actions import Create, Patch
+from policies.dialects.kueue_workload import SLICE_CHAIN
 from policies.model.objects import GroupKind
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.composed import composed, workload_key
-from reconciler.jobs.elastic import CHAIN, sliced
+from reconciler.jobs.elastic import sliced
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.jobs.life import steps as life_steps
 from reconciler.jobs.slices import Chain, chain, steps
@@ -156,12 +157,12 @@ def test_a_job_that_grows_gets_another_slice_of_the_pods_that_it_was_submitted_w
 
 
 def test_the_name_of_the_first_slice_goes_from_slice_to_slice() -> None:
-    second = replace(SECOND, annotations={**SECOND.annotations, CHAIN: FIRST.name})
+    second = replace(SECOND, annotations={**SECOND.annotations, SLICE_CHAIN: FIRST.name})
     stored = Stored(made_for(elastic_job(3, 2)))
 
     ((_, action),) = stored.steps(Chain(admitted(second)), running(5, 3))
 
-    assert action.body["metadata"]["annotations"][CHAIN] == FIRST.name
+    assert action.body["metadata"]["annotations"][SLICE_CHAIN] == FIRST.name
     assert action.body["metadata"]["annotations"][f"{K}workload-slice-replacement-for"] == second.key
 
 
@@ -287,10 +288,10 @@ def test_an_evicted_job_stops_whatever_its_size() -> None:
 
 
 def test_a_job_is_started_with_the_name_of_its_first_slice() -> None:
-    second = replace(admitted(SECOND), annotations={**SECOND.annotations, CHAIN: FIRST.name})
+    second = replace(admitted(SECOND), annotations={**SECOND.annotations, SLICE_CHAIN: FIRST.name})
     submitted = elastic_job(2, 5)
 
     (start,) = life_steps(BATCH, submitted, made_for(elastic_job(2)), second, INPUTS, NOW)
 
     notes = start.action.body["spec"]["template"]["metadata"]["annotations"]
-    assert notes == {f"{K}workload": SECOND.name, CHAIN: FIRST.name}
+    assert notes == {f"{K}workload": SECOND.name, SLICE_CHAIN: FIRST.name}

@@ -1,0 +1,129 @@
+"""RayClusters on a real API server: their CRD, and a test that plays KubeRay and its autoscaler."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import yaml
+
+from tests.apiserver.harness import ApiError, ControlPlane
+from tests.apiserver.jobs.tenant_world import MERGE, TEAM, TENANT, Manifest
+from tests.apiserver.kueue_world import served
+from tests.builders import queued, template
+
+CLUSTERS = "/apis/ray.io/v1/namespaces/team/rayclusters"
+JSON_PATCH = "application/json-patch+json"
+_LOOSE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def _number(default: int) -> Manifest:
+    return {"type": "integer", "format": "int32", "default": default}
+
+
+def _definition() -> Manifest:
+    """As published, with the pod templates and what does not concern quota left loose."""
+    group = {
+        "groupName": {"type": "string"},
+        "replicas": _number(0),
+        "minReplicas": _number(0),
+        "maxReplicas": _number(2**31 - 1),
+        "numOfHosts": _number(1),
+        "suspend": {"type": "boolean"},
+        "template": _LOOSE,
+    }
+    spec = {
+        "suspend": {"type": "boolean"},
+        "managedBy": {"type": "string"},
+        "enableInTreeAutoscaling": {"type": "boolean"},
+        "headGroupSpec": {"type": "object", "required": ["template"], "properties": {"template": _LOOSE}},
+        "workerGroupSpecs": {
+            "type": "array",
+            "items": {"type": "object", "required": ["groupName", "template"], "properties": group},
+        },
+    }
+    properties = {"spec": {"type": "object", "required": ["headGroupSpec"], "properties": spec}, "status": _LOOSE}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+    }
+    names = {"kind": "RayCluster", "listKind": "RayClusterList", "plural": "rayclusters", "singular": "raycluster"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "rayclusters.ray.io"},
+        "spec": {"group": "ray.io", "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+def install_rays(server: ControlPlane) -> None:
+    server.kubectl("apply", "-f", "-", input=yaml.safe_dump(_definition()))
+
+
+def submit_cluster(server: ControlPlane, name: str, replicas: int, cpu: str = "250m") -> None:
+    """A head and one group of workers that each ask for `cpu`, grown by an autoscaler."""
+    served(server, CLUSTERS)
+    workers = {"groupName": "workers", "replicas": replicas, "template": template(cpu)}
+    spec = {
+        "enableInTreeAutoscaling": True,
+        "headGroupSpec": {"template": template(cpu)},
+        "workerGroupSpecs": [workers],
+    }
+    meta = {"name": name, "labels": queued("main"), "annotations": {"kueue.x-k8s.io/elastic-job": "true"}}
+    body = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": meta, "spec": spec}
+    server.request("POST", CLUSTERS, body, user=TENANT)
+
+
+def autoscale(server: ControlPlane, name: str, replicas: int) -> None:
+    """What the autoscaler does, whose ServiceAccount has no more rights than a tenant."""
+    change_cluster(server, name, "/spec/workerGroupSpecs/0/replicas", replicas)
+
+
+def change_cluster(server: ControlPlane, name: str, path: str, value: Any) -> None:
+    """As a tenant."""
+    change = [{"op": "add", "path": path, "value": value}]
+    server.request("PATCH", f"{CLUSTERS}/{name}", change, user=TENANT, content_type=JSON_PATCH)
+
+
+def cluster_runs(server: ControlPlane, name: str) -> bool:
+    return not server.request("GET", f"{CLUSTERS}/{name}")["spec"].get("suspend", False)
+
+
+def operate(server: ControlPlane) -> None:
+    """One round of KubeRay: it makes and deletes Pods until there are as many as each group has replicas."""
+    pods = server.request("GET", f"{TEAM}/pods")["items"]
+    for cluster in server.request("GET", CLUSTERS)["items"]:
+        spec, made = cluster["spec"], 0
+        groups = [("head", 1, spec["headGroupSpec"]["template"])]
+        groups += [(each["groupName"], each["replicas"], each["template"]) for each in spec["workerGroupSpecs"]]
+        for group, replicas, pod in groups:
+            wanted = 0 if spec.get("suspend") else replicas
+            there = [
+                each for each in pods if each["metadata"]["name"].startswith(f"{cluster['metadata']['name']}-{group}-")
+            ]
+            _drop(server, there, len(there) - wanted)
+            for _ in range(wanted - len(there)):
+                _make(server, cluster, group, pod)
+            made += wanted
+        status = {"state": "suspended" if spec.get("suspend") else "ready", "availableWorkerReplicas": max(0, made - 1)}
+        path = f"{CLUSTERS}/{cluster['metadata']['name']}/status"
+        server.request("PATCH", path, {"status": status}, content_type=MERGE)
+
+
+def _make(server: ControlPlane, cluster: Manifest, group: str, pod: Manifest) -> None:
+    meta = cluster["metadata"]
+    owner = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": meta["name"], "uid": meta["uid"]}
+    own = {**pod.get("metadata", {}), "generateName": f"{meta['name']}-{group}-"}
+    own["ownerReferences"] = [{**owner, "controller": True}]
+    server.request("POST", f"{TEAM}/pods", {"metadata": own, "spec": pod["spec"]})
+
+
+def _drop(server: ControlPlane, pods: list[Manifest], surplus: int) -> None:
+    """Those that wait first."""
+    ordered = sorted(pods, key=lambda each: not each["spec"].get("schedulingGates"))
+    for pod in ordered[: max(0, surplus)]:
+        with suppress(ApiError):
+            server.request("DELETE", f"{TEAM}/pods/{pod['metadata']['name']}?gracePeriodSeconds=0")

@@ -21,7 +21,11 @@ KIND = "AdmissionReview"
 
 
 class BadReview(Exception):
-    """The body is not a valid AdmissionReview; the message says why."""
+    """The body is not a valid AdmissionReview; the message says why. `field` is the path of what is wrong, or empty."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +74,8 @@ def parse(body: bytes) -> Review:
     if got != (API_VERSION, KIND):
         raise BadReview(
             f"expected apiVersion {API_VERSION} and kind {KIND}, got {got[0]!r} and {got[1]!r};"
-            " set admissionReviewVersions: [v1] in the webhook configuration"
+            " set admissionReviewVersions: [v1] in the webhook configuration",
+            "apiVersion" if got[0] != API_VERSION else "kind",
         )
     request = _mapping(review, "request", "")
     return _review(request, _operation(request))
@@ -100,7 +105,7 @@ def _review(request: Mapping[str, Any], operation: Operation) -> Review:
 def _operation(request: Mapping[str, Any]) -> Operation:
     text = _text(request, "operation")
     if text not in list(Operation):
-        raise BadReview(f"request.operation is {text!r}; it must be one of {', '.join(Operation)}")
+        raise BadReview(f"request.operation is {text!r}; it must be one of {', '.join(Operation)}", "request.operation")
     return Operation(text)
 
 
@@ -109,10 +114,10 @@ def _object(request: Mapping[str, Any], key: str, namespace: str, *, needed: boo
     manifest = _mapping(request, key, "request.", needed=needed)
     if not manifest:
         if needed:
-            raise BadReview(f"request.{key} is empty; it must have the object")
+            raise BadReview(f"request.{key} is empty; it must have the object", f"request.{key}")
         return None
     if not text(manifest.get("apiVersion")) or not text(manifest.get("kind")):
-        raise BadReview(f"request.{key} has no apiVersion and kind")
+        raise BadReview(f"request.{key} has no apiVersion and kind", f"request.{key}")
     metadata = manifest.get("metadata")
     if not namespace or group_kind(manifest) == NAMESPACE or not isinstance(metadata, Mapping):
         return manifest  # (a request for a Namespace has that as its own namespace)
@@ -126,7 +131,7 @@ def _mapping(parent: Mapping[str, Any], key: str, path: str, *, needed: bool = T
     if value is None and not needed:
         return {}
     if not isinstance(value, Mapping):
-        raise BadReview(f"{path}{key} must be an object, it is {_name(value)}")
+        raise BadReview(f"{path}{key} must be an object, it is {_name(value)}", path + key)
     return value
 
 
@@ -135,7 +140,7 @@ def _text(parent: Mapping[str, Any], key: str, path: str = "request.") -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise BadReview(f"{path}{key} must be a string, it is {_name(value)}")
+        raise BadReview(f"{path}{key} must be a string, it is {_name(value)}", path + key)
     return value
 
 

@@ -1,0 +1,119 @@
+"""Answer a recorded AdmissionReview as the webhook would."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.exits import Exit, OutOfReach, strongest
+from cli.input.context import Against, Context, load
+from cli.input.options import against as against_option
+from cli.input.options import output
+from cli.input.settings import settings
+from cli.output import emit, json_text, note
+from policies.configuration.settings import Configuration
+from policies.judge import State, stored_state
+from policies.model.findings import Profile
+
+if TYPE_CHECKING:
+    from webhook.replay import Replay
+    from webhook.review import Review
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@against_option
+@output
+@click.option(
+    "--webhook",
+    type=click.Choice(["validating", "mutating"]),
+    default="validating",
+    show_default=True,
+    help="Whose answer it is.",
+)
+@click.option(
+    "--profile", type=click.Choice([it.value for it in Profile]), help="Overrides the profile of the configuration."
+)
+@click.option("--config", metavar="FILE", help="Quotree's configuration, as for validate.")
+def review(
+    file: str,
+    against: Against,
+    kubeconfig: str | None,
+    output: str,
+    webhook: str,
+    profile: str | None,
+    config: str | None,
+) -> None:
+    """Answer the AdmissionReview (v1) in FILE, JSON or YAML; - is standard input.
+
+    The webhook's own code reads the review, judges it and answers. With -o json the answer is the AdmissionReview that
+    the API server would get. Exit code 1: the request is denied.
+
+    \b
+    Examples:
+      quotree review review.json --against files:trees/
+      quotree review review.json --against cluster -o json
+      quotree review pod.json --webhook mutating
+      quotree review - --profile compat < review.yaml
+    """
+    # here, since they load the webhook, which the list of commands does without
+    from cli.input.recorded_review import BadRecording, recorded
+    from cli.report.reviewed import words
+    from webhook.replay import served
+
+    configuration = settings(config, [file], profile)
+    mutating = webhook == "mutating"
+    try:
+        asked, much = recorded(file)
+    except BadRecording as bad:
+        for failure in bad.failures:
+            note(str(failure))
+        click.get_current_context().exit(Exit.UNREADABLE)
+    if not served(asked, configuration, mutating=mutating):
+        note(
+            f"no {webhook} webhook is asked about {asked.kind.kind} of group {asked.kind.group!r}: it carries no quota"
+        )
+        click.get_current_context().exit(Exit.UNREADABLE)
+    context = load(against, kubeconfig, configuration.yunikorn)
+    for item in context.unreadable:
+        note(str(item))
+    answered = _answer(asked, much, context, kubeconfig, configuration, mutating)
+    emit(json_text(json.loads(answered.body)) if output == "json" else words(asked, against, answered))
+    allowed = json.loads(answered.body)["response"]["allowed"]
+    codes = [Exit.UNREADABLE] if context.unreadable else []
+    click.get_current_context().exit(strongest([*codes, Exit.CLEAN if allowed else Exit.FINDINGS]))
+
+
+def _answer(
+    asked: Review, much: str, context: Context, kubeconfig: str | None, configuration: Configuration, mutating: bool
+) -> Replay:
+    from cluster.client import Cluster
+    from cluster.errors import ClusterError, NotFound
+    from cluster.resource import Resource
+    from cluster.stream import Manifest
+    from webhook.owners import OwnerUnknown
+    from webhook.replay import replay
+
+    world = context.world
+    if context.against.kind == "files":  # what was read from a cluster is stored already
+        world = stored_state(State(world, context.manifests), configuration).world
+
+    with ExitStack() as stack:
+
+        def fetch(resource: Resource, namespace: str, name: str) -> Manifest | None:
+            """The owner of a job or Pod; only a cluster proves one, by its UID."""
+            if context.against.kind != "cluster":
+                return None
+            cluster = stack.enter_context(Cluster.connect(context.against.name or None, kubeconfig))
+            try:
+                return cluster.get(resource.item(name, namespace))
+            except NotFound:
+                return None
+
+        try:
+            return replay(asked, much, world, configuration, fetch, mutating=mutating)
+        except (ClusterError, OwnerUnknown) as error:
+            raise OutOfReach(str(error)) from error

@@ -1,0 +1,62 @@
+"""A recorded AdmissionReview from a file or standard input, as the bytes that an API server would send."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from cli.exits import Misused
+from cli.input.documents import Document, Place, Unreadable, read
+from policies.text import json_values
+from policies.text.positions import Root
+from webhook.bounds import crowded
+from webhook.review import BadReview, Review, parse
+from webhook.settings import WebhookSettings
+
+_MOST = WebhookSettings().body_limit
+
+
+class BadRecording(Exception):
+    """The file holds no AdmissionReview that the webhook would read; `failures` say where and why."""
+
+    def __init__(self, failures: list[Unreadable]) -> None:
+        super().__init__(*map(str, failures))
+        self.failures = failures
+
+
+def recorded(file: str) -> tuple[Review, str]:
+    """The review, and what is too much in its object, empty where nothing is. Raises BadRecording and Misused."""
+    documents, unreadable = read([file], sys.stdin)
+    if unreadable:
+        raise BadRecording(unreadable)
+    if len(documents) != 1:
+        raise Misused(f"{file}: an AdmissionReview is one document, but there are {len(documents)}; keep one of them")
+    document = documents[0]
+    body = _body(document)
+    if len(body) > _MOST:
+        message = f"the review has {len(body)} bytes, and the webhook reads {_MOST} at most"
+        raise BadRecording([Unreadable(document.place(), message)])
+    try:
+        review = parse(body)
+    except BadReview as bad:
+        raise BadRecording([Unreadable(_place(document, bad), f"{bad}{_cure(document)}")]) from None
+    return review, crowded(review.object, len(body))
+
+
+def _body(document: Document) -> bytes:
+    """JSON as it is written; YAML as JSON, with numbers as the API server holds them."""
+    text = document.region.outline.text
+    if isinstance(json_values.read(text), Root):
+        return text.encode()
+    return json.dumps(document.manifest, default=float).encode()
+
+
+def _place(document: Document, bad: BadReview) -> Place:
+    return document.place(bad.field)
+
+
+def _cure(document: Document) -> str:
+    """A manifest is what people try first."""
+    if document.manifest.get("kind") == "AdmissionReview":
+        return ""
+    return "; for a manifest use `quotree validate`"

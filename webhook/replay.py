@@ -1,0 +1,51 @@
+"""The answer to one review without a server: the steps of the app's views, on a forest that does not change.
+
+What only a running replica has is left out: the ledger of other writers, and waiting for news of the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from policies.configuration.settings import Configuration
+from policies.judging.verdict import Verdict
+from policies.model.forest import Forest
+from policies.mutation.defaults import patch
+from webhook import answer, decision
+from webhook.app import MUTATING, VALIDATING
+from webhook.owners import Fetch, owners
+from webhook.review import Review
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """`body` is the AdmissionReview for the API server; `verdict` and `operations` are what it was made of."""
+
+    body: bytes
+    verdict: Verdict = field(default_factory=Verdict)
+    operations: tuple[Mapping[str, Any], ...] = ()
+
+
+def served(review: Review, configuration: Configuration, *, mutating: bool) -> bool:
+    """Whether any path of the webhook serves the API group of the object."""
+    described = frozenset(kind.group for kind in configuration.reconciler.jobs)
+    groups = frozenset[str]().union(*(MUTATING if mutating else VALIDATING).values())
+    return review.kind.group in (groups | described if mutating else groups)
+
+
+def replay(
+    review: Review, much: str, forest: Forest, configuration: Configuration, fetch: Fetch, *, mutating: bool
+) -> Replay:
+    """`much` is what `bounds.crowded` says of the object. Raises OwnerUnknown."""
+    if much:
+        return Replay(answer.crowded(review, much))
+    forest = forest.put_all(owners(review, configuration, fetch))
+    if mutating:
+        asked = (forest, configuration, review.operation, review.user)
+        operations = patch(review.object, *asked) if review.object else []
+        return Replay(answer.mutated(review, operations), operations=tuple(operations))
+    judgement = decision.judged(review, forest, configuration)
+    verdict = judgement.verdict if judgement else Verdict()
+    return Replay(answer.validated(review, verdict, configuration.profile), verdict)

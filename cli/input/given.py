@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cli.input.documents import Document, Place, Unreadable, read
@@ -42,7 +42,12 @@ class Given:
 
 def gather(paths: Sequence[str]) -> Given:
     """Everything that the paths hold; `-` is standard input. An object given twice is unreadable the second time."""
-    documents, unreadable = read(paths, sys.stdin)
+    return collect(*read(paths, sys.stdin))
+
+
+def collect(documents: Iterable[Document], faults: Iterable[Unreadable]) -> Given:
+    """The objects of these documents; `faults` is what could not be read beside them."""
+    unreadable = list(faults)
     objects: dict[Ref, Placed] = {}
     rest: list[Document] = []
     for document in documents:

@@ -9,6 +9,7 @@ Path: TypeAlias = tuple[str | int, ...]
 """The keys and indices from the top of a manifest to a value."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+").fullmatch
+_STEP = re.compile(r"\[([^\]]+)\]|([A-Za-z0-9_-]+)")
 
 
 def join(base: str, *steps: str | int) -> str:
@@ -25,3 +26,14 @@ def join(base: str, *steps: str | int) -> str:
 def pointer(*steps: str | int) -> str:
     """The JSON pointer (RFC 6901) of these keys."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+def unpointed(pointer: str) -> tuple[str, ...]:
+    """The keys of a JSON pointer, an index as its digits."""
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
+
+
+def steps(field: str) -> Path | None:
+    """The keys and indices of a field path that `join` made; None where the path may be read in two ways."""
+    found = tuple(int(inner) if inner.isdigit() else inner or plain for inner, plain in _STEP.findall(field))
+    return found if join("", *found) == field else None

@@ -1,27 +1,43 @@
-"""Applying JSON Patch operations (RFC 6902), as far as `policies.mutation.defaults` makes them."""
+"""Applying JSON Patch operations (RFC 6902), as far as rules and `policies.mutation.defaults` make them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from policies.model.fields import unpointed
+
 
 def patched(manifest: Mapping[str, Any], operations: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The manifest after adding, replacing and removing; the given one stays as it is.
+    """The manifest after adding, replacing, removing and moving; the given one stays as it is.
 
     Parts on the way to a change are new, all others are shared: a copy of all needs a stack as deep as the manifest.
     Raises LookupError or ValueError where a path leads nowhere.
     """
     whole: dict[str, Any] = dict(manifest)
     for operation in operations:
-        *way, last = [step.replace("~1", "/").replace("~0", "~") for step in operation["path"].split("/")[1:]]
-        holder: Any = whole
-        for step in way:
-            key = int(step) if isinstance(holder, list) else step
-            holder[key] = _own(holder[key])
-            holder = holder[key]
-        _set(holder, last, operation)
+        if operation["op"] == "move":
+            value = _value(whole, operation["from"])
+            _change(whole, {"op": "remove", "path": operation["from"]})
+            operation = {"op": "add", "path": operation["path"], "value": value}
+        _change(whole, operation)
     return whole
+
+
+def _value(whole: Any, pointer: str) -> Any:
+    for step in unpointed(pointer):
+        whole = whole[int(step) if isinstance(whole, list) else step]
+    return whole
+
+
+def _change(whole: dict[str, Any], operation: Mapping[str, Any]) -> None:
+    *way, last = unpointed(operation["path"])
+    holder: Any = whole
+    for step in way:
+        key = int(step) if isinstance(holder, list) else step
+        holder[key] = _own(holder[key])
+        holder = holder[key]
+    _set(holder, last, operation)
 
 
 def _own(part: Any) -> Any:

@@ -1,0 +1,95 @@
+"""Fix manifests where a rule knows the cure, and keep the rest of each file as it is."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterator
+
+import click
+
+from cli.exits import Exit, Misused, strongest
+from cli.input.context import Against, load
+from cli.input.documents import read
+from cli.input.given import collect
+from cli.input.options import against as against_option
+from cli.input.options import input_paths, inputs
+from cli.input.settings import settings
+from cli.output import emit, note
+from cli.report.fixing import Fixing, fixed
+from cli.report.replacing import replace_text
+from policies.judging.sentence import sentence
+from policies.model.findings import Profile
+from policies.model.printing import plain
+
+
+@click.command()
+@inputs
+@against_option
+@click.option(
+    "--profile", type=click.Choice([it.value for it in Profile]), help="Overrides the profile of the configuration."
+)
+@click.option("--config", metavar="FILE", help="Quotree's configuration, as for validate.")
+@click.option("--write", is_flag=True, help="Change the files.")
+@click.option("--check", is_flag=True, help="Exit 1 if a file would change.")
+def fix(
+    paths: tuple[str, ...],
+    filenames: tuple[str, ...],
+    against: Against,
+    kubeconfig: str | None,
+    profile: str | None,
+    config: str | None,
+    write: bool,
+    check: bool,
+) -> None:
+    """Fix the manifests in PATH... where one value is the cure, and print the changes as a unified diff.
+
+    Only what a rule proposes as a patch is changed: legacy annotations, slips in names of fields, units, the order of
+    resources, limits without effect. Comments, layout and all other documents stay as they are, to the byte. A patch
+    that would bring another finding is left out. Without --write nothing is written.
+
+    \b
+    Examples:
+      quotree fix trees/                                  # what would change
+      quotree fix trees/ --write
+      quotree fix trees/ --check                          # for CI: exit 1 if there is something to fix
+      quotree fix change.yaml --against files:trees/
+    """
+    every = input_paths(paths, filenames)
+    if write and "-" in every:
+        raise Misused("--write changes files; standard input is none")
+    configuration = settings(config, every, profile)
+    documents, faults = read(every, sys.stdin)
+    found = collect(documents, faults)
+    for item in found.unreadable:
+        note(str(item))
+    context = load(against, kubeconfig, configuration.yunikorn, found.objects)
+    for item in context.unreadable:
+        note(str(item))
+    fixing = fixed(documents, faults, context, configuration)
+    changed = {file: text for file, text in fixing.texts.items() if text != fixing.before[file]}
+    if diff := "\n".join(line for file in changed for line in _diff(file, fixing.before[file], changed[file])):
+        emit(diff)
+    for file, text in changed.items() if write else ():
+        replace_text(file, fixing.before[file], text)
+    _notes(fixing, changed, write)
+    codes = [Exit.UNREADABLE] if found.unreadable or context.unreadable else []
+    click.get_current_context().exit(strongest([*codes, Exit.FINDINGS if check and changed else Exit.CLEAN]))
+
+
+def _diff(file: str, before: str, after: str) -> Iterator[str]:
+    """Unified, as `git apply` and `patch` read it; a character that does not print is shown as an escape."""
+    old, new = (text.removesuffix("\n").split("\n") for text in (before, after))
+    return map(_shown, difflib.unified_diff(old, new, f"a/{file}", f"b/{file}", lineterm=""))
+
+
+def _shown(line: str) -> str:
+    return "\t".join(plain(part) for part in line.removesuffix("\r").split("\t"))
+
+
+def _notes(fixing: Fixing, changed: dict[str, str], write: bool) -> None:
+    for judged in fixing.left:
+        note(f"not fixed: {sentence(judged)} [{judged.rule.id}]")
+    done = len(fixing.done)
+    what = f"{done} fix{'' if done == 1 else 'es'} in {len(changed)} file{'' if len(changed) == 1 else 's'}"
+    note(f"{what} written" if write and done else f"{what}, --write writes them" if done else "nothing to fix")

@@ -1,0 +1,142 @@
+"""The fixes that rules propose, written into the texts of the inputs as long as each makes nothing worse."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from cli.input.context import Context
+from cli.input.documents import Document, Unreadable
+from cli.input.given import Given, collect
+from cli.input.rewriting import Operations, rewritten
+from cli.judgement import judge
+from policies.configuration.settings import Configuration
+from policies.judging.verdict import Judged
+from policies.model.findings import Severity
+from policies.model.objects import Ref
+from policies.text.yaml_edits import NoEdit
+
+ROUNDS = 10
+"""A fix may bring another one to light; more rounds than this would mean that two rules disagree."""
+_NOBODY = Ref("", "", "", "")
+_INDEX = re.compile(r"\[[0-9]+\]")
+
+
+@dataclass(slots=True)
+class Fixing:
+    """`texts` are the files after the fixes, `before` what they were.
+
+    `done` are the findings that are gone. The patch of those in `left` was not used: it has no place in the text as it
+    is laid out, or would bring another finding.
+    """
+
+    before: dict[str, str]
+    texts: dict[str, str]
+    done: list[Judged] = field(default_factory=list)
+    left: list[Judged] = field(default_factory=list)
+
+
+def fixed(
+    documents: Sequence[Document], faults: Sequence[Unreadable], context: Context, configuration: Configuration
+) -> Fixing:
+    """Every patch that can be written, that ends its finding, and that brings no other."""
+    work = _Work(_Files(documents, faults), context, configuration)
+    before = work.files.texts()
+    for _ in range(ROUNDS):
+        wanted = work.patchable()
+        if not wanted:
+            break
+        work.take(wanted)
+    return Fixing(before, work.files.texts(), work.done, work.left)
+
+
+class _Work:
+    def __init__(self, files: _Files, context: Context, configuration: Configuration) -> None:
+        self._context = context
+        self._configuration = configuration
+        self.files = files
+        self.done: list[Judged] = []
+        self.left: list[Judged] = []
+        self._findings = self._judged(files.inputs)
+
+    def patchable(self) -> list[Judged]:
+        """The findings to fix, in the order of a report: errors and warnings that nobody is exempt from."""
+        tried = {_lasting(each) for each in self.left}
+        return [
+            each
+            for each in self._findings
+            if each.finding.patch
+            and each.severity is not Severity.INFO
+            and each.exemption is None
+            and each.finding.object in self.files.inputs.objects
+            and _lasting(each) not in tried
+        ]
+
+    def take(self, wanted: Sequence[Judged]) -> None:
+        """All at once where that works, else in halves: one patch that does not fit costs few judgements more."""
+        found = self._tried(wanted)
+        if found is not None:
+            self.files, self._findings = found
+            self.done += wanted
+        elif len(wanted) == 1:
+            self.left += wanted
+        else:
+            half = len(wanted) // 2
+            self.take(wanted[:half])
+            self.take(wanted[half:])
+
+    def _tried(self, wanted: Sequence[Judged]) -> tuple[_Files, list[Judged]] | None:
+        """The inputs and findings after these patches; None where one cannot be written, or does not help."""
+        patches: dict[Ref, list[Mapping[str, object]]] = {}
+        for each in wanted:
+            patches.setdefault(each.finding.object, []).extend(each.finding.patch)
+        try:
+            files = self.files.patched(patches)
+        except NoEdit:
+            return None
+        findings = self._judged(files.inputs)
+        before, after = (Counter(map(_lasting, each)) for each in (self._findings, findings))
+        helped = all(after[_lasting(each)] < before[_lasting(each)] for each in wanted)
+        return (files, findings) if helped and after <= before else None
+
+    def _judged(self, inputs: Given) -> list[Judged]:
+        if not inputs.objects:
+            return []
+        return list(judge(inputs, self._context, self._configuration).verdict.findings)
+
+
+def _lasting(judged: Judged) -> tuple[object, ...]:
+    """The identity of the finding without indices, since a fix may put a list in another order."""
+    finding = judged.finding
+    return judged.rule.id, judged.severity, finding.object, _INDEX.sub("[]", finding.field), finding.subject
+
+
+class _Files:
+    """The documents of the inputs, file by file, in the order in which they were read."""
+
+    def __init__(self, documents: Sequence[Document], faults: Sequence[Unreadable]) -> None:
+        self.documents = documents
+        self.faults = faults
+        self.inputs = collect(documents, faults)
+
+    def patched(self, patches: Mapping[Ref, Operations]) -> _Files:
+        """Raises NoEdit."""
+        refs = {id(placed.document): ref for ref, placed in self.inputs.objects.items()}
+        changed = {self.inputs.objects[ref].document.source for ref in patches}
+        documents: list[Document] = []
+        for source, found in groupby(self.documents, key=lambda document: document.source):
+            before = list(found)
+            if source in changed:
+                own = {at: patches.get(refs.get(id(each), _NOBODY), ()) for at, each in enumerate(before)}
+                unreadable = sum(fault.place.file == source for fault in self.faults)
+                documents += rewritten(before, {at: patch for at, patch in own.items() if patch}, unreadable)
+            else:
+                documents += before
+        return _Files(documents, self.faults)
+
+    def texts(self) -> dict[str, str]:
+        """By file; without a byte order mark."""
+        return {document.source: document.region.outline.text for document in self.documents}

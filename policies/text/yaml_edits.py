@@ -1,0 +1,207 @@
+"""JSON Patch operations as edits of a YAML or JSON text: what they do not concern stays as it is, to the byte.
+
+An edit knows the layouts that people write. It may be wrong about others: whoever edits reads the result again and
+compares it with what the patch makes of the value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any
+
+from policies.model.fields import unpointed
+from policies.text.positions import BadText
+from policies.text.yaml_layout import Laid, layout
+from policies.text.yaml_scalars import resolve
+
+
+class NoEdit(Exception):
+    """The operation has no place in this text as it is laid out; the message says why."""
+
+
+def edited(
+    text: str, start: int, end: int, operations: Iterable[Mapping[str, Any]], within: tuple[str, ...] = ()
+) -> str:
+    """The text after the operations on the value at [start, end); their paths begin at `within`. Raises NoEdit."""
+    for operation in operations:
+        before = len(text)
+        text = _Edit(text, start, end).of(operation, within)
+        end += len(text) - before
+    return text
+
+
+class _Edit:
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self._text = text
+        self._newline = "\r\n" if "\r\n" in text else "\n"
+        try:
+            self._top = layout(text, start, end)
+        except BadText as bad:
+            raise NoEdit(bad.message) from None
+
+    def of(self, operation: Mapping[str, Any], within: tuple[str, ...]) -> str:
+        *way, last = (*within, *unpointed(operation["path"]))
+        holder = self._holder(way)
+        if operation["op"] == "move":
+            *old_way, old = (*within, *unpointed(operation["from"]))
+            if old_way != way:
+                raise NoEdit("the move leads to another place")
+            if holder.shape == "list":
+                return self._moved(holder, int(old), int(last))
+            return self._renamed(holder, old, last)
+        if holder.shape != "mapping":
+            raise NoEdit("only the order of a list is changed here")
+        at = _place(holder, last)
+        if operation["op"] == "remove":
+            return self._removed(holder, at)
+        if at is None:
+            return self._added(holder, last, operation["value"])
+        return self._replaced(holder.items[at], operation["value"])
+
+    def _holder(self, way: list[str]) -> Laid:
+        laid = self._top
+        for step in way:
+            at = _place(laid, step)
+            if at is None:
+                raise NoEdit(f"{step} is not written here")
+            laid = laid.items[at]
+        if laid.anchored or laid.shape not in ("mapping", "list"):
+            raise NoEdit("an anchor, an alias or nothing is where the change would be")
+        return laid
+
+    def _replaced(self, old: Laid, value: Any) -> str:
+        if old.shape != "scalar" or old.anchored or old.style in ("|", ">") or isinstance(value, Mapping | list):
+            raise NoEdit("only a plain or quoted value is replaced")
+        if old.start == old.end:
+            raise NoEdit("the value is empty")
+        return self._spliced(old.start, old.end, _scalar(value, '"' if self._top.flow else old.style))
+
+    def _renamed(self, holder: Laid, old: str, new: str) -> str:
+        at = _place(holder, old)
+        if at is None or _place(holder, new) is not None:
+            raise NoEdit(f"{old} is not there, or {new} is")
+        key = holder.keys[at]
+        return self._spliced(key.start, key.end, _scalar(new, key.style))
+
+    def _removed(self, holder: Laid, at: int | None) -> str:
+        if at is None:
+            raise NoEdit("there is nothing to remove")
+        key, value = holder.keys[at], holder.items[at]
+        if len(holder.items) == 1:
+            if holder.flow:
+                return self._spliced(key.start, value.end, "")
+            return self._spliced(holder.start, holder.end, "{}")
+        if holder.flow:
+            if at + 1 < len(holder.keys):
+                return self._spliced(key.start, holder.keys[at + 1].start, "")
+            return self._spliced(holder.items[at - 1].end, value.end, "")
+        if self._first_in_line(key.start):
+            return self._spliced(self._line_start(key.start), self._next_line(max(key.end, value.end)), "")
+        between = self._text[max(key.end, value.end) : holder.keys[1].start]
+        if "#" in between:
+            raise NoEdit("a comment would be lost")
+        return self._spliced(key.start, holder.keys[1].start, "")
+
+    def _added(self, holder: Laid, name: str, value: Any) -> str:
+        if holder.flow:
+            return self._added_in_flow(holder, name, value)
+        column = holder.start - self._line_start(holder.start)
+        last = max(holder.keys[-1].end, holder.items[-1].end)
+        at = self._next_line(last)
+        lines = self._newline.join(_lines(name, value, " " * column))
+        if at == len(self._text) and not self._text.endswith("\n"):
+            return self._text + self._newline + lines
+        return self._spliced(at, at, lines + self._newline)
+
+    def _added_in_flow(self, holder: Laid, name: str, value: Any) -> str:
+        entry = f"{_json(name)}: {_json(value)}"
+        if not holder.items:
+            return self._spliced(holder.start + 1, holder.start + 1, entry)
+        last, at = holder.keys[-1], holder.items[-1].end
+        indent = self._text[self._line_start(last.start) : last.start]
+        gap = " " if indent.strip() else self._newline + indent
+        return self._spliced(at, at, f",{gap}{entry}")
+
+    def _moved(self, holder: Laid, old: int, new: int) -> str:
+        parts = self._flow_parts(holder) if holder.flow else self._line_parts(holder)
+        texts = [self._text[start:end] for start, end in parts]
+        open_end = not holder.flow and bool(texts) and not texts[-1].endswith("\n")
+        if open_end:
+            texts[-1] += self._newline
+        texts.insert(new, texts.pop(old))
+        if open_end:
+            texts[-1] = texts[-1].removesuffix(self._newline)
+        gaps = [self._text[end:start] for (_, end), (start, _) in pairwise(parts)] + [""]
+        whole = "".join(text + gap for text, gap in zip(texts, gaps, strict=True))
+        return self._spliced(parts[0][0], parts[-1][1], whole)
+
+    def _flow_parts(self, holder: Laid) -> list[tuple[int, int]]:
+        return [(item.start, item.end) for item in holder.items]
+
+    def _line_parts(self, holder: Laid) -> list[tuple[int, int]]:
+        """The lines of each item; a comment between two items goes with the one below it."""
+        ends = [self._next_line(item.end) for item in holder.items]
+        first = self._line_start(holder.start)
+        if not self._first_in_line(holder.start):
+            raise NoEdit("the list begins in the middle of a line")
+        return list(zip([first, *ends[:-1]], ends, strict=True))
+
+    def _line_start(self, at: int) -> int:
+        return self._text.rfind("\n", 0, at) + 1
+
+    def _next_line(self, at: int) -> int:
+        """Where the line after the one that the value ends in begins. A block scalar ends with its last line break."""
+        if at and self._text[at - 1] == "\n":
+            return at
+        found = self._text.find("\n", at)
+        return len(self._text) if found < 0 else found + 1
+
+    def _first_in_line(self, at: int) -> bool:
+        return not self._text[self._line_start(at) : at].strip(" ")
+
+    def _spliced(self, start: int, end: int, new: str) -> str:
+        return self._text[:start] + new + self._text[end:]
+
+
+def _place(laid: Laid, step: str) -> int | None:
+    """The index of this key or item."""
+    if laid.shape == "mapping":
+        return next((at for at, key in enumerate(laid.keys) if key.shape == "scalar" and key.text == step), None)
+    if laid.shape == "list" and step.isdigit() and int(step) < len(laid.items):
+        return int(step)
+    return None
+
+
+def _scalar(value: Any, style: str) -> str:
+    """The value as a scalar; a text keeps the quotes of the one before it, or gets none where it needs none."""
+    if not isinstance(value, str) or style == '"':
+        return _json(value)
+    if style == "'" and value.isprintable():
+        return "'" + value.replace("'", "''") + "'"
+    plain = value.isascii() and value.replace("-", "").replace(".", "").replace("/", "").isalnum()
+    return value if plain and value[0] not in "-." and isinstance(resolve(value), str) else _quoted(value)
+
+
+def _quoted(value: str) -> str:
+    if '"' in value and "'" not in value and value.isprintable():
+        return f"'{value}'"
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    """As JSON, which YAML reads too once what does not print is an escape."""
+    text = json.dumps(value, ensure_ascii=False, default=float)
+    return text if text.isprintable() else "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+
+
+def _lines(name: str, value: Any, indent: str) -> list[str]:
+    """The lines of a new entry in block style."""
+    key = _scalar(name, "")
+    if isinstance(value, Mapping) and value:
+        inner = (line for each, item in value.items() for line in _lines(each, item, indent + "  "))
+        return [f"{indent}{key}:", *inner]
+    if isinstance(value, Mapping | list):
+        return [f"{indent}{key}: {_json(value)}"]
+    return [f"{indent}{key}: {_scalar(value, '')}"]

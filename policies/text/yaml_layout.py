@@ -1,0 +1,102 @@
+"""How a value is laid out in a YAML or JSON text: where each key, value and item begins and ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from policies.text.positions import BadText
+from policies.text.yaml_events import (
+    AliasEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+    YAMLError,
+    events,
+)
+
+Shape: TypeAlias = Literal["scalar", "mapping", "list", "alias"]
+
+
+@dataclass(slots=True)
+class Laid:
+    """One value at [start, end). `flow`: in braces or brackets, as all of JSON is.
+
+    `style` is how a scalar is written: empty for plain, else a quote, `|` or `>`. `anchored`: an alias may repeat it.
+    `keys` belong to the `items` of a mapping, one each.
+    """
+
+    shape: Shape
+    start: int
+    end: int
+    flow: bool = False
+    style: str = ""
+    anchored: bool = False
+    keys: list[Laid] = field(default_factory=list)
+    items: list[Laid] = field(default_factory=list)
+    text: str = ""
+
+
+def layout(text: str, start: int, end: int) -> Laid:
+    """The layout of the value at [start, end). Raises BadText where it cannot be parsed."""
+    column = start - (text.rfind("\n", 0, start) + 1)
+    following = events(" " * column + text[start:end])
+    try:
+        return _first(following, start - column)
+    except YAMLError:
+        raise BadText(start, "this part cannot be parsed without the text around it") from None
+
+
+def _first(following: Callable[[], Any], shift: int) -> Laid:
+    """One pass without recursion: the depth of a text is not bounded here."""
+    around: list[tuple[Laid, bool]] = []  # with whether a key is next
+    while not isinstance(event := following(), StreamEndEvent):
+        laid = _laid(event, shift)
+        if isinstance(event, MappingEndEvent | SequenceEndEvent):
+            laid, _ = around.pop()
+            laid.end = _end(event) + shift if laid.flow else max(laid.start, _last_end(laid))
+        elif laid is None:
+            continue
+        elif laid.shape in ("mapping", "list"):
+            around.append((laid, True))
+            continue
+        if not around:
+            return laid
+        around[-1] = _add(*around[-1], laid)
+    raise BadText(shift, "there is no value")
+
+
+def _end(event: Any) -> int:
+    index: int = event.end_mark.index
+    return index
+
+
+def _last_end(laid: Laid) -> int:
+    return max((each.end for each in (*laid.keys[-1:], *laid.items[-1:])), default=laid.start)
+
+
+def _add(holder: Laid, key_is_next: bool, laid: Laid) -> tuple[Laid, bool]:
+    if holder.shape == "mapping" and key_is_next:
+        holder.keys.append(laid)
+        return holder, False
+    holder.items.append(laid)
+    return holder, True
+
+
+def _laid(event: Any, shift: int) -> Laid | None:
+    at = event.start_mark.index + shift, event.end_mark.index + shift
+    match event:
+        case ScalarEvent():
+            anchored = event.anchor is not None or event.tag is not None
+            return Laid("scalar", *at, style=event.style or "", anchored=anchored, text=event.value)
+        case AliasEvent():
+            return Laid("alias", *at)
+        case MappingStartEvent():
+            return Laid("mapping", *at, flow=bool(event.flow_style), anchored=event.anchor is not None)
+        case SequenceStartEvent():
+            return Laid("list", *at, flow=bool(event.flow_style), anchored=event.anchor is not None)
+    return None

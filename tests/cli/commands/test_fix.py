@@ -1,0 +1,200 @@
+"""`quotree fix`: after a fix its finding is gone and no other is there; the rest of each file is as it was."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.exits import OutOfReach
+from cli.report.replacing import replace_text
+from policies.rules import registry
+from tests.cli.runs import report, run, write
+from tests.policies.rules.rule_cases import cases
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+LEGACY = """\
+# teams of the lab
+apiVersion: v1
+kind: Namespace   # one of two
+metadata:
+    name: lab
+    annotations:
+        # four cores
+        yunikorn.apache.org/namespace.max.cpu: "4"
+        yunikorn.apache.org/namespace.max.memory: 64Gi   # enough
+        other: &x 'kept'
+---
+kind: Unrelated
+some:   {odd:   layout, x: *y}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: other, annotations: {yunikorn.apache.org/namespace.max.cpu: 2}}
+"""
+CLEAN = LEGACY.replace(", x: *y", "").replace("cpu: 2}", 'cpu: "2"}')
+
+
+def test_the_legacy_pair_and_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "teams.yaml"
+    file.write_text(CLEAN)
+
+    shown = run("fix", file, "--write")
+
+    assert shown.exit_code == 0
+    assert "2 fixes in 1 file written" in shown.stderr
+    assert file.read_text() == CLEAN.replace(
+        '        yunikorn.apache.org/namespace.max.cpu: "4"\n'
+        "        yunikorn.apache.org/namespace.max.memory: 64Gi   # enough\n"
+        "        other: &x 'kept'\n",
+        '        other: &x \'kept\'\n        yunikorn.apache.org/namespace.quota: \'{"cpu":"4","memory":"64Gi"}\'\n',
+    ).replace(
+        '{yunikorn.apache.org/namespace.max.cpu: "2"}',
+        '{"yunikorn.apache.org/namespace.quota": "{\\"cpu\\":\\"2\\"}"}',
+    )
+
+
+def test_a_document_that_cannot_be_read_keeps_no_other_from_being_fixed(tmp_path: Path) -> None:
+    file = tmp_path / "teams.yaml"
+    file.write_text(LEGACY)
+
+    shown = run("fix", file, "--write")
+
+    assert shown.exit_code == 3
+    assert "1 fix in 1 file written" in shown.stderr
+    assert "{odd:   layout, x: *y}" in file.read_text()
+
+
+def test_without_write_nothing_is_written_and_the_diff_applies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "teams.yaml"
+    file.write_text(CLEAN)
+    monkeypatch.chdir(tmp_path)
+
+    shown = run("fix", "teams.yaml")
+
+    assert (shown.exit_code, file.read_text()) == (0, CLEAN)
+    assert "--write writes them" in shown.stderr
+    subprocess.run(["git", "apply", "-"], input=shown.stdout, text=True, check=True, cwd=tmp_path)
+    assert run("fix", "teams.yaml", "--check").exit_code == 0
+    assert "namespace.quota" in file.read_text()
+
+
+def test_check_says_by_the_exit_code_what_would_change(tmp_path: Path) -> None:
+    file = tmp_path / "teams.yaml"
+    file.write_text(CLEAN)
+
+    assert run("fix", file, "--check").exit_code == 1
+    assert file.read_text() == CLEAN
+    assert run("fix", file, "--check", "--write").exit_code == 1
+    assert run("fix", file, "--check").exit_code == 0
+
+
+def test_links_permissions_line_ends_and_marks_stay(tmp_path: Path) -> None:
+    file, link = tmp_path / "real.yaml", tmp_path / "in" / "link.yaml"
+    link.parent.mkdir()
+    link.symlink_to(file)
+    file.write_bytes(b"\xef\xbb\xbf" + CLEAN.replace("\n", "\r\n").encode())
+    file.chmod(0o640)
+
+    assert run("fix", link, "--write").exit_code == 0
+
+    assert link.is_symlink()
+    assert file.stat().st_mode & 0o777 == 0o640
+    data = file.read_bytes()
+    assert data.startswith(b"\xef\xbb\xbf#")
+    assert data.count(b"\n") == data.count(b"\r\n")
+    assert b"namespace.quota" in data
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["in", "real.yaml"]
+
+
+def test_a_file_that_has_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("new")
+
+    with pytest.raises(OutOfReach, match="has changed since it was read"):
+        replace_text(str(file), "old", "fixed")
+
+    assert file.read_text() == "new"
+
+
+def test_standard_input_is_shown_and_never_written() -> None:
+    assert "+++ b/<stdin>" in run("fix", "-", stdin=CLEAN).stdout
+    assert run("fix", "-", "--write", stdin=CLEAN).exit_code == 2
+
+
+def test_a_patch_that_would_bring_another_finding_is_left_out(tmp_path: Path) -> None:
+    """Both promise more than their parent has once they deserve what they are guaranteed."""
+    parent = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "eng"}}
+    half: dict[str, Any] = {"parent": "eng", "guarantee": {"resource": {"cpu": "2"}}, "deserved": {"cpu": "1"}}
+    file = write(
+        tmp_path / "a.yaml",
+        {**parent, "spec": {"deserved": {"cpu": "3"}, "guarantee": {"resource": {"cpu": "3"}}}},
+        {**parent, "metadata": {"name": "ml"}, "spec": half},
+        {**parent, "metadata": {"name": "web"}, "spec": half},
+    )
+
+    before = report(run("validate", file, "-o", "json"))["findings"]
+    run("fix", file, "--write")
+
+    assert not Counter(map(identity, report(run("validate", file, "-o", "json"))["findings"])) - Counter(
+        map(identity, before)
+    )
+
+
+def identity(finding: dict[str, Any]) -> tuple[str, ...]:
+    return finding["rule"], finding["object"]["name"], re.sub(r"\[[0-9]+\]", "[]", finding["field"])
+
+
+def block(manifests: Sequence[object]) -> str:
+    return str(yaml.safe_dump_all(manifests, sort_keys=False))
+
+
+def flow(manifests: Sequence[object]) -> str:
+    return str(yaml.safe_dump_all(manifests, sort_keys=False, default_flow_style=True))
+
+
+def as_list(manifests: Sequence[object]) -> str:
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(manifests)}, indent=2) + "\n"
+
+
+def in_block_list(manifests: Sequence[object]) -> str:
+    return str(yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": list(manifests)}, sort_keys=False))
+
+
+@pytest.mark.parametrize("rule", sorted(registry()))
+def test_what_is_fixed_is_gone_and_nothing_new_is_there(rule: str, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    layouts: list[Callable[[Sequence[object]], str]] = [block, flow, as_list, in_block_list]
+    for number, case in enumerate(cases(rule)):
+        if not case.get("apply") or case.get("profile") == "compat":
+            continue
+        context = write(tmp_path / f"{number}-given.yaml", *case.get("given", []))
+        against = ["--against", f"files:{context}"]
+        with subtests.test(case["name"]):
+            file = tmp_path / f"{number}.yaml"
+            file.write_text(layouts[number % 4](case["apply"]))
+            before = report(run("validate", file, *against, "-o", "json"))["findings"]
+            wanted = {identity(each) for each in before if each.get("patch") and each["severity"] != "info"}
+            if not wanted:
+                continue
+            shown = run("fix", file, *against, "--write")
+            after = report(run("validate", file, *against, "-o", "json"))["findings"]
+
+            assert "internal error" not in shown.stderr
+            assert not Counter(map(identity, after)) - Counter(map(identity, before))
+            left = shown.stderr.count("not fixed: ")
+            assert len(wanted & {identity(each) for each in after}) <= left
+            assert run("fix", file, *against, "--check").exit_code in (0, 3)
+
+
+def test_the_examples_that_are_accepted_need_no_fix() -> None:
+    shown = run("fix", EXAMPLES / "accepted", "--check")
+
+    assert (shown.exit_code, shown.stdout) == (0, "")
+    assert "nothing to fix" in shown.stderr

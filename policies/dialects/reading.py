@@ -15,7 +15,7 @@ from policies.model.defect import Defect
 from policies.model.exemptions import Exemption
 from policies.model.exemptions import read as read_exemptions
 from policies.model.objects import GroupKind, KubeObject, Ref
-from policies.model.quantity import BadQuantity, Quantity
+from policies.model.quantity import BadQuantity, Quantity, correction
 from policies.schema.structure import defects
 
 Manifest: TypeAlias = Mapping[str, Any]
@@ -72,10 +72,13 @@ class Reader:
     def defects(self) -> tuple[Defect, ...]:
         return tuple(self._defects)
 
-    def bad(self, field: str, message: str) -> None:
-        """Note that the field holds no usable quantity, unless the schema has said something about it already."""
+    def bad(self, field: str, message: str, write: str | None = None) -> None:
+        """Note that the field holds no usable quantity, unless the schema has said something about it already.
+
+        `write` is the quantity that was meant, where that is certain.
+        """
         if all(defect.field != field for defect in self._defects):
-            self._defects.append(Defect(field, message, quantity=True))
+            self._defects.append(Defect(field, message, quantity=True, write=write))
 
     def texts(self, value: object, field: str) -> dict[str, str]:
         """A mapping of texts, such as annotations. The API server refuses the whole object over any other value."""
@@ -92,7 +95,7 @@ class Reader:
         try:
             quantity = Quantity.parse(value)
         except BadQuantity as error:
-            self.bad(field, str(error))
+            self.bad(field, str(error), correction(value))
             return None
         if quantity < Quantity.ZERO:
             self.bad(field, f"{quantity.text} is negative; an amount of quota is 0 or more")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from policies.model import fields
+from policies.model.defect import Defect
+
 _WRITE = (", write ", ": write ")
 
 
@@ -15,3 +20,16 @@ def apart(text: str, otherwise: str) -> tuple[str, str]:
         if mark:
             return message, f"write {cure}"
     return text, otherwise
+
+
+def patch(defect: Defect) -> tuple[dict[str, Any], ...]:
+    """The fix as JSON Patch operations; empty where it is not certain, or where the field may be read in two ways."""
+    steps = fields.steps(defect.field)
+    if not steps:
+        return ()
+    if defect.rename:
+        old, new = fields.pointer(*steps), fields.pointer(*steps[:-1], defect.rename)
+        return ({"op": "move", "from": old, "path": new},)
+    if defect.write is None:
+        return ()
+    return ({"op": "replace", "path": fields.pointer(*steps), "value": defect.write},)

@@ -11,9 +11,12 @@ class Defect:
 
     `field` is the path as the user wrote it. `quantity` says that the value should be a quantity and is none.
     `warning` says that the API server accepts the manifest all the same and drops what is at `field`.
+    Where one value is the cure for certain, `write` is what to write there, or `rename` the name that the field has.
     """
 
     field: str
     message: str
     quantity: bool = False
     warning: bool = False
+    write: str | int | None = None
+    rename: str = ""

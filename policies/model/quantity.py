@@ -272,6 +272,25 @@ def _suffix_cure(number: str, suffix: str) -> str:
     return _cure(decimal, f" or {number}{binary}i" if len(suffix) == 1 else "")
 
 
+def correction(value: object) -> str | None:
+    """The quantity that is meant for certain by a value that is none; None where only its author knows."""
+    if isinstance(value, float | Decimal) and not isinstance(value, bool):
+        text = str(value)
+    elif isinstance(value, str) and len(value) <= MAX_LENGTH:
+        text = _in_ascii("".join(value.split()).replace("_", ""))
+    else:
+        return None
+    if not _GRAMMAR(text) and (number := _NUMBER(text)) is not None and len(number[2]) > 1:
+        text = _of_suffix(*number.groups())
+    return text if _GRAMMAR(text) else None
+
+
+def _of_suffix(number: str, suffix: str) -> str:
+    """64MiB is 64Mi and 64MB is 64M. One letter, as in 64K, may mean powers of 1000 or of 1024."""
+    stem = re.sub(r"(b|bytes?)$", "", suffix.lower())
+    return number + ("k" if stem == "k" else stem[:1].upper() + stem[1:])
+
+
 def _cure(text: str, addition: str = "") -> str:
     """`, write <text>`, if that is a quantity at all; else the form that one has."""
     return f", write {text}{addition}" if _GRAMMAR(text) else f", {_FORM}"

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator, ValidationError, validators
 from policies.model import fields
 from policies.model.defect import Defect
 from policies.model.fields import Path
-from policies.model.quantity import BadQuantity, Quantity
+from policies.model.quantity import BadQuantity, Quantity, correction
 from policies.model.suggestion import suggest
 from policies.schema.declarations import Schema
 
@@ -26,6 +26,10 @@ SHOWN = 60
 """Characters of a wrong value that a message repeats."""
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
+_BOOLEANS = {"true": True, "false": False}
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})").fullmatch
+RENAMED = {"cohort": "cohortName", "cohortName": "cohort"}
+"""Fields that another version of Kueue's kinds has under another name."""
 _TYPES = {
     "string": "text",
     "integer": "a whole number",
@@ -129,16 +133,52 @@ def _defects(fault: _Fault, path: Path) -> Iterator[tuple[Path, Defect]]:
         known = fault.schema.get("properties", {})
         for name in fault.value:
             if name not in known:
-                yield (name,), Defect(fields.join("", *path, name), _unknown(name, known), warning=True)
+                yield (
+                    (name,),
+                    Defect(
+                        fields.join("", *path, name),
+                        _unknown(name, known),
+                        warning=True,
+                        rename=_present_name(name, known, fault.value),
+                    ),
+                )
     elif fault.keyword == "anyOf":  # only the name of an object is asked for in two ways
         yield (
             ("name",),
             Defect(fields.join("", *path, "name"), "is missing; it is required, unless there is a generateName"),
         )
     elif fault.schema.get("x-quantity") and fault.value is not None:
-        yield (), Defect(fields.join("", *path), _no_quantity(fault.value), quantity=True)
+        yield (
+            (),
+            Defect(fields.join("", *path), _no_quantity(fault.value), quantity=True, write=correction(fault.value)),
+        )
     else:
-        yield (), Defect(fields.join("", *path), _words(fault))
+        yield (), Defect(fields.join("", *path), _words(fault), write=_meant(fault))
+
+
+def _present_name(name: str, known: Mapping[str, Any], beside: Mapping[str, Any]) -> str:
+    """The name that this field has in this version, but for case and separators; empty where that is not certain."""
+    near = [each for each in known if _bare(each) == _bare(name) or RENAMED.get(name) == each]
+    return near[0] if len(near) == 1 and near[0] not in beside else ""
+
+
+def _bare(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _meant(fault: _Fault) -> str | int | None:
+    """The allowed value that is meant for certain: in another case, or in quotes where none belong."""
+    value = fault.value
+    if not isinstance(value, str):
+        return None
+    if fault.keyword == "enum":
+        near = [each for each in fault.limit if isinstance(each, str) and each.lower() == value.lower()]
+        return near[0] if len(near) == 1 else None
+    if fault.keyword == "type" and "boolean" in fault.limit and value in _BOOLEANS:
+        return _BOOLEANS[value]
+    if fault.keyword == "type" and "integer" in fault.limit and _INTEGER(value):
+        return int(value)
+    return None
 
 
 def _unknown(name: str, known: Mapping[str, Any]) -> str:

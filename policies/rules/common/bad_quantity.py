@@ -11,7 +11,7 @@ from policies.dialects.kueue import CLUSTER_QUEUE, COHORT
 from policies.dialects.volcano import QUEUE
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
-from policies.model.cures import apart
+from policies.model.cures import apart, patch
 from policies.model.findings import Finding
 from policies.model.objects import KubeObject
 
@@ -72,4 +72,4 @@ def bad_quantity(proposal: Proposal) -> Iterator[Finding]:
         for defect in obj.defects:
             if defect.quantity:
                 message, fix = apart(defect.message, "write a quantity, such as 4, 500m or 64Gi")
-                yield Finding(obj.ref, defect.field, message, fix=fix)
+                yield Finding(obj.ref, defect.field, message, fix=fix, patch=patch(defect))

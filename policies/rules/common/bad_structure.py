@@ -6,7 +6,7 @@ from http import HTTPStatus
 from policies.dialects import READERS
 from policies.judging.proposal import Proposal
 from policies.judging.rule import rule
-from policies.model.cures import apart
+from policies.model.cures import apart, patch
 from policies.model.findings import Action, Finding
 
 
@@ -36,5 +36,6 @@ def bad_structure(proposal: Proposal) -> Iterator[Finding]:
                     defect.field,
                     message,
                     fix=fix,
+                    patch=patch(defect),
                     action=Action.WARN if defect.warning else None,
                 )

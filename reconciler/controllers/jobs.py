@@ -22,6 +22,7 @@ from reconciler.controllers.orphans import Orphans, ownerless
 from reconciler.controllers.ownership import Named, Owned, Strays
 from reconciler.controllers.remains import STARTED_PODS, Remains
 from reconciler.controllers.slicing import Slicing, carries
+from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.controllers.watched_jobs import watched_jobs
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.batch_job import BATCH
@@ -70,7 +71,7 @@ class JobsController(Controller):
         self._every = every
         self.watched = (*watched_jobs(self._kinds.values(), every=every), STARTED_PODS)
         self.inputs = JobInputs(child=self._belongs, elastic=elastic)
-        self._stored = stored
+        self._stored, self._workloads = stored, StoredWorkloads(stored)
         self._jobs: dict[Key, Held] = {}
         self._by_uid: dict[str, Key] = {}
         self._named = Named()
@@ -165,7 +166,7 @@ class JobsController(Controller):
         self._loose.update(self._using.pop(key, {}))
         for workload in self._owned.of(held.uid):
             self._strays.add(workload, idle=self._idle(key, held))
-            if (read := self._read(workload)) is not None and not read.finished:
+            if (read := self._workloads.read(workload)) is not None and not read.finished:
                 self._orphans.seek(key, held.uid, workload)
         if self._stored(held.workload) is not None:
             self._loose[held.workload] = None
@@ -173,7 +174,7 @@ class JobsController(Controller):
 
     def _leave(self, key: Key, held: Held) -> None:
         """It goes, and Pods of it that run here may not be in sight yet."""
-        read = self._read(held.workload)
+        read = self._workloads.read(held.workload)
         if read is not None and read.reserved and PLACED_ON not in read.conditions and not self._idle(key, held):
             self._remains.leave(held.workload)
 
@@ -295,7 +296,7 @@ class JobsController(Controller):
 
     def _steps(self, key: Key, held: Held, busy: Busy, now: int) -> Iterator[WantedWrite]:
         kind, job = self._kinds[key[0]], held.packed.manifest()
-        whole, read = self._whole(held.workload)
+        whole, read = self._workloads.whole(held.workload)
         if held.going and self._runs(held.workload):
             return
         above = self._kin.top(held.uid)
@@ -305,7 +306,7 @@ class JobsController(Controller):
         elif above is not None:
             top, parent = self._kinds[above[0]], self._jobs[above]
             gated = self._slicing.waits(kind, job) or self._slicing.waits(top, parent.packed.manifest())
-            found = child_steps(kind, job, carries(self._read(parent.workload), gated=gated))
+            found = child_steps(kind, job, carries(self._workloads.read(parent.workload), gated=gated))
         self._halting.looked(key, any(step.undoes for step in found), now)
         for step in (*found, *self._kin.warnings(held.uid)):
             yield wanted(kind, key, held.workload, step)
@@ -322,12 +323,12 @@ class JobsController(Controller):
 
     def _superseded(self, key: Key, held: Held, job: Manifest, busy: Busy) -> Iterator[WantedWrite]:
         """Workloads of the job beside the one that stands for it: they must not get quota as well."""
-        kind, chosen = self._kinds[key[0]], self._read(held.workload)
+        kind, chosen = self._kinds[key[0]], self._workloads.read(held.workload)
         for name in self._owned.of(held.uid):
-            other = self._read(name)
+            other = self._workloads.read(name)
             if name == held.workload or other is None or busy(_WORKLOAD, name) or (held.sliced and other.elastic):
                 continue
-            whole, _ = self._whole(name)
+            whole, _ = self._workloads.whole(name)
             if controller(whole or {}) == held.uid and may_go(other, kind, job, chosen, self.inputs):
                 message = f"Deleted not matching Workload: {name}"
                 yield WantedWrite((_WORKLOAD, name), deletion(other), about(kind, key), "DeletedWorkload", message)
@@ -337,7 +338,7 @@ class JobsController(Controller):
 
         Not while Pods run for it; one that has ended holds no quota.
         """
-        read = self._read(name)
+        read = self._workloads.read(name)
         if read is not None and not read.finished and self._runs(name):
             return
         if self._strays.overdue(name):
@@ -348,7 +349,7 @@ class JobsController(Controller):
         lost = name in self._orphans or (ownerless(found.value) and found.value.labels[JOB_UID] not in self._by_uid)
         if not (lost or found.value.deleting):
             return  # most are not, and need not be unpacked
-        whole, read = self._whole(name)
+        whole, read = self._workloads.whole(name)
         if whole is None or read is None or self._anothers(whole):
             return
         user = self._user(whole, read)
@@ -364,12 +365,12 @@ class JobsController(Controller):
         if key is None:
             return None
         held, kind = self._jobs[key], self._kinds[key[0]]
-        used = in_use(read, kind, held.packed.manifest(), self._read(held.workload), self.inputs)
+        used = in_use(read, kind, held.packed.manifest(), self._workloads.read(held.workload), self.inputs)
         return key if used else None
 
     def _left_behind(self, name: str) -> Iterator[WantedWrite]:
         """A Workload whose job is not queued any more: nobody would use its quota."""
-        read = self._read(name)
+        read = self._workloads.read(name)
         if read is None or read.finished or read.deleting or not self._unused(name, read):
             self._strays.remove(name)
             return
@@ -377,7 +378,7 @@ class JobsController(Controller):
         yield WantedWrite((_WORKLOAD, name), deletion(read), reference(read), "Deleted", message)
 
     def _unused(self, name: str, read: Workload) -> bool:
-        whole, _ = self._whole(name)
+        whole, _ = self._workloads.whole(name)
         uid = controller(whole or {})
         if uid not in self._owned.owners(name):
             return False
@@ -390,13 +391,3 @@ class JobsController(Controller):
     def _anothers(self, workload: Manifest) -> bool:
         owners = map(mapping, listing(metadata(workload).get("ownerReferences")))
         return any(kind_of(owner) in self._others for owner in owners)
-
-    def _read(self, name: str) -> Workload | None:
-        found = self._stored(name)
-        return found.value if found is not None else None
-
-    def _whole(self, name: str) -> tuple[Manifest | None, Workload | None]:
-        found = self._stored(name)
-        if found is None or found.detail is None:
-            return None, None
-        return found.detail.manifest(), found.value

@@ -10,6 +10,7 @@ from policies.dialects.reading import Manifest, metadata, text
 from reconciler.controllers.ownership import Owned
 from reconciler.controllers.remains import Remains
 from reconciler.controllers.slice_chains import SliceChains
+from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.core.controller import Busy, Lookup
 from reconciler.jobs.composed import composed, workload_key
 from reconciler.jobs.elastic import chain_of, sliced
@@ -26,7 +27,7 @@ class Slicing:
     """`enabled`: Kueue's gate ElasticJobsViaWorkloadSlices. Workloads are called `namespace/name`."""
 
     def __init__(self, stored: Lookup, owned: Owned, remains: Remains, *, enabled: bool) -> None:
-        self._stored = stored
+        self._workloads = StoredWorkloads(stored)
         self._owned = owned
         self._remains = remains
         self.chains = SliceChains()
@@ -57,7 +58,7 @@ class Slicing:
             asked = None
         found = self._chain(job)
         bound = self._bound(found.holder.key) if found.holder is not None else {}
-        for name, step in steps(found, asked, self._manifest, kind.suspended(job), now, bound):
+        for name, step in steps(found, asked, self._workloads.manifest, kind.suspended(job), now, bound):
             if not busy(_WORKLOAD, name):
                 yield name, step
 
@@ -67,22 +68,14 @@ class Slicing:
 
     def names(self, workload: str) -> Iterable[str]:
         """By what its Pods may name it: they keep the name of the slice that they were started for."""
-        read = self._read(workload)
+        read = self._workloads.read(workload)
         if read is None or not read.elastic:
             return (workload,)
         return dict.fromkeys((workload, f"{read.namespace}/{chain_of(read)}"))
 
     def _chain(self, job: Manifest) -> Chain:
-        found = map(self._read, self._owned.of(text(metadata(job).get("uid")) or ""))
+        found = map(self._workloads.read, self._owned.of(text(metadata(job).get("uid")) or ""))
         return chain(each for each in found if each is not None and each.elastic)
-
-    def _read(self, name: str) -> Workload | None:
-        found = self._stored(name)
-        return found.value if found is not None else None
-
-    def _manifest(self, name: str) -> Manifest | None:
-        found = self._stored(name)
-        return found.detail.manifest() if found is not None and found.detail is not None else None
 
 
 def carries(read: Workload | None, *, gated: bool) -> bool:

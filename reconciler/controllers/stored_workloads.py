@@ -1,0 +1,27 @@
+"""Workloads as the API server holds them, by `namespace/name`."""
+
+from __future__ import annotations
+
+from policies.dialects.reading import Manifest
+from reconciler.core.controller import Lookup
+from scheduling.objects.workload import Workload
+
+
+class StoredWorkloads:
+    """None where there is none; unpacking the whole is dear, reading is not."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self._lookup = lookup
+
+    def read(self, name: str) -> Workload | None:
+        found = self._lookup(name)
+        return found.value if found is not None else None
+
+    def manifest(self, name: str) -> Manifest | None:
+        found = self._lookup(name)
+        return found.detail.manifest() if found is not None and found.detail is not None else None
+
+    def whole(self, name: str) -> tuple[Manifest | None, Workload | None]:
+        """Both, or neither."""
+        manifest = self.manifest(name)
+        return (manifest, self.read(name)) if manifest is not None else (None, None)

@@ -5,10 +5,11 @@ It starts from what is stored; beside that it remembers writes to workers that a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from cluster.actions import Delete
+from cluster.actions import Create, Delete
 from policies.dialects.core import POD
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import mapping, metadata
@@ -89,6 +90,8 @@ class PlacementController(Controller):
         self._dirty: dict[str, None] = {}
         self._all_waiting_at = 0
         self._collect_at = 0
+        self.dispatched: Counter[tuple[str, str]] = Counter()
+        """By ClusterQueue and worker, Workloads that this process made there."""
 
     @property
     def caches(self) -> Mapping[str, WorkerCache]:
@@ -194,10 +197,16 @@ class PlacementController(Controller):
         cache = self.snapshot.cache(cluster)
         self._writes.over(cluster, outcome)
         if isinstance(outcome, Written):
+            self._count(cluster, outcome)
             observed = self._answer(outcome)
             if observed is not None:
                 self._news(cluster, observed.key, cache.answered(observed))
         self._look_again(self._workload_of(outcome.key))
+
+    def _count(self, cluster: str, outcome: Written) -> None:
+        local = self._stored(outcome.key[1]) if outcome.key[0] == WORKLOAD else None
+        if isinstance(outcome.action, Create) and local is not None and local.value.admission is not None:
+            self.dispatched[local.value.admission.cluster_queue, cluster] += 1
 
     def _connection(self, cluster: str, connection: Connection | None) -> None:
         if connection is None:

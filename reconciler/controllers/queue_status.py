@@ -85,7 +85,7 @@ def status_of_local_queue(world: World, key: str, before: Stored = _BARE, now: i
     usage = local_queue_usage(queue, local.namespace, local.name) if queue is not None else _NOTHING
     status = {
         **before.status,
-        "conditions": with_condition(before, ACTIVE, *_local_readiness(world, local), now),
+        "conditions": with_condition(before, ACTIVE, *readiness_of_local(world, local), now),
         "pendingWorkloads": 0 if local.stopped else sum(1 for _ in world.queues.waiting_at(key)),
         "reservingWorkloads": usage.reserving,
         "admittedWorkloads": usage.admitted,
@@ -117,7 +117,8 @@ def readiness_of(world: World, queue: str) -> Ready:
     return Ready(found.active, found.reason, found.message)
 
 
-def _local_readiness(world: World, local: LocalQueueSettings) -> Ready:
+def readiness_of_local(world: World, local: LocalQueueSettings) -> Ready:
+    """Whether work can be submitted to a LocalQueue."""
     if local.stop_policy != "None":
         return Ready(False, "Stopped", "LocalQueue is stopped")
     if local.cluster_queue not in world.state.queues:

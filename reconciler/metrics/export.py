@@ -8,10 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 
 from prometheus_client import CollectorRegistry
 
-from reconciler.api.clusters import clusters
+from reconciler.api.clusters import clusters, dispatched
 from reconciler.metrics.collector import Ask, Scraped
 from reconciler.metrics.kueue import FOLLOWER, LEADER
-from reconciler.metrics.occasions import Build, Process, Workers
+from reconciler.metrics.occasions import Build, Dispatches, Process, Workers
 from reconciler.multikueue.cluster_list import clusters_json
 from reconciler.process import Reconciler
 from scheduling.world.world import World
@@ -22,13 +22,19 @@ PATIENCE = 2.0
 
 def export(registry: CollectorRegistry, reconciler: Reconciler, may_write: Callable[[], bool], *, kueue: bool) -> None:
     """`may_write`: whether this process may. `kueue`: nobody else exports metrics of that name for this cluster."""
+
+    def role() -> str:
+        return LEADER if may_write() else FOLLOWER
+
     registry.register(Scraped(Process, lambda read: read(Process(reconciler, may_write()))))
     if reconciler.multikueue is not None:
         registry.register(Scraped(Workers, lambda read: read(_workers(reconciler))))
     if kueue:
         build = Build(_version(), platform.python_version(), platform.python_implementation(), platform.machine())
         registry.register(Scraped(Build, lambda read: read(build)))
-        registry.register(Scraped(World, asking(reconciler), role=lambda: LEADER if may_write() else FOLLOWER))
+        registry.register(Scraped(World, asking(reconciler), role=role))
+        if reconciler.multikueue is not None:
+            registry.register(Scraped(Dispatches, lambda read: read(_dispatches(reconciler)), role=role))
 
 
 def asking(reconciler: Reconciler, patience: float = PATIENCE) -> Ask[World]:
@@ -39,6 +45,11 @@ def asking(reconciler: Reconciler, patience: float = PATIENCE) -> Ask[World]:
 def _workers(reconciler: Reconciler) -> Workers:
     """Raises TimeoutError where the loop has no time."""
     return Workers(clusters_json(reconciler.ask(clusters, timeout=PATIENCE), named=False)["items"])
+
+
+def _dispatches(reconciler: Reconciler) -> Dispatches:
+    """Raises TimeoutError where the loop has no time."""
+    return Dispatches(reconciler.ask(dispatched, timeout=PATIENCE))
 
 
 def _version() -> str:

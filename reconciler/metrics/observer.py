@@ -6,22 +6,30 @@ A replica that does not write counts no event, so that of several replicas one c
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry
 
+from reconciler.core.records import WORKLOAD
 from reconciler.core.state import ClusterState
 from reconciler.metrics.collector import Scraped
 from reconciler.metrics.custom_labels import CustomLabels
+from reconciler.metrics.handovers import Handovers
 from reconciler.metrics.instruments import Instruments
 from reconciler.metrics.kueue import FOLLOWER, LEADER
-from reconciler.metrics.occasions import Compared, CycleDecided, RoundPassed, WorkloadChange
+from reconciler.metrics.occasions import (
+    Compared,
+    CycleDecided,
+    GateRemoved,
+    RoundPassed,
+    WorkloadChange,
+    WorkloadCreated,
+)
 from reconciler.metrics.standing import Standing
 from reconciler.objects.observed import Observed
 from reconciler.observer.comparison import PATIENCE, Comparison, Difference, Result
 from reconciler.observer.observer import Observer
 from scheduling.world.decisions import Decision
-from scheduling.world.world import World
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +49,7 @@ class MetricsObserver:
         kueue: bool,
     ) -> None:
         labels = labels or CustomLabels()
-        inner: Observer = KueueObserver(state.world, leads, registry, labels) if kueue else comparing(registry, state)
+        inner: Observer = KueueObserver(state, leads, registry, labels) if kueue else comparing(registry, state)
         self._rounds = Instruments(registry, RoundPassed)
         self._inner = inner
         self.changing, self.changed, self.decided = inner.changing, inner.changed, inner.decided
@@ -56,27 +64,30 @@ class KueueObserver:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         leads: Callable[[], bool],
         registry: CollectorRegistry,
         labels: CustomLabels | None = None,
     ) -> None:
-        self._world = world
+        self._state = state
         self._labels = labels or CustomLabels()
         self._leads = leads
-        self._standing = Standing(world)
-        self._instruments = Instruments(registry, WorkloadChange, CycleDecided)
+        self._standing = Standing(state.world)
+        self._handovers = Handovers(state)
+        self._instruments = Instruments(registry, WorkloadChange, WorkloadCreated, GateRemoved, CycleDecided)
         registry.register(Scraped(Standing, lambda read: read(self._standing), role=self._role))
 
     def changing(self, before: Observed | None, after: Observed, now: int) -> None:
         kind, name = after.key
         self._labels.put(after)
-        if kind == "Workload":
+        if kind == WORKLOAD:
             self._standing.put(name, after.value)
-            if before is not None and after.value is not None and self._leads():
-                self._instruments.count(WorkloadChange(before.value, after.value, self._cohorts_above, now))
+            self._handovers.follow(name, after.value)
         elif after.value is None:
             self._instruments.forget(kind, name)
+        if after.value is not None and self._leads():
+            for occasion in self._occasions(before, after, now):
+                self._instruments.count(occasion)
 
     def changed(self, now: int) -> None:
         """Nothing more is to be learned."""
@@ -88,11 +99,20 @@ class KueueObserver:
     def passed(self, now: int, seconds: float) -> None:
         """Time alone changes nothing here."""
 
+    def _occasions(self, before: Observed | None, after: Observed, now: int) -> Iterator[object]:
+        """What a change comes to. What is known only since all objects are listed was not made just now."""
+        if after.key[0] != WORKLOAD:
+            yield from self._handovers.let_go(before, after, now) if before is not None else ()
+        elif before is not None:
+            yield WorkloadChange(before.value, after.value, self._cohorts_above, now)
+        elif self._state.complete:
+            yield from self._handovers.created(after.value)
+
     def _role(self) -> str:
         return LEADER if self._leads() else FOLLOWER
 
     def _cohorts_above(self, queue: str) -> list[str]:
-        node = self._world.state.tree.queues.get(queue)
+        node = self._state.world.state.tree.queues.get(queue)
         return [each.name for each in node.path()[1:]] if node is not None else []
 
 

@@ -44,6 +44,22 @@ class WorkloadChange:
         return self.after.priority_class.name if self.after.priority_class is not None else ""
 
 
+class WorkloadCreated(NamedTuple):
+    """A Workload was made, so many seconds after its job, which nobody has changed since."""
+
+    job_kind: str
+    seconds: float
+
+
+class GateRemoved(NamedTuple):
+    """A Pod may be scheduled, so many seconds after its Workload was admitted. `queue` is the ClusterQueue."""
+
+    gate: str
+    queue: str
+    in_group: bool
+    seconds: float
+
+
 class CycleDecided(NamedTuple):
     """A cycle of the engine came to these decisions."""
 
@@ -75,6 +91,12 @@ class Workers(NamedTuple):
     """At a scrape: the worker clusters of MultiKueue, as /v1/clusters lists them."""
 
     items: Sequence[Mapping[str, Any]]
+
+
+class Dispatches(NamedTuple):
+    """At a scrape: by ClusterQueue and worker, how many Workloads this process made there."""
+
+    counts: Mapping[tuple[str, str], int]
 
 
 class Build(NamedTuple):

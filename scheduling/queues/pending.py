@@ -8,7 +8,7 @@ in them. Source: Kueue v0.19, pkg/cache/queue/cluster_queue.go.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from enum import StrEnum
 from fractions import Fraction
 
@@ -256,6 +256,17 @@ class PendingQueue:
     def inadmissible(self) -> list[Entry]:
         """The inadmissible entries, in order."""
         return [entry for entry in self.entries() if not self.is_active(entry.key)]
+
+    def sorts(self) -> Iterator[tuple[Entry, int, bool]]:
+        """One entry for those that are alike, how many they are, and whether they will be tried."""
+        for group in self._groups.values():
+            entries = group.entries.values()
+            if group.id.scheduling_hash:
+                yield next(iter(entries)), len(entries), not group.blocked
+            else:
+                yield from ((entry, 1, not group.blocked) for entry in entries)
+        for parked in (self._misfits, *self._parked.values()):
+            yield from ((entry, 1, False) for entry in parked.values())
 
     def count_active(self) -> int:
         return sum(len(group.entries) for group in self._groups.values() if not group.blocked)

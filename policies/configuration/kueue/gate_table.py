@@ -91,7 +91,7 @@ GATES: tuple[Gate, ...] = (
     _on("LWSImmutableGroupSize", ON, "The rule [admitted-pods-reshaped](rules/admitted-pods-reshaped.md) can be off."),
     _on("LocalQueueMetrics", ASKED, "`false`: as `metrics.localQueueMetrics.enable: false`."),
     _locked("ManagedJobsNamespaceSelectorAlwaysRespected"),
-    _on("MetricForWorkloadCreationLatency", OFF, "There is no such metric."),
+    _on("MetricForWorkloadCreationLatency", ASKED, "`false` leaves `workload_creation_latency_seconds` out."),
     _on("MetricsForCohorts", ASKED, "`false` leaves `cluster_queue_info` and `cohort_info` out."),
     _on("MultiKueue", ASKED, webhooks=True),
     _on("MultiKueueAdaptersForCustomJobs", ON, "Kinds that are described are dispatched as all others."),

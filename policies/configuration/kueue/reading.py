@@ -16,6 +16,7 @@ from policies.configuration.kueue.gates import FeatureGates, check_gates
 from policies.configuration.kueue.validation import refuse_faults
 from policies.configuration.kueue.values import (
     CLUSTER_QUEUE_RESOURCES,
+    CREATION_LATENCY,
     DEFAULT_FRAMEWORKS,
     LOCAL_QUEUE_METRICS,
     METRICS_FOR_COHORTS,
@@ -202,6 +203,7 @@ def _metrics_off(section: Mapping[str, Any], gates: FeatureGates) -> frozenset[s
         LOCAL_QUEUE_METRICS: local and gates.enabled("LocalQueueMetrics"),
         METRICS_FOR_COHORTS: gates.enabled("MetricsForCohorts"),
         UNADMITTED_WORKLOADS: gates.enabled("UnadmittedWorkloadsObservability"),
+        CREATION_LATENCY: gates.enabled("MetricForWorkloadCreationLatency"),
     }
     return frozenset(key for key, value in exported.items() if not value)
 

@@ -16,6 +16,7 @@ CLUSTER_QUEUE_RESOURCES = "metrics.enableClusterQueueResources"
 LOCAL_QUEUE_METRICS = "metrics.localQueueMetrics.enable"
 METRICS_FOR_COHORTS = "featureGates.MetricsForCohorts"
 UNADMITTED_WORKLOADS = "featureGates.UnadmittedWorkloadsObservability"
+CREATION_LATENCY = "featureGates.MetricForWorkloadCreationLatency"
 """The keys that leave metrics out."""
 DEFAULT_FRAMEWORKS = tuple(name for name, framework in FRAMEWORKS.items() if framework.default)
 """Where integrations.frameworks is not set."""

@@ -9,6 +9,7 @@ import pytest
 from policies.configuration.kueue.reading import read
 from policies.configuration.kueue.values import CustomLabel
 from policies.model.errors import BadConfiguration
+from reconciler.core.state import ClusterState
 from reconciler.core.watched import by_kind
 from reconciler.metrics.collector import Scraped
 from reconciler.metrics.custom_labels import CustomLabels
@@ -37,7 +38,7 @@ class Scrape:
         self.world = world(Options(fair_sharing=True))
         self.labels = CustomLabels(labels)
         self.registry = ChosenRegistry((), self.labels)
-        self.observer = KueueObserver(self.world, lambda: True, self.registry, self.labels)
+        self.observer = KueueObserver(ClusterState(self.world), lambda: True, self.registry, self.labels)
         self.registry.register(Scraped(World, lambda read: read(self.world)))
 
     def see(self, kind: str, name: str, **metadata: Any) -> None:

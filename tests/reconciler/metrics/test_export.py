@@ -17,11 +17,12 @@ from reconciler.metrics.catalogue import families
 from reconciler.metrics.collector import Scraped
 from reconciler.metrics.export import asking, export
 from reconciler.metrics.observer import KueueObserver, MetricsObserver
-from reconciler.metrics.occasions import CycleDecided, Workers, WorkloadChange
+from reconciler.metrics.occasions import CycleDecided, Dispatches, Workers, WorkloadChange
 from reconciler.metrics.source import REGISTERED, Source
 from reconciler.objects.observed import Observed
 from reconciler.process import Reconciler, Settings
 from scheduling.cycle.cycle import OVERLAPPING
+from scheduling.queues.consumption import UsageDecay
 from scheduling.queues.pending import Requeue
 from scheduling.quota.state import Options
 from scheduling.world.decisions import Wait
@@ -34,7 +35,7 @@ def reconciler(registry: CollectorRegistry, *, kueue: bool) -> Iterator[Reconcil
     """One whose loop runs and that follows nothing."""
     made = Reconciler(
         cast("Cluster", None),
-        Settings(Options(fair_sharing=True)),
+        Settings(Options(fair_sharing=True), fading=UsageDecay()),
         observer=lambda made: MetricsObserver(made, lambda: True, registry, kueue=kueue),
     )
     export(registry, made, lambda: True, kueue=kueue)
@@ -67,6 +68,7 @@ def test_what_is_declared_is_exported_and_nothing_else() -> None:
     registry, observing = CollectorRegistry(), CollectorRegistry()
     MetricsObserver(ClusterState(world()), lambda: False, observing, kueue=False)
     observing.register(Scraped(Workers, lambda read: read(Workers([]))))
+    observing.register(Scraped(Dispatches, lambda read: read(Dispatches({}))))
     with reconciler(registry, kueue=True):
         found = types(observing) | types(registry)
 
@@ -77,7 +79,7 @@ def test_samples_have_the_labels_that_are_declared() -> None:
     made, registry = world(Options(fair_sharing=True)), CollectorRegistry()
     made.put_workload(running(), 0)
     registry.register(Scraped(World, lambda read: read(made)))
-    observer = KueueObserver(made, lambda: True, registry)
+    observer = KueueObserver(ClusterState(made), lambda: True, registry)
     observer.changing(None, Observed(("Workload", "ns/w"), "", running(admitted=False)), 0)
     observer.decided([Wait(running(), "q", Requeue.GENERIC, "Pending", OVERLAPPING)], 0)
     declared = {family.name: family for family in families()}

@@ -8,6 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from policies.dialects.kueue_workload import PriorityClass
+from reconciler.core.state import ClusterState
 from reconciler.metrics.observer import KueueObserver
 from reconciler.metrics.standing import unadmitted
 from reconciler.objects.observed import Observed
@@ -40,7 +41,7 @@ class Counted:
     def __init__(self, leads: bool = True) -> None:
         self.leads = leads
         self.registry = CollectorRegistry()
-        self.observer = KueueObserver(world(), lambda: self.leads, self.registry)
+        self.observer = KueueObserver(ClusterState(world()), lambda: self.leads, self.registry)
         self._last: Observed | None = None
 
     def see(self, *states: Workload | None, kind: str = "Workload", name: str = "ns/w") -> None:

@@ -35,7 +35,7 @@ def test_quota_and_usage_by_flavor_can_be_left_out() -> None:
 
     assert left_out == {
         *(f"cluster_queue_{kind}" for kind in ("nominal_quota", "borrowing_limit", "lending_limit")),
-        *("cluster_queue_resource_reservation", "cluster_queue_resource_usage"),
+        *(f"cluster_queue_resource_{kind}" for kind in ("reservation", "usage", "pending")),
     }
     assert {"cohort_subtree_quota", "cohort_info"} <= exported(CLUSTER_QUEUE_RESOURCES)
 

@@ -11,23 +11,13 @@ from prometheus_client import CollectorRegistry, generate_latest
 from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES
 from policies.model.pools import Terms
 from reconciler.metrics.collector import Read, Scraped
-from reconciler.metrics.registry import ChosenRegistry
 from scheduling.objects.queue_settings import CohortSettings, LocalQueueSettings
 from scheduling.quota.state import Options
 from scheduling.world.world import World
+from tests.reconciler.metrics.scraped import registry, value
 from tests.reconciler.two_queues import NOW, running, world
 from tests.scheduling.cluster import PAIRS, queue_settings
 from tests.scheduling.manifests import pod_set, workload
-
-
-def registry(made: World, *switched_off: str) -> CollectorRegistry:
-    found = ChosenRegistry(switched_off)
-    found.register(Scraped(World, lambda read: read(made)))
-    return found
-
-
-def value(made: World, metric: str, /, **labels: str) -> float | None:
-    return registry(made).get_sample_value(f"kueue_{metric}", {**labels, "replica_role": "leader"})
 
 
 def test_workloads_are_counted_by_what_they_are() -> None:

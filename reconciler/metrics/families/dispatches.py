@@ -1,0 +1,26 @@
+"""Workloads that go to worker clusters. Source: Kueue v0.19, pkg/controller/admissionchecks/multikueue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster.metrics import Sample
+from reconciler.metrics.kueue import CLUSTER_QUEUE, counter
+from reconciler.metrics.occasions import Dispatches, WorkloadChange
+from reconciler.metrics.source import source
+
+_LABELS = (CLUSTER_QUEUE, "cluster")
+DISPATCHED = counter("multikueue_workloads_dispatched_total", "Workloads that were made on a worker.", *_LABELS)
+ADMITTED = counter("multikueue_workloads_admitted_total", "Workloads that a worker admitted.", *_LABELS)
+
+
+@source(Dispatches, DISPATCHED)
+def dispatched(dispatches: Dispatches) -> Iterator[Sample]:
+    for labels, count in dispatches.counts.items():
+        yield DISPATCHED.sample(count, *labels)
+
+
+@source(WorkloadChange, ADMITTED)
+def admitted(change: WorkloadChange) -> Iterator[Sample]:
+    if change.after.cluster and change.before.cluster != change.after.cluster:
+        yield ADMITTED.sample(1, change.queue, change.after.cluster)

@@ -1,0 +1,50 @@
+"""What the workloads that wait ask for, and how many different ones there are. Source: Kueue v0.19, pkg/cache/queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cluster.metrics import Sample
+from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES
+from reconciler.metrics.kueue import CLUSTER_QUEUE, gauge
+from reconciler.metrics.source import source
+from scheduling.objects.amounts import Requests, approximate, plus, total
+from scheduling.objects.requests import total_requests
+from scheduling.queues.pending import Entry
+from scheduling.world.world import World
+
+HASHES = gauge(
+    "pending_scheduling_hashes",
+    "Sorts of Workloads that wait, by status: those of one sort are alike for decisions.",
+    *(CLUSTER_QUEUE, "status"),
+)
+REQUESTED = gauge(
+    "cluster_queue_resource_pending",
+    "What Workloads that wait ask for.",
+    *(CLUSTER_QUEUE, "resource"),
+    switches=(CLUSTER_QUEUE_RESOURCES,),
+)
+
+
+@source(World, HASHES, REQUESTED)
+def waiting(world: World) -> Iterator[Sample]:
+    """Where nothing is admitted, all are inadmissible. Of every resource of the ClusterQueue, also 0."""
+    for queue in world.state.queues.values():
+        ready = world.is_ready(queue.name)
+        hashes: dict[bool, set[object]] = {True: set(), False: set()}
+        requested = {pair.resource: 0 for pair in queue.settings.terms}
+        for entry, count, active in world.queues.pending[queue.name].sorts():
+            hashes[active and ready].add(entry.scheduling_hash)
+            for resource, amount in _requests(world, entry).items():
+                requested[resource] = plus(requested.get(resource, 0), amount * count)
+        yield HASHES.sample(len(hashes[True]), queue.name, "active")
+        yield HASHES.sample(len(hashes[False]), queue.name, "inadmissible")
+        for resource, amount in requested.items():
+            yield REQUESTED.sample(approximate(resource, amount), queue.name, resource)
+
+
+def _requests(world: World, entry: Entry) -> Requests:
+    """Of all its pods; kept with the entry, since counting them takes its time."""
+    if entry.requests is None:
+        entry.requests = total_requests(entry.workload, world.counting)
+    return total(each.requests for each in entry.requests)

@@ -1,0 +1,84 @@
+"""How long a Workload came after its job, and its Pods' gates after its admission, from what is stored of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from policies.dialects.core import POD
+from policies.dialects.reading import metadata, text
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE
+from reconciler.controllers.remains import StartedPod
+from reconciler.core.state import ClusterState
+from reconciler.jobs.elastic import CHAIN
+from reconciler.jobs.pod_member import Member
+from reconciler.metrics.kueue import seconds_between
+from reconciler.metrics.occasions import GateRemoved, WorkloadCreated
+from reconciler.objects.observed import Observed
+from scheduling.objects import times
+from scheduling.objects.workload import ADMITTED, Owner, Workload
+
+_FIRST = 1
+"""The generation of an object that nobody has changed."""
+
+
+class _Made(NamedTuple):
+    """When an owner was made (nanoseconds), and its generation."""
+
+    at: int
+    generation: int
+
+
+class Handovers:
+    """Belongs to the thread of the loop. Of a chain of slices the last one that was admitted counts."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._last_slice: dict[str, str] = {}
+
+    def follow(self, key: str, workload: Workload | None) -> None:
+        """A Workload is stored so now; None: it is gone."""
+        if workload is None:
+            self._last_slice = {chain: last for chain, last in self._last_slice.items() if last != key}
+        elif workload.annotations.get(CHAIN) and workload.admitted and not workload.finished:
+            self._last_slice[f"{workload.namespace}/{workload.annotations[CHAIN]}"] = key
+
+    def created(self, workload: Workload) -> Iterator[WorkloadCreated]:
+        """A Workload is stored for the first time."""
+        for owner in workload.owners[:1]:
+            made = self._made(workload.namespace, owner)
+            if made is not None and made.generation <= _FIRST:
+                yield WorkloadCreated(owner.kind, seconds_between(made.at, workload.created))
+
+    def let_go(self, before: Observed, after: Observed, now: int) -> Iterator[GateRemoved]:
+        """A Pod has changed."""
+        match before.value, after.value:
+            case Member(gated=True), Member(gated=False) as member:
+                yield from self._removed(GATE, member.workload, now, in_group=bool(member.group))
+            case StartedPod(gates=gates), StartedPod(gates=()) as pod if gates:
+                yield from self._removed(ELASTIC_GATE, self._last_slice.get(pod.workload, pod.workload), now)
+
+    def _removed(self, gate: str, key: str, now: int, *, in_group: bool = False) -> Iterator[GateRemoved]:
+        workload = self._state.world.workloads.get(key)
+        admitted = workload.holding(ADMITTED) if workload is not None else None
+        if workload is not None and workload.admission is not None and admitted is not None:
+            yield GateRemoved(gate, workload.admission.cluster_queue, in_group, seconds_between(admitted.since, now))
+
+    def _made(self, namespace: str, owner: Owner) -> _Made | None:
+        group = owner.api_version.rpartition("/")[0]
+        for kind in (f"{owner.kind}.{group}", owner.kind):
+            found = self._state.records.get((kind, f"{namespace}/{owner.name}"))
+            if found is not None and found.value is not None:
+                return _read(found, owner)
+        return None
+
+
+def _read(found: Observed, owner: Owner) -> _Made | None:
+    if isinstance(found.value, Member):
+        member, kind = found.value, POD.kind
+        return _Made(times.parse(member.created), _FIRST) if (member.uid, owner.kind) == (owner.uid, kind) else None
+    meta = metadata(found.value.manifest())
+    generation = meta.get("generation")
+    if text(meta.get("uid")) != owner.uid:
+        return None
+    return _Made(times.parse(meta.get("creationTimestamp")), generation if isinstance(generation, int) else _FIRST)

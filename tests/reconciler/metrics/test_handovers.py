@@ -1,0 +1,178 @@
+"""How long a Workload comes after its job, its Pods' gates after its admission, and what goes to worker clusters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from policies.configuration.kueue.values import CREATION_LATENCY
+from policies.dialects.kueue_kinds import PREFIX
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE
+from reconciler.api.clusters import dispatched
+from reconciler.controllers.pods import WATCHED_PODS
+from reconciler.controllers.remains import STARTED_PODS
+from reconciler.core.state import ClusterState
+from reconciler.metrics.observer import KueueObserver
+from reconciler.metrics.registry import ChosenRegistry
+from reconciler.objects.observed import Observed
+from reconciler.objects.packed import Packed
+from scheduling.objects.times import SECOND, written
+from scheduling.objects.workload import Owner, Workload
+from tests import builders
+from tests.reconciler.jobs.pod_world import pod
+from tests.reconciler.multikueue.three_clusters import World3
+from tests.reconciler.two_queues import NOW, running, world
+
+Manifest = dict[str, Any]
+
+
+class Watched:
+    """What an observer counts of what a watch reports."""
+
+    def __init__(self, registry: CollectorRegistry | None = None, *, leads: bool = True) -> None:
+        self.state = ClusterState(world())
+        self.registry = registry or CollectorRegistry()
+        self.observer = KueueObserver(self.state, lambda: leads, self.registry)
+
+    def see(self, observed: Observed, now: int = NOW) -> None:
+        record = self.state.records.record(observed.key)
+        before, record.stored = record.stored, observed if observed.value is not None else None
+        self.observer.changing(before, observed, now)
+        if isinstance(observed.value, Workload):
+            self.state.world.put_workload(observed.value, now)
+
+    def value(self, metric: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(f"kueue_{metric}", {**labels, "replica_role": "leader"})
+
+    def latency(self, kind: str = "Job") -> float | None:
+        return self.value("workload_creation_latency_seconds_sum", job_kind=kind)
+
+    def removal(self, gate: str, *, in_group: bool) -> float | None:
+        labels = {"cluster_queue": "q", "name": gate, "is_group": str(in_group).lower()}
+        return self.value("pod_scheduling_gate_removal_seconds_sum", **labels)
+
+
+def job(generation: int = 1) -> Observed:
+    made = builders.manifest("batch/v1", "Job", "j", {}, uid="job-uid", generation=generation)
+    made["metadata"]["creationTimestamp"] = written(NOW - 3 * SECOND)
+    return Observed(("Job", "ns/j"), "1", Packed.of(made))
+
+
+def workload_of(uid: str = "job-uid") -> Observed:
+    made = replace(running(admitted=False), created=NOW, owners=(Owner("batch/v1", "Job", "j", uid),))
+    return Observed(("Workload", "ns/w"), "1", made)
+
+
+def test_a_workload_counts_from_the_creation_of_its_job() -> None:
+    watched = Watched()
+    watched.see(job())
+    watched.see(workload_of())
+    assert watched.latency() == 3
+    watched.see(replace(workload_of(), version="2"))
+    assert watched.value("workload_creation_latency_seconds_count", job_kind="Job") == 1
+
+
+@pytest.mark.parametrize(
+    ("owner", "made"),
+    [(job(generation=2), workload_of()), (job(), workload_of("another")), (None, workload_of())],
+    ids=["the job was changed since", "a job of another uid", "no such job"],
+)
+def test_what_says_nothing_of_how_prompt_we_are_does_not_count(owner: Observed | None, made: Observed) -> None:
+    watched = Watched()
+    if owner is not None:
+        watched.see(owner)
+    watched.see(made)
+    assert watched.latency() is None
+
+
+def test_what_was_there_before_this_process_does_not_count() -> None:
+    watched = Watched()
+    watched.state.records.track("Job")
+    watched.see(job())
+    watched.see(workload_of())
+    assert watched.latency() is None
+
+
+def test_a_replica_that_does_not_write_counts_no_creation() -> None:
+    watched = Watched(leads=False)
+    watched.see(job())
+    watched.see(workload_of())
+    assert (
+        watched.registry.get_sample_value("kueue_workload_creation_latency_seconds_count", {"job_kind": "Job"}) is None
+    )
+
+
+def test_the_gate_leaves_creations_out() -> None:
+    watched = Watched(ChosenRegistry((CREATION_LATENCY,)))
+    watched.see(job())
+    watched.see(workload_of())
+    assert "kueue_workload_creation_latency_seconds" not in {each.name for each in watched.registry.collect()}
+
+
+def member(manifest: Manifest, *, gated: bool) -> Observed:
+    gates = [{"name": GATE}] if gated else []
+    spec = {**manifest["spec"], "schedulingGates": gates}
+    meta = {**manifest["metadata"], "resourceVersion": str(gated)}
+    return WATCHED_PODS.observed({**manifest, "metadata": meta, "spec": spec})
+
+
+def admitted(name: str, at: int = NOW, **changes: Any) -> Observed:
+    found = running(name)
+    conditions = {**found.conditions, "Admitted": found.conditions["Admitted"]._replace(since=at)}
+    return Observed(("Workload", found.key), "1", replace(found, conditions=conditions, **changes))
+
+
+def test_a_pod_that_is_let_go_counts_from_the_admission_of_its_workload() -> None:
+    watched = Watched()
+    watched.see(admitted("team"))
+    one = pod("one", group="team", size=1)
+    watched.see(member(one, gated=True), NOW + SECOND)
+    watched.see(member(one, gated=False), NOW + 2 * SECOND)
+    watched.see(replace(member(one, gated=False), version="3"), NOW + 9 * SECOND)
+    assert watched.removal(GATE, in_group=True) == 2
+    watched.see(Observed(("ClusterQueue", "q"), "", None))
+    assert watched.removal(GATE, in_group=True) is None
+
+
+def test_a_pod_that_somebody_let_go_without_quota_does_not_count() -> None:
+    watched = Watched()
+    one = pod("one", group="team", size=1)
+    watched.see(member(one, gated=True))
+    watched.see(member(one, gated=False))
+    assert watched.removal(GATE, in_group=True) is None
+
+
+def started(gates: list[dict[str, str]]) -> Observed:
+    notes, labels = {f"{PREFIX}workload-slice-name": "first"}, {f"{PREFIX}podset": "main"}
+    spec = {"schedulingGates": gates}
+    version = str(len(gates))
+    meta = {"namespace": "ns", "annotations": notes, "labels": labels, "resourceVersion": version}
+    made = builders.manifest("v1", "Pod", "p", spec, **meta)
+    return STARTED_PODS.observed(made)
+
+
+def test_a_pod_of_an_elastic_job_counts_from_the_admission_of_its_last_slice() -> None:
+    watched = Watched()
+    watched.see(admitted("first"))
+    chain = {f"{PREFIX}workload-slice-name": "first"}
+    watched.see(admitted("second", NOW + 5 * SECOND, annotations=chain))
+    watched.see(started([{"name": ELASTIC_GATE}]))
+    watched.see(started([]), NOW + 7 * SECOND)
+    assert watched.removal(ELASTIC_GATE, in_group=False) == 2
+
+
+def test_what_is_made_on_workers_and_admitted_there_counts() -> None:
+    clusters = World3()
+    clusters.submit("train")
+    (cluster,) = clusters.runs_on()
+    assert dispatched(clusters.manager.core) == {("cq", "east"): 1, ("cq", "west"): 1}
+
+    watched = Watched()
+    here = replace(running(admitted=False), cluster="")
+    watched.see(Observed(("Workload", "ns/w"), "1", here))
+    for version in ("2", "3"):
+        watched.see(Observed(("Workload", "ns/w"), version, replace(here, cluster=cluster)))
+    assert watched.value("multikueue_workloads_admitted_total", cluster_queue="q", cluster=cluster) == 1

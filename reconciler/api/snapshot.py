@@ -9,7 +9,7 @@ from cluster.client import Cluster
 from cluster.errors import NotFound
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
-from reconciler.core.watched import WATCHED_KINDS, WatchedKind
+from reconciler.core.watched import WatchedKind, watched_kinds
 from reconciler.objects.observed import Listed
 from reconciler.process import Settings
 from scheduling.world.world import World
@@ -23,7 +23,8 @@ def snapshot(cluster: Cluster, settings: Settings | None = None) -> World:
     settings = settings or Settings()
     world = World(settings.options, settings.ordering, settings.counting)
     core = Core(ClusterState(world), waiting=settings.waiting)
-    core.handle((_listed(cluster, replace(each, detail=None)) for each in WATCHED_KINDS), time.time_ns())
+    watched = watched_kinds(boosted=settings.ordering.boosted)
+    core.handle((_listed(cluster, replace(each, detail=None)) for each in watched), time.time_ns())
     return world
 
 

@@ -10,7 +10,7 @@ from reconciler.core.controller import Controller, WaitFor, WakeAt
 from reconciler.core.lifecycles import concerned
 from reconciler.core.records import WORKLOAD, Records
 from reconciler.core.waits import Waits
-from reconciler.core.watched import WATCHED_KINDS, WatchedKind, by_kind
+from reconciler.core.watched import WatchedKind, by_kind, watched_kinds
 from reconciler.managed_jobs import ManagedJobs, Selection
 from reconciler.objects.moments import whole_second
 from reconciler.objects.observed import Key, Listed, Observed
@@ -46,7 +46,7 @@ class Informer:
         self.waits = Waits()
         self.dirty: dict[str, None] = {}
         self.records_events = False
-        self.watched = watched_by(controllers)
+        self.watched = watched_by(controllers, boosted=world.ordering.boosted)
         self._controllers = controllers
         self._shown = {kind: [each for each in controllers if shows(each, kind)] for kind in self.watched}
         self._observer = observer
@@ -210,10 +210,13 @@ class Informer:
             controller.inputs_changed(inputs)
 
 
-def watched_by(controllers: Sequence[Controller]) -> dict[str, WatchedKind]:
-    """All kinds that are watched; of one that the core watches anyway, the core's reading holds."""
+def watched_by(controllers: Sequence[Controller], *, boosted: bool = False) -> dict[str, WatchedKind]:
+    """All kinds that are watched; of one that the core watches anyway, the core's reading holds.
+
+    `boosted`: see `watched_kinds`.
+    """
     theirs = (watched for controller in controllers for watched in controller.watched)
-    return {**by_kind(theirs), **by_kind(WATCHED_KINDS)}
+    return {**by_kind(theirs), **by_kind(watched_kinds(boosted=boosted))}
 
 
 def shows(controller: Controller, kind: str) -> bool:

@@ -7,7 +7,8 @@ world.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from cluster.resource import NAMESPACES, PRIORITY_CLASSES, Resource
@@ -157,6 +158,12 @@ WATCHED_KINDS: tuple[WatchedKind, ...] = (
     WatchedKind("Workload", WORKLOADS, read_workload, ignore, ignore, detail=Packed.of, relist=True),
 )
 """In the order in which a world is best made: what others refer to comes first."""
+
+
+def watched_kinds(*, boosted: bool) -> tuple[WatchedKind, ...]:
+    """`boosted`: the annotation priority-boost of Workloads adds to their priority."""
+    read = partial(read_workload, boosted=boosted)
+    return tuple(replace(each, read=read) if each.kind == "Workload" else each for each in WATCHED_KINDS)
 
 
 def by_kind(watched: Iterable[WatchedKind] = WATCHED_KINDS) -> Mapping[str, WatchedKind]:

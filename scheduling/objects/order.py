@@ -30,11 +30,13 @@ _WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 class Ordering:
     """`by_eviction`: a workload whose pods timed out is ordered by its eviction (requeuingStrategy.timestamp).
 
-    `by_priority` is Kueue's gate PrioritySortingWithinCohort.
+    `by_priority` is Kueue's gate PrioritySortingWithinCohort. `boosted`: the annotation priority-boost adds to the
+    priority (gate PriorityBoost); Workloads have to be read so.
     """
 
     by_eviction: bool = True
     by_priority: bool = True
+    boosted: bool = False
 
     def since(self, workload: Workload) -> int:
         """Since when the workload counts as waiting: its creation, or the eviction that sent it to the end."""

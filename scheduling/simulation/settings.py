@@ -16,7 +16,7 @@ from scheduling.world.kueue_configuration import counting_of, options_of, orderi
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`waiting` None: pods may take for ever. `boosted`: the gate PriorityBoost.
+    """`waiting` None: pods may take for ever.
 
     `unplayed` are sections of the configuration that a simulation does not play.
     """
@@ -25,7 +25,6 @@ class Settings:
     ordering: Ordering = field(default_factory=Ordering)
     counting: Counting = DEFAULT
     waiting: WaitForPodsReady | None = None
-    boosted: bool = False
     unplayed: tuple[str, ...] = ()
 
 
@@ -40,6 +39,5 @@ def read_settings(manifest: Manifest, gates: Mapping[str, bool], *, compat: bool
         ordering_of(found),
         counting_of(found),
         waiting_of(found),
-        found.gates.enabled("PriorityBoost"),
         tuple(section for section in ("admissionFairSharing", "multiKueue") if section in found.sections),
     )

@@ -66,7 +66,7 @@ class Simulation:
         self.world = World(self.settings.options, self.settings.ordering, self.settings.counting)
         waiting = self.settings.waiting
         self.engine = Engine(self.world, block_admission=waiting is not None and waiting.block_admission)
-        self.intake = Intake(self.world, self.settings.boosted)
+        self.intake = Intake(self.world, self.settings.ordering.boosted)
         self.trace: list[TraceEvent] = []
         self.names: dict[str, Name] = {}
         self.left_out: dict[Name, LeftOut] = {}

@@ -32,8 +32,12 @@ def options_of(configuration: KueueConfiguration, *, compat: bool = False) -> Op
 
 
 def ordering_of(configuration: KueueConfiguration) -> Ordering:
-    by_priority = configuration.gates.enabled("PrioritySortingWithinCohort")
-    return Ordering(by_eviction=configuration.pods_ready.by_eviction, by_priority=by_priority)
+    gates = configuration.gates
+    return Ordering(
+        by_eviction=configuration.pods_ready.by_eviction,
+        by_priority=gates.enabled("PrioritySortingWithinCohort"),
+        boosted=gates.enabled("PriorityBoost"),
+    )
 
 
 def counting_of(configuration: KueueConfiguration) -> Counting:

@@ -8,10 +8,13 @@ from typing import Any
 
 from cluster.actions import Action, Create, Delete, Patch
 from cluster.errors import ApiError, Conflict, NotFound
+from reconciler.core.state import ClusterState
 from reconciler.objects.observed import Key, Listed, Observed
 from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
+from scheduling.objects.order import Ordering
 from scheduling.status.deadlines import WaitForPodsReady
 from scheduling.status.observability import LEGACY, Observability
+from scheduling.world.world import World
 from tests import builders
 from tests.merging import merged
 from tests.reconciler.checked import Asks, MakeController, loop, statuses
@@ -38,6 +41,7 @@ class Prompt:
         observability: Observability = LEGACY,
         waiting: WaitForPodsReady | None = None,
         late: bool = False,
+        ordering: Ordering | None = None,
     ) -> None:
         self.late = late
         self._untold: list[Observed] | None = None
@@ -49,7 +53,8 @@ class Prompt:
         self.writes: list[tuple[Key, Action]] = []
         self.events: list[tuple[str, str, str, str]] = []
         asks, made = Asks(self.write, self._read), (*controllers, statuses)
-        self.loop = loop(asks, made, clock=lambda: self.now, observability=observability, waiting=waiting)
+        state = ClusterState(World(ordering=ordering))
+        self.loop = loop(asks, made, clock=lambda: self.now, state=state, observability=observability, waiting=waiting)
         self.watched = self.loop.core.informer.watched
         self.put(("Namespace", "ns"), NAMESPACE)
         self.put(("ResourceFlavor", "plain"), PLAIN)

@@ -114,7 +114,7 @@ GATES: tuple[Gate, ...] = (
     _on("PartialAdmission", ASKED, webhooks=True),
     _on("PodIntegrationValidateGroupOwner", ON, "A Workload of others is never taken for that of a group."),
     _off("PrioritizePreemptorWorkloads", ASKED),
-    _off("PriorityBoost", OFF, "The annotation is judged by the webhook and does not count.", webhooks=True),
+    _off("PriorityBoost", ASKED, "`true`: the annotation adds to the priority of its Workload.", webhooks=True),
     _on("PrioritySortingWithinCohort", ASKED),
     _locked("PropagateBatchJobLabelsToWorkload"),
     _on("QuotaCheckStrategy", ASKED, "`false`: `resources.quotaCheckStrategy` does not count."),

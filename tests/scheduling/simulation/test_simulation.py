@@ -435,7 +435,11 @@ def test_kueues_configuration_decides() -> None:
         False,
         True,
     )
-    assert (found.boosted, found.waiting, found.unplayed) == (True, WaitForPodsReady(), ("admissionFairSharing",))
+    assert (found.ordering.boosted, found.waiting, found.unplayed) == (
+        True,
+        WaitForPodsReady(),
+        ("admissionFairSharing",),
+    )
     excluding = read_settings({"resources": {"excludeResourcePrefixes": ["example.com/"]}}, {})
     assert excluding.counting.excluded_prefixes == ("example.com/",)
 

@@ -76,7 +76,7 @@ def _settings(
         counting_of(found),
         waiting_of(found),
         chosen(found.integrations, described),
-        jobs=managed_jobs_of(found.jobs, found.gates),
+        jobs=managed_jobs_of(found.jobs, found.gates, found.custom_labels),
         fading=decay_of(found),
         retention=_retention_of(found.retention),
         pods=found.integrations.pods,

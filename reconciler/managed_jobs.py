@@ -1,15 +1,16 @@
 """Which jobs are managed: those in selected namespaces, and of these maybe also those that name no queue.
 
-Source: Kueue v0.19, manageJobsWithoutQueueName, managedJobsNamespaceSelector (which is always respected), and
-integrations.labelKeysToCopy.
+Source: Kueue v0.19, manageJobsWithoutQueueName, managedJobsNamespaceSelector (which is always respected),
+integrations.labelKeysToCopy, and metrics.customLabels of Workloads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from policies.configuration.kueue.gates import FeatureGates
-from policies.configuration.kueue.values import JobSelection
+from policies.configuration.kueue.values import CustomLabel, JobSelection
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.selectors import LabelSelector, read_label_selector
@@ -19,7 +20,8 @@ from scheduling.world.world import World
 
 @dataclass(frozen=True, slots=True)
 class ManagedJobs:
-    """`selector` is about namespaces. `copied_labels`: keys of labels that Workloads take over from their job.
+    """`selector` is about namespaces. `copied_labels` and `copied_annotations`: keys that Workloads take over from
+    their job.
 
     `reclaims` and `finishes_orphans`: the feature gates ReclaimablePods and FinishOrphanedWorkloads.
     """
@@ -27,14 +29,23 @@ class ManagedJobs:
     selector: LabelSelector = field(default_factory=LabelSelector)
     without_queue: bool = False
     copied_labels: tuple[str, ...] = ()
+    copied_annotations: tuple[str, ...] = ()
     reclaims: bool = True
     finishes_orphans: bool = True
 
 
-def managed_jobs_of(jobs: JobSelection, gates: FeatureGates) -> ManagedJobs:
+def managed_jobs_of(jobs: JobSelection, gates: FeatureGates, custom: Iterable[CustomLabel] = ()) -> ManagedJobs:
+    """`custom`: labels of metrics, of which those of Workloads are copied from their jobs."""
     selector = read_label_selector(jobs.namespace_selector) or LabelSelector()
-    switches = (gates.enabled(gate) for gate in ("ReclaimablePods", "FinishOrphanedWorkloads"))
-    return ManagedJobs(selector, jobs.without_queue_name, jobs.copied_labels, *switches)
+    sources = [label for label in custom if label.kind == "Workload"]
+    return ManagedJobs(
+        selector,
+        jobs.without_queue_name,
+        tuple(dict.fromkeys((*jobs.copied_labels, *(label.key for label in sources if not label.annotation)))),
+        tuple(dict.fromkeys(label.key for label in sources if label.annotation)),
+        reclaims=gates.enabled("ReclaimablePods"),
+        finishes_orphans=gates.enabled("FinishOrphanedWorkloads"),
+    )
 
 
 class Selection:
@@ -54,6 +65,7 @@ class Selection:
             self.selects,
             self._managed.without_queue,
             copied_labels=self._managed.copied_labels,
+            copied_annotations=self._managed.copied_annotations,
             pods_ready=pods_ready,
             observability=self._observability,
             reclaims=self._managed.reclaims,

@@ -12,7 +12,7 @@ from policies.dialects.kueue_kinds import IN_USE
 from policies.dialects.kueue_workload import GATED_BY
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from reconciler.jobs.elastic import slice_name, sliced
-from reconciler.jobs.kind import JobKind, labels, prebuilt
+from reconciler.jobs.kind import JobKind, labels, notes, prebuilt
 from reconciler.jobs.pod_changes import CannotStart, changes, started, without_labels
 from reconciler.jobs.step import JobInputs
 from scheduling.objects.submission import kind_of, workload_name, workload_of_job
@@ -39,13 +39,15 @@ def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] 
         return None
     meta = {key: value for key, value in made["metadata"].items() if key != "creationTimestamp"}
     copied = {key: value for key, value in labels(job).items() if key in inputs.copied_labels}
+    noted = {key: value for key, value in notes(job).items() if key in inputs.copied_annotations}
     own, made_sets = kind.own_labels, made["spec"]["podSets"]
     pod_sets = [{**each, "template": without_labels(each["template"], own)} for each in made_sets]
     if inputs.elastic and sliced(kind, job):
         meta["name"] = slice_name(meta["name"], job)
+    meta = {**meta, "labels": {**copied, **meta["labels"]}, "annotations": {**noted, **meta["annotations"]}}
     return {
         **made,
-        "metadata": {**meta, "labels": {**copied, **meta["labels"]}, "finalizers": [IN_USE]},
+        "metadata": {**meta, "finalizers": [IN_USE]},
         "spec": {**made["spec"], "podSets": pod_sets},
     }
 

@@ -105,11 +105,12 @@ def composed(members: Sequence[Member], inputs: JobInputs) -> dict[str, Any]:
     if len(sets) > MOST_ROLES:
         raise CannotCompose(f"Pod group {members[0].group} has {len(sets)} roles; {MOST_ROLES} are possible")
     meta = {key: value for key, value in made["metadata"].items() if key != "creationTimestamp"}
-    labels = {**_copied(pods, inputs), **meta["labels"]}
+    labels = {**_copied(pods, "labels", inputs.copied_labels), **meta["labels"]}
+    notes = {**_copied(pods, "annotations", inputs.copied_annotations), **meta["annotations"]}
     specs = [{**each, "template": {"spec": each["template"]["spec"]}} for each in sets]
     return {
         **made,
-        "metadata": {**meta, "labels": labels, "finalizers": [IN_USE]},
+        "metadata": {**meta, "labels": labels, "annotations": notes, "finalizers": [IN_USE]},
         "spec": {**made["spec"], "podSets": specs},
     }
 
@@ -128,11 +129,11 @@ def _agreed(members: Sequence[Member]) -> None:
             raise CannotCompose(f"Pods of group {first.group} name different total counts: {sizes}")
 
 
-def _copied(pods: Sequence[Manifest], inputs: JobInputs) -> dict[str, str]:
-    """Labels that the Workload takes over. Raises CannotCompose where Pods give one key two values."""
+def _copied(pods: Sequence[Manifest], part: str, keys: Sequence[str]) -> dict[str, str]:
+    """Labels or annotations that the Workload takes over. Raises CannotCompose where Pods give one key two values."""
     found: dict[str, str] = {}
     for pod in pods:
-        for key, value in texts(metadata(pod).get("labels")).items():
-            if key in inputs.copied_labels and found.setdefault(key, value) != value:
-                raise CannotCompose(f"Pods of one group have different labels {key}: {found[key]} and {value}")
+        for key, value in texts(metadata(pod).get(part)).items():
+            if key in keys and found.setdefault(key, value) != value:
+                raise CannotCompose(f"Pods of one group have different {part} {key}: {found[key]} and {value}")
     return found

@@ -42,8 +42,8 @@ class JobInputs:
 
     `selected`: in which namespaces jobs are managed; `without_queue`: there even those that name no queue.
     `child`: whether another job was admitted for it as well, so that it is not queued by itself.
-    `copied_labels`: keys that Workloads take over from their job (Kueue's integrations.labelKeysToCopy). `pods_ready`:
-    the condition PodsReady is kept. `reclaims`: so is status.reclaimablePods. `finishes_orphans`: Workloads whose
+    `copied_labels`, `copied_annotations`: keys that Workloads take over from their job. `pods_ready`: the condition
+    PodsReady is kept. `reclaims`: so is status.reclaimablePods. `finishes_orphans`: Workloads whose
     job is gone finish. `elastic`: jobs may change their size by slices. `observability`: which reasons Workloads show.
     """
 
@@ -53,6 +53,7 @@ class JobInputs:
     without_queue: bool = False
     child: Callable[[Manifest], bool] = nobodys
     copied_labels: tuple[str, ...] = ()
+    copied_annotations: tuple[str, ...] = ()
     pods_ready: bool = True
     reclaims: bool = True
     finishes_orphans: bool = True

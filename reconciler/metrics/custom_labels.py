@@ -1,22 +1,35 @@
-"""Labels of an administrator: what ClusterQueues, LocalQueues and Cohorts say in a label or an annotation.
+"""Labels of an administrator: what ClusterQueues, LocalQueues, Cohorts and Workloads say in a label or an annotation.
 
 They are added when somebody scrapes, by the object that a series names, so a series follows a change of its object.
-Source: Kueue v0.19, metrics.customLabels; KEP-7066.
+Those of Workloads split a count of Workloads into several. Source: Kueue v0.19, metrics.customLabels; KEP-7066.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 from prometheus_client.metrics_core import Metric
+from prometheus_client.samples import Sample
 
 from policies.configuration.kueue.values import CustomLabel
+from policies.dialects.reading import metadata, texts
 from reconciler.metrics.kueue import CLUSTER_QUEUE, COHORT, LOCAL_QUEUE
 from reconciler.objects.observed import Key, Observed
+from reconciler.objects.packed import Packed
 from reconciler.objects.stored import Stored
+from scheduling.objects.workload import Workload
 
+UNTRACKED = "kueue.x-k8s.io/_UNTRACKED_VALUE_"
+"""Stands for all values that are not in the list of those that are tracked."""
 _PREEMPTING = "preempting_cluster_queue"
 _KUEUE = "kueue_"
+_SPLIT = f"{_KUEUE}admitted_active_workloads"
+"""The one metric that Kueue v0.19 splits by labels of Workloads."""
+Texts: TypeAlias = Mapping[str, str]
+Values: TypeAlias = tuple[str, ...]
+"""Of the labels from Workloads, in their order."""
+_NOTHING: Texts = {}
 
 
 class CustomLabels:
@@ -26,35 +39,94 @@ class CustomLabels:
         self._of_kind: dict[str, list[CustomLabel]] = {}
         for label in labels:
             self._of_kind.setdefault(label.kind, []).append(label)
-        self._known: dict[Key, Mapping[str, str]] = {}
+        self._of_workloads = self._of_kind.pop("Workload", [])
+        self._known: dict[Key, Texts] = {}
+        self._admitted = _Admitted()
 
     def put(self, observed: Observed) -> None:
         """An object is stored so now, or is gone."""
-        labels = self._of_kind.get(observed.key[0])
+        kind, name = observed.key
+        if kind == "Workload" and self._of_workloads:
+            self._admitted.put(name, self._place(observed))
+        elif kind == "ClusterQueue" and observed.value is None:
+            self._admitted.forget(name)
+        labels = self._of_kind.get(kind)
         if labels is None:
             return
         if isinstance(observed.detail, Stored) and observed.value is not None:
-            self._known[observed.key] = {_name(label): _value(label, observed.detail) for label in labels}
+            stored = observed.detail
+            self._known[observed.key] = _values(labels, stored.labels, stored.annotations)
         else:
             self._known.pop(observed.key, None)
 
     def added(self, metric: Metric) -> Metric:
         """The metric with them, where its series name an object that has them."""
-        if not self._of_kind or not metric.name.startswith(_KUEUE):
+        split = bool(self._of_workloads) and metric.name == _SPLIT
+        if not (self._of_kind or split) or not metric.name.startswith(_KUEUE):
             return metric
         made = Metric(metric.name, metric.documentation, metric.type, metric.unit)
-        made.samples = [each._replace(labels={**each.labels, **self._of(each.labels)}) for each in metric.samples]
+        for sample in metric.samples:
+            named = sample._replace(labels={**sample.labels, **self._of(sample.labels)})
+            made.samples += self._parts(named) if split else [named]
         return made
 
-    def _of(self, series: Mapping[str, str]) -> Mapping[str, str]:
+    def _of(self, series: Texts) -> Texts:
         key = _object_of(series)
         labels = self._of_kind.get(key[0]) if key is not None else None
         if key is None or labels is None:
-            return {}
-        return self._known.get(key) or {_name(label): "" for label in labels}
+            return _NOTHING
+        return self._known.get(key) or _values(labels, _NOTHING, _NOTHING)
+
+    def _parts(self, sample: Sample) -> Iterator[Sample]:
+        """What is stored counts; where nothing does, all of nothing is untracked."""
+        names = [_name(label) for label in self._of_workloads]
+        none = {(UNTRACKED,) * len(names): 0}
+        for values, count in {**none, **self._admitted.of(sample.labels[CLUSTER_QUEUE])}.items():
+            yield sample._replace(value=count, labels={**sample.labels, **dict(zip(names, values, strict=True))})
+
+    def _place(self, observed: Observed) -> tuple[str, Values] | None:
+        """Where an admitted Workload counts: its ClusterQueue and what it says; None where it counts nowhere."""
+        workload, whole = observed.value, observed.detail
+        if not (isinstance(workload, Workload) and isinstance(whole, Packed)) or workload.admission is None:
+            return None
+        if not (workload.admitted and workload.counts):
+            return None
+        meta = metadata(whole.manifest())
+        labels, annotations = texts(meta.get("labels")), texts(meta.get("annotations"))
+        return workload.admission.cluster_queue, tuple(_values(self._of_workloads, labels, annotations).values())
 
 
-def _object_of(series: Mapping[str, str]) -> Key | None:
+class _Admitted:
+    """How many admitted Workloads each ClusterQueue has of each combination of values. A count that was there stays,
+    also as 0; combinations are few, since the values of Workloads are from a list."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, tuple[str, Values]] = {}
+        self._counts: dict[str, dict[Values, int]] = {}
+
+    def of(self, queue: str) -> Mapping[Values, int]:
+        return dict(self._counts.get(queue, {}))
+
+    def put(self, workload: str, place: tuple[str, Values] | None) -> None:
+        before = self._places.pop(workload, None)
+        if before is not None:
+            self._add(*before, -1)
+        if place is not None:
+            self._places[workload] = place
+            self._add(*place, 1)
+
+    def forget(self, queue: str) -> None:
+        """The ClusterQueue is gone, and with it the series of nobody."""
+        left = {values: count for values, count in self._counts.pop(queue, {}).items() if count}
+        if left:
+            self._counts[queue] = left
+
+    def _add(self, queue: str, values: Values, number: int) -> None:
+        counts = self._counts.setdefault(queue, {})
+        counts[values] = counts.get(values, 0) + number
+
+
+def _object_of(series: Texts) -> Key | None:
     """A series of a ClusterQueue may name its Cohort as well."""
     for label in (CLUSTER_QUEUE, _PREEMPTING):
         if label in series:
@@ -66,10 +138,14 @@ def _object_of(series: Mapping[str, str]) -> Key | None:
 
 
 def _name(label: CustomLabel) -> str:
-    return f"{label.kind.lower()}_custom_{label.name}"
+    return f"custom_{label.name}"
 
 
-def _value(label: CustomLabel, stored: Stored) -> str:
-    """Empty where the object does not say, or says what is not tracked."""
-    found = (stored.annotations if label.annotation else stored.labels).get(label.key, "")
-    return found if not label.tracked or found in label.tracked else ""
+def _values(of: Iterable[CustomLabel], labels: Texts, annotations: Texts) -> Texts:
+    return {_name(label): _value(label, annotations if label.annotation else labels) for label in of}
+
+
+def _value(label: CustomLabel, said: Texts) -> str:
+    """Empty where the object does not say and any value is tracked."""
+    found = said.get(label.key, "")
+    return found if not label.tracked or found in label.tracked else UNTRACKED

@@ -70,7 +70,7 @@ GATES: tuple[Gate, ...] = (
     _on("AssignQueueLabelsForPods", ON, "Pods that start get the labels of their queues."),
     _on("CleanupProvisioningRequestsOnEviction", ASKED, "`false`: they stay until the Workload is finished."),
     _off("ConcurrentAdmission", OFF, "A workload has no variants that race.", webhooks=True),
-    _off("CustomMetricLabels", ASKED, "Labels from Workloads are refused."),
+    _off("CustomMetricLabels", ASKED, "See [labels of your own](metrics.md#labels-of-your-own)."),
     _on("DeferRayServiceFinalizationForRedisCleanup", OFF, "A RayService that goes is not waited for."),
     _off("DisableWaitForPodsReady", ASKED, "`true`: pods may take for ever to be ready."),
     _on("ElasticJobsViaWorkloadSlices", ASKED, "See [elastic jobs](elastic-jobs.md).", webhooks=True),

@@ -121,7 +121,7 @@ KEYS: tuple[Key, ...] = (
     _used("metrics.localQueueMetrics.enable", "`false` leaves LocalQueues out of the metrics; on by default."),
     _idle("metrics.localQueueMetrics.localQueueSelector", _ALL_OR_NONE),
     _idle("metrics.localQueueMetrics.namespaceSelector", _ALL_OR_NONE),
-    _used("metrics.customLabels", "With the gate CustomMetricLabels; a label from Workloads is refused then."),
+    _used("metrics.customLabels", "With the gate CustomMetricLabels."),
     _idle("metrics.bindAddress", _ONE_ADDRESS),
     _idle("health", _ONE_ADDRESS),
     _used("leaderElection.leaseDuration"),

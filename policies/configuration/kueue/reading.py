@@ -209,14 +209,11 @@ def _metrics_off(section: Mapping[str, Any], gates: FeatureGates) -> frozenset[s
 
 
 def _custom_labels(section: Mapping[str, Any], gates: FeatureGates) -> Iterator[CustomLabel]:
-    """None without their gate. Those of Workloads would make several series of one."""
+    """None without their gate."""
     if not gates.enabled("CustomMetricLabels"):
         return
-    for index, entry in enumerate(map(mapping, listing(section.get("customLabels")))):
+    for entry in map(mapping, listing(section.get("customLabels"))):
         name, kind = str(entry.get("name")), str(entry.get("sourceKind") or "ClusterQueue")
-        if kind == "Workload":
-            at = f"metrics.customLabels[{index}].sourceKind"
-            raise BadConfiguration("metrics are not told apart by labels of Workloads; take the entry out", at)
         annotation = text(entry.get("sourceAnnotationKey"))
         key = annotation or text(entry.get("sourceLabelKey")) or name
         tracked = frozenset(map(str, listing(entry.get("trackedValues"))))

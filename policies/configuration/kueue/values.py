@@ -118,7 +118,7 @@ class MultiKueue:
 @dataclass(frozen=True, slots=True)
 class CustomLabel:
     """metrics.customLabels: what an object of `kind` says under `key`, of its labels or annotations. `tracked`: the
-    values that are told apart; empty: all."""
+    values that have series of their own; empty: all."""
 
     name: str
     kind: str

@@ -59,8 +59,8 @@ def only(world: World) -> Patch:
 
 
 def test_the_workload_of_a_job_is_made_as_kueue_makes_it() -> None:
-    submitted = job(labels={**QUEUE, f"{K}priority-class": "high", "team": "a", "other": "b"}, parallelism=2)
-    (step,) = first(submitted, replace(AROUND, copied_labels=("team",)))
+    submitted = job({**QUEUE, f"{K}priority-class": "high", "team": "a", "other": "b"}, {"sort": "c"}, parallelism=2)
+    (step,) = first(submitted, replace(AROUND, copied_labels=("team",), copied_annotations=("sort", "team")))
 
     assert isinstance(step.action, Create)
     assert (step.action.resource, step.action.manager) == (WORKLOADS, JOB_MANAGER)
@@ -68,6 +68,7 @@ def test_the_workload_of_a_job_is_made_as_kueue_makes_it() -> None:
     assert body["metadata"]["finalizers"] == [f"{K}resource-in-use"]
     assert body["metadata"]["ownerReferences"] == [OWNER]
     assert body["metadata"]["labels"] == {f"{K}job-uid": "job-uid", "team": "a"}
+    assert body["metadata"]["annotations"] == {"sort": "c"}
     assert "creationTimestamp" not in body["metadata"]
     assert body["spec"]["podSets"][0]["template"]["metadata"]["labels"] == {"app": "a"}
     assert body["spec"]["priorityClassRef"]["name"] == "high"

@@ -66,6 +66,18 @@ def test_labels_to_copy_must_agree() -> None:
     assert other.settle() == ["ErrWorkloadCompose"]
 
 
+def test_annotations_to_copy_must_agree() -> None:
+    inputs = JobInputs(copied_annotations=(f"{K}sort",))
+    world = PodWorld(*(pod(name, "g", 2, notes={"sort": "x"}) for name in "ab"), inputs=inputs)
+    world.settle()
+    assert world.stored["metadata"]["annotations"][f"{K}sort"] == "x"
+
+    pods = (pod(name, "g", 2, notes={"sort": name}) for name in "ab")
+    other = PodWorld(*pods, inputs=inputs)
+    assert other.settle() == ["ErrWorkloadCompose"]
+    assert other.messages == [f"Pods of one group have different annotations {K}sort: a and b"]
+
+
 def test_all_pods_of_a_group_start_together() -> None:
     world = PodWorld(*group(3))
     world.settle()

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from policies.configuration.kueue.reading import read
 from policies.configuration.kueue.values import CustomLabel
-from policies.model.errors import BadConfiguration
+from reconciler.configured import DEFAULTS, read_configured
 from reconciler.core.state import ClusterState
 from reconciler.core.watched import by_kind
 from reconciler.metrics.collector import Scraped
-from reconciler.metrics.custom_labels import CustomLabels
+from reconciler.metrics.custom_labels import UNTRACKED, CustomLabels
 from reconciler.metrics.observer import KueueObserver
 from reconciler.metrics.occasions import CycleDecided
 from reconciler.metrics.registry import ChosenRegistry
 from reconciler.objects.observed import Observed
+from reconciler.objects.packed import Packed
 from scheduling.quota.state import Options
 from scheduling.world.world import World
 from tests.builders import kueue
@@ -55,20 +54,21 @@ def test_series_have_the_labels_of_the_object_that_they_name() -> None:
     scrape.see("ClusterQueue", "q", labels={"team": "vision"}, annotations={"example.com/budget": "ABC"})
     scrape.see("LocalQueue", "q", labels={"tier": "gold"})
     scrape.see("Cohort", "c", labels={"org": "research"})
-    queue = {"clusterqueue_custom_team": "vision", "clusterqueue_custom_budget": "ABC"}
+    queue = {"custom_team": "vision", "custom_budget": "ABC"}
     assert scrape.value("reserving_active_workloads", cluster_queue="q", **queue) == 0
     assert scrape.value("cluster_queue_weighted_share", cluster_queue="q", cohort="c", **queue) == 0
-    local = {"name": "q", "namespace": "ns", "localqueue_custom_tier": "gold"}
+    local = {"name": "q", "namespace": "ns", "custom_tier": "gold"}
     assert scrape.value("local_queue_reserving_active_workloads", **local) == 0
-    assert scrape.value("cohort_weighted_share", cohort="c", cohort_custom_org="research") == 0
+    assert scrape.value("cohort_weighted_share", cohort="c", custom_org="research") == 0
 
 
-def test_what_an_object_does_not_say_or_nobody_tracks_is_empty() -> None:
+def test_what_an_object_does_not_say_is_empty_and_what_nobody_tracks_has_one_name() -> None:
     scrape = Scrape(*LABELS)
     scrape.see("LocalQueue", "q", labels={"tier": "tin"})
-    local = {"name": "q", "namespace": "ns", "localqueue_custom_tier": ""}
+    local = {"name": "q", "namespace": "ns", "custom_tier": UNTRACKED}
     assert scrape.value("local_queue_reserving_active_workloads", **local) == 0
-    queue = {"clusterqueue_custom_team": "", "clusterqueue_custom_budget": ""}
+    assert scrape.value("local_queue_reserving_active_workloads", **{**local, "name": "r"}) == 0
+    queue = {"custom_team": "", "custom_budget": ""}
     assert scrape.value("reserving_active_workloads", cluster_queue="r", **queue) == 0
 
 
@@ -79,10 +79,10 @@ def test_a_series_follows_its_object() -> None:
     scrape.observer.changing(None, waiting, NOW)
     scrape.observer.changing(waiting, Observed(("Workload", "ns/a"), "2", running("a", "1")), NOW)
     of = {"cluster_queue": "q", "priority_class": ""}
-    assert scrape.value("admitted_workloads_total", **of, clusterqueue_custom_team="vision") == 1
+    assert scrape.value("admitted_workloads_total", **of, custom_team="vision") == 1
     scrape.see("ClusterQueue", "q", labels={"team": "speech"})
-    assert scrape.value("admitted_workloads_total", **of, clusterqueue_custom_team="vision") is None
-    assert scrape.value("admitted_workloads_total", **of, clusterqueue_custom_team="speech") == 1
+    assert scrape.value("admitted_workloads_total", **of, custom_team="vision") is None
+    assert scrape.value("admitted_workloads_total", **of, custom_team="speech") == 1
 
 
 def test_metrics_of_no_object_have_none() -> None:
@@ -105,7 +105,76 @@ def test_they_are_read_where_their_gate_is_on() -> None:
     assert read({"metrics": metrics, "featureGates": {"CustomMetricLabels": True}}).custom_labels == LABELS
 
 
-def test_those_of_workloads_are_refused() -> None:
-    entry = {"name": "kind", "sourceKind": "Workload", "trackedValues": ["training"]}
-    with pytest.raises(BadConfiguration, match="labels of Workloads"):
-        read({"metrics": {"customLabels": [entry]}, "featureGates": {"CustomMetricLabels": True}})
+KIND = CustomLabel("kind", "Workload", "example.com/kind", tracked=frozenset({"train", "serve"}))
+OWNER = CustomLabel("owner", "Workload", "example.com/owner", annotation=True, tracked=frozenset({"me"}))
+
+
+def stored(name: str, version: str, kind: str = "", owner: str = "", *, admitted: bool = True) -> Observed:
+    labels = {"example.com/kind": kind} if kind else {}
+    notes = {"example.com/owner": owner} if owner else {}
+    whole = kueue("Workload", name, {}, labels=labels, annotations=notes)
+    return Observed(("Workload", f"ns/{name}"), version, running(name, admitted=admitted), Packed.of(whole))
+
+
+def split(scrape: Scrape, **labels: str) -> float | None:
+    return scrape.value("admitted_active_workloads", cluster_queue="q", **labels)
+
+
+def test_admitted_workloads_are_counted_by_what_they_say() -> None:
+    scrape = Scrape(KIND, CustomLabel("team", "ClusterQueue", "team"))
+    scrape.see("ClusterQueue", "q", labels={"team": "vision"})
+    for each in (
+        *(stored("a", "1", "train"), stored("b", "1", "train"), stored("c", "1", "other"), stored("d", "1")),
+        stored("e", "1", "serve", admitted=False),
+    ):
+        scrape.observer.changing(None, each, NOW)
+    team = {"custom_team": "vision"}
+    assert split(scrape, **team, custom_kind="train") == 2
+    assert split(scrape, **team, custom_kind=UNTRACKED) == 2
+    assert split(scrape, **team, custom_kind="serve") is None
+    assert scrape.value("admitted_active_workloads", cluster_queue="r", custom_team="", custom_kind=UNTRACKED) == 0
+    assert scrape.value("reserving_active_workloads", cluster_queue="q", **team) == 0
+
+
+def test_a_workload_moves_between_the_counts_and_a_count_of_nobody_stays_at_0() -> None:
+    scrape = Scrape(KIND, OWNER)
+    first, second = stored("a", "1", "train", "me"), stored("a", "2", "serve", "somebody")
+    scrape.observer.changing(None, first, NOW)
+    assert split(scrape, custom_kind="train", custom_owner="me") == 1
+    scrape.observer.changing(first, second, NOW)
+    assert split(scrape, custom_kind="train", custom_owner="me") == 0
+    assert split(scrape, custom_kind="serve", custom_owner=UNTRACKED) == 1
+    scrape.observer.changing(second, Observed(second.key, "3", None), NOW)
+    assert split(scrape, custom_kind="serve", custom_owner=UNTRACKED) == 0
+
+
+def test_whatever_workloads_say_there_are_no_more_series_than_tracked_values() -> None:
+    scrape = Scrape(KIND, OWNER)
+    for number in range(200):
+        each = stored(f"w{number}", "1", f"kind-{number}", f"owner-{number}")
+        scrape.observer.changing(None, each, NOW)
+        scrape.observer.changing(each, Observed(each.key, "2", None), NOW)
+    (metric,) = (each for each in scrape.registry.collect() if each.name == "kueue_admitted_active_workloads")
+    assert len([each for each in metric.samples if each.labels["cluster_queue"] == "q"]) == 1
+
+
+def test_counts_of_nobody_go_with_their_cluster_queue() -> None:
+    scrape = Scrape(KIND)
+    first = stored("a", "1", "train")
+    scrape.observer.changing(None, first, NOW)
+    scrape.observer.changing(first, Observed(first.key, "2", None), NOW)
+    scrape.observer.changing(None, Observed(("ClusterQueue", "q"), "3", None), NOW)
+    assert split(scrape, custom_kind="train") is None
+
+
+def test_workloads_take_what_is_counted_from_their_jobs() -> None:
+    entries = [
+        {"name": "kind", "sourceKind": "Workload", "sourceLabelKey": "example.com/kind", "trackedValues": ["train"]},
+        {"name": "owner", "sourceKind": "Workload", "sourceAnnotationKey": "owner", "trackedValues": ["me"]},
+        {"name": "team"},
+    ]
+    manifest = {**DEFAULTS, "metrics": {"customLabels": entries}, "integrations": {"labelKeysToCopy": ["team-of"]}}
+    found = read_configured({**manifest, "featureGates": {"CustomMetricLabels": True}}).settings.jobs
+    assert (found.copied_labels, found.copied_annotations) == (("team-of", "example.com/kind"), ("owner",))
+    without = read_configured(manifest).settings.jobs
+    assert (without.copied_labels, without.copied_annotations) == (("team-of",), ())

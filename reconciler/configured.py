@@ -70,13 +70,14 @@ def read_configured(
 def _settings(
     found: KueueConfiguration, described: Mapping[GroupKind, JobShape], multikueue: MultiKueueOptions
 ) -> Settings:
+    jobs = managed_jobs_of(found.jobs, found.gates, found.custom_labels)
     return Settings(
         options_of(found),
         ordering_of(found),
         counting_of(found),
         waiting_of(found),
-        chosen(found.integrations, described),
-        jobs=managed_jobs_of(found.jobs, found.gates, found.custom_labels),
+        chosen(found.integrations, described, jobs.naming),
+        jobs=jobs,
         fading=decay_of(found),
         retention=_retention_of(found.retention),
         pods=found.integrations.pods,

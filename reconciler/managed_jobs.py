@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 
 from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.kueue.values import CustomLabel, JobSelection
+from policies.dialects.kueue_jobs import IDENTIFIERS
 from reconciler.jobs.step import JobInputs
+from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.selectors import LabelSelector, read_label_selector
 from scheduling.status.observability import LEGACY, Observability
@@ -24,6 +26,7 @@ class ManagedJobs:
     their job.
 
     `reclaims` and `finishes_orphans`: the feature gates ReclaimablePods and FinishOrphanedWorkloads.
+    `naming`: what Workloads are called, and how jobs and Pods name them.
     """
 
     selector: LabelSelector = field(default_factory=LabelSelector)
@@ -32,6 +35,7 @@ class ManagedJobs:
     copied_annotations: tuple[str, ...] = ()
     reclaims: bool = True
     finishes_orphans: bool = True
+    naming: Naming = NAMING
 
 
 def managed_jobs_of(jobs: JobSelection, gates: FeatureGates, custom: Iterable[CustomLabel] = ()) -> ManagedJobs:
@@ -45,6 +49,7 @@ def managed_jobs_of(jobs: JobSelection, gates: FeatureGates, custom: Iterable[Cu
         tuple(dict.fromkeys(label.key for label in sources if label.annotation)),
         reclaims=gates.enabled("ReclaimablePods"),
         finishes_orphans=gates.enabled("FinishOrphanedWorkloads"),
+        naming=Naming(gates.enabled(IDENTIFIERS), gates.enabled("ShortWorkloadNames")),
     )
 
 
@@ -70,6 +75,7 @@ class Selection:
             observability=self._observability,
             reclaims=self._managed.reclaims,
             finishes_orphans=self._managed.finishes_orphans,
+            naming=self._managed.naming,
         )
 
     def selects(self, namespace: str) -> bool:

@@ -83,7 +83,7 @@ def _controllers(settings: Settings, state: ClusterState) -> Iterator[Controller
     if elastic:
         yield SlicePodsController(stored)
     if settings.pods:
-        yield PodsController(stored, state.bypasses)
+        yield PodsController(stored, state.bypasses, settings.jobs.naming)
     yield ProvisioningController(stored, state.world, cleanup=settings.cleans_requests)
     if settings.fading is not None:
         yield UsageController(state.world)

@@ -24,6 +24,9 @@ from policies.model.objects import GroupKind, KubeObject
 QUEUE_NAME = f"{PREFIX}queue-name"
 PRIORITY_CLASS = f"{PREFIX}priority-class"
 PREBUILT = f"{PREFIX}prebuilt-workload-name"
+IDENTIFIERS = "WorkloadIdentifierAnnotations"
+"""Kueue's gate: annotations name Workloads and groups before labels do."""
+_LONGEST_LABEL = 63
 MAX_SECONDS = f"{PREFIX}max-exec-time-seconds"
 MIN_PARALLELISM = f"{PREFIX}job-min-parallelism"
 COMPLETIONS_FOLLOW = f"{PREFIX}job-completions-equal-parallelism"
@@ -113,16 +116,20 @@ def managed_owner(meta: Mapping[str, Any], more: Container[GroupKind] = ()) -> s
     return f"{found.kind.kind} {found.name}".strip() if found and (found.kind in KINDS or found.kind in more) else ""
 
 
-def identifier(labels: Mapping[str, str], annotations: Mapping[str, str], key: str) -> str:
+def identifier(labels: Mapping[str, str], annotations: Mapping[str, str], key: str, *, annotated: bool = True) -> str:
     """The group of a Pod, or the Workload that was made beforehand: the annotation, else the label of that name.
 
-    Source: Kueue v0.19, gate WorkloadIdentifierAnnotations.
+    `annotated`: the gate `IDENTIFIERS`. Without it the label names the group, and the Workload
+    where its name fits a label. Source: Kueue v0.19.
     """
-    return annotations.get(key) or labels.get(key) or ""
+    note, label = annotations.get(key, ""), labels.get(key, "")
+    if annotated:
+        return note or label
+    return label or (note if key == PREBUILT and len(note) > _LONGEST_LABEL else "")
 
 
 def prebuilt_of(meta: Mapping[str, Any]) -> str:
-    """The Workload that was made for a job beforehand; empty for none."""
+    """The Workload that was made for a job beforehand, with Kueue's default gates; empty for none."""
     return identifier(texts(meta.get("labels")), texts(meta.get("annotations")), PREBUILT)
 
 

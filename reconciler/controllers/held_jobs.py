@@ -19,7 +19,7 @@ WORKLOAD = "Workload"
 class Held(NamedTuple):
     """`workload`, as `namespace/name`, stands for the job. `going`: the job is being deleted.
 
-    `sliced`: another Workload may come to stand for it without a change of its own.
+    `sliced`: it is elastic. `moves`: another Workload may come to stand for it without a change of its own.
     """
 
     packed: Packed
@@ -27,6 +27,7 @@ class Held(NamedTuple):
     uid: str
     going: bool
     sliced: bool
+    moves: bool
 
 
 def wanted(kind: JobKind, job: Key, workload: str, step: Step) -> WantedWrite:

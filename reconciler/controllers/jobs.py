@@ -153,7 +153,7 @@ class JobsController(Controller):
             kind, job = self._kinds[key[0]], packed.manifest()
             workload, sliced = self._slicing.workload_of(kind, job), self._slicing.concerns(kind, job)
             uid, going = text(metadata(job).get("uid")) or "", bool(metadata(job).get("deletionTimestamp"))
-            return Held(packed, workload, uid, going, sliced)
+            return Held(packed, workload, uid, going, sliced, sliced or self._slicing.renamed(kind, job))
         except Exception:
             log.exception("%s %s cannot be read, and is left out", *key)
             return None
@@ -214,7 +214,7 @@ class JobsController(Controller):
     def _slice_changed(self, key: Key | None) -> None:
         """A slice of the job has changed: maybe that one stands for it now, or it has to look at it."""
         held = self._jobs.get(key) if key is not None else None
-        if key is None or held is None or not held.sliced:
+        if key is None or held is None or not held.moves:
             return
         self._dirty[key] = None
         now = self._held(key, held.packed)

@@ -19,7 +19,7 @@ from reconciler.jobs.step import JobInputs, Step
 from reconciler.multikueue.remote import ORIGIN
 from reconciler.objects.observed import Key
 from reconciler.objects.patches import WORKLOADS
-from scheduling.objects.submission import workload_name
+from scheduling.objects.naming import workload_names
 from scheduling.objects.workload import JOB_UID, Workload
 
 
@@ -72,4 +72,4 @@ def ownerless(workload: Workload) -> bool:
     uid = workload.labels.get(JOB_UID, "")
     if not uid or workload.owners or ORIGIN in workload.labels:
         return False
-    return workload.name != workload_name(POD, workload.name.removeprefix("pod-").rpartition("-")[0], uid)
+    return workload.name not in workload_names(POD, workload.name.removeprefix("pod-").rpartition("-")[0], uid)

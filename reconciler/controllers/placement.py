@@ -15,7 +15,7 @@ from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.reading import mapping, metadata
 from policies.model.objects import GroupKind
 from reconciler.controllers.clusters import CHECKS
-from reconciler.controllers.pods import WATCHED_PODS
+from reconciler.controllers.pods import WATCHED_PODS, watched_pods
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.core.watched import WatchedKind, by_kind
 from reconciler.jobs.kind import JobKind, job_patch
@@ -32,6 +32,7 @@ from reconciler.objects.outcomes import Failed, ObjectRead, Outcome, Written
 from reconciler.objects.patches import differences, status_patch
 from reconciler.objects.wanted import WantedWrite, reference
 from reconciler.objects.workers import Connection, FromWorker, WorkerWrite
+from scheduling.objects.naming import Naming
 from scheduling.objects.times import SECOND
 from scheduling.objects.workload import Owner, Workload
 from scheduling.placement.decisions import (
@@ -74,7 +75,8 @@ class PlacementController(Controller):
         self.placing = placing or PlacementSettings()
         self.kinds = {kind.name: kind for kind, _ in pairs}
         theirs = [watched for _, watched in pairs]
-        here, there = ([WATCHED_PODS], [REMOTE_PODS]) if pods else ([], [])
+        naming = Naming(self.placing.annotated, self.placing.short)
+        here, there = ([watched_pods(naming)], [REMOTE_PODS]) if pods else ([], [])
         self.watched: tuple[WatchedKind, ...] = (CLUSTERS, CONFIGS, CHECKS, *theirs, *here)
         self._remote = by_kind((_WORKLOAD, *theirs, *there))
         self._pods = pods
@@ -322,7 +324,7 @@ class PlacementController(Controller):
         self, step: Remote, name: str, observed: Observed | None, owner: Key | None, job: Any, now: int
     ) -> Iterator[WorkerWrite]:
         cache, local = self.snapshot.cache(step.cluster), observed.value if observed is not None else None
-        pods = self.snapshot.pods.writes(step, local, name, cache, self.placing.origin)
+        pods = self.snapshot.pods.writes(step, local, name, cache, self.placing)
         for key, action in pods.items():
             yield from self._writes.send(step.cluster, key, action)
         kind = self.kinds.get(owner[0]) if owner is not None else None

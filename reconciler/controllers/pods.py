@@ -7,6 +7,7 @@ while nothing about it changes, and little when one of its Pods does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 
 from cluster.actions import Action, Delete
@@ -33,7 +34,7 @@ from reconciler.objects.observed import Key, Observed
 from reconciler.objects.patches import WORKLOADS
 from reconciler.objects.versions import older
 from reconciler.objects.wanted import WantedWrite
-from scheduling.objects.submission import workload_name
+from scheduling.objects.naming import NAMING, Naming, workload_names
 from scheduling.objects.workload import JOB_UID, OF_GROUP, Workload
 
 _KIND, _WORKLOAD = "Pod", "Workload"
@@ -49,14 +50,18 @@ WATCHED_PODS = WatchedKind(
 )
 
 
+def watched_pods(naming: Naming) -> WatchedKind:
+    """`naming`: how Pods name their group or Workload."""
+    return replace(WATCHED_PODS, read=partial(read_member, naming=naming))
+
+
 class PodsController(Controller):
     """A unit is what shares a Workload, by `namespace/name` of that. While any write for a unit is in flight it gets no
     step, so that each step sees what came of the one before.
     """
 
-    watched = (WATCHED_PODS,)
-
-    def __init__(self, stored: Lookup, bypasses: Bypasses | None = None) -> None:
+    def __init__(self, stored: Lookup, bypasses: Bypasses | None = None, naming: Naming = NAMING) -> None:
+        self.watched = (watched_pods(naming),)
         self._stored = stored
         self._inputs = JobInputs()
         self._units: dict[str, dict[str, Member]] = {}
@@ -263,4 +268,4 @@ def _of_pods(read: Workload) -> bool:
     if ORIGIN in read.labels:
         return False
     name, uid = read.name.removeprefix("pod-").rpartition("-")[0], read.labels.get(JOB_UID, "")
-    return read.annotations.get(OF_GROUP) == "true" or read.name == workload_name(POD, name, uid)
+    return read.annotations.get(OF_GROUP) == "true" or read.name in workload_names(POD, name, uid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from policies.dialects.kueue_workload import ELASTIC
 from policies.dialects.reading import Manifest, metadata, text
@@ -18,6 +19,7 @@ from reconciler.jobs.kind import JobKind, notes, prebuilt
 from reconciler.jobs.slices import Chain, chain, steps
 from reconciler.jobs.step import JobInputs, Step
 from scheduling.objects.priority import UnknownPriorityClass
+from scheduling.objects.submission import kind_of
 from scheduling.objects.workload import Workload
 
 _WORKLOAD = "Workload"
@@ -44,7 +46,23 @@ class Slicing:
     def workload_of(self, kind: JobKind, job: Manifest) -> str:
         """The Workload that stands for the job, or that is to be made for it."""
         holder = self._chain(job).holder if self.concerns(kind, job) else None
-        return holder.key if holder is not None else workload_key(kind, job, elastic=self.enabled)
+        if holder is not None:
+            return holder.key
+        usual, former = workload_key(kind, job, elastic=self.enabled), self._former(kind, job)
+        return former if former in self._owned.of(_uid(job)) and self._read(usual) is None else usual
+
+    def renamed(self, kind: JobKind, job: Manifest) -> bool:
+        """Whether its Workload may have been made under another name."""
+        return self._former(kind, job) != workload_key(kind, job)
+
+    def _former(self, kind: JobKind, job: Manifest) -> str:
+        """What its Workload is called if it was made under the other value of the gate ShortWorkloadNames."""
+        if prebuilt(kind, job):
+            return workload_key(kind, job)
+        named = replace(kind.naming, short=not kind.naming.short)
+        meta = metadata(job)
+        name = named.workload(kind_of(job), text(meta.get("name")) or "", _uid(job))
+        return f"{text(meta.get('namespace')) or 'default'}/{name}"
 
     def steps(
         self, kind: JobKind, job: Manifest, inputs: JobInputs, busy: Busy, now: int
@@ -74,8 +92,12 @@ class Slicing:
         return dict.fromkeys((workload, f"{read.namespace}/{chain_of(read)}"))
 
     def _chain(self, job: Manifest) -> Chain:
-        found = map(self._workloads.read, self._owned.of(text(metadata(job).get("uid")) or ""))
+        found = map(self._workloads.read, self._owned.of(_uid(job)))
         return chain(each for each in found if each is not None and each.elastic)
+
+
+def _uid(job: Manifest) -> str:
+    return text(metadata(job).get("uid")) or ""
 
 
 def carries(read: Workload | None, *, gated: bool) -> bool:

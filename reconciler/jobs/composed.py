@@ -15,7 +15,7 @@ from reconciler.jobs.elastic import slice_name, sliced
 from reconciler.jobs.kind import JobKind, labels, notes, prebuilt
 from reconciler.jobs.pod_changes import CannotStart, changes, started, without_labels
 from reconciler.jobs.step import JobInputs
-from scheduling.objects.submission import kind_of, workload_name, workload_of_job
+from scheduling.objects.submission import kind_of, workload_of_job
 from scheduling.objects.template import template
 from scheduling.objects.workload import Workload
 
@@ -28,13 +28,14 @@ def workload_key(kind: JobKind, job: Manifest, *, elastic: bool = False) -> str:
     """`namespace/name` of its Workload, the prebuilt one where it names one; of the next slice where it has slices."""
     meta = metadata(job)
     name, uid = text(meta.get("name")) or "", text(meta.get("uid")) or ""
-    usual = prebuilt(kind, job) or workload_name(kind_of(job), name, uid)
+    usual = prebuilt(kind, job) or kind.naming.workload(kind_of(job), name, uid)
     return f"{_namespace(job)}/{slice_name(usual, job) if elastic and sliced(kind, job) else usual}"
 
 
 def composed(kind: JobKind, job: Manifest, inputs: JobInputs) -> dict[str, Any] | None:
     """The Workload to be made; None where the job is not to be queued. Raises UnknownPriorityClass."""
-    made = workload_of_job(job, inputs.classes, kind.shape, queueless=inputs.without_queue)
+    queueless = inputs.without_queue
+    made = workload_of_job(job, inputs.classes, kind.shape, queueless=queueless, naming=kind.naming)
     if made is None:
         return None
     meta = {key: value for key, value in made["metadata"].items() if key != "creationTimestamp"}

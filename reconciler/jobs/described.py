@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Any, Self
 
 from cluster.actions import Patch
 from cluster.resource import Resource
@@ -17,6 +17,7 @@ from reconciler.jobs.kind import MARKED, STOPPING, UNMARKED, Ending, Writing, jo
 from reconciler.jobs.pod_changes import CannotStart, PodChanges, changes, placed, restored, started
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.patches import differences
+from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.workload import Workload
 
 _NO_MARK: Mapping[str, Any] = {}
@@ -28,13 +29,18 @@ class Described:
 
     own_labels: tuple[str, ...] = ()
 
-    def __init__(self, shape: JobShape) -> None:
+    def __init__(self, shape: JobShape, naming: Naming = NAMING) -> None:
         self.shape = shape
+        self.naming = naming
         self.resource = Resource(shape.kind.group, shape.version, shape.plural, namespaced=True)
 
     @property
     def name(self) -> str:
         return f"{self.shape.kind.kind}.{self.shape.kind.group}"
+
+    def named(self, naming: Naming) -> Self:
+        """The same kind, with names by other rules."""
+        return self if naming == self.naming else type(self)(self.shape, naming)
 
     # --- what it says of itself
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, Protocol
 from cluster.actions import Patch
 from cluster.resource import Resource
 from policies.dialects.job_shape import JobShape
-from policies.dialects.kueue_jobs import prebuilt_of
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.reading import Manifest, metadata, texts
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.patches import JOB_MANAGER
+from scheduling.objects.naming import Naming
 from scheduling.objects.workload import Workload
 
 STOPPING = f"{PREFIX}stopping"
@@ -49,6 +49,9 @@ class JobKind(Protocol):
 
     @property
     def resource(self) -> Resource: ...
+
+    @property
+    def naming(self) -> Naming: ...
 
     @property
     def own_labels(self) -> tuple[str, ...]: ...
@@ -94,7 +97,7 @@ def notes(job: Manifest) -> dict[str, str]:
 
 def prebuilt(kind: JobKind, job: Manifest) -> str:
     """The Workload that was made for it beforehand; empty where it is to be made."""
-    return prebuilt_of(metadata(job)) if kind.shape.prebuilt else ""
+    return kind.naming.prebuilt(metadata(job)) if kind.shape.prebuilt else ""
 
 
 def job_patch(

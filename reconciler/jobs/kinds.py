@@ -16,19 +16,22 @@ from policies.model.suggestion import close
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.described import Described
 from reconciler.jobs.kind import JobKind
+from scheduling.objects.naming import NAMING, Naming
 
 _NAMED, _EXTERNAL = "integrations.frameworks", "integrations.externalFrameworks"
-_PECULIAR: tuple[JobKind, ...] = (BATCH,)
+_PECULIAR: tuple[Described, ...] = (BATCH,)
 """Kinds that take more than their description to run."""
-SHIPPED: Mapping[GroupKind, JobKind] = {
+SHIPPED: Mapping[GroupKind, Described] = {
     **{kind: Described(shape) for kind, shape in SHAPES.items()},
     **{each.shape.kind: each for each in _PECULIAR},
 }
 
 
-def chosen(integrations: Integrations, described: Mapping[GroupKind, JobShape]) -> tuple[JobKind, ...]:
+def chosen(
+    integrations: Integrations, described: Mapping[GroupKind, JobShape], naming: Naming = NAMING
+) -> tuple[JobKind, ...]:
     """The kinds that are on; one that is described is on by that. Raises BadConfiguration for one that nobody knows."""
-    found: dict[GroupKind, JobKind] = {kind: Described(shape) for kind, shape in described.items()}
+    found: dict[GroupKind, Described] = {kind: Described(shape) for kind, shape in described.items()}
     for index, name in enumerate(integrations.frameworks):
         framework = FRAMEWORKS[name]
         kind = framework.kind
@@ -40,7 +43,7 @@ def chosen(integrations: Integrations, described: Mapping[GroupKind, JobShape]) 
         found.setdefault(kind, SHIPPED.get(kind) or found[kind])
     for index, external in enumerate(integrations.external):
         _check_external(external, f"{_EXTERNAL}[{index}]", described)
-    return tuple(found.values())
+    return tuple(kind.named(naming) for kind in found.values())
 
 
 def _check_external(name: str, at: str, described: Mapping[GroupKind, JobShape]) -> None:

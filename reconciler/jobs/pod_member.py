@@ -19,7 +19,6 @@ from policies.dialects.kueue_jobs import (
     RETRIABLE,
     SUSPENDED_BY,
     managed_owner,
-    prebuilt_of,
 )
 from policies.dialects.kueue_kinds import PREFIX
 from policies.dialects.kueue_workload import GATED_BY
@@ -27,8 +26,9 @@ from policies.dialects.reading import listing, mapping, metadata, text, texts
 from policies.mutation.kueue_pod_defaults import GATE
 from reconciler.objects.packed import Packed
 from scheduling.objects.amounts import Requests
+from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.roles import Claim, asked, claimed_role
-from scheduling.objects.submission import FAST_ADMISSION, group_of, maximum_seconds, queue_of, workload_name
+from scheduling.objects.submission import FAST_ADMISSION, maximum_seconds, queue_of
 from scheduling.objects.template import template
 
 SERVING = f"{PREFIX}pod-group-serving"
@@ -131,18 +131,18 @@ class Member:
         return self.gated and not self.terminated and (self.scheduled or self.phase == "Running")
 
 
-def read_member(pod: Manifest) -> Member:
+def read_member(pod: Manifest, naming: Naming = NAMING) -> Member:
     meta, spec, status = metadata(pod), mapping(pod.get("spec")), mapping(pod.get("status"))
     labels, notes = texts(meta.get("labels")), texts(meta.get("annotations"))
     parental = SUSPENDED_BY in notes
     namespace, name, uid = (text(meta.get(key)) or "" for key in ("namespace", "name", "uid"))
-    group, prebuilt, shape = group_of(pod), prebuilt_of(meta), template(spec)
+    group, prebuilt, shape = naming.group(pod), naming.prebuilt(meta), template(spec)
     return Member(
         namespace=intern(namespace),
         name=name,
         uid=uid,
         created=text(meta.get("creationTimestamp")) or "",
-        workload=f"{namespace}/{prebuilt or group or workload_name(POD, name, uid)}",
+        workload=f"{namespace}/{prebuilt or group or naming.workload(POD, name, uid)}",
         group=intern(group),
         size=_number(notes.get(POD_GROUP_SIZE, "")),
         queue=intern(queue_of(pod)),

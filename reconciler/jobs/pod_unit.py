@@ -98,7 +98,8 @@ def composed(members: Sequence[Member], inputs: JobInputs) -> dict[str, Any]:
     """Their Workload to be made. Raises IncompleteGroup, CannotCompose, UnknownPriorityClass."""
     _agreed(members)
     pods = [member.packed.manifest() for member in members]
-    made = workload_of_group(pods, inputs.classes) if members[0].group else workload_of_pod(pods[0], inputs.classes)
+    classes, naming = inputs.classes, inputs.naming
+    made = workload_of_group(pods, classes, naming) if members[0].group else workload_of_pod(pods[0], classes, naming)
     if made is None:
         raise CannotCompose("a managed Pod names no queue; add the label kueue.x-k8s.io/queue-name")
     sets = made["spec"]["podSets"]

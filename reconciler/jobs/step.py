@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from cluster.actions import Create, Delete, Patch
 from policies.dialects.reading import Manifest
+from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.resource_flavor import Flavor
 from scheduling.status.observability import LEGACY, Observability
@@ -44,7 +45,8 @@ class JobInputs:
     `child`: whether another job was admitted for it as well, so that it is not queued by itself.
     `copied_labels`, `copied_annotations`: keys that Workloads take over from their job. `pods_ready`: the condition
     PodsReady is kept. `reclaims`: so is status.reclaimablePods. `finishes_orphans`: Workloads whose
-    job is gone finish. `elastic`: jobs may change their size by slices. `observability`: which reasons Workloads show.
+    job is gone finish. `elastic`: jobs may change their size by slices. `naming`: what
+    Workloads are called. `observability`: which reasons Workloads show.
     """
 
     classes: PriorityClasses = field(default_factory=PriorityClasses)
@@ -58,4 +60,5 @@ class JobInputs:
     reclaims: bool = True
     finishes_orphans: bool = True
     elastic: bool = False
+    naming: Naming = NAMING
     observability: Observability = LEGACY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from policies.configuration.kueue.values import KueueConfiguration
 from policies.configuration.multikueue import ConfigRules, MultiKueueOptions
+from policies.dialects.kueue_jobs import IDENTIFIERS
 from reconciler.multikueue.assembly import MultiKueueSettings
 from reconciler.multikueue.kubeconfigs import Allowed
 from reconciler.multikueue.sources import Kept
@@ -52,6 +53,8 @@ def _placing(found: KueueConfiguration, own: MultiKueueOptions) -> PlacementSett
         elastic=gates.enabled("ElasticJobsViaWorkloadSlices"),
         gated=gates.enabled("MultiKueueOrchestratedPreemption"),
         syncs_spec=gates.enabled("MultiKueueRemoteSpecSync"),
+        annotated=gates.enabled(IDENTIFIERS),
+        short=gates.enabled("ShortWorkloadNames"),
         without_managed_by=own.without_managed_by,
         rules={name: _rules(rules) for name, rules in own.configs.items()},
     )

@@ -19,9 +19,11 @@ from reconciler.core.watched import VERSION
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.pod_changes import without_labels
 from reconciler.multikueue.remote import ORIGIN
+from scheduling.objects.naming import LONGEST_LABEL
 from scheduling.objects.workload import JOB_UID
 from scheduling.placement.gates import GATE
 from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
+from scheduling.placement.settings import PlacementSettings
 
 _NOT_COPIED = (
     f"{PREFIX}stopping",
@@ -57,13 +59,13 @@ def clone_change(workload: Manifest, clone: Manifest) -> dict[str, Any]:
     return {key: here.get(key) for key in keys if key not in (_GATES, "active") and here.get(key) != there.get(key)}
 
 
-def copied(manifest: Manifest, labels: Mapping[str, str], made_for: str = "") -> dict[str, Any]:
-    """Name, labels and annotations, and where they come from; `made_for`: the Workload of a job or Pod."""
+def copied(manifest: Manifest, labels: Mapping[str, str]) -> dict[str, Any]:
+    """Name, labels and annotations, and where they come from."""
     meta = metadata(manifest)
     uid = text(meta.get("uid")) or ""
     own = {key: value for key, value in texts(meta.get("labels")).items() if key != JOB_UID}
     notes = {key: value for key, value in texts(meta.get("annotations")).items() if key not in _NOT_COPIED}
-    notes = {**notes, **({ORIGIN_UID: uid} if uid else {}), **({PREBUILT: made_for} if made_for else {})}
+    notes = {**notes, **({ORIGIN_UID: uid} if uid else {})}
     return {
         "name": meta.get("name"),
         "namespace": meta.get("namespace"),
@@ -72,12 +74,23 @@ def copied(manifest: Manifest, labels: Mapping[str, str], made_for: str = "") ->
     }
 
 
+def made_for(meta: Mapping[str, Any], workload: str, placing: PlacementSettings) -> dict[str, Any]:
+    """The metadata of a job or Pod that is made for this Workload: nothing else in it names another."""
+    labels, notes = dict(meta.get("labels") or {}), dict(meta.get("annotations") or {})
+    in_label = not placing.annotated and len(workload) <= LONGEST_LABEL
+    if not placing.annotated:
+        labels.pop(PREBUILT, None)
+        notes.pop(PREBUILT, None)
+    (labels if in_label else notes)[PREBUILT] = workload
+    return {**meta, "labels": labels, "annotations": notes}
+
+
 # -- the job -----------------------------------------------------------------------------------------------------------
 
 
-def job_copy(kind: JobKind, job: Manifest, workload: str, origin: str) -> dict[str, Any]:
+def job_copy(kind: JobKind, job: Manifest, workload: str, placing: PlacementSettings) -> dict[str, Any]:
     """The job to be made on a worker: suspended, for the copy of the Workload of that name, and run there."""
-    meta = copied(job, {ORIGIN: origin}, workload)
+    meta = made_for(copied(job, {ORIGIN: placing.origin}), workload, placing)
     made: dict[str, Any] = deepcopy({key: value for key, value in job.items() if key not in ("metadata", "status")})
     made["metadata"] = meta
     _put(made, kind.shape.suspend.path, kind.shape.suspend.on)

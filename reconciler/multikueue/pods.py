@@ -23,7 +23,7 @@ from reconciler.core.watched import WatchedKind, ignore
 from reconciler.jobs.pod_member import TERMINATION_TARGET, Member
 from reconciler.jobs.pod_roles import roles_of
 from reconciler.jobs.pod_writes import KIND, POD_MANAGER, about
-from reconciler.multikueue.copies import copied
+from reconciler.multikueue.copies import copied, made_for
 from reconciler.multikueue.remote import ORIGIN
 from reconciler.multikueue.worker_cache import WorkerCache
 from reconciler.objects.observed import Key, Observed
@@ -33,6 +33,7 @@ from reconciler.objects.wanted import WantedWrite
 from scheduling.objects.workload import Workload
 from scheduling.placement.decisions import CopyStatus, CreateJob, DeleteJob, Remote, ReportStopped, TrimJob
 from scheduling.placement.group import ORIGIN_UID, OwnerJob, RemoteJob
+from scheduling.placement.settings import PlacementSettings
 
 UNIT = "Pods"
 """All Pods here that share a Workload, as one job; by the name of that Workload."""
@@ -203,7 +204,7 @@ class PodUnits:
     # --- what is written
 
     def writes(
-        self, decision: Remote, local: Workload | None, name: str, cache: WorkerCache, origin: str
+        self, decision: Remote, local: Workload | None, name: str, cache: WorkerCache, placing: PlacementSettings
     ) -> dict[Key, Action]:
         """On the worker."""
         there = _pods(cache, name)
@@ -212,7 +213,7 @@ class PodUnits:
                 wanted = self._wanted(name, local)
                 roles = _roles(wanted, local)
                 made = {key: each for key, each in wanted.items() if key not in there}
-                copies = {key: pod_copy(each, roles[each.uid], origin) for key, each in made.items()}
+                copies = {key: pod_copy(each, roles[each.uid], placing) for key, each in made.items()}
                 return {(KIND, key): Create(PODS, copy, MULTIKUEUE) for key, copy in copies.items()}
             case TrimJob():
                 return {(KIND, key): _deleted(key, there[key]) for key in self._extra(name, there)}
@@ -233,10 +234,10 @@ class PodUnits:
                     yield _status(here.member, {"phase": "Pending", "conditions": [_WAITING]})
 
 
-def pod_copy(member: Member, role: str, origin: str) -> dict[str, Any]:
+def pod_copy(member: Member, role: str, placing: PlacementSettings) -> dict[str, Any]:
     """The Pod to be made on a worker: gated, and of the same role, for the copy of its Workload."""
     pod = member.packed.manifest()
-    meta = copied(pod, {ORIGIN: origin, MANAGED: "true"}, member.workload.rpartition("/")[2])
+    meta = made_for(copied(pod, {ORIGIN: placing.origin, MANAGED: "true"}), member.workload.rpartition("/")[2], placing)
     if member.group:
         meta["annotations"] = {**meta.get("annotations", {}), ROLE_HASH: role}
     if member.finalized:

@@ -57,7 +57,7 @@ def remote_action(decision: Remote, case: Case, kinds: dict[str, JobKind]) -> tu
             made = clone_of(case.local.detail.manifest(), case.placing.origin, gated=case.placing.gated)
             return (WORKLOAD, case.name), Create(WORKLOADS, made, MANAGER)
         case CreateJob() if case.job is not None and case.kind is not None and case.job_key is not None:
-            made = job_copy(case.kind, case.job, case.name.rpartition("/")[2], case.placing.origin)
+            made = job_copy(case.kind, case.job, case.name.rpartition("/")[2], case.placing)
             return case.job_key, Create(case.kind.resource, made, MANAGER)
         case DeleteJob():
             found = case.cache.job(case.name)

@@ -5,7 +5,6 @@ Source: Kueue v0.19, pkg/controller/jobframework, pkg/controller/jobs/job and pk
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,10 +15,8 @@ from policies.dialects.kueue_jobs import (
     BATCH_JOB,
     MAX_SECONDS,
     MIN_PARALLELISM,
-    POD_GROUP,
     POD_GROUP_SIZE,
     QUEUE_NAME,
-    identifier,
 )
 from policies.dialects.kueue_jobs import PRIORITY_CLASS as PRIORITY_CLASS_LABEL
 from policies.dialects.kueue_kinds import GROUP, PREFIX
@@ -27,6 +24,7 @@ from policies.dialects.kueue_workload import ELASTIC, GATED_BY
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
 from policies.model.errors import PolicyError
 from policies.model.objects import GroupKind
+from scheduling.objects.naming import LONGEST_LABEL, NAMING, Naming
 from scheduling.objects.pod_sets import number, pod_set, pod_sets
 from scheduling.objects.priority import PriorityClasses, priority_of
 from scheduling.objects.roles import claim_of, role_names
@@ -35,10 +33,7 @@ from scheduling.objects.workload import JOB_UID, OF_GROUP
 FAST_ADMISSION = f"{PREFIX}pod-group-fast-admission"
 _COPIED = (ELASTIC, GATED_BY)
 _PROVISIONING = "provreq.kueue.x-k8s.io/"
-_HASH = 5
-_LONGEST_LABEL = 63
 _MOST_SECONDS = 2**31 - 1
-_LONGEST_PREFIX = 253 - 1 - _HASH
 
 
 class IncompleteGroup(PolicyError):
@@ -51,6 +46,7 @@ def workload_of_job(
     shape: JobShape | None = None,
     *,
     queueless: bool = False,
+    naming: Naming = NAMING,
 ) -> dict[str, Any] | None:
     """The Workload's manifest; None for a job without a queue or without pods.
 
@@ -66,19 +62,18 @@ def workload_of_job(
     if least is not None and least <= made[0]["count"]:
         made[0]["minCount"] = least  # a user may have lowered parallelism below it
     job_class = (text(at(manifest, shape.priority_class)) or "") if shape.priority_class else ""
-    name = workload_name(kind, text(metadata(manifest).get("name")) or "", text(metadata(manifest).get("uid")) or "")
-    return _workload(name, [manifest], made, classes, job_class)
+    return _workload(_name_of(kind, manifest, naming), [manifest], made, classes, job_class)
 
 
-def workload_of_pod(manifest: Manifest, classes: PriorityClasses) -> dict[str, Any] | None:
+def workload_of_pod(manifest: Manifest, classes: PriorityClasses, naming: Naming = NAMING) -> dict[str, Any] | None:
     """The Workload of a single Pod; None for a Pod of a group or without a queue. Raises UnknownPriorityClass."""
-    if not queue_of(manifest) or group_of(manifest):
+    if not queue_of(manifest) or naming.group(manifest):
         return None
-    name = workload_name(POD, text(metadata(manifest).get("name")) or "", text(metadata(manifest).get("uid")) or "")
-    return _workload(name, [manifest], [pod_set("main", 1, _template_of(manifest))], classes)
+    made = [pod_set("main", 1, _template_of(manifest))]
+    return _workload(_name_of(POD, manifest, naming), [manifest], made, classes)
 
 
-def workload_of_group(pods: Iterable[Manifest], classes: PriorityClasses) -> dict[str, Any]:
+def workload_of_group(pods: Iterable[Manifest], classes: PriorityClasses, naming: Naming = NAMING) -> dict[str, Any]:
     """The Workload of a group of Pods, with a pod set for each role. The newest Pods beyond its size do not count.
 
     Raises IncompleteGroup, UnknownPriorityClass.
@@ -86,7 +81,7 @@ def workload_of_group(pods: Iterable[Manifest], classes: PriorityClasses) -> dic
     members = sorted(pods, key=_age)
     if not members:
         raise IncompleteGroup("a group without Pods has no Workload; create its Pods")
-    name, size = group_of(members[0]), _group_size(members[0])
+    name, size = naming.group(members[0]), _group_size(members[0])
     if not size:
         raise IncompleteGroup(f"Pod group {name} does not say its size; add the annotation {POD_GROUP_SIZE}")
     members = members[:size]
@@ -115,11 +110,6 @@ def queue_of(manifest: Manifest) -> str:
     return texts(meta.get("labels")).get(QUEUE_NAME) or texts(meta.get("annotations")).get(QUEUE_NAME) or ""
 
 
-def group_of(pod: Manifest) -> str:
-    meta = metadata(pod)
-    return identifier(texts(meta.get("labels")), texts(meta.get("annotations")), POD_GROUP)
-
-
 def kind_of(manifest: Manifest) -> GroupKind:
     group, slash, _ = (text(manifest.get("apiVersion")) or "").rpartition("/")
     return GroupKind(group if slash else "", text(manifest.get("kind")) or "")
@@ -128,15 +118,13 @@ def kind_of(manifest: Manifest) -> GroupKind:
 def maximum_seconds(labels: Mapping[str, str]) -> int | None:
     """The maximum execution time from the labels; None if it is missing or invalid."""
     value = labels.get(MAX_SECONDS, "")
-    seconds = int(value) if value.isascii() and value.isdecimal() and len(value) <= _LONGEST_LABEL else 0
+    seconds = int(value) if value.isascii() and value.isdecimal() and len(value) <= LONGEST_LABEL else 0
     return seconds if 0 < seconds <= _MOST_SECONDS else None
 
 
-def workload_name(kind: GroupKind, name: str, uid: str) -> str:
-    """Kueue's name for it, so that each finds the other's Workloads: kind, name, and a hash with the owner's uid."""
-    prefix = f"{kind.kind.lower()}-{name}"[:_LONGEST_PREFIX]
-    hashed = "\n".join((kind.kind, kind.group, name, uid))
-    return f"{prefix}-{hashlib.sha1(hashed.encode(), usedforsecurity=False).hexdigest()[:_HASH]}"
+def _name_of(kind: GroupKind, manifest: Manifest, naming: Naming) -> str:
+    meta = metadata(manifest)
+    return naming.workload(kind, text(meta.get("name")) or "", text(meta.get("uid")) or "")
 
 
 def _workload(

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from policies.dialects.core import POD
 from policies.dialects.job_shape import at
-from policies.dialects.kueue_jobs import KINDS, managed_owner, prebuilt_of
+from policies.dialects.kueue_jobs import KINDS, managed_owner
 from policies.dialects.kueue_kinds import GROUP, WORKLOAD
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.errors import PolicyError
+from scheduling.objects.naming import NAMING
 from scheduling.objects.priority import PriorityClasses, read_priority_classes
 from scheduling.objects.reading import read_workload
 from scheduling.objects.reclaimable import reclaimable_of_job
 from scheduling.objects.submission import (
-    group_of,
     kind_of,
     queue_of,
     workload_of_group,
@@ -73,7 +73,7 @@ class Submissions:
         kind, meta = kind_of(manifest), metadata(manifest)
         namespace = text(meta.get("namespace")) or "default"
         name = Name(kind.kind, namespace, text(meta.get("name")) or "")
-        if kind == POD and (group := group_of(manifest)):
+        if kind == POD and (group := NAMING.group(manifest)):
             of_group = Name("PodGroup", namespace, group)
             self._pods.setdefault(of_group, {})[name.name] = manifest
             name = of_group
@@ -114,7 +114,7 @@ class Submissions:
         kind = kind_of(manifest)
         if kind == WORKLOAD:
             return self._read(_with_priority(manifest, classes))
-        if managed_owner(metadata(manifest)) or prebuilt_of(metadata(manifest)):
+        if managed_owner(metadata(manifest)) or NAMING.prebuilt(metadata(manifest)):
             return None
         made = (workload_of_pod if kind == POD else workload_of_job)(manifest, classes)
         if made is None:

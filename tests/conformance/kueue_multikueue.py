@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from policies.configuration.kueue.durations import duration
+from policies.dialects.kueue_jobs import IDENTIFIERS
 from policies.dialects.reading import Manifest, mapping
 from reconciler.jobs.batch_job import BATCH
 from reconciler.multikueue.copies import clone_change, clone_of, job_copy, owner_job, remote_job, status_for
@@ -37,7 +38,7 @@ NOW = times.parse("2025-01-01T00:00:00Z")
 _ELASTIC, _GATED = "ElasticJobsViaWorkloadSlices", "MultiKueueOrchestratedPreemption"
 _AUTOMATED = "MultiKueueManagerQuotaAutomation"
 _ORDERED = "MultiKueueIncrementalDispatcherRespectConfigOrder"
-GATES = frozenset({_ELASTIC, _GATED, _ORDERED, _AUTOMATED, "WorkloadIdentifierAnnotations"})
+GATES = frozenset({_ELASTIC, _GATED, _ORDERED, _AUTOMATED, IDENTIFIERS})
 _COMPARED = ("worker1Workloads", "worker1Jobs", "worker2Workloads", "worker2Jobs", "managersWorkloads", "managersJobs")
 
 
@@ -156,7 +157,7 @@ class _Played:
                     return False
                 del workloads[self.name]
             case decisions.CreateJob():
-                jobs[self._job_name] = job_copy(BATCH, self.jobs[self._job_name], self.name, self.placing.origin)
+                jobs[self._job_name] = job_copy(BATCH, self.jobs[self._job_name], self.name, self.placing)
             case decisions.DeleteJob():
                 del jobs[self._job_name]
             case decisions.EvictRemote():
@@ -258,6 +259,7 @@ def placing_of(case: Data) -> PlacementSettings:
         by_name=not gates.get(_ORDERED, True),
         elastic=gates.get(_ELASTIC, False),
         gated=gates.get(_GATED, False),
+        annotated=gates.get(IDENTIFIERS, True),
     )
 
 

@@ -8,11 +8,13 @@ import pytest
 
 from policies.configuration.kueue.gates import FeatureGates
 from policies.configuration.kueue.reading import read
+from reconciler.configured import DEFAULTS, read_configured
 from reconciler.controllers.jobs import watched_jobs
 from reconciler.core.watched import QUEUE_NAME
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.life import managed
 from reconciler.managed_jobs import ManagedJobs, Selection, managed_jobs_of
+from scheduling.objects.naming import Naming
 from scheduling.objects.priority import PriorityClasses
 from scheduling.objects.selectors import read_label_selector
 from scheduling.world.world import World
@@ -103,3 +105,14 @@ def test_the_gates_about_orphans_and_reclaimable_pods_are_asked() -> None:
 
     assert (usual.reclaims, usual.finishes_orphans) == (True, True)
     assert (without.reclaims, without.finishes_orphans) == (False, False)
+
+
+def test_the_gates_about_names_are_asked() -> None:
+    gates = {"WorkloadIdentifierAnnotations": False, "ShortWorkloadNames": True}
+    settings = read_configured({**DEFAULTS, "featureGates": gates}).settings
+
+    assert settings.jobs.naming == Naming(annotated=False, short=True)
+    assert {kind.naming for kind in settings.kinds} == {settings.jobs.naming}
+    assert settings.multikueue is not None
+    assert (settings.multikueue.placing.annotated, settings.multikueue.placing.short) == (False, True)
+    assert read_configured(DEFAULTS).settings.jobs.naming == Naming()

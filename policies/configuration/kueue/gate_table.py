@@ -126,7 +126,7 @@ GATES: tuple[Gate, ...] = (
     _off("SchedulerLongRequeueInterval", OFF, "What may fit again is looked at at once."),
     _off("SchedulerTimestampPreemptionBuffer", OFF, "Among equal priorities the older goes first, by any difference."),
     _on("SchedulingEquivalenceHashing", ON, _ONE_FORM),
-    _off("ShortWorkloadNames", OFF, "Workloads have the names that Kueue gives by default."),
+    _off("ShortWorkloadNames", ASKED, "`true`: names of Workloads have at most 63 characters, and fit a label."),
     _on("SkipAncestorCheckForDeletedWorkloads", ON, "An object that is being deleted is never refused for its owners."),
     _locked(
         "SkipFinalizersForPodsSuspendedByParent",
@@ -157,7 +157,12 @@ GATES: tuple[Gate, ...] = (
     _on("ValidateRayAndSparkJobUpdates", ON, "The rules about jobs can be off one by one."),
     _on("VectorizedResourceRequests", IDLE, _INSIDE),
     _on("VisibilityOnDemand", OFF, "There is no aggregated API server; pending lists are served at `/v1`."),
-    _on("WorkloadIdentifierAnnotations", ON, "The annotation counts before the label of the same name."),
+    _on(
+        "WorkloadIdentifierAnnotations",
+        ASKED,
+        "`false`: labels name groups of Pods and prebuilt Workloads, as before 0.18.",
+        webhooks=True,
+    ),
     _off("WorkloadPriorityClassDefaulting", OFF, "A job that names no class gets none by default."),
     _off("WorkloadRequestUseMergePatch", IDLE, _INSIDE),
     _on("WorkloadValidateResourcesAreNonNegative", IDLE, _WEBHOOK, webhooks=True),

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from policies.dialects.core import POD, Pod
 from policies.dialects.kueue import LocalQueue, local_queue_ref
 from policies.dialects.kueue_jobs import (
+    IDENTIFIERS,
     KINDS,
     MAX_SECONDS,
     POD_GROUP,
@@ -40,40 +41,44 @@ def job_label_changed(proposal: Proposal) -> Iterator[Finding]:
                 yield Finding(job.ref, fields.join("metadata", where, key), message, fix=fix, subject=key)
     for old, pod in proposal.changed(Pod):
         if old is not None:
-            yield from _of_pod(old, pod)
+            yield from _of_pod(old, pod, annotated=_annotated(proposal))
 
 
 def _changes(proposal: Proposal, before: QueuedJob, job: QueuedJob) -> Iterator[tuple[str, str, str]]:
     """(label, message, fix) of each change that comes too late."""
-    changed = {
-        key for key in (QUEUE_NAME, PREBUILT, MAX_SECONDS, PRIORITY_CLASS) if _value(before, key) != _value(job, key)
-    }
+    old, new = _values(before, _annotated(proposal)), _values(job, _annotated(proposal))
+    changed = {key for key in new if old[key] != new[key]}
+
+    def shown(key: str) -> str:
+        return f"{old[key] or 'none'} to {new[key] or 'none'}"
+
     if QUEUE_NAME in changed and job.running:
-        yield QUEUE_NAME, f"the queue of a running job changes from {_shown(before, job, QUEUE_NAME)}", _SUSPEND
-    elif QUEUE_NAME in changed and not _value(job, QUEUE_NAME) and job.framework.suspend is None:
+        yield QUEUE_NAME, f"the queue of a running job changes from {shown(QUEUE_NAME)}", _SUSPEND
+    elif QUEUE_NAME in changed and not new[QUEUE_NAME] and job.framework.suspend is None:
         message = f"a {job.ref.kind} cannot be suspended, so it cannot leave its queue"
         yield QUEUE_NAME, message, "name another queue, or delete and recreate the job"
-    elif QUEUE_NAME in changed and not _value(job, QUEUE_NAME) and _has_default(proposal, job):
+    elif QUEUE_NAME in changed and not new[QUEUE_NAME] and _has_default(proposal, job):
         message = "the queue cannot be removed, since a LocalQueue named default takes every job"
         yield QUEUE_NAME, message, "name another queue, or delete the job"
     if PREBUILT in changed and job.running:
-        yield PREBUILT, f"the Workload of a running job changes from {_shown(before, job, PREBUILT)}", _SUSPEND
+        yield PREBUILT, f"the Workload of a running job changes from {shown(PREBUILT)}", _SUSPEND
     if MAX_SECONDS in changed and (before.running or job.running):
-        yield MAX_SECONDS, f"the time of a running job changes from {_shown(before, job, MAX_SECONDS)}", _SUSPEND
-    if PRIORITY_CLASS in changed and not _value(job, PRIORITY_CLASS):
+        yield MAX_SECONDS, f"the time of a running job changes from {shown(MAX_SECONDS)}", _SUSPEND
+    if PRIORITY_CLASS in changed and not new[PRIORITY_CLASS]:
         yield PRIORITY_CLASS, "a priority class cannot be removed, only changed", "name another class"
-    elif PRIORITY_CLASS in changed and not _value(before, PRIORITY_CLASS) and job.running:
+    elif PRIORITY_CLASS in changed and not old[PRIORITY_CLASS] and job.running:
         yield PRIORITY_CLASS, "a running job was admitted without a priority class", _SUSPEND
     slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
     if slicing and _elastic(before) != _elastic(job):
         yield ELASTIC, "a job can only be made elastic when it is created", "create a new job"
 
 
-def _of_pod(before: Pod, pod: Pod) -> Iterator[Finding]:
+def _of_pod(before: Pod, pod: Pod, *, annotated: bool) -> Iterator[Finding]:
     retriable = fields.join("metadata.annotations", RETRIABLE)
-    old, new = (identifier(each.labels, each.annotations, POD_GROUP) for each in (before, pod))
+    old, new = (identifier(each.labels, each.annotations, POD_GROUP, annotated=annotated) for each in (before, pod))
     if old != new:
-        group = fields.join(f"metadata.{_where(before, pod, POD_GROUP)}", POD_GROUP)
+        where = _where(before, pod, POD_GROUP) if annotated else "labels"
+        group = fields.join(f"metadata.{where}", POD_GROUP)
         yield Finding(pod.ref, group, "a pod cannot change its group", fix="create a new pod", subject=POD_GROUP)
     if before.annotations.get(RETRIABLE) == "false" and pod.annotations.get(RETRIABLE) != "false":
         message = "a group whose pods are not retried cannot start to retry them"
@@ -86,12 +91,15 @@ def _where(before: QueuedJob | Pod, obj: QueuedJob | Pod, key: str) -> str:
     return "annotations" if annotated and key in (ELASTIC, PREBUILT, POD_GROUP) else "labels"
 
 
-def _value(job: QueuedJob, key: str) -> str:
-    return identifier(job.labels, job.annotations, PREBUILT) if key == PREBUILT else job.labels.get(key, "")
+def _values(job: QueuedJob, annotated: bool) -> dict[str, str]:
+    """What it is admitted with, by label."""
+    prebuilt = identifier(job.labels, job.annotations, PREBUILT, annotated=annotated)
+    others = (QUEUE_NAME, MAX_SECONDS, PRIORITY_CLASS)
+    return {PREBUILT: prebuilt, **{key: job.labels.get(key, "") for key in others}}
 
 
-def _shown(before: QueuedJob, job: QueuedJob, key: str) -> str:
-    return f"{_value(before, key) or 'none'} to {_value(job, key) or 'none'}"
+def _annotated(proposal: Proposal) -> bool:
+    return proposal.configuration.kueue.enabled(IDENTIFIERS)
 
 
 def _elastic(job: QueuedJob) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from policies.dialects.core import POD, Pod
 from policies.dialects.kueue_jobs import (
+    IDENTIFIERS,
     KINDS,
     MANAGED,
     MAX_SECONDS,
@@ -46,7 +47,8 @@ def job_label_invalid(proposal: Proposal) -> Iterator[Finding]:
     Example: `kueue.x-k8s.io/queue-name: Team_A`; `max-exec-time-seconds: 1h`; a pod-group-name without its total count.
     Fix: write names in lower case with letters, digits, `-` and `.`; write times and counts as whole numbers above 0.
     """
-    slicing = proposal.configuration.kueue.enabled("ElasticJobsViaWorkloadSlices")
+    gates = proposal.configuration.kueue
+    slicing, annotated = (gates.enabled(gate) for gate in ("ElasticJobsViaWorkloadSlices", IDENTIFIERS))
     for _, job in proposal.changed(QueuedJob):
         yield from _findings(job, _common(job.labels, job.annotations, job.framework.prebuilt, job.ref.kind))
         if slicing and job.annotations.get(ELASTIC) == "true" and not job.framework.elastic:
@@ -54,7 +56,7 @@ def job_label_invalid(proposal: Proposal) -> Iterator[Finding]:
             yield from _findings(job, iter([("annotations", ELASTIC, message, f"remove {ELASTIC}")]))
     for _, pod in proposal.changed(Pod):
         yield from _findings(pod, _common(pod.labels, pod.annotations, True, "Pod"))
-        yield from _findings(pod, _grouped(pod))
+        yield from _findings(pod, _grouped(pod, annotated=annotated))
         yield from _managed_twice(pod)
 
 
@@ -101,9 +103,10 @@ def _given(labels: Mapping[str, str], annotations: Mapping[str, str], key: str) 
             yield where, values[key]
 
 
-def _grouped(pod: Pod) -> Iterator[Fault]:
+def _grouped(pod: Pod, *, annotated: bool) -> Iterator[Fault]:
+    """`annotated`: an annotation may name the group."""
     managed, size = pod.labels.get(MANAGED), pod.annotations.get(POD_GROUP_SIZE)
-    given = [*_given(pod.labels, pod.annotations, POD_GROUP)]
+    given = [*_given(pod.labels, pod.annotations if annotated else {}, POD_GROUP)]
     if managed not in (None, "true"):
         yield "labels", MANAGED, f"{managed[:40]!r} has no effect; the only value is true", "write true, or remove it"
     for where, group in given:
@@ -117,12 +120,13 @@ def _grouped(pod: Pod) -> Iterator[Fault]:
         yield "labels", POD_GROUP, f"a group of {size[:40]} pods has no name", f"write {POD_GROUP}"
     if size is not None and not _is_count(size):
         yield "annotations", POD_GROUP_SIZE, f"{size[:40]!r} is not a whole number above 0", "write the number of pods"
-    yield from _two_workloads(pod)
+    yield from _two_workloads(pod, annotated=annotated)
 
 
-def _two_workloads(pod: Pod) -> Iterator[Fault]:
+def _two_workloads(pod: Pod, *, annotated: bool) -> Iterator[Fault]:
     """The Workload of a group has its name."""
-    group, prebuilt = (identifier(pod.labels, pod.annotations, key) for key in (POD_GROUP, PREBUILT))
+    keys = (POD_GROUP, PREBUILT)
+    group, prebuilt = (identifier(pod.labels, pod.annotations, key, annotated=annotated) for key in keys)
     if group and prebuilt and group != prebuilt:
         where = next(where for where, _ in _given(pod.labels, pod.annotations, PREBUILT))
         message = f"the Pod is of group {group[:80]}, but names Workload {prebuilt[:80]}"

@@ -16,7 +16,16 @@ from policies.dialects.kueue import (
     flavor_resource,
     local_queue_ref,
 )
-from policies.dialects.kueue_jobs import BATCH_JOB, KINDS, MIN_PARALLELISM, PREBUILT, QUEUE_NAME, QueuedJob, identifier
+from policies.dialects.kueue_jobs import (
+    BATCH_JOB,
+    IDENTIFIERS,
+    KINDS,
+    MIN_PARALLELISM,
+    PREBUILT,
+    QUEUE_NAME,
+    QueuedJob,
+    identifier,
+)
 from policies.dialects.kueue_templates import JobPods
 from policies.dialects.kueue_workload import PodSet, Workload
 from policies.judging.proposal import Proposal
@@ -83,9 +92,10 @@ def _submissions(proposal: Proposal) -> Iterator[_Submission]:
         if before is None or (before.pod_sets, before.queue) != (workload.pod_sets, workload.queue):
             asking = (_of_pod_set(workload, pod_set) for pod_set in workload.pod_sets)
             yield _Submission(workload.ref, workload.queue, tuple(asking), "spec.podSets")
+    annotated = proposal.configuration.kueue.enabled(IDENTIFIERS)
     for old, job in proposal.changed(QueuedJob):
         name = job.labels.get(QUEUE_NAME)
-        if not name or job.owner or identifier(job.labels, job.annotations, PREBUILT):
+        if not name or job.owner or identifier(job.labels, job.annotations, PREBUILT, annotated=annotated):
             continue
         if old is None or (old.pod_sets, old.labels.get(QUEUE_NAME)) != (job.pod_sets, name):
             asking = (_of_pods(job, pods) for pods in job.pod_sets)

@@ -15,6 +15,7 @@ from reconciler.jobs.kinds import SHIPPED
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Observed
 from reconciler.objects.packed import Packed
+from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.reading import read_workload
 from tests.reconciler.driver import Driver, never
 from tests.reconciler.jobs.world import NOW, K, template
@@ -29,9 +30,9 @@ SPECS: dict[str, dict[str, Any]] = {
 class Stage:
     """A controller of batch Jobs and JobSets, and the Workloads that are stored."""
 
-    def __init__(self) -> None:
+    def __init__(self, naming: Naming = NAMING) -> None:
         self.stored: dict[str, Observed] = {}
-        self.controller = JobsController(self.stored.get, (BATCH, JOB_SET), (POD,))
+        self.controller = JobsController(self.stored.get, (BATCH.named(naming), JOB_SET.named(naming)), (POD,))
         self.driver = Driver(self.controller)
 
     def observe(self, kind: str, name: str, gone: bool = False) -> None:
@@ -65,6 +66,31 @@ def test_jobs_of_one_name_and_of_two_kinds_have_a_workload_each() -> None:
     assert job.key[1].startswith("ns/job-j-")
     assert job_set.key[1].startswith("ns/jobset-j-")
     assert isinstance(job_set.action, Create)
+
+
+LONG = "j" * 60
+
+
+@pytest.mark.parametrize("former", [False, True], ids=["names become short", "names become long"])
+@pytest.mark.parametrize("job_first", [False, True])
+def test_a_workload_of_the_former_name_goes_on_to_stand_for_its_job(job_first: bool, former: bool) -> None:
+    before = Stage(Naming(short=former))
+    before.observe("Job", LONG)
+    (made,) = before.due()
+
+    stage = Stage(Naming(short=not former))
+    looks = [lambda: stage.observe("Job", LONG), lambda: stage.keep(dict(made.action.body))]
+    for look in looks if job_first else reversed(looks):
+        look()
+    written = [(write.key, type(write.action)) for write in stage.due()]
+    assert written == [(made.key, Patch)], "nothing but its status: PodsReady"
+
+    del stage.stored[made.key[1]]
+    stage.controller.workload_changed(made.key[1])
+    stage.observe("Job", LONG, gone=True)
+    stage.observe("Job", LONG)
+    (anew,) = [write for write in stage.due() if isinstance(write.action, Create)]
+    assert anew.key != made.key
 
 
 def test_jobs_of_all_kinds_are_read_anew_by_who_takes_over() -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 from cluster.actions import Action, Create, Delete, Patch
 from policies.configuration.settings import KueueSettings
 from policies.mutation.kueue_pod_defaults import held_pod
 from policies.mutation.patching import patched
-from reconciler.controllers.pods import WATCHED_PODS, PodsController
+from reconciler.controllers.pods import PodsController, watched_pods
 from reconciler.core.watched import by_kind
 from reconciler.jobs.step import JobInputs
 from reconciler.objects.observed import Observed
 from reconciler.objects.patches import ADMISSION_MANAGER, status_patch
 from reconciler.objects.wanted import WantedWrite
+from scheduling.objects.naming import NAMING, Naming
 from scheduling.objects.reading import read_workload
 from scheduling.objects.workload import Admission, PodSetAdmission, Workload
 from scheduling.status.eviction import preempt
@@ -50,21 +52,22 @@ def pod(
 class PodWorld:
     """`events` are the reasons that turns told, each with the name of what it is about."""
 
-    def __init__(self, *pods: Manifest, inputs: JobInputs = AROUND) -> None:
+    def __init__(self, *pods: Manifest, inputs: JobInputs = AROUND, naming: Naming = NAMING) -> None:
+        self.watched = watched_pods(naming)
         self.objects: dict[tuple[str, str], Manifest] = {}
         self.version = 100
         self.uids = 0
         self.events: list[tuple[str, str]] = []
         self.messages: list[str] = []
         self.writes: list[Action] = []
-        self.inputs = inputs
+        self.inputs = replace(inputs, naming=naming)
         self.controller = self.restarted()
         for each in pods:
             self.create(each)
 
     def restarted(self) -> PodsController:
         """A new process that has read all there is."""
-        self.controller = PodsController(self._stored)
+        self.controller = PodsController(self._stored, naming=self.inputs.naming)
         self.driver = Driver(self.controller)
         self.controller.inputs_changed(self.inputs)
         for key in self.objects:
@@ -79,14 +82,14 @@ class PodWorld:
         if key[0] == "Workload":
             self.controller.workload_changed(key[1])
         elif key in self.objects and self.objects[key]["metadata"].get("labels", {}).get(f"{K}managed") == "true":
-            self.controller.observe(WATCHED_PODS.observed(deepcopy(self.objects[key])))
+            self.controller.observe(self.watched.observed(deepcopy(self.objects[key])))
         else:
             self.controller.observe(Observed(key, str(self.version), None))
 
     def _ask(self, key: tuple[str, str]) -> None:
         """Somebody asks for the object by its name."""
         if key in self.objects:
-            self.controller.found(WATCHED_PODS.observed(deepcopy(self.objects[key])))
+            self.controller.found(self.watched.observed(deepcopy(self.objects[key])))
         else:
             self.controller.gone(key)
 

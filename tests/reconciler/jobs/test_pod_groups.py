@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cluster.actions import Create, Patch
+from reconciler.controllers.pods import watched_pods
 from reconciler.jobs.step import JobInputs
+from scheduling.objects.naming import Naming
 from scheduling.objects.workload import ADMITTED, EVICTED, FINISHED, PODS_READY, QUOTA_RESERVED, WAITING_FOR_REPLACEMENT
 from tests.reconciler.jobs.pod_world import Manifest, PodWorld, admitted, condition, group, pod, running
 from tests.reconciler.jobs.world import K
@@ -54,6 +58,41 @@ def test_pods_of_a_group_that_contradict_each_other_are_told(other: Manifest, me
 
     assert world.settle() == ["ErrWorkloadCompose"]
     assert world.messages == [message]
+
+
+def test_without_the_gate_labels_alone_name_groups() -> None:
+    notes = {"pod-group-name": "h"}
+    pods = [pod(name, "g", 2, notes=notes) for name in "ab"]
+    for naming, named in ((Naming(), "h"), (Naming(annotated=False), "g")):
+        world = PodWorld(*pods, naming=naming)
+        world.settle()
+        assert list(world.workloads()) == [named]
+        world.admit()
+        world.settle()
+        assert world.running() == ["a", "b"]
+
+    alone = PodWorld(pod("p", notes=notes), naming=Naming(annotated=False))
+    alone.settle()
+    (name,) = alone.workloads()
+    assert name.startswith("pod-p-")
+
+
+def test_a_pod_that_runs_keeps_its_workload_when_names_become_short() -> None:
+    world = PodWorld(pod("p" * 100))
+    world.settle()
+    (usual,) = world.workloads()
+    world.admit()
+    world.settle()
+    assert world.running() == ["p" * 100]
+
+    short = Naming(short=True)
+    world.watched, world.inputs = watched_pods(short), replace(world.inputs, naming=short)
+    world.restarted()
+    world.settle()
+    assert (list(world.workloads()), world.running()) == ([usual], ["p" * 100])
+    world.create(pod("q" * 100))
+    world.settle()
+    assert sorted(map(len, world.workloads())) == [63, len(usual)]
 
 
 def test_labels_to_copy_must_agree() -> None:

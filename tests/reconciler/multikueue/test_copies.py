@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from policies.dialects.frameworks import SHAPES
 from policies.model.objects import GroupKind
@@ -19,10 +22,15 @@ from reconciler.multikueue.copies import (
     settled,
     status_for,
 )
+from scheduling.objects.naming import NAMING
 from scheduling.placement.group import RemoteJob
+from scheduling.placement.settings import PlacementSettings
 
 JOB_SET = Described(SHAPES[GroupKind("jobset.x-k8s.io", "JobSet")])
 MANAGED = "kueue.x-k8s.io/multikueue"
+
+
+HERE = PlacementSettings(origin="here")
 
 
 def job(**spec: Any) -> dict[str, Any]:
@@ -71,7 +79,7 @@ def test_a_copy_follows_what_changed_and_keeps_its_gates() -> None:
 
 
 def test_a_job_is_made_suspended_for_its_workload_and_run_there() -> None:
-    found = job_copy(BATCH, job(suspend=False, ttlSecondsAfterFinished=5), "w", "here")
+    found = job_copy(BATCH, job(suspend=False, ttlSecondsAfterFinished=5), "w", HERE)
 
     assert found["metadata"]["annotations"]["kueue.x-k8s.io/prebuilt-workload-name"] == "w"
     assert found["spec"] == {
@@ -82,8 +90,22 @@ def test_a_job_is_made_suspended_for_its_workload_and_run_there() -> None:
     assert "resourceVersion" not in found["metadata"]
 
 
+@pytest.mark.parametrize(("size", "part"), [(63, "labels"), (64, "annotations")])
+def test_without_the_gate_a_label_names_the_workload_where_it_fits(size: int, part: str) -> None:
+    """Whatever the job here says of another one, which this gate makes count or not."""
+    key = "kueue.x-k8s.io/prebuilt-workload-name"
+    submitted = job()
+    submitted["metadata"] |= {"labels": {key: "other"}, "annotations": {key: "another"}}
+    meta = job_copy(BATCH, submitted, "w" * size, replace(HERE, annotated=False))["metadata"]
+
+    assert {name: found[key] for name, found in meta.items() if isinstance(found, dict) and key in found} == {
+        part: "w" * size
+    }
+    assert NAMING.prebuilt(meta) == "w" * size, "so it is found under either value of the gate"
+
+
 def test_any_kind_that_is_described_is_taken_along() -> None:
-    found = job_copy(JOB_SET, job_set(), "w", "here")
+    found = job_copy(JOB_SET, job_set(), "w", HERE)
 
     assert found["spec"] == {"suspend": True, "replicatedJobs": []}
     marks = {"kueue.x-k8s.io/multikueue-origin-uid": "u1", "kueue.x-k8s.io/prebuilt-workload-name": "w"}

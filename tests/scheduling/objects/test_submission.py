@@ -11,13 +11,13 @@ from policies.amounts.role_hash import role_hash
 from policies.dialects.job_shape import Count, JobShape, PodSetPath, Switch
 from policies.dialects.kueue_jobs import BATCH_JOB
 from policies.model.objects import GroupKind
+from scheduling.objects.naming import NAMING
 from scheduling.objects.pod_sets import topology_request
 from scheduling.objects.priority import PriorityClasses, UnknownPriorityClass
 from scheduling.objects.reading import read_workload
 from scheduling.objects.requests import total_requests
 from scheduling.objects.submission import (
     IncompleteGroup,
-    workload_name,
     workload_of_group,
     workload_of_job,
     workload_of_pod,
@@ -86,7 +86,7 @@ def test_a_job_whose_parallelism_was_lowered_below_its_least_number_may_not_shri
 def test_its_name_is_the_one_that_kueue_gives() -> None:
     made = composed(batch())["metadata"]["name"]
 
-    assert made == workload_name(BATCH_JOB, "j", "u")
+    assert made == NAMING.workload(BATCH_JOB, "j", "u")
     assert made.startswith("job-j-")
     assert len(made) == len("job-j-") + 5
 

@@ -1,0 +1,56 @@
+"""By which names Workloads, jobs and groups of Pods find each other.
+
+Source: Kueue v0.19, pkg/controller/jobframework (workload names) and the gates ShortWorkloadNames and
+WorkloadIdentifierAnnotations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policies.dialects.kueue_jobs import POD_GROUP, PREBUILT, identifier
+from policies.dialects.reading import Manifest, metadata, texts
+from policies.model.objects import GroupKind
+
+LONGEST, LONGEST_LABEL = 253, 63
+"""Characters of an object's name, and of a label's value."""
+_HASH = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """`annotated`: identifiers stand in annotations first. `short`: a Workload's name fits a label."""
+
+    annotated: bool = True
+    short: bool = False
+
+    def group(self, pod: Manifest) -> str:
+        """The group that a Pod names; empty for none."""
+        return self._identifier(metadata(pod), POD_GROUP)
+
+    def prebuilt(self, meta: Mapping[str, Any]) -> str:
+        """The Workload that was made for a job beforehand; empty for none."""
+        return self._identifier(meta, PREBUILT)
+
+    def workload(self, kind: GroupKind, name: str, uid: str) -> str:
+        """Kueue's name for it, so that each finds the other's: kind, name, and a hash with the owner's uid."""
+        longest = (LONGEST_LABEL if self.short else LONGEST) - 1 - _HASH
+        hashed = "\n".join((kind.kind, kind.group, name, uid))
+        digest = hashlib.sha1(hashed.encode(), usedforsecurity=False).hexdigest()
+        return f"{kind.kind.lower()}-{name}"[:longest] + f"-{digest[:_HASH]}"
+
+    def _identifier(self, meta: Mapping[str, Any], key: str) -> str:
+        labels, annotations = texts(meta.get("labels")), texts(meta.get("annotations"))
+        return identifier(labels, annotations, key, annotated=self.annotated)
+
+
+NAMING = Naming()
+"""With Kueue's default gates."""
+
+
+def workload_names(kind: GroupKind, name: str, uid: str) -> set[str]:
+    """Under either value of the gate ShortWorkloadNames: it may have been another when the Workload was made."""
+    return {Naming(short=short).workload(kind, name, uid) for short in (False, True)}

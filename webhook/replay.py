@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 from policies.configuration.settings import Configuration
@@ -15,7 +16,7 @@ from policies.model.forest import Forest
 from policies.mutation.defaults import patch
 from webhook import answer, decision
 from webhook.app import MUTATING, VALIDATING
-from webhook.owners import Fetch, owners
+from webhook.owners import Fetch, OwnerMissing, owners
 from webhook.review import Review
 
 
@@ -40,8 +41,11 @@ def replay(
 ) -> Replay:
     """`much` is what `bounds.crowded` says of the object. Raises OwnerUnknown."""
     if much:
-        return Replay(answer.crowded(review, much))
-    forest = forest.put_all(owners(review, configuration, fetch))
+        return Replay(answer.denied(review, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, much))
+    try:
+        forest = forest.put_all(owners(review, configuration, fetch))
+    except OwnerMissing as error:
+        return Replay(answer.denied(review, HTTPStatus.FORBIDDEN, str(error)))
     if mutating:
         asked = (forest, configuration, review.operation, review.user)
         operations = patch(review.object, *asked) if review.object else []

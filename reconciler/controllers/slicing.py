@@ -49,7 +49,7 @@ class Slicing:
         if holder is not None:
             return holder.key
         usual, former = workload_key(kind, job, elastic=self.enabled), self._former(kind, job)
-        return former if former in self._owned.of(_uid(job)) and self._read(usual) is None else usual
+        return former if former in self._owned.of(_uid(job)) and self._workloads.read(usual) is None else usual
 
     def renamed(self, kind: JobKind, job: Manifest) -> bool:
         """Whether its Workload may have been made under another name."""

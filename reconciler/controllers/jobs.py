@@ -117,7 +117,7 @@ class JobsController(Controller):
     def found(self, observed: Observed) -> None:
         uid = text(metadata(observed.value.manifest()).get("uid")) if observed.value is not None else ""
         self._lost(self._orphans.answered(observed.key, uid or ""), replaced=True)
-        self._dirty.update(dict.fromkeys(self._kin.answered(observed.key, there=True)))
+        self._dirty.update(dict.fromkeys((observed.key, *self._kin.answered(observed.key, there=True))))
 
     def gone(self, key: Key) -> None:
         self._lost(self._orphans.answered(key), replaced=False)
@@ -202,6 +202,7 @@ class JobsController(Controller):
             self._strays.remove(workload)
             self._errors.forget((_WORKLOAD, workload))
             return
+        self._orphans.changed(found.value, self._named.jobs(workload))
         for uid in self._owned.owners(workload):
             owner = self._by_uid.get(uid)
             if owner is not None:
@@ -297,7 +298,7 @@ class JobsController(Controller):
     def _steps(self, key: Key, held: Held, busy: Busy, now: int) -> Iterator[WantedWrite]:
         kind, job = self._kinds[key[0]], held.packed.manifest()
         whole, read = self._workloads.whole(held.workload)
-        if held.going and self._runs(held.workload):
+        if (held.going and self._runs(held.workload)) or (read is not None and self._orphans.lost(read, held.uid)):
             return
         above = self._kin.top(held.uid)
         found = steps(kind, job, whole, read, self.inputs, whole_second(now))

@@ -31,6 +31,7 @@ class Orphans:
         self._asked: dict[Key, str] = {}
         self._job_of: dict[str, Key] = {}
         self._workloads: dict[str, bool] = {}
+        self._alive: set[str] = set()
 
     def __contains__(self, workload: object) -> bool:
         return workload in self._workloads
@@ -55,7 +56,22 @@ class Orphans:
     def answered(self, job: Key, uid: str = "") -> str:
         """The uid of the job that is gone, since the one there now has this uid, empty for none; else empty."""
         asked = self._asked.pop(job, "") if job not in self._sought else ""
+        if asked == uid != "":
+            self._alive.add(uid)
         return asked if asked != uid else ""
+
+    def changed(self, workload: Workload, jobs: Iterable[Key]) -> None:
+        """These jobs go by its name. Before one takes back what has lost it, the API server says that it is there."""
+        uid = workload.labels.get(JOB_UID, "")
+        if not ownerless(workload):
+            self._alive.discard(uid)
+        elif uid not in self._alive:
+            for job in jobs:
+                self.seek(job, uid, workload.key)
+
+    def lost(self, workload: Workload, uid: str) -> bool:
+        """Whether it was made for the job of this uid, which may be gone though a watch shows it still."""
+        return ownerless(workload) and workload.labels[JOB_UID] == uid not in self._alive
 
     def add(self, workloads: Iterable[str], *, replaced: bool) -> None:
         self._workloads.update(dict.fromkeys(workloads, replaced))

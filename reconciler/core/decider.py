@@ -64,7 +64,9 @@ class Decider:
             successor = successor_of(self._world, self._records, workload)
             around = lifecycle_of(self._world, workload, moment, self._waiting, self._observability, successor)
             after = around.next(workload)
-            if after != workload:
+            if workload.counts and not after.counts:
+                self._writes.give_back(after)
+            elif after != workload:
                 self._world.put_workload(after, moment)
                 self._writes.decide(after, now)
 

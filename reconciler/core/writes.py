@@ -78,10 +78,17 @@ class Writes:
         if record.stored is None or self._records.busy(key, now):
             return False  # what comes of that is decided on anew
         before: Workload = record.stored.value
-        patch = spec_patch(before, after) or status_patch(before, after, ADMISSION_MANAGER)
+        patch = _change(before, after)
         if patch is not None:
             self._send(key, InFlight(Write(key, patch), decided=after))
         return patch is not None
+
+    def give_back(self, after: Workload) -> None:
+        """Have a Workload written that holds its quota no more. Nobody else gets that before it is stored."""
+        key = (WORKLOAD, after.key)
+        record = self._records.record(key)
+        if record.stored is not None:
+            self.start(WantedWrite(key, _change(record.stored.value, after)))
 
     def emit(self, event: Create) -> None:
         """Have an Event written; one that is lost is no loss, since conditions say the same."""
@@ -267,6 +274,10 @@ class Writes:
             self._informer.enter(key[1], now)
         self._informer.freed(key, now)
         self._records.tidy(key)
+
+
+def _change(before: Workload, after: Workload) -> Patch | None:
+    return spec_patch(before, after) or status_patch(before, after, ADMISSION_MANAGER)
 
 
 def _without_effect(outcome: Written, observed: Observed) -> bool:

@@ -25,7 +25,8 @@ LONGEST_DELAY = 0.3
 class FaultProxy:
     """Serves `url`. `faults` is the share of requests that go wrong, from 0 to 1; it may change at any time.
 
-    `gate` is asked to let each request (method, path) pass, and may take as long as it likes.
+    `gate` is asked to let each request (method, path) pass, and may take as long as it likes; so is `passing` for each
+    answer, and for each part of what a watch (method WATCH) reports.
     """
 
     def __init__(self, kubeconfig: Path, faults: float, seed: int) -> None:
@@ -33,6 +34,7 @@ class FaultProxy:
         cluster = self._config["clusters"][0]["cluster"]
         self.faults = faults
         self.gate: Callable[[str, str], None] = lambda method, path: None
+        self.passing: Callable[[str, str], None] = lambda method, path: None
         self.injected: dict[str, int] = {}
         self.chance = random.Random(seed)
         upstream = urlsplit(cluster["server"])
@@ -118,6 +120,7 @@ class _Handler(BaseHTTPRequestHandler):
         with upstream:
             answer = upstream.getresponse()
             content = answer.read()
+        self.server.proxy.passing(self.command, self.path)
         if fault == "lost":
             self.close_connection = True
             return
@@ -135,6 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
             answer = upstream.getresponse()
             self._head(answer, None)
             while time.monotonic() < ends and (content := answer.read1(65536)):
+                self.server.proxy.passing("WATCH", self.path)
                 self.wfile.write(content)
             if fault == "hang":
                 time.sleep(chance.uniform(0.5, LONGEST_HANG))

@@ -44,7 +44,6 @@ class Api:
     # --- what the loop asks for
 
     def write(self, key: Key, action: Action) -> None:
-        assert isinstance(action, Patch)
         self.arriving.append(lambda: self._answer(key, action))
 
     def read(self, key: Key, path: str) -> None:
@@ -77,7 +76,7 @@ class Api:
         objects = tuple(self._seen(key) for key in self.objects if key[0] == kind)
         return Listed(kind, objects, str(self.version), request)
 
-    def _answer(self, key: Key, action: Patch) -> Outcome | None:
+    def _answer(self, key: Key, action: Action) -> Outcome | None:
         if key[1] in self.refused:
             return Failed(key, action, ApiError(422, "Invalid", "a policy says no"))
         if self.chance.random() >= self.faults:
@@ -102,7 +101,8 @@ class Api:
     def _drop(self, _: Outcome) -> None:
         """Nobody waits for this answer any more."""
 
-    def _carried_out(self, key: Key, action: Patch) -> Outcome:
+    def _carried_out(self, key: Key, action: Action) -> Outcome:
+        assert isinstance(action, Patch)
         stored = self.objects.get(key)
         if stored is None:
             return Failed(key, action, NotFound(404, "NotFound", "no such object"))

@@ -6,6 +6,7 @@ There is no scheduler: a Pod that is there might run.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,9 @@ from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.jobs.ray_world import install_rays
 from tests.apiserver.jobs.tenant_world import TENANT, organisation
+from tests.apiserver.order_proxy import OrderProxy
 from tests.apiserver.reconciler.shipped_reconciler import CONFIGURATION as SETTINGS
-from tests.apiserver.reconciler.shipped_reconciler import Replica
+from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, Replica
 from tests.apiserver.webhook.guard import ROOT, Guard
 from tests.waiting import eventually
 
@@ -37,18 +39,57 @@ def guard(programs: build.Programs) -> Iterator[Guard]:
         yield running
 
 
+class Running:
+    """The one replica, on `server`. `another` ends it and starts the next, which leads when it returns."""
+
+    def __init__(self, server: ControlPlane, folder: Path) -> None:
+        self.server = server
+        self._folder = folder
+        self._starts = count()
+        self.replica = self._start()
+
+    def another(self, kubeconfig: Path | None = None) -> Replica:
+        self.replica.end()
+        self.replica = self._start(kubeconfig)
+        return self.replica
+
+    def _start(self, kubeconfig: Path | None = None) -> Replica:
+        folder = self._folder / f"replica-{next(self._starts)}"
+        configuration = {**SETTINGS, "integrations": {"frameworks": KINDS}}
+        made = Replica(self.server, folder, configuration=configuration, kubeconfig=kubeconfig)
+        try:
+            eventually(lambda: made.writes, made.log)
+        except AssertionError:
+            made.close()
+            raise
+        return made
+
+
 @pytest.fixture(scope="package")
-def shipped(guard: Guard, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    folder: Path = tmp_path_factory.mktemp("reconciler") / "replica"
+def running(guard: Guard, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     started = guard.control_plane
     everything = started.kubectl("kustomize", str(ROOT / "manifests" / "with-reconciler")).stdout
     things = [each for each in yaml.safe_load_all(everything) if "webhooks" not in each]
     started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(things))
     organisation(started)
     install_rays(started)
-    replica = Replica(started, folder, configuration={**SETTINGS, "integrations": {"frameworks": KINDS}})
+    replicas = Running(started, tmp_path_factory.mktemp("reconciler"))
     try:
-        eventually(lambda: replica.writes, replica.log)
-        yield started
+        yield replicas
     finally:
-        replica.close()
+        replicas.replica.close()
+
+
+@pytest.fixture(scope="package")
+def shipped(running: Running) -> ControlPlane:
+    return running.server
+
+
+@pytest.fixture(scope="module")
+def orders(running: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OrderProxy]:
+    """What the reconciler hears, and when; one that is not held back goes on behind it."""
+    login = running.server.service_account_kubeconfig(SYSTEM, "quotree-reconciler")
+    with OrderProxy(login) as proxy:
+        running.another(proxy.kubeconfig(tmp_path_factory.mktemp("orders") / "kubeconfig"))
+        yield proxy
+        running.another()

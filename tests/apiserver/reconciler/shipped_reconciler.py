@@ -28,14 +28,19 @@ CONFIGURATION = {
 
 
 class Replica:
-    """A process under the ServiceAccount of the manifests."""
+    """A process under the ServiceAccount of the manifests. `kubeconfig`: one that leads there another way."""
 
     def __init__(
-        self, server: ControlPlane, folder: Path, *arguments: str, configuration: Mapping[str, Any] = CONFIGURATION
+        self,
+        server: ControlPlane,
+        folder: Path,
+        *arguments: str,
+        configuration: Mapping[str, Any] = CONFIGURATION,
+        kubeconfig: Path | None = None,
     ) -> None:
         folder.mkdir()
         self._folder = folder
-        login = server.service_account_kubeconfig(SYSTEM, "quotree-reconciler")
+        login = kubeconfig or server.service_account_kubeconfig(SYSTEM, "quotree-reconciler")
         (folder / "configuration.yaml").write_text(yaml.safe_dump(dict(configuration)))
         command = [str(QUOTREE), "serve", "reconciler", "--port=0", f"--kubeconfig={login}", *arguments]
         command += ["--feature-gates=MultiKueue=false"]  # as in the manifests

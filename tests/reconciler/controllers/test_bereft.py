@@ -221,3 +221,29 @@ def test_its_quota_is_free_at_once(late: bool, quota: int) -> None:
         api.put(("Job", "ns/k"), job("k", cpu="3"))
         api.rounds(8)
         assert api.objects["Job", "ns/k"]["spec"]["suspend"] is False
+
+
+def test_what_has_lost_its_owner_is_taken_back_only_once_its_job_is_known_to_be_there() -> None:
+    """The watch of jobs may lag: an owner that is gone would have the Workload deleted."""
+    stage = Stage()
+    stage.workload(ownerReferences=[])
+
+    assert stage.due() == []
+    assert stage.driver.asked == [ReadObject(JOB, "/apis/batch/v1/namespaces/ns/jobs/j")]
+    stage.controller.found(stage.read_job())
+    (taken,) = stage.due()
+
+    assert isinstance(taken.action, Patch)
+    assert taken.action.body["metadata"]["ownerReferences"] == stage.made["metadata"]["ownerReferences"]
+
+
+def test_what_has_lost_its_owner_finishes_once_its_job_is_known_to_be_gone() -> None:
+    stage = Stage()
+    stage.workload(ownerReferences=[])
+    assert stage.said() == []
+    stage.controller.gone(JOB)
+    assert stage.said() == []
+
+    stage.job(gone=True)
+
+    assert stage.said() == FINISHED

@@ -6,7 +6,6 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from reconciler.core.watched import WATCHED_KINDS
 from reconciler.objects.outcomes import Outcome
 from reconciler.shell.loop import Loop
 from scheduling.objects.reading import read_workload
@@ -36,10 +35,16 @@ class Storm:
         self.leads = True
         self.lags = self.chance.random() < 0.5
         self.made = 0
-        self.api = Api(self.chance, self.tell)
+        self.api = self.new_api()
         self._objects()
         self.loop = self.start()
         self.api.faults = faults
+
+    def new_api(self) -> Api:
+        return Api(self.chance, self.tell)
+
+    def new_loop(self, asks: Asks) -> Loop:
+        return loop(asks, permit=Leads(lambda: self.leads), clock=lambda: self.now)
 
     def tell(self, message: Any) -> None:
         self.loop.inbox.put(message)
@@ -59,15 +64,20 @@ class Storm:
         """A process that begins: it knows nothing but what it lists."""
         self.api.answers.clear()
         asks = Asks(without_events(self.api.write), self.api.read)
-        self.loop = loop(asks, permit=Leads(lambda: self.leads), clock=lambda: self.now)
-        for each in WATCHED_KINDS:
-            self.api.relist(each.kind)
+        self.loop = self.new_loop(asks)
+        for kind in self.loop.core.informer.watched:
+            self.api.relist(kind)
         return self.loop
 
     # --- what happens
 
     def step(self) -> None:
-        happenings: list[tuple[int, Callable[[], None]]] = [
+        happenings = self.happenings()
+        weights = [weight for weight, _ in happenings]
+        self.chance.choices([happening for _, happening in happenings], weights)[0]()
+
+    def happenings(self) -> list[tuple[int, Callable[[], None]]]:
+        return [
             (6, self._round),
             (5 * bool(self.api.arriving), self.api.arrive),
             (5 * bool(self.api.answers), self.api.answer),
@@ -80,8 +90,6 @@ class Storm:
             (1, self._edit),
             (1, self._lead),
         ]
-        weights = [weight for weight, _ in happenings]
-        self.chance.choices([happening for _, happening in happenings], weights)[0]()
 
     def _round(self) -> None:
         self.loop.round(0)
@@ -163,9 +171,7 @@ class Storm:
             while self.api.arriving or self.api.answers or any(self.api.events.values()):
                 self._deliver()
             self.loop.round(0)
-            for manifest in self.api.workloads():
-                if holds_quota(manifest) and holds(manifest, "Evicted"):
-                    self.rewrite(manifest, lambda each: release(each, self.whole))
+            self.stop_victims()
             self.now += SECOND
             quiet = not (self.api.arriving or any(self.api.events.values()))
             if (
@@ -178,6 +184,11 @@ class Storm:
                 if not self.api.arriving:
                     return
         raise AssertionError("it does not come to rest")
+
+    def stop_victims(self) -> None:
+        for manifest in self.api.workloads():
+            if holds_quota(manifest) and holds(manifest, "Evicted"):
+                self.rewrite(manifest, lambda each: release(each, self.whole))
 
     def settle(self) -> None:
         """All that is under way gets through, a few times."""

@@ -10,7 +10,7 @@ from policies.dialects.reading import metadata, text
 from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, GATE
 from reconciler.controllers.remains import StartedPod
 from reconciler.core.state import ClusterState
-from reconciler.jobs.elastic import CHAIN
+from policies.dialects.kueue_workload import SLICE_CHAIN
 from reconciler.jobs.pod_member import Member
 from reconciler.metrics.kueue import seconds_between
 from reconciler.metrics.occasions import GateRemoved, WorkloadCreated
@@ -40,8 +40,8 @@ class Handovers:
         """A Workload is stored so now; None: it is gone."""
         if workload is None:
             self._last_slice = {chain: last for chain, last in self._last_slice.items() if last != key}
-        elif workload.annotations.get(CHAIN) and workload.admitted and not workload.finished:
-            self._last_slice[f"{workload.namespace}/{workload.annotations[CHAIN]}"] = key
+        elif workload.annotations.get(SLICE_CHAIN) and workload.admitted and not workload.finished:
+            self._last_slice[f"{workload.namespace}/{workload.annotations[SLICE_CHAIN]}"] = key
 
     def created(self, workload: Workload) -> Iterator[WorkloadCreated]:
         """A Workload is stored for the first time."""

@@ -62,8 +62,8 @@ class Load:
                     self.cluster.patch(path, {"metadata": {"finalizers": None}}, MERGE_PATCH)
                     self.cluster.delete(path)
 
-    def act(self) -> None:
-        actions: list[tuple[int, Callable[[], None]]] = [
+    def actions(self) -> list[tuple[int, Callable[[], object]]]:
+        return [
             (10, self._submit),
             (8, self.jobs),
             (1, self._any_delete),
@@ -71,13 +71,16 @@ class Load:
             (4, self._grow),
             (3, self._shrink),
         ]
+
+    def act(self) -> None:
+        actions = self.actions()
         weights = [weight for weight, _ in actions]
         with suppress(Conflict, NotFound):
             self.chance.choices([action for _, action in actions], weights)[0]()
 
     def jobs(self, finishing: float = 0.15) -> bool:
         """What job controllers do: victims stop, and some of what runs ends. Whether anybody had to stop."""
-        stopped, there = False, self.workloads()
+        stopped, there = False, [each for each in self.workloads() if self.is_of_people(each)]
         holding = {name_of(each) for each in there if holds_quota(each) and not holds(each, "Evicted")}
         for manifest in there:
             with suppress(Conflict, NotFound):
@@ -90,6 +93,14 @@ class Load:
                 elif holds(manifest, "Admitted") and self.chance.random() < finishing:
                     self._rewrite(manifest, lambda each: finish(each, "Succeeded", "done", _now()))
         return stopped
+
+    def is_of_people(self, workload: dict[str, Any]) -> bool:
+        """Whether no job of the API server stands behind it: whoever runs it is played here."""
+        return True
+
+    def is_open(self, queue_name: str) -> bool:
+        """Whether anything can be admitted there."""
+        return True
 
     def workloads(self) -> list[dict[str, Any]]:
         found = self.cluster.snapshot(KINDS["Workload"], lambda each: each, namespace=self.namespace)
@@ -111,7 +122,7 @@ class Load:
             if holds_quota(manifest):
                 if holds(manifest, "Evicted") or not holds(manifest, "Admitted"):
                     found.append(f"{name} holds quota and is not admitted")
-            elif not tree.overdrawn(
+            elif self.is_open(place) and not tree.overdrawn(
                 before, used(workloads, Share(name, place, asked(manifest), replaced_by(manifest)))
             ):
                 found.append(f"{name} waits though it fits")

@@ -14,7 +14,8 @@ import threading
 from cluster.client import Cluster
 from cluster.endpoint import from_kubeconfig
 from cluster.lease import Lease, LeaseTimes
-from reconciler.process import Reconciler
+from reconciler.process import Reconciler, Settings
+from scheduling.status.deadlines import WaitForPodsReady
 
 TIMES = LeaseTimes(duration=1.2, renew_deadline=0.7, retry=0.15)
 
@@ -25,7 +26,7 @@ def main(kubeconfig: str, identity: str) -> None:
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     with Cluster(from_kubeconfig(None, kubeconfig)) as cluster:
         lease = Lease(cluster, "default", "quotree-storm", identity, TIMES)
-        reconciler = Reconciler(cluster, lease=lease)
+        reconciler = Reconciler(cluster, Settings(waiting=WaitForPodsReady()), lease)
         reconciler.start()
         ended.wait()
         reconciler.stop()

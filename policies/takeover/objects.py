@@ -260,9 +260,10 @@ def replicas(deployment: Manifest) -> int:
 
 
 def stopped(deployment: Manifest) -> dict[str, Any]:
-    """At 0, and it remembers how many it had."""
-    before = replicas(deployment)
-    return replaced(noted(deployment, REPLICAS_BEFORE, before), "spec.replicas", 0) if before else dict(deployment)
+    """At 0, and it remembers how many it had at first: somebody may have started it again since."""
+    present, known = replicas(deployment), remembered(deployment, REPLICAS_BEFORE)
+    before = known if isinstance(known, int) and known > 0 else present
+    return replaced(noted(deployment, REPLICAS_BEFORE, before), "spec.replicas", 0) if present else dict(deployment)
 
 
 def started(deployment: Manifest, default: int) -> dict[str, Any]:

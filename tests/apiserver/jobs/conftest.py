@@ -6,8 +6,6 @@ There is no scheduler: a Pod that is there might run.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
-from pathlib import Path
 
 import pytest
 import yaml
@@ -15,19 +13,17 @@ import yaml
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.jobs.ray_world import install_rays
+from tests.apiserver.jobs.replicas import Running
 from tests.apiserver.jobs.tenant_world import TENANT, organisation
 from tests.apiserver.order_proxy import OrderProxy
-from tests.apiserver.reconciler.shipped_reconciler import CONFIGURATION as SETTINGS
-from tests.apiserver.reconciler.shipped_reconciler import SYSTEM, Replica
+from tests.apiserver.reconciler.shipped_reconciler import SYSTEM
 from tests.apiserver.webhook.guard import ROOT, Guard
-from tests.waiting import eventually
 
 CONFIGURATION = """
 apiVersion: config.quotree.dev/v1alpha1
 kind: Configuration
 kueue: {manageJobs: true}
 """
-KINDS = ["batch/job", "ray.io/raycluster"]
 
 
 @pytest.fixture(scope="package")
@@ -37,32 +33,6 @@ def guard(programs: build.Programs) -> Iterator[Guard]:
         Guard(started, CONFIGURATION) as running,
     ):
         yield running
-
-
-class Running:
-    """The one replica, on `server`. `another` ends it and starts the next, which leads when it returns."""
-
-    def __init__(self, server: ControlPlane, folder: Path) -> None:
-        self.server = server
-        self._folder = folder
-        self._starts = count()
-        self.replica = self._start()
-
-    def another(self, kubeconfig: Path | None = None) -> Replica:
-        self.replica.end()
-        self.replica = self._start(kubeconfig)
-        return self.replica
-
-    def _start(self, kubeconfig: Path | None = None) -> Replica:
-        folder = self._folder / f"replica-{next(self._starts)}"
-        configuration = {**SETTINGS, "integrations": {"frameworks": KINDS}}
-        made = Replica(self.server, folder, configuration=configuration, kubeconfig=kubeconfig)
-        try:
-            eventually(lambda: made.writes, made.log)
-        except AssertionError:
-            made.close()
-            raise
-        return made
 
 
 @pytest.fixture(scope="package")

@@ -12,7 +12,7 @@ from contextlib import ExitStack, nullcontext
 import pytest
 
 from tests.apiserver.harness import ControlPlane
-from tests.apiserver.jobs.conftest import Running
+from tests.apiserver.jobs.replicas import Running
 from tests.apiserver.jobs.tenant_world import (
     JOBS,
     MERGE,

@@ -28,7 +28,7 @@ class Memory:
         self.other_clusters = False
         self.groups = frozenset({"batch", "jobset.x-k8s.io"})
         for each in objects if objects is not None else everything():
-            self._store(each)
+            self.store(each)
         self.run()
 
     def found(self) -> Found:
@@ -51,10 +51,10 @@ class Memory:
         elif write.version:
             present = self.objects[write.ref]
             assert present["metadata"]["resourceVersion"] == write.version
-            self._store(merged(present, write.body))
+            self.store(merged(present, write.body))
         else:
             assert write.ref not in self.objects
-            self._store(dict(write.body))
+            self.store(dict(write.body))
         self.history.append(f"{'delete' if write.body is None else 'write'} {write.ref}")
 
     def run(self) -> None:
@@ -73,7 +73,7 @@ class Memory:
                 if ref.kind == "CustomResourceDefinition" and client:
                     client["caBundle"] = KUEUE_CA
 
-    def _store(self, manifest: Manifest) -> None:
+    def store(self, manifest: Manifest) -> None:
         version = int(manifest["metadata"].get("resourceVersion", "0")) + 1
         stored = {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": str(version)}}
         self.objects[ref_of(stored)] = stored

@@ -3,58 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
 import pytest
 
-from policies.takeover.objects import CONVERSION_BEFORE, Found, Plan, Ref, replicas
-from policies.takeover.plan import give_back, take_over
-from policies.takeover.taking import INJECTED, UNASKED
-from reconciler.configured import read_configured
+from policies.takeover.objects import CONVERSION_BEFORE, replicas
+from policies.takeover.taking import INJECTED
 from tests.kueue_installation import CONFIGURATION, CONVERTED, OUR_CA, definitions, everything, kueue, quotree
 from tests.policies.takeover.memory import NAMES, Killed, Memory, carried_out
+from tests.policies.takeover.moves import asked, converts, giving, kueues, taking
 
-KINDS = frozenset({"batch/job", "jobset.x-k8s.io/jobset"})
 VISIBLE = ("v1beta1.visibility.kueue.x-k8s.io", "v1beta2.visibility.kueue.x-k8s.io")
 MAPS = (NAMES.configuration, NAMES.settings)
-
-
-def taking(found: Found) -> Plan:
-    return take_over(found, NAMES, KINDS, lambda manifest, own: read_configured(manifest, own.jobs), json.dumps)
-
-
-def giving(found: Found) -> Plan:
-    return give_back(found, NAMES)
 
 
 def taken() -> Memory:
     memory = Memory()
     assert carried_out(memory, taking).refusals == ()
     return memory
-
-
-def kueues(memory: Memory) -> dict[Ref, Any]:
-    """All that is not ours."""
-    return {ref: each for ref, each in memory.bare().items() if not ref.name.startswith("quotree")}
-
-
-def asked(webhooks: Mapping[str, Any]) -> bool:
-    return any(
-        UNASKED not in [each["name"] for each in hook.get("matchConditions", [])] for hook in webhooks["webhooks"]
-    )
-
-
-def converts(memory: Memory) -> set[tuple[str, str]]:
-    """(namespace, CA) of whoever converts."""
-    clients = [
-        memory.objects["CustomResourceDefinition", f"{each}.kueue.x-k8s.io", ""]["spec"]["conversion"]["webhook"][
-            "clientConfig"
-        ]
-        for each in CONVERTED
-    ]
-    return {(each["service"]["namespace"], each["caBundle"]) for each in clients}
 
 
 def test_a_plan_names_every_step_and_object_and_changes_nothing() -> None:

@@ -1,0 +1,46 @@
+"""A move and the way back on a cluster in memory, and what can be asked of it afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from policies.takeover.objects import Found, Plan, Ref
+from policies.takeover.plan import give_back, take_over
+from policies.takeover.taking import UNASKED
+from reconciler.configured import read_configured
+from tests.kueue_installation import CONVERTED
+from tests.policies.takeover.memory import NAMES, Memory
+
+KINDS = frozenset({"batch/job", "jobset.x-k8s.io/jobset"})
+
+
+def taking(found: Found) -> Plan:
+    return take_over(found, NAMES, KINDS, lambda manifest, own: read_configured(manifest, own.jobs), json.dumps)
+
+
+def giving(found: Found) -> Plan:
+    return give_back(found, NAMES)
+
+
+def kueues(memory: Memory) -> dict[Ref, Any]:
+    """All that is not ours."""
+    return {ref: each for ref, each in memory.bare().items() if not ref.name.startswith("quotree")}
+
+
+def asked(webhooks: Mapping[str, Any]) -> bool:
+    return any(
+        UNASKED not in [each["name"] for each in hook.get("matchConditions", [])] for hook in webhooks["webhooks"]
+    )
+
+
+def converts(memory: Memory) -> set[tuple[str, str]]:
+    """(namespace, CA) of whoever converts."""
+    clients = [
+        memory.objects["CustomResourceDefinition", f"{each}.kueue.x-k8s.io", ""]["spec"]["conversion"]["webhook"][
+            "clientConfig"
+        ]
+        for each in CONVERTED
+    ]
+    return {(each["service"]["namespace"], each["caBundle"]) for each in clients}

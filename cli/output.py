@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
@@ -27,6 +28,15 @@ def emit(text: str) -> None:
     except OSError as error:
         discard(1)
         raise OutOfReach(f"cannot write to standard output: {error.strerror or error}") from error
+
+
+def write(file: str, text: str) -> None:
+    """Print results to a file in UTF-8, in place of what it held. Raises OutOfReach where that cannot be done."""
+    try:
+        Path(file).write_text(text + "\n", encoding="utf-8", errors="backslashreplace", newline="\n")
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OutOfReach(f"cannot write to {file}: {reason}") from error
 
 
 def note(text: str) -> None:
@@ -61,10 +71,21 @@ def _encodable(text: str, stream: TextIO) -> str:
 
 
 def paint(text: str, colour: str) -> str:
-    """Coloured on a terminal that wants it; the text says the same without colour."""
-    return click.style(text, fg=colour, bold=True) if _colours() else text
+    """Coloured where standard output is; the text says the same without colour."""
+    return click.style(text, fg=colour, bold=True) if _coloured() else text
 
 
-def _colours() -> bool:
+def terminal_wants_colour() -> bool:
+    """What standard output and the environment say: NO_COLOR, CLICOLOR_FORCE, TERM."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+        return True
     terminal = sys.stdout is not None and sys.stdout.isatty()
-    return terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return terminal and os.environ.get("TERM") != "dumb"
+
+
+def _coloured() -> bool:
+    """As --color says, in a command that has it."""
+    context = click.get_current_context(silent=True)
+    return terminal_wants_colour() if context is None or context.color is None else context.color

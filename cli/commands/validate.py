@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import click
 
@@ -10,26 +12,26 @@ from cli.exits import Exit, Misused, OutOfReach, strongest
 from cli.input.context import Against, load
 from cli.input.given import gather
 from cli.input.options import against as against_option
-from cli.input.options import input_paths, inputs, output
+from cli.input.options import input_paths, inputs
+from cli.input.outputs import Output, outputs
 from cli.input.settings import settings
 from cli.judgement import judge
-from cli.output import emit, note
-from cli.report.as_json import as_json
-from cli.report.as_text import as_text
+from cli.output import note
+from cli.report.formats import OF_REPORTS, deliver
 from cli.report.model import Report, report, unjudged
 from policies.model.findings import Profile, Severity
 
 _FAILING = {
-    "error": {Severity.ERROR},
-    "warning": {Severity.ERROR, Severity.WARNING},
-    "never": set[Severity](),
+    "error": frozenset({Severity.ERROR}),
+    "warning": frozenset({Severity.ERROR, Severity.WARNING}),
+    "never": frozenset[Severity](),
 }
 
 
 @click.command()
 @inputs
 @against_option
-@output
+@outputs(tuple(OF_REPORTS))
 @click.option(
     "--profile", type=click.Choice([it.value for it in Profile]), help="Overrides the profile of the configuration."
 )
@@ -55,7 +57,7 @@ def validate(
     filenames: tuple[str, ...],
     against: Against,
     kubeconfig: str | None,
-    output: str,
+    outputs: tuple[Output, ...],
     profile: str | None,
     fail_on: str,
     config: str | None,
@@ -69,6 +71,12 @@ def validate(
     objects of the context that the files lack are deleted, of the kinds that occur in the files (Cohort, ClusterQueue,
     LocalQueue, Queue, Namespace). The queues and namespaces that Volcano and Kubernetes create themselves are never
     deleted.
+
+    \b
+    Examples:
+      quotree validate trees/ --against cluster
+      quotree validate trees/ -o text -o sarif=quotree.sarif -o junit=quotree.xml
+      quotree validate trees/ -o github -o markdown="$GITHUB_STEP_SUMMARY"
     """
     if prune and against.kind == "nothing":
         raise Misused("--prune deletes objects of the context: name it with --against")
@@ -86,7 +94,7 @@ def validate(
     if not files.objects:
         others = f" ({files.others} of other kinds)" if files.others else ""
         note(f"nothing to judge: no object of a kind that carries quota{others}")
-    emit(as_json(found) if output == "json" else as_text(found))
+    deliver(outputs, OF_REPORTS, replace(found, failing=_FAILING[fail_on], folder=str(Path.cwd())))
     code = strongest(_codes(found, fail_on, require_evaluated, require_objects))
     click.get_current_context().exit(code)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,12 +77,14 @@ class Context:
     """The world before the change; `unreadable` is what of it could not be read.
 
     `manifests` are those of the world where it is made of files; of a cluster those of the objects that were asked for.
+    `as_of` is when the world was so; None for files, which are read with the inputs.
     """
 
     against: Against
     world: Forest
     unreadable: tuple[Unreadable, ...] = ()
     manifests: Mapping[Ref, Manifest] = field(default_factory=dict)
+    as_of: datetime | None = None
 
 
 def load(
@@ -102,8 +105,9 @@ def load(
         manifests = {ref: placed.document.manifest for ref, placed in held.objects.items()}
         return Context(against, Forest.of(things, DECLARED), held.unreadable, manifests)
     kept: dict[Ref, dict[str, Any]] = {}
+    now = datetime.now(UTC)
     world = _of_cluster(against, kubeconfig, yunikorn or YuniKornSettings(), wanted, kept)
-    return Context(against, world, manifests=kept)
+    return Context(against, world, manifests=kept, as_of=now)
 
 
 def _of_cluster(

@@ -14,16 +14,16 @@ API_VERSION = "quotree.dev/v1alpha1"
 
 
 def as_json(report: Report) -> str:
-    return json_text(_report(report))
+    return json_text(report_json(report))
 
 
-def _report(report: Report) -> dict[str, Any]:
+def report_json(report: Report) -> dict[str, Any]:
     return {
         "apiVersion": API_VERSION,
         "kind": "Report",
-        "context": _context(report),
+        "context": {**_context(report), **_moment(report)},
         "summary": _summary(report),
-        "findings": [_finding(entry) for entry in report.entries],
+        "findings": list(map(_finding, report.entries, report.fingerprints)),
         "notEvaluated": [{"rule": missed.rule.id, "reason": missed.reason} for missed in report.not_evaluated],
         "unreadable": [_unreadable(item) for item in report.unreadable],
     }
@@ -42,6 +42,11 @@ def _context(report: Report) -> dict[str, Any]:
     }
 
 
+def _moment(report: Report) -> dict[str, str]:
+    moment = report.subject.as_of
+    return {"asOf": f"{moment:%Y-%m-%dT%H:%M:%SZ}"} if moment else {}
+
+
 def _summary(report: Report) -> dict[str, int]:
     counts = {
         "error": report.count(Severity.ERROR),
@@ -52,7 +57,7 @@ def _summary(report: Report) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count or name != "info"}
 
 
-def _finding(entry: Entry) -> dict[str, Any]:
+def _finding(entry: Entry, fingerprint: str) -> dict[str, Any]:
     finding = entry.judged.finding
     fields = {
         "rule": entry.judged.rule.id,
@@ -63,6 +68,7 @@ def _finding(entry: Entry) -> dict[str, Any]:
         **place_json(entry.place),
         "causes": [_cause(cause) for cause in entry.causes],
         "fix": finding.fix,
+        "fingerprint": fingerprint,
     }
     return {**fields, "patch": [dict(operation) for operation in finding.patch]} if finding.patch else fields
 

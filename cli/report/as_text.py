@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 from cli.output import paint
 from cli.report.model import Entry, LocatedCause, Report, Subject
@@ -12,52 +13,67 @@ from policies.judging.verdict import Judged
 from policies.model.findings import Severity
 from policies.model.printing import plain
 
-_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
+COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "blue"}
 
 
 def as_text(report: Report) -> str:
-    lines = [plain(_head(report.subject))]
+    lines = [head_line(report)]
     for entry in report.entries:
         lines += finding_lines(entry)
-    lines += _not_evaluated(report)
-    lines.append(_closing(report))
+    lines += not_evaluated_lines(report)
+    lines.append(closing_line(report))
     return "\n".join(lines)
 
 
+def head_line(report: Report) -> str:
+    """What was judged, against what, and how old that is."""
+    return plain(_head(report.subject))
+
+
 def _head(subject: Subject) -> str:
-    held = "" if subject.kind == "nothing" else f", {_some(subject.held, 'queue')} there"
+    held = "" if subject.kind == "nothing" else f"{_age(subject)}, {_some(subject.held, 'queue')} there"
     inputs = f"{_some(subject.objects, 'object')}, {_some(subject.queues, 'queue')}"
     return f"judged against {subject.against}{held}: {inputs}"
+
+
+def _age(subject: Subject) -> str:
+    """Nothing for files, which are read together with the inputs."""
+    if subject.as_of is None:
+        return ""
+    minutes = (subject.judged_at - subject.as_of) // timedelta(minutes=1) if subject.judged_at else 0
+    units = [(minutes // 1440, "day"), (minutes // 60, "hour"), (minutes, "minute")]
+    old = next((f", {_some(count, unit)} old" for count, unit in units if count > 0), "")
+    return f" as of {subject.as_of:%Y-%m-%dT%H:%M:%SZ}{old}"
 
 
 def finding_lines(entry: Entry) -> Iterator[str]:
     """The finding, its causes and its fix."""
     finding, severity = entry.judged.finding, entry.judged.severity
-    word = paint(severity.value, _COLOURS[severity])
-    yield f"{plain(str(entry.place))}: {word}[{entry.judged.rule.id}]: {plain(_without_fix(entry.judged))}"
-    yield from (f"    {plain(_cause(cause))}" for cause in entry.causes)
+    word = paint(severity.value, COLOURS[severity])
+    yield f"{plain(str(entry.place))}: {word}[{entry.judged.rule.id}]: {without_fix(entry.judged)}"
+    yield from (f"    {cause_line(cause)}" for cause in entry.causes)
     if finding.fix:
         yield f"    fix: {plain(finding.fix)}"
 
 
-def _without_fix(judged: Judged) -> str:
-    """The webhook's sentence without the fix at its end, which gets its own line."""
+def without_fix(judged: Judged) -> str:
+    """The webhook's sentence without the fix at its end, for where that stands apart."""
     return sentence(replace(judged, finding=replace(judged.finding, fix="")))
 
 
-def _cause(located: LocatedCause) -> str:
+def cause_line(located: LocatedCause) -> str:
     place, cause = f"{located.place}: " if located.place else "", located.cause
-    return f"{place}{cause.object}: {cause.field}: {cause.message}"
+    return plain(f"{place}{cause.object}: {cause.field}: {cause.message}")
 
 
-def _not_evaluated(report: Report) -> Iterator[str]:
+def not_evaluated_lines(report: Report) -> Iterator[str]:
     """Each reason once, with the rules that gave it."""
     for reason in dict.fromkeys(missed.reason for missed in report.not_evaluated):
         rules = ", ".join(missed.rule.id for missed in report.not_evaluated if missed.reason == reason)
         yield plain(f"not evaluated[{rules}]: {reason}")
 
 
-def _closing(report: Report) -> str:
+def closing_line(report: Report) -> str:
     counts = [(report.count(severity), severity.value) for severity in Severity]
     parts = [f"{count} {word}" if word == "info" else _some(count, word) for count, word in counts if count]
     if report.not_evaluated:

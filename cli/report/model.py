@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from cli.input.context import Against, Context
 from cli.input.documents import Place, Unreadable
@@ -10,6 +11,7 @@ from cli.input.given import Given
 from cli.report.places import Places
 from policies.configuration.settings import Configuration
 from policies.judge import Judgement
+from policies.judging.fingerprint import fingerprints
 from policies.judging.proposal import Proposal
 from policies.judging.verdict import Judged, Unjudged
 from policies.model.findings import Cause, Severity
@@ -54,7 +56,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was judged, and against what. `held` counts the queues of the context."""
+    """What was judged, and against what. `held` counts the queues of the context.
+
+    `as_of` is when the context was so; None where it is read with the inputs.
+    """
 
     against: str
     kind: str
@@ -63,16 +68,28 @@ class Subject:
     queues: int
     held: int
     profile: str
+    as_of: datetime | None = None
+    judged_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`entries` are worst first."""
+    """`entries` are worst first.
+
+    `failing` are the severities that fail the run. `folder` is the working directory, which names of files start from.
+    """
 
     subject: Subject
     entries: tuple[Entry, ...]
     not_evaluated: tuple[Unjudged, ...]
     unreadable: tuple[Unreadable, ...]
+    failing: frozenset[Severity] = frozenset({Severity.ERROR})
+    folder: str = ""
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """Of the entries, in their order."""
+        return fingerprints(entry.judged for entry in self.entries)
 
     def count(self, severity: Severity) -> int:
         return sum(entry.judged.severity is severity for entry in self.entries)
@@ -83,6 +100,7 @@ def report(inputs: Given, context: Context, judgement: Judgement) -> Report:
     entries = tuple(_entry(judged, places, judgement.proposal) for judged in judgement.verdict.findings)
     held = sum(1 for _ in context.world.nodes())
     subject = _subject(inputs, context.against, held, judgement.proposal.configuration)
+    subject = replace(subject, as_of=context.as_of, judged_at=judgement.proposal.circumstances.now)
     unreadable = inputs.unreadable + context.unreadable
     return Report(subject, entries, judgement.verdict.not_evaluated, unreadable)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import fromstring
 
 import pytest
 import yaml
 from click.testing import Result
 
+from cli.report.formats import OF_SUITES
 from tests.builders import local_queue, queue
 from tests.cli.runs import BAD, GOOD, WORSE, run, write
 
@@ -266,3 +268,24 @@ def test_a_configuration_that_cannot_be_followed_is_a_matter_of_usage(tmp_path: 
 def test_without_a_suite_there_is_nothing_to_do(tmp_path: Path) -> None:
     assert run("test").exit_code == 2
     assert run("test", tmp_path).exit_code == 2
+
+
+# -- formats -----------------------------------------------------------------------------------------------------------
+
+
+def test_each_format_has_the_case_that_fails(tmp_path: Path) -> None:
+    file = suite(tmp_path, {**REFUSED, "findings": []}, PASSES)
+    shown = {form: run("test", file, "-o", form) for form in OF_SUITES}
+
+    assert {result.exit_code for result in shown.values()} == {1}
+    assert yaml.safe_load(shown["yaml"].stdout) == json.loads(shown["json"].stdout)
+    assert "| failed | too much is refused |" in shown["markdown"].stdout
+    assert (
+        f"::error file={file},line=1,col=3,title=too much is refused::found, not expected: error"
+        in shown["github"].stdout
+    )
+    assert "not ok 1 - " in shown["tap"].stdout
+    assert "\nok 2 - " in shown["tap"].stdout
+    failed, passed = fromstring(shown["junit"].stdout).iter("testcase")
+    assert SUM in (failed.findtext("failure") or "")
+    assert (passed.attrib["name"], list(passed)) == ("what fits is not", [])

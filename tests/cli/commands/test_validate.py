@@ -71,6 +71,7 @@ def test_json_has_everything_about_a_finding(tmp_path: Path) -> None:
         "column": 10,
         "causes": [cause],
         "fix": expected.fix,
+        "fingerprint": finding["fingerprint"],
     }
 
 

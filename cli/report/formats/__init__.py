@@ -1,0 +1,66 @@
+"""The formats of a report, one module each; only those that are asked for are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import TypeVar, cast
+
+import click
+
+from cli.exits import OutOfReach
+from cli.input.outputs import Output
+from cli.output import emit, write
+
+T = TypeVar("T")
+
+OF_REPORTS: Mapping[str, str] = {
+    "text": "cli.report.as_text:as_text",
+    "table": "cli.report.formats.table:render",
+    "json": "cli.report.as_json:as_json",
+    "yaml": "cli.report.formats.yaml:render",
+    "markdown": "cli.report.formats.markdown:render",
+    "github": "cli.report.formats.github:render",
+    "gitlab": "cli.report.formats.gitlab:render",
+    "sarif": "cli.report.formats.sarif:render",
+    "junit": "cli.report.formats.junit:render",
+    "tap": "cli.report.formats.tap:render",
+    "html": "cli.report.formats.html:render",
+}
+"""The function that renders a Report, as module:name."""
+
+OF_SUITES: Mapping[str, str] = {
+    "text": "cli.report.suite_text:as_text",
+    "json": "cli.report.suite_json:as_json",
+    "yaml": "cli.report.formats.yaml:render_suites",
+    "markdown": "cli.report.formats.markdown:render_suites",
+    "github": "cli.report.formats.github:render_suites",
+    "junit": "cli.report.formats.junit:render_suites",
+    "tap": "cli.report.formats.tap:render_suites",
+}
+"""The same for the outcomes of suites."""
+
+
+def deliver(outputs: Sequence[Output], formats: Mapping[str, str], result: T) -> None:
+    """Write the result in each format; files get no colour.
+
+    Files come first, so that a closed standard output does not cost them. Raises OutOfReach for the first file that
+    cannot be written, when all others are.
+    """
+    failures: list[OutOfReach] = []
+    for each in sorted(outputs, key=lambda output: not output.file):
+        text = _function(formats[each.format], result)(result)
+        try:
+            if each.file:
+                write(each.file, click.unstyle(text))
+            else:
+                emit(text)
+        except OutOfReach as failure:
+            failures.append(failure)
+    if failures:
+        raise failures[0]
+
+
+def _function(name: str, _: T) -> Callable[[T], str]:
+    module, _colon, function = name.partition(":")
+    return cast("Callable[[T], str]", getattr(import_module(module), function))

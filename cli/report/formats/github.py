@@ -1,0 +1,88 @@
+"""Workflow commands of GitHub Actions, which become annotations of a change. Print them on standard output.
+
+GitHub shows only so many of each level for a step, so the last one sums up the rest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from cli.input.documents import Place
+from cli.report.as_text import closing_line, head_line, not_evaluated_lines
+from cli.report.formats.checks import of_suites
+from cli.report.formats.limits import GITHUB_ANNOTATIONS
+from cli.report.formats.wording import STDIN, paragraph, relative
+from cli.report.model import Report
+from cli.report.suite_outcomes import Outcome
+from cli.report.suite_text import closing_line as suites_closing_line
+from policies.model.findings import Severity
+from policies.model.printing import plain
+
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """`level` is error, warning or notice; `text` may have several lines."""
+
+    level: str
+    title: str
+    text: str
+    place: Place | None = None
+
+
+def render(report: Report) -> str:
+    """The head line, the annotations from worst to least, the counts."""
+    shown = list(_commands(_of_report(report), report.folder))
+    return "\n".join([head_line(report), *shown, closing_line(report)])
+
+
+def render_suites(outcomes: Sequence[Outcome]) -> str:
+    failed = [outcome for outcome in outcomes if not outcome.holds]
+    annotations = [
+        Annotation("error", check.name, "\n".join(check.details), outcome.case.place)
+        for outcome, check in zip(failed, of_suites(failed), strict=True)
+    ]
+    return "\n".join([*_commands(annotations, ""), suites_closing_line(outcomes)])
+
+
+def _of_report(report: Report) -> Iterator[Annotation]:
+    for item in report.unreadable:
+        yield Annotation("error", "unreadable", plain(item.message), item.place)
+    for entry in report.entries:
+        yield Annotation(_LEVELS[entry.judged.severity], entry.judged.rule.id, paragraph(entry), entry.place)
+    for line in not_evaluated_lines(report):
+        yield Annotation("notice", "not evaluated", line)
+
+
+def _commands(annotations: Iterable[Annotation], folder: str) -> Iterator[str]:
+    by_level: dict[str, list[Annotation]] = {}
+    for annotation in annotations:
+        by_level.setdefault(annotation.level, []).append(annotation)
+    for level, found in by_level.items():
+        shown = len(found) if len(found) <= GITHUB_ANNOTATIONS else GITHUB_ANNOTATIONS - 1
+        yield from (_command(annotation, folder) for annotation in found[:shown])
+        if rest := Counter(annotation.title for annotation in found[shown:]):
+            counts = ", ".join(f"{title} {count}" for title, count in rest.items())
+            yield _command(Annotation(level, f"{rest.total()} more", counts), folder)
+
+
+def _command(annotation: Annotation, folder: str) -> str:
+    place = annotation.place
+    properties = {"title": annotation.title}
+    if place is not None and place.file != STDIN:
+        file = plain(relative(place.file, folder))
+        properties = {"file": file, "line": str(place.line), "col": str(place.column), **properties}
+    listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
+    return f"::{annotation.level} {listed}::{_data(annotation.text)}"
+
+
+def _data(text: str) -> str:
+    """A line end would begin another command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

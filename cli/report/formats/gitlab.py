@@ -1,0 +1,45 @@
+"""GitLab's code quality report. It has no place for a head line, nor for a rule that was not evaluated."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+
+from cli.input.documents import Place, Unreadable
+from cli.output import json_text
+from cli.report.formats.wording import relative
+from cli.report.model import Report
+from policies.judging.sentence import sentence
+from policies.model.findings import Severity
+from policies.model.printing import plain
+
+_SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.INFO: "info"}
+
+
+def render(report: Report) -> str:
+    issues = [
+        {
+            "description": sentence(entry.judged),
+            "check_name": entry.judged.rule.id,
+            "fingerprint": fingerprint,
+            "severity": _SEVERITIES[entry.judged.severity],
+            "location": _location(entry.place, report.folder),
+        }
+        for entry, fingerprint in zip(report.entries, report.fingerprints, strict=True)
+    ]
+    return json_text([*issues, *(_unreadable(item, report.folder) for item in report.unreadable)])
+
+
+def _unreadable(item: Unreadable, folder: str) -> dict[str, Any]:
+    known = f"unreadable\n{item}".encode(errors="backslashreplace")
+    return {
+        "description": f"unreadable: {plain(item.message)}",
+        "check_name": "unreadable",
+        "fingerprint": sha256(known).hexdigest(),
+        "severity": "blocker",
+        "location": _location(item.place, folder),
+    }
+
+
+def _location(place: Place, folder: str) -> dict[str, Any]:
+    return {"path": plain(relative(place.file, folder)), "lines": {"begin": place.line}}

@@ -1,0 +1,37 @@
+"""The report as one HTML file that loads nothing and runs nothing."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined
+
+from cli.report.as_text import closing_line, head_line, not_evaluated_lines, without_fix
+from cli.report.formats.wording import details
+from cli.report.model import Report
+from cli.version import VERSION
+from policies.model.printing import plain
+
+
+def render(report: Report) -> str:
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    template = environment.from_string(files(__package__).joinpath("report.html.jinja").read_text(encoding="utf-8"))
+    return template.render(
+        version=VERSION,
+        head=head_line(report),
+        closing=closing_line(report),
+        findings=[
+            {
+                "severity": entry.judged.severity.value,
+                "rule": entry.judged.rule,
+                "place": plain(str(entry.place)),
+                "field": plain(entry.judged.finding.field),
+                "message": without_fix(entry.judged),
+                "details": details(entry),
+                "fingerprint": fingerprint,
+            }
+            for entry, fingerprint in zip(report.entries, report.fingerprints, strict=True)
+        ],
+        unreadable=[(plain(str(item.place)), plain(item.message)) for item in report.unreadable],
+        not_evaluated=list(not_evaluated_lines(report)),
+    )

@@ -1,0 +1,70 @@
+"""Markdown for a job summary or a comment. No text of a manifest can be more than text in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from cli.report.as_text import closing_line, head_line, not_evaluated_lines
+from cli.report.formats.checks import of_suites
+from cli.report.formats.limits import GITHUB_SUMMARY
+from cli.report.formats.wording import paragraph
+from cli.report.model import Report
+from cli.report.suite_outcomes import Outcome
+from cli.report.suite_text import closing_line as suites_closing_line
+from policies.model.printing import plain
+
+_SPECIAL = re.compile(r"[!-'*+.:<>?@\[-`{-~]")
+"""ASCII punctuation but `( ) , - / ; =`, which mean nothing inside of a line."""
+_ROOM = GITHUB_SUMMARY - 64 * 1024
+"""For the table; the rest is for what stands around it."""
+
+
+def render(report: Report) -> str:
+    rows = [
+        [entry.judged.severity.value, entry.judged.rule.id, plain(str(entry.place)), paragraph(entry)]
+        for entry in report.entries
+    ]
+    rows += [["unreadable", "", plain(str(item.place)), plain(item.message)] for item in report.unreadable]
+    notes = [f"- {_text(line)}" for line in not_evaluated_lines(report)]
+    return _page(closing_line(report), head_line(report), _table(["", "rule", "place", "finding"], rows), notes)
+
+
+def render_suites(outcomes: Sequence[Outcome]) -> str:
+    rows = [[check.state.value, check.name, check.place, "\n".join(check.details)] for check in of_suites(outcomes)]
+    return _page(suites_closing_line(outcomes), "", _table(["", "case", "place", "difference"], rows), ())
+
+
+def _page(title: str, head: str, table: Iterable[str], notes: Sequence[str]) -> str:
+    parts = [f"## Quotree: {_text(title)}", _text(head), "\n".join(table), "\n".join(notes)]
+    return "\n\n".join(filter(None, parts))
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    if not rows:
+        return
+    yield _row(head)
+    yield _row(["---"] * len(head))
+    size = 0
+    for number, row in enumerate(rows):
+        line = _row([_text(cell) for cell in row])
+        size += len(line.encode()) + 1
+        if size > _ROOM:
+            yield ""
+            yield f"{len(rows) - number} more do not fit here."
+            return
+        yield line
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _text(text: str) -> str:
+    """Text that stays text: no markup, no HTML, no link, no cell, no @mention."""
+    return _SPECIAL.sub(_harmless, text).replace("\n", "<br>")
+
+
+def _harmless(found: re.Match[str]) -> str:
+    entity = f"&#{ord(found[0])};"
+    return f"<code>{entity}</code>" if found[0] == "@" else entity

@@ -1,0 +1,37 @@
+"""The report as a table, one line for each finding, as wide as it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cli.output import paint
+from cli.report.as_text import COLOURS, closing_line, head_line, not_evaluated_lines
+from cli.report.model import Report
+from policies.judging.sentence import statement
+from policies.model.printing import plain
+
+_HEAD = ("SEVERITY", "RULE", "OBJECT", "FIELD", "PLACE", "MESSAGE")
+
+
+def render(report: Report) -> str:
+    rows = [
+        (
+            entry.judged.severity.value,
+            entry.judged.rule.id,
+            plain(str(entry.judged.finding.object)),
+            plain(entry.judged.finding.field),
+            plain(str(entry.place)),
+            statement(entry.judged),
+        )
+        for entry in report.entries
+    ]
+    colours = ["", *(COLOURS[entry.judged.severity] for entry in report.entries)]
+    table = _lines([_HEAD, *rows], colours) if rows else ()
+    return "\n".join([head_line(report), *table, *not_evaluated_lines(report), closing_line(report)])
+
+
+def _lines(rows: Sequence[Sequence[str]], colours: Sequence[str]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row, colour in zip(rows, colours, strict=True):
+        first, *rest = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield "  ".join([paint(first, colour) if colour else first, *rest]).rstrip()

@@ -1,0 +1,52 @@
+"""Test Anything Protocol, version 14. A finding that fails the run is `not ok`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from cli.report.as_text import closing_line, head_line
+from cli.report.formats.checks import Check, State, of_report, of_suites
+from cli.report.model import Report
+from cli.report.suite_outcomes import Outcome
+from cli.report.suite_text import closing_line as suites_closing_line
+
+
+def render(report: Report) -> str:
+    return _document(of_report(report), head_line(report), closing_line(report))
+
+
+def render_suites(outcomes: Sequence[Outcome]) -> str:
+    return _document(of_suites(outcomes), suites_closing_line(outcomes))
+
+
+def _document(checks: Sequence[Check], *comments: str) -> str:
+    lines = ["TAP version 14", f"1..{len(checks)}", *(f"# {comment}" for comment in comments)]
+    for number, check in enumerate(checks, 1):
+        lines += _lines(number, check)
+    return "\n".join(lines)
+
+
+def _lines(number: int, check: Check) -> Iterator[str]:
+    ok = "ok" if check.state in (State.PASSED, State.SKIPPED) else "not ok"
+    skip = f" # SKIP {_escaped(check.message)}" if check.state is State.SKIPPED else ""
+    yield f"{ok} {number} - {_escaped(f'{check.group}: {check.name}')}{skip}"
+    if check.state is State.SKIPPED or not check.message:
+        return
+    yield "  ---"
+    for key, text in (("severity", check.severity), ("at", check.place), ("message", check.message)):
+        yield f"  {key}: {_quoted(text)}"
+    if check.details:
+        yield "  details:"
+        yield from (f"    - {_quoted(line)}" for line in check.details)
+    yield "  ..."
+
+
+def _escaped(text: str) -> str:
+    """A # would begin a directive, such as SKIP."""
+    return text.replace("\\", "\\\\").replace("#", "\\#")
+
+
+def _quoted(text: str) -> str:
+    """A scalar of JSON is one of YAML."""
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,34 @@
+"""What the formats say of one finding, without what they add to it."""
+
+from __future__ import annotations
+
+import os
+
+from cli.report.as_text import cause_line, without_fix
+from cli.report.model import Entry
+from policies.model.printing import plain
+
+STDIN = "<stdin>"
+
+
+def details(entry: Entry) -> list[str]:
+    """The causes and the fix, a line each."""
+    lines = [cause_line(cause) for cause in entry.causes]
+    fix = entry.judged.finding.fix
+    return [*lines, f"fix: {plain(fix)}"] if fix else lines
+
+
+def paragraph(entry: Entry) -> str:
+    """The finding with its causes and its fix, on several lines."""
+    return "\n".join([without_fix(entry.judged), *details(entry)])
+
+
+def relative(file: str, folder: str) -> str:
+    """The file as services name it: from the folder that the command runs in, without `./`; a file elsewhere as it is.
+
+    That folder is expected to be the root of the repository.
+    """
+    if not file or file == STDIN:
+        return file
+    inner = os.path.relpath(file, folder) if folder and file.startswith("/") else os.path.normpath(file)
+    return file if inner.startswith("../") else inner

@@ -1,0 +1,50 @@
+"""The JSON of a report, or of suites, as YAML: the same keys and values, and the same schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from cli.report.as_json import report_json
+from cli.report.model import Report
+from cli.report.suite_json import suites_json
+from cli.report.suite_outcomes import Outcome
+
+_WORD = re.compile(r"[A-Za-z]{2,}(-[A-Za-z]+)*")
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes texts such that YAML 1.1 and 1.2 read the same: `1e3` is a text only in the older one."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002, PyYAML's signature
+        return True
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    text = text.encode(errors="backslashreplace").decode()  # YAML knows no half of a surrogate pair
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, None if _WORD.fullmatch(text) else '"')
+
+
+_Dumper.add_representer(str, _text)
+
+
+def render(report: Report) -> str:
+    return _document(report_json(report))
+
+
+def render_suites(outcomes: Sequence[Outcome]) -> str:
+    return _document(suites_json(outcomes))
+
+
+def _document(answer: dict[str, Any]) -> str:
+    """Letters of all languages are shown; where anything does not print, all that is not ASCII is an escape."""
+    shown = _dumped(answer, letters=True)
+    printable = all(line.isprintable() for line in shown.split("\n"))
+    return shown if printable else _dumped(answer, letters=False)
+
+
+def _dumped(answer: dict[str, Any], *, letters: bool) -> str:
+    return yaml.dump(answer, Dumper=_Dumper, sort_keys=False, allow_unicode=letters, width=2**20).rstrip("\n")

@@ -1,0 +1,38 @@
+"""The outcomes of suites as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cli.input.suites import Expected
+from cli.output import paint
+from cli.report.suite_outcomes import Outcome
+from policies.judging.sentence import sentence
+from policies.judging.verdict import Judged
+from policies.model.printing import plain
+
+
+def as_text(outcomes: Sequence[Outcome]) -> str:
+    return "\n".join([*(line for outcome in outcomes for line in _lines(outcome)), closing_line(outcomes)])
+
+
+def _lines(outcome: Outcome) -> Iterator[str]:
+    word = paint("ok", "green") if outcome.holds else paint("FAILED", "red")
+    yield f"{plain(str(outcome.case.place))}: {word}: {plain(outcome.case.name)}"
+    yield from (f"    {missing_line(expected)}" for expected in outcome.missing)
+    yield from (f"    {found_line(judged)}" for judged in outcome.unexpected)
+
+
+def missing_line(expected: Expected) -> str:
+    details = [expected.object, expected.field, f"says {expected.says!r}" if expected.says else ""]
+    text = ", ".join(filter(None, details))
+    return plain(f"expected, not found: {expected.severity.value}[{expected.rule}]" + (f": {text}" if text else ""))
+
+
+def found_line(judged: Judged) -> str:
+    return f"found, not expected: {judged.severity.value}[{judged.rule.id}]: {sentence(judged)}"
+
+
+def closing_line(outcomes: Sequence[Outcome]) -> str:
+    held = sum(outcome.holds for outcome in outcomes)
+    return f"{held} of {len(outcomes)} case{'' if len(outcomes) == 1 else 's'} hold{'s' if len(outcomes) == 1 else ''}"

@@ -1,0 +1,44 @@
+"""The first line of a report says how old its context is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from cli.report.as_json import as_json
+from cli.report.as_text import head_line
+from cli.report.model import Report
+from tests.cli.report.formats.reports import many
+
+MOMENT = datetime(2026, 11, 22, 14, 2, tzinfo=UTC)
+
+
+def aged(age: timedelta) -> Report:
+    report = many(0)
+    subject = replace(report.subject, against="cluster lab", kind="cluster", as_of=MOMENT, judged_at=MOMENT + age)
+    return replace(report, subject=subject)
+
+
+@pytest.mark.parametrize(
+    ("age", "said"),
+    [
+        (timedelta(seconds=-5), ""),
+        (timedelta(seconds=59), ""),
+        (timedelta(minutes=1), ", 1 minute old"),
+        (timedelta(minutes=119), ", 1 hour old"),
+        (timedelta(hours=47), ", 1 day old"),
+        (timedelta(days=3), ", 3 days old"),
+    ],
+)
+def test_the_age_of_the_context(age: timedelta, said: str) -> None:
+    line = f"judged against cluster lab as of 2026-11-22T14:02:00Z{said}, 4 queues there: 3 objects, 2 queues"
+
+    assert line == head_line(aged(age))
+
+
+def test_json_says_when() -> None:
+    assert json.loads(as_json(aged(timedelta())))["context"]["asOf"] == "2026-11-22T14:02:00Z"
+    assert "asOf" not in json.loads(as_json(many(0)))["context"]

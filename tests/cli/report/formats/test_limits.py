@@ -1,0 +1,54 @@
+"""What GitHub does not take is summed up or left out, and the report says so."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from cli.report.formats import github, markdown, sarif
+from cli.report.formats.limits import GITHUB_ANNOTATIONS, GITHUB_SUMMARY, SARIF_RESULTS
+from policies.model.findings import Severity
+from tests.cli.report.formats.reports import entry, many
+
+
+def commands(text: str, level: str) -> list[str]:
+    return [line for line in text.split("\n") if line.startswith(f"::{level} ")]
+
+
+def test_as_many_annotations_as_github_takes_are_all_shown() -> None:
+    found = commands(github.render(many(GITHUB_ANNOTATIONS)), "error")
+
+    assert len(found) == GITHUB_ANNOTATIONS
+    assert "line=10," in found[-1]
+
+
+def test_one_more_and_the_last_one_sums_up_the_rest() -> None:
+    *shown, last = commands(github.render(many(GITHUB_ANNOTATIONS + 1)), "error")
+
+    assert len(shown) == GITHUB_ANNOTATIONS - 1
+    assert last == "::error title=2 more::parent-missing 2"
+
+
+def test_each_level_has_its_own_limit() -> None:
+    entries = [entry(number, severity) for severity in Severity for number in range(1, 13)]
+    text = github.render(replace(many(0), entries=tuple(entries)))
+
+    assert [len(commands(text, level)) for level in ("error", "warning", "notice")] == [10, 10, 10]
+    assert text.count("title=3 more::parent-missing 3") == 3
+
+
+def test_sarif_leaves_out_what_github_would_refuse_and_says_how_much() -> None:
+    (run,) = json.loads(sarif.render(many(SARIF_RESULTS + 2)))["runs"]
+
+    assert len(run["results"]) == SARIF_RESULTS
+    (notification,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert notification["message"]["text"] == "2 more findings are left out"
+
+
+def test_a_summary_fits_and_says_how_many_do_not() -> None:
+    text = markdown.render(many(20_000))
+    shown = text.count("| error | parent-missing |")
+
+    assert 1000 < shown < 20_000
+    assert len(text.encode()) < GITHUB_SUMMARY
+    assert f"{20_000 - shown} more do not fit here." in text

@@ -1,0 +1,72 @@
+"""Every format says the same of a report, whatever its texts hold, and no text becomes anything but text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib import import_module
+
+import pytest
+
+from cli.report.formats import OF_REPORTS
+from cli.report.model import Report
+from tests.cli.report.formats.parsing import FORMATS, Cells, expected, markdown_cells
+from tests.cli.report.formats.reports import random_report
+from tests.profiles import seeds
+
+
+def random_reports() -> Iterator[Report]:
+    return map(random_report, seeds(2))
+
+
+def rendered(form: str, report: Report) -> str:
+    module, _, function = OF_REPORTS[form].partition(":")
+    text = getattr(import_module(module), function)(report)
+    assert isinstance(text, str)
+    return text
+
+
+def test_each_format_can_be_read_back_here() -> None:
+    assert set(FORMATS) == set(OF_REPORTS)
+
+
+@pytest.mark.parametrize("form", OF_REPORTS)
+def test_each_format_has_all_findings(form: str) -> None:
+    read, message, columns = FORMATS[form]
+
+    for report in random_reports():
+        assert expected(report, message, columns=columns) == read(rendered(form, report))
+
+
+@pytest.mark.parametrize("form", OF_REPORTS)
+def test_no_format_prints_what_does_not_print(form: str) -> None:
+    for report in random_reports():
+        assert all(line.isprintable() for line in rendered(form, report).split("\n"))
+
+
+def test_no_text_is_a_tag_or_an_attribute() -> None:
+    for report in random_reports():
+        page, summary = Cells(rendered("html", report)), markdown_cells(rendered("markdown", report))
+
+        assert not page.tags & {"script", "img", "a", "b", "iframe"}
+        assert page.attributes <= {"lang", "charset", "name", "content", "http-equiv", "id", "class", "scope", "title"}
+        assert summary.tags <= {"h2", "p", "table", "thead", "tbody", "tr", "th", "td", "br", "code", "ul", "li"}
+        assert summary.attributes == set()
+
+
+def test_a_line_of_github_is_a_command_only_where_we_make_it_one() -> None:
+    for report in random_reports():
+        head, *commands, closing = rendered("github", report).split("\n")
+
+        assert not head.startswith("::")
+        assert not closing.startswith("::")
+        assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in commands)
+
+
+def test_the_head_line_is_in_every_format_that_has_a_place_for_it() -> None:
+    report = random_report(1)
+
+    for form in set(OF_REPORTS) - {"json", "yaml", "gitlab", "markdown"}:
+        assert "judged against the files in trees, 4 queues there: 3 objects, 2 queues" in rendered(form, report)
+    assert "judged against the files in trees, 4 queues there&#58; 3 objects" in rendered("markdown", report)
+    assert json.loads(rendered("json", report))["context"]["name"] == "trees"

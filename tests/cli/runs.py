@@ -11,13 +11,12 @@ from typing import Any
 
 import yaml
 from click.testing import CliRunner, Result
-from jsonschema import Draft202012Validator
 
 from cli.group import quotree
 from tests import builders
 from tests.builders import queue
+from tests.schemas import checked
 
-SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "report.schema.json"
 Manifest = Mapping[str, Any]
 
 BAD = queue("eng", deserved="cpu:4")
@@ -27,9 +26,15 @@ GOOD = queue("ml", "eng", deserved="cpu:3")
 
 
 def run(*arguments: object, stdin: str = "", env: Mapping[str, str | None] | None = None) -> Result:
-    """The command in this process. QUOTREE_CONFIG is unset unless the test sets it."""
+    """The command in this process. QUOTREE_CONFIG is unset unless the test sets it.
+
+    If it prints JSON of a kind that has a published schema, it obeys that.
+    """
     texts = [str(argument) for argument in arguments]
-    return CliRunner().invoke(quotree, texts, input=stdin, env={"QUOTREE_CONFIG": None, **(env or {})})
+    result = CliRunner().invoke(quotree, texts, input=stdin, env={"QUOTREE_CONFIG": None, **(env or {})})
+    if result.stdout.startswith('{\n  "apiVersion"'):
+        checked(json.loads(result.stdout))
+    return result
 
 
 def execute(
@@ -49,8 +54,7 @@ def execute(
 
 def report(result: Result) -> dict[str, Any]:
     """The JSON report on standard output, which obeys its published schema."""
-    answer = json.loads(result.stdout)
-    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(answer)
+    answer = checked(json.loads(result.stdout))
     assert isinstance(answer, dict)
     return answer
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.generated import command_table, configuration_table, crds, job_kinds, metric_tables, rule_pages
+from tests.generated import command_table, configuration_table, crds, job_kinds, metric_tables, rule_pages, schemas
 from tests.generated.blocks import filled
 
 ROOT = Path(__file__).parents[2]
-GENERATORS: list[Callable[[], Mapping[str, str]]] = [crds.generate, rule_pages.generate]
+GENERATORS: list[Callable[[], Mapping[str, str]]] = [crds.generate, rule_pages.generate, schemas.generate]
 BLOCKS: list[Callable[[], Mapping[str, Mapping[str, str]]]] = [
     command_table.generate,
     configuration_table.generate,

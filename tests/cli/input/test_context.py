@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import pytest
 from tests.builders import cluster_queue, cohort, local_queue, namespace, pod_group, queue
 from tests.cli.runs import BAD, GOOD, WORSE, kubeconfig, report, run, write
 from tests.cluster.fake import FakeApi, Handler, status
+
+MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 
 
 def test_the_files_override_what_the_context_holds(tmp_path: Path) -> None:
@@ -122,7 +125,8 @@ def test_against_a_cluster_the_files_override_it_and_work_is_known(tmp_path: Pat
     result = run("validate", given, "--against", "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, api.url))
 
     assert result.exit_code == 1
-    assert "judged against cluster lab, 2 queues there: 1 object, 1 queue\n" in result.stdout
+    head = rf"judged against cluster lab as of {MOMENT}, 2 queues there: 1 object, 1 queue\n"
+    assert re.match(head, result.stdout)
     assert f"{given}:6:11: error[parent-with-workloads]: " in result.stdout
     assert "not evaluated" not in result.stdout
 
@@ -138,7 +142,7 @@ def test_the_current_context_is_taken_where_none_is_named(tmp_path: Path, api: F
         env={"KUBECONFIG": str(kubeconfig(tmp_path, api.url))},
     )
 
-    assert "judged against cluster (current context), 1 queue there" in result.stdout
+    assert re.match(rf"judged against cluster \(current context\) as of {MOMENT}, 1 queue there", result.stdout)
 
 
 def test_a_cluster_that_forbids_reading_is_4(tmp_path: Path, api: FakeApi) -> None:

@@ -15,6 +15,7 @@ from reconciler.core.watched import by_kind
 from reconciler.objects.observed import Listed
 from tests import builders
 from tests.reconciler.checked import statuses
+from tests.schemas import checked
 
 T = TypeVar("T")
 NOW = 1_800_000_000 * 10**9
@@ -108,7 +109,8 @@ def api(of: Core) -> Api:
 
 
 def get(of: Core, path: str, token: str = "admin") -> Any:
-    return api(of).answer(path, f"Bearer {token}")
+    """The answer, which obeys its published schema where it has one."""
+    return checked(api(of).answer(path, f"Bearer {token}"))
 
 
 def refused(of: Core, path: str, authorization: str | None) -> tuple[int, str]:

@@ -1,0 +1,217 @@
+"""JSON Schemas of what `simulate`, `why` and `tree` print, and the reconciler answers for the same at /v1.
+
+They share most of their parts, so each is put together from these. The schema of reports is written by hand.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_YES: Schema = {"type": "boolean"}
+_AMOUNT: Schema = {"description": "A quantity, as Kubernetes writes it.", "type": "string", "minLength": 1}
+_NODE: Schema = {"enum": ["Cohort", "ClusterQueue"]}
+
+
+def _object(required: Schema, optional: Schema | None = None) -> Schema:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(required),
+        "properties": {**required, **(optional or {})},
+    }
+
+
+def _list(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def _map(values: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": values}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+_LACK = _object(
+    {
+        "podSet": _TEXT,
+        "flavor": _TEXT,
+        "resource": _TEXT,
+        "wanted": _AMOUNT,
+        "free": _AMOUNT,
+        "ever": {"description": "Whether it fits when nothing else is admitted.", "type": "boolean"},
+        "obstacle": {
+            "description": "The node and its limit that are in the way.",
+            "anyOf": [
+                {"type": "null"},
+                _object({"kind": _NODE, "name": _TEXT, "limit": _TEXT, "lacking": _AMOUNT}),
+            ],
+        },
+        "kept": _list(_object({"kind": _NODE, "name": _TEXT, "amount": _AMOUNT})),
+        "holders": _list(_object({"clusterQueue": _TEXT, "used": _AMOUNT, "borrowed": _AMOUNT})),
+    },
+    {
+        "keptByOthers": {"description": "By nodes that the caller may not read.", **_AMOUNT},
+        "heldByOthers": {"description": "By queues that the caller may not read.", **_AMOUNT},
+    },
+)
+_POD_SET = _object(
+    {"name": _TEXT, "count": _COUNT, "asked": _COUNT, "flavors": _map(_TEXT), "resourceUsage": _map(_AMOUNT)}
+)
+_JOB = _object({"kind": _TEXT, "namespace": _TEXT, "name": _TEXT}, {"workload": _TEXT})
+_RUNNING: Schema = {
+    "job": _ref("job"),
+    "clusterQueue": _TEXT,
+    "admitted": _YES,
+    "podSets": _list(_ref("podSet")),
+    "waitsForChecks": _list(_TEXT),
+}
+_WAITING: Schema = {"job": _ref("job"), "reason": _TEXT, "message": _TEXT}
+_WAITING_MORE: Schema = {
+    "notBefore": {"description": "The end of its backoff.", "type": ["integer", "string"]},
+    "behind": _ref("job"),
+    "behindAnother": {"description": "Behind one that the caller may not read.", "const": True},
+    "clusterQueue": _TEXT,
+    "position": {"description": "From 1; null where it has none.", "type": ["integer", "null"]},
+    "setAside": {"description": "Inadmissible until something changes.", "type": "boolean"},
+    "lacks": _list(_ref("lack")),
+    "others": {"description": "Further reasons, in words.", **_list(_TEXT)},
+    "leaving": {"description": "Those that are being preempted for it.", **_list(_ref("job"))},
+    "leavingElsewhere": _COUNT,
+}
+_PLACEMENT = _object(
+    {
+        "check": _TEXT,
+        "state": _TEXT,
+        "message": _TEXT,
+        "nominated": _list(_TEXT),
+        "cluster": {"type": ["string", "null"]},
+    },
+    {"refused": _list(_object({"cluster": _TEXT, "reason": _TEXT, "message": _TEXT}))},
+)
+_WORK = {"job": _JOB, "podSet": _POD_SET, "lack": _LACK}
+
+
+def generate() -> dict[str, str]:
+    found = {"explanation": _explanation(), "simulation": _simulation(), "tree": _tree()}
+    return {f"docs/schemas/{name}.schema.json": json.dumps(schema, indent=2) + "\n" for name, schema in found.items()}
+
+
+def _document(name: str, title: str, kind: str, body: Schema, definitions: Schema) -> Schema:
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"https://quotree.dev/schemas/v1alpha1/{name}.schema.json",
+        "title": title,
+        "description": "Fields may be added within v1alpha1; none changes its meaning.",
+        "properties": {"apiVersion": {"const": "quotree.dev/v1alpha1"}, "kind": {"const": kind}},
+        **body,
+        "$defs": definitions,
+    }
+
+
+def _explanation() -> Schema:
+    states = {
+        "waiting": (_WAITING, _WAITING_MORE),
+        "running": (_RUNNING, {}),
+        "finished": ({"job": _ref("job")}, {}),
+        "beingAdmitted": ({"job": _ref("job")}, {}),
+        "inNoQueue": ({"job": _ref("job"), "reason": _TEXT}, {}),
+    }
+    head: Schema = {"apiVersion": True, "kind": True}
+    either = [
+        _object({**head, "state": {"const": state}, **required}, {**optional, "placement": _ref("placement")})
+        for state, (required, optional) in states.items()
+    ]
+    title = "Output of quotree why, and of /v1/workloads/NAMESPACE/NAME/explanation"
+    return _document("explanation", title, "Explanation", {"oneOf": either}, {**_WORK, "placement": _PLACEMENT})
+
+
+def _simulation() -> Schema:
+    place: Schema = {"file": _TEXT, "line": _COUNT, "column": _COUNT}
+    named = {"kind": _TEXT, "namespace": _TEXT, "name": _TEXT}
+    fields: Schema = {
+        "apiVersion": True,
+        "kind": True,
+        "start": {"type": "string", "format": "date-time"},
+        "seconds": {"description": "Since the start, at the end.", **_COUNT},
+        "settled": {"description": "Whether it came to rest.", "type": "boolean"},
+        "fairSharing": _YES,
+        "assumptions": _list(_TEXT),
+        "happened": _list(_ref("event")),
+        "running": _list(_object(_RUNNING)),
+        "waiting": _list(_object(_WAITING, _WAITING_MORE)),
+        "finished": _list(_ref("job")),
+        "inNoQueue": _list(_object({**named, "reason": _TEXT})),
+        "nodes": _list(_ref("node")),
+        "cycles": _list(_list(_TEXT)),
+        "unreadable": _list(_object({**place, "message": _TEXT})),
+    }
+    body = _object(fields)
+    del body["properties"]["apiVersion"], body["properties"]["kind"]
+    document = _document(
+        "simulation", "Output of quotree simulate", "Simulation", {}, {**_WORK, "event": _event(), "node": _node()}
+    )
+    document["properties"] |= body.pop("properties")
+    return {**document, **body}
+
+
+def _event() -> Schema:
+    loan = _object({"flavor": _TEXT, "resource": _TEXT, "amount": _AMOUNT, "from": _TEXT})
+    return _object(
+        {"what": {"enum": ["played", "reserved", "admitted", "preempted", "evicted", "finished"]}, "at": _COUNT},
+        {
+            "event": {"description": "As on the command line.", **_TEXT},
+            "job": _ref("job"),
+            "clusterQueue": _TEXT,
+            "reason": _TEXT,
+            "message": _TEXT,
+            "for": {"description": "The preemptor.", **_ref("job")},
+            "forQueue": _TEXT,
+            "podSets": _list(_ref("podSet")),
+            "borrowed": _list(loan),
+            "waitsForChecks": _list(_TEXT),
+        },
+    )
+
+
+def _node() -> Schema:
+    row = _object(
+        {
+            "flavor": {"description": "Empty where the dialect has none.", **_TEXT},
+            "resource": _TEXT,
+            "own": {"description": "Limits by their name in the manifest; used; borrowed.", **_map(_AMOUNT)},
+            "children": {"description": "The same, summed over the children.", **_map(_AMOUNT)},
+        }
+    )
+    return _object(
+        {
+            "dialect": {"enum": ["Kueue", "Volcano", "YuniKorn"]},
+            "kind": _TEXT,
+            "name": _TEXT,
+            "parent": {"type": ["string", "null"]},
+            "quota": _list(row),
+        },
+        {
+            "exists": {"description": "False for a Cohort that only others name.", "type": "boolean"},
+            "children": _list(_TEXT),
+            "workloads": _object({"pending": _COUNT, "reserving": _COUNT, "admitted": _COUNT}),
+        },
+    )
+
+
+def _tree() -> Schema:
+    fields: Schema = {
+        "context": _object({"against": {"enum": ["nothing", "files", "cluster", "snapshot"]}, "name": _TEXT}),
+        "nodes": _list(_ref("node")),
+        "cycles": _list(_list(_TEXT)),
+        "onCycles": {"description": "Of /v1/tree: the Cohorts on cycles.", **_list(_TEXT)},
+    }
+    document = _document("tree", "Output of quotree tree, and of /v1/tree", "Tree", {}, {"node": _node()})
+    document["properties"] |= fields
+    return {**document, "type": "object", "additionalProperties": False, "required": ["apiVersion", "kind", "nodes"]}

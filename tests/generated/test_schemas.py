@@ -1,0 +1,32 @@
+"""The published schemas are schemas, and refuse what they do not know."""
+
+from __future__ import annotations
+
+import json
+
+import jsonschema_rs
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.schemas import OF_KIND, SCHEMAS, checked
+
+
+@pytest.mark.parametrize("name", OF_KIND.values())
+def test_each_is_a_schema(name: str) -> None:
+    Draft202012Validator.check_schema(json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"nodes": [{"name": "ml"}], "kind": "Tree"},
+        {"nodes": [], "kind": "Tree", "more": 1},
+        {"state": "finished", "kind": "Explanation"},
+        {"state": "asleep", "job": {"kind": "Job", "namespace": "a", "name": "b"}, "kind": "Explanation"},
+        {"kind": "Simulation"},
+        {"kind": "Report"},
+    ],
+)
+def test_what_is_missing_or_unknown_is_refused(answer: dict[str, object]) -> None:
+    with pytest.raises(jsonschema_rs.ValidationError):
+        checked({"apiVersion": "quotree.dev/v1alpha1", **answer})

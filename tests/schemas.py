@@ -1,0 +1,26 @@
+"""Our published schemas; what the tests make the program print is held against them."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+
+SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
+OF_KIND = {"Report": "report", "Simulation": "simulation", "Explanation": "explanation", "Tree": "tree"}
+
+
+def checked(answer: Any) -> Any:
+    """The answer itself, which obeys the schema of its kind where there is one. Raises ValidationError."""
+    kind = answer.get("kind") if isinstance(answer, dict) else None
+    if kind in OF_KIND:
+        _validator(OF_KIND[kind]).validate(answer)
+    return answer
+
+
+@cache
+def _validator(name: str) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8")))

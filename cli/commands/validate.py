@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import click
 
 from cli.exits import Exit, Misused, OutOfReach, strongest
-from cli.input.context import Against, load
-from cli.input.given import gather
+from cli.input.context import Against, Revision, load
+from cli.input.given import Given
 from cli.input.options import against as against_option
-from cli.input.options import input_paths, inputs, output
+from cli.input.options import output
+from cli.input.revision import read_base
+from cli.input.selection import Selection, read, selected
 from cli.input.settings import settings
 from cli.judgement import judge
 from cli.output import emit, note
@@ -27,7 +29,7 @@ _FAILING = {
 
 
 @click.command()
-@inputs
+@selected
 @against_option
 @output
 @click.option(
@@ -48,11 +50,17 @@ _FAILING = {
 @click.option(
     "--prune", is_flag=True, help="Delete what the context has and the files lack, of the kinds in the files."
 )
+@click.option(
+    "--base",
+    "revision",
+    metavar="REVISION",
+    help="The Git revision that the change begins at: only what the change makes worse fails, and objects that it"
+    " removes are deleted.",
+)
 @click.option("--require-evaluated", is_flag=True, help="Exit 4 if a rule could not be evaluated.")
 @click.option("--require-objects", is_flag=True, help="Exit 5 if there was nothing to judge.")
 def validate(
-    paths: tuple[str, ...],
-    filenames: tuple[str, ...],
+    selection: Selection,
     against: Against,
     kubeconfig: str | None,
     output: str,
@@ -60,6 +68,7 @@ def validate(
     fail_on: str,
     config: str | None,
     prune: bool,
+    revision: str | None,
     require_evaluated: bool,
     require_objects: bool,
 ) -> None:
@@ -70,14 +79,17 @@ def validate(
     LocalQueue, Queue, Namespace). The queues and namespaces that Volcano and Kubernetes create themselves are never
     deleted.
     """
+    if prune and revision:
+        raise Misused("--prune: --base says what the change deletes; leave one of them out")
     if prune and against.kind == "nothing":
         raise Misused("--prune deletes objects of the context: name it with --against")
-    every = input_paths(paths, filenames)
-    configuration = settings(config, every, profile)
-    files = gather(every)
+    configuration = settings(config, selection.places, profile)
+    files = read(selection)
     try:
+        base = _base(revision, selection)
+        former = base[1] if base else None
         context = load(against, kubeconfig, configuration.yunikorn, files.objects)
-        found = report(files, context, judge(files, context, configuration, prune=prune))
+        found = report(files, context, judge(files, context, configuration, prune=prune, base=former), base)
     except OutOfReach as error:
         found = unjudged(files, against, configuration, error.message)
         require_evaluated = True
@@ -89,6 +101,15 @@ def validate(
     emit(as_json(found) if output == "json" else as_text(found))
     code = strongest(_codes(found, fail_on, require_evaluated, require_objects))
     click.get_current_context().exit(code)
+
+
+def _base(revision: str | None, selection: Selection) -> tuple[Revision, Given] | None:
+    if revision is None:
+        return None
+    commit, inputs = read_base(revision, selection)
+    for item in inputs.unreadable:
+        note(f"{item}; what it holds counts as new")
+    return commit, inputs
 
 
 def _codes(found: Report, fail_on: str, require_evaluated: bool, require_objects: bool) -> Iterator[Exit]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,15 @@ class AgainstType(click.ParamType[Against]):
         if not named and not bare:
             self.fail(f"{value!r} is none of nothing, files:DIR, cluster, cluster:CONTEXT", param, ctx)
         return Against(kind, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A commit, what the user called it, and when it was made."""
+
+    name: str
+    commit: str
+    committed: datetime
 
 
 @dataclass(frozen=True, slots=True)

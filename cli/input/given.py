@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cli.input.documents import Document, Place, Unreadable, read
@@ -42,7 +42,12 @@ class Given:
 
 def gather(paths: Sequence[str]) -> Given:
     """Everything that the paths hold; `-` is standard input. An object given twice is unreadable the second time."""
-    documents, unreadable = read(paths, sys.stdin)
+    return identify(*read(paths, sys.stdin))
+
+
+def identify(documents: Iterable[Document], faults: Iterable[Unreadable] = ()) -> Given:
+    """The documents as typed objects; `faults` is what else could not be read."""
+    unreadable = list(faults)
     objects: dict[Ref, Placed] = {}
     rest: list[Document] = []
     for document in documents:

@@ -30,7 +30,20 @@ def _report(report: Report) -> dict[str, Any]:
 
 
 def _context(report: Report) -> dict[str, Any]:
-    subject = report.subject
+    subject, base = report.subject, report.subject.base
+    since = (
+        {
+            "base": {
+                "revision": base.name,
+                "commit": base.commit,
+                "committed": base.committed.isoformat().replace("+00:00", "Z"),
+                "changed": subject.changed,
+                "deleted": subject.deleted,
+            }
+        }
+        if base
+        else {}
+    )
     return {
         "against": subject.kind,
         "name": subject.name,
@@ -39,6 +52,7 @@ def _context(report: Report) -> dict[str, Any]:
         "queues": subject.queues,
         "profile": subject.profile,
         "version": VERSION,
+        **since,
     }
 
 

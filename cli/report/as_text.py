@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
 
 from cli.output import paint
 from cli.report.model import Entry, LocatedCause, Report, Subject
@@ -27,7 +28,16 @@ def as_text(report: Report) -> str:
 def _head(subject: Subject) -> str:
     held = "" if subject.kind == "nothing" else f", {_some(subject.held, 'queue')} there"
     inputs = f"{_some(subject.objects, 'object')}, {_some(subject.queues, 'queue')}"
-    return f"judged against {subject.against}{held}: {inputs}"
+    if subject.base is None:
+        return f"judged against {subject.against}{held}: {inputs}"
+    start = f"{subject.base.name} (commit {subject.base.commit[:12]} of {_moment(subject.base.committed)})"
+    changes = f"{subject.changed} changed, {subject.deleted} deleted"
+    around = "" if subject.kind == "nothing" else f" on {subject.against}{held}"
+    return f"judged against {start}{around}: {inputs}; {changes}"
+
+
+def _moment(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def finding_lines(entry: Entry) -> Iterator[str]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cli.input.context import Against, Context
+from cli.input.context import Against, Context, Revision
 from cli.input.documents import Place, Unreadable
 from cli.input.given import Given
 from cli.report.places import Places
@@ -54,7 +54,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was judged, and against what. `held` counts the queues of the context."""
+    """What was judged, and against what. `held` counts the queues of the context.
+
+    `base` is the revision that the change begins at; `changed` and `deleted` count what differs from it.
+    """
 
     against: str
     kind: str
@@ -63,6 +66,9 @@ class Subject:
     queues: int
     held: int
     profile: str
+    base: Revision | None = None
+    changed: int = 0
+    deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +84,16 @@ class Report:
         return sum(entry.judged.severity is severity for entry in self.entries)
 
 
-def report(inputs: Given, context: Context, judgement: Judgement) -> Report:
-    places = Places(inputs, judgement.proposal)
+def report(inputs: Given, context: Context, judgement: Judgement, base: tuple[Revision, Given] | None = None) -> Report:
+    """`base` is the revision that the change begins at, with the inputs there."""
+    places = Places(inputs, judgement.proposal, base[1] if base else None)
     entries = tuple(_entry(judged, places, judgement.proposal) for judged in judgement.verdict.findings)
     held = sum(1 for _ in context.world.nodes())
     subject = _subject(inputs, context.against, held, judgement.proposal.configuration)
+    if base:
+        changes = judgement.proposal.changes
+        deleted = sum(change.after is None for change in changes)
+        subject = replace(subject, base=base[0], changed=len(changes) - deleted, deleted=deleted)
     unreadable = inputs.unreadable + context.unreadable
     return Report(subject, entries, judgement.verdict.not_evaluated, unreadable)
 

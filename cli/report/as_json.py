@@ -62,8 +62,9 @@ def _summary(report: Report) -> dict[str, int]:
         "warning": report.count(Severity.WARNING),
         "info": report.count(Severity.INFO),
         "notEvaluated": len(report.not_evaluated),
+        "baselined": report.baselined,
     }
-    return {name: count for name, count in counts.items() if count or name != "info"}
+    return {name: count for name, count in counts.items() if count or name not in ("info", "baselined")}
 
 
 def _finding(entry: Entry) -> dict[str, Any]:

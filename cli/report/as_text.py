@@ -72,6 +72,8 @@ def _closing(report: Report) -> str:
     parts = [f"{count} {word}" if word == "info" else _some(count, word) for count, word in counts if count]
     if report.not_evaluated:
         parts.append(f"{_some(len({missed.rule.id for missed in report.not_evaluated}), 'rule')} not evaluated")
+    if report.baselined:
+        parts.append(f"{report.baselined} in the baseline")
     if report.unreadable:
         parts.append(f"{_some(len(report.unreadable), 'place')} unreadable")
     return ", ".join(parts) or "nothing is wrong"

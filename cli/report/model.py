@@ -54,7 +54,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was judged, and against what. `held` counts the queues of the context.
+    """What was judged, and against what. `held` counts the queues of the context, `others` documents without quota.
 
     `base` is the revision that the change begins at; `changed` and `deleted` count what differs from it.
     """
@@ -69,16 +69,18 @@ class Subject:
     base: Revision | None = None
     changed: int = 0
     deleted: int = 0
+    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`entries` are worst first."""
+    """`entries` are worst first. `baselined` counts findings that the baseline has; they are left out."""
 
     subject: Subject
     entries: tuple[Entry, ...]
     not_evaluated: tuple[Unjudged, ...]
     unreadable: tuple[Unreadable, ...]
+    baselined: int = 0
 
     def count(self, severity: Severity) -> int:
         return sum(entry.judged.severity is severity for entry in self.entries)
@@ -113,18 +115,20 @@ def _subject(inputs: Given, against: Against, held: int, configuration: Configur
         queues=inputs.queues,
         held=held,
         profile=configuration.profile.value,
+        others=inputs.others,
     )
 
 
 def _entry(judged: Judged, places: Places, proposal: Proposal) -> Entry:
     finding = judged.finding
     causes = tuple(
-        LocatedCause(cause, _identity(cause.object, proposal), places.of_cause(cause)) for cause in finding.causes
+        LocatedCause(cause, identity(cause.object, proposal), places.of_cause(cause)) for cause in finding.causes
     )
-    return Entry(judged, _identity(finding.object, proposal), places.of(finding), causes)
+    return Entry(judged, identity(finding.object, proposal), places.of(finding), causes)
 
 
-def _identity(ref: Ref, proposal: Proposal) -> Identity:
+def identity(ref: Ref, proposal: Proposal) -> Identity:
+    """How reports name it: in its own version, else in the newest one of its kind."""
     found = proposal.after.get(ref) or proposal.before.get(ref)
     return Identity(found.api_version if found else _version(ref), ref.kind, ref.namespace, ref.name)
 

@@ -21,7 +21,7 @@ def _report(report: Report) -> dict[str, Any]:
     return {
         "apiVersion": API_VERSION,
         "kind": "Report",
-        "context": _context(report),
+        "context": {**_context(report), **_moment(report)},
         "summary": _summary(report),
         "findings": [_finding(entry) for entry in report.entries],
         "notEvaluated": [{"rule": missed.rule.id, "reason": missed.reason} for missed in report.not_evaluated],
@@ -36,7 +36,7 @@ def _context(report: Report) -> dict[str, Any]:
             "base": {
                 "revision": base.name,
                 "commit": base.commit,
-                "committed": base.committed.isoformat().replace("+00:00", "Z"),
+                "committed": f"{base.committed:%Y-%m-%dT%H:%M:%SZ}",
                 "changed": subject.changed,
                 "deleted": subject.deleted,
             }
@@ -54,6 +54,11 @@ def _context(report: Report) -> dict[str, Any]:
         "version": VERSION,
         **since,
     }
+
+
+def _moment(report: Report) -> dict[str, str]:
+    moment = report.subject.as_of
+    return {"asOf": f"{moment:%Y-%m-%dT%H:%M:%SZ}"} if moment else {}
 
 
 def _summary(report: Report) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from cli.input.context import Against, Context, Revision
 from cli.input.documents import Place, Unreadable
@@ -56,7 +57,8 @@ class Entry:
 class Subject:
     """What was judged, and against what. `held` counts the queues of the context, `others` documents without quota.
 
-    `base` is the revision that the change begins at; `changed` and `deleted` count what differs from it.
+    `as_of` is when the context was so; None where it is read with the inputs. `base` is the revision that the change
+    begins at; `changed` and `deleted` count what differs from it.
     """
 
     against: str
@@ -66,6 +68,8 @@ class Subject:
     queues: int
     held: int
     profile: str
+    as_of: datetime | None = None
+    judged_at: datetime | None = None
     base: Revision | None = None
     changed: int = 0
     deleted: int = 0
@@ -92,6 +96,9 @@ def report(inputs: Given, context: Context, judgement: Judgement, base: tuple[Re
     entries = tuple(_entry(judged, places, judgement.proposal) for judged in judgement.verdict.findings)
     held = sum(1 for _ in context.world.nodes())
     subject = _subject(inputs, context.against, held, judgement.proposal.configuration)
+    subject = replace(subject, as_of=context.as_of, judged_at=judgement.proposal.circumstances.now)
+    if context.snapshot is not None and context.snapshot.cluster:
+        subject = replace(subject, against=f"{context.against} of cluster {context.snapshot.cluster}")
     if base:
         changes = judgement.proposal.changes
         deleted = sum(change.after is None for change in changes)

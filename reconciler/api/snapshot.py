@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from cluster.client import Cluster
 from cluster.errors import NotFound
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
 from reconciler.core.watched import WATCHED_KINDS, WatchedKind
-from reconciler.objects.observed import Listed
+from reconciler.objects.observed import Listed, Observed
 from reconciler.process import Settings
 from scheduling.world.world import World
+
+_KINDS = tuple(replace(each, detail=None) for each in WATCHED_KINDS)
 
 
 def snapshot(cluster: Cluster, settings: Settings | None = None) -> World:
@@ -20,10 +24,24 @@ def snapshot(cluster: Cluster, settings: Settings | None = None) -> World:
 
     A kind whose CustomResourceDefinition is not installed counts as one without objects.
     """
+    return _world((_listed(cluster, each) for each in _KINDS), settings)
+
+
+def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: Settings | None = None) -> World:
+    """The same of objects that were read before, in the versions that the reconciler reads."""
+    found: dict[str, list[Observed]] = {each.kind: [] for each in _KINDS}
+    kinds = {(f"{each.resource.group}/".lstrip("/") + each.resource.version, each.kind): each for each in _KINDS}
+    for manifest in manifests:
+        watched = kinds.get((str(manifest.get("apiVersion")), str(manifest.get("kind"))))
+        if watched is not None:
+            found[watched.kind].append(watched.observed(dict(manifest)))
+    return _world((Listed(kind, tuple(every)) for kind, every in found.items()), settings)
+
+
+def _world(listed: Iterable[Listed], settings: Settings | None) -> World:
     settings = settings or Settings()
     world = World(settings.options, settings.ordering, settings.counting)
-    core = Core(ClusterState(world), waiting=settings.waiting)
-    core.handle((_listed(cluster, replace(each, detail=None)) for each in WATCHED_KINDS), time.time_ns())
+    Core(ClusterState(world), waiting=settings.waiting).handle(listed, time.time_ns())
     return world
 
 

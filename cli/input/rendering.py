@@ -143,12 +143,21 @@ def _of_kustomize(document: Document, around: Path, sources: _Sources) -> Docume
         origin = mapping(yaml_values.single(text(annotations.get(_ORIGIN)) or ""))
     except BadText:  # there is none
         return document
+    document = replace(document, manifest=_without_origin(document.manifest))
     path = text(origin.get("path"))
     if path is None or "repo" in origin:  # of a remote base there is no file here
         return document
     file = os.path.relpath(Path(os.path.normpath(around / path)))
     source = sources.find(file, document.manifest)
     return replace(document, source=file, region=source.region) if source is not None else document
+
+
+def _without_origin(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """As it would be applied: the annotation was asked for here."""
+    meta = metadata(manifest)
+    annotations = {key: value for key, value in mapping(meta.get("annotations")).items() if key != _ORIGIN}
+    rest = {key: value for key, value in meta.items() if key != "annotations"}
+    return {**manifest, "metadata": {**rest, **({"annotations": annotations} if annotations else {})}}
 
 
 def _of_helm(document: Document, chart: str, rendered: Sequence[str]) -> Document:

@@ -120,21 +120,36 @@ def _indent(line: str) -> int:
 
 
 class _Sources:
-    """The files that kustomize names, each read once."""
+    """The files that kustomize names, each read once; their documents by kind and name."""
 
     def __init__(self) -> None:
-        self._read: dict[str, list[Document]] = {}
+        self._read: dict[str, dict[tuple[str, str], Document]] = {}
 
     def find(self, file: str, manifest: Mapping[str, Any]) -> Document | None:
-        """The document that the manifest was made of: of its kind, and of a name that a prefix or suffix leaves in."""
+        """The document that the manifest was made of: of its kind, and of a name that a prefix or suffix leaves in.
+
+        Without one of such a name the first of its kind.
+        """
         if file not in self._read:
-            self._read[file] = read_documents([file])[0] if Path(file).is_file() else []
-        alike = [it for it in self._read[file] if it.manifest.get("kind") == manifest.get("kind")]
-        name = text(metadata(manifest).get("name")) or ""
-        named = [(it, text(metadata(it.manifest).get("name")) or "") for it in alike]
-        exact = [it for it, own in named if own == name]
-        within = sorted((it for it in named if it[1] in name), key=lambda it: len(it[1]), reverse=True)
-        return next(iter([*exact, *(it for it, _ in within), *alike]), None)
+            self._read[file] = _by_name(read_documents([file])[0] if Path(file).is_file() else [])
+        found, (kind, name) = self._read[file], _kind_and_name(manifest)
+        parts = (
+            name[start : start + size] for size in range(len(name), -1, -1) for start in range(len(name) - size + 1)
+        )
+        return next((found[kind, part] for part in parts if (kind, part) in found), None)
+
+
+def _by_name(documents: Sequence[Document]) -> dict[tuple[str, str], Document]:
+    found: dict[tuple[str, str], Document] = {}
+    for document in documents:
+        kind, name = _kind_and_name(document.manifest)
+        found.setdefault((kind, name), document)
+        found.setdefault((kind, ""), document)
+    return found
+
+
+def _kind_and_name(manifest: Mapping[str, Any]) -> tuple[str, str]:
+    return text(manifest.get("kind")) or "", text(metadata(manifest).get("name")) or ""
 
 
 def _of_kustomize(document: Document, around: Path, sources: _Sources) -> Document:
@@ -162,7 +177,7 @@ def _without_origin(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def _of_helm(document: Document, chart: str, rendered: Sequence[str]) -> Document:
     line, _ = document.locate("")
-    before = (_SOURCE.match(each) for each in reversed(rendered[:line]))
+    before = (_SOURCE.match(rendered[at]) for at in range(line - 1, -1, -1))
     named = next(filter(None, before), None)
     if named is None:
         return document

@@ -9,7 +9,7 @@ from cli.input.context import Context
 from cli.input.given import Given
 from policies.configuration.settings import Configuration
 from policies.dialects import core, kueue, volcano
-from policies.dialects.reading import Parsed
+from policies.dialects.reading import Manifest, Parsed
 from policies.judge import Judgement, State, judge_files, stored_state
 from policies.model.change import Circumstances
 from policies.model.forest import Forest
@@ -20,14 +20,23 @@ PRUNED = frozenset({kueue.COHORT, kueue.CLUSTER_QUEUE, kueue.LOCAL_QUEUE, volcan
 
 
 def judge(
-    given: Given, context: Context, configuration: Configuration, *, prune: bool = False, delete: bool = False
+    given: Given,
+    context: Context,
+    configuration: Configuration,
+    *,
+    prune: bool = False,
+    delete: bool = False,
+    base: Given | None = None,
 ) -> Judgement:
     """What the rules say about the given objects, as they would be stored, in place of those that the context holds.
 
-    `prune` deletes what the context holds beyond them, `delete` deletes them.
+    `prune` deletes what the context holds beyond them, `delete` deletes them. `base` are the objects before the change:
+    then only what differs is judged, and what is missing is deleted.
     """
     state = State(context.world, context.manifests)
     circumstances = Circumstances(now=datetime.now(UTC))
+    if base is not None:
+        return _judge_since(base, given, context, configuration, circumstances)
     if delete:
         deleted = [context.world.get(ref) or placed.thing for ref, placed in given.objects.items()]
         return judge_files(state, (), deleted, configuration, circumstances)
@@ -36,6 +45,30 @@ def judge(
     applied = [Parsed(placed.thing, placed.document.manifest) for placed in given.objects.values()]
     deleted = list(_missing(given, state.world)) if prune else []
     return judge_files(state, applied, deleted, configuration, circumstances)
+
+
+def _judge_since(
+    base: Given, given: Given, context: Context, configuration: Configuration, circumstances: Circumstances
+) -> Judgement:
+    """The change from one set of files to another. The context has what neither of them holds."""
+    before = {ref: placed.document.manifest for ref, placed in base.objects.items()}
+    files = {**(context.manifests if context.against.kind == "files" else {}), **before}
+    world = context.world.put_all(placed.thing for placed in base.objects.values())
+    completed = stored_state(State(world, files), configuration)
+    state = State(completed.world, {**context.manifests, **completed.manifests})
+    applied = [
+        Parsed(placed.thing, placed.document.manifest)
+        for ref, placed in given.objects.items()
+        if ref not in before or not _same(before[ref], placed.document.manifest)
+    ]
+    gone = before.keys() - given.objects.keys() if not given.unreadable else ()
+    deleted = [found for ref in sorted(gone) if (found := state.world.get(ref)) is not None]
+    return judge_files(state, applied, deleted, configuration, circumstances)
+
+
+def _same(one: Manifest, other: Manifest) -> bool:
+    """Also in types: true is not 1, and 1 is not 1.0."""
+    return one == other and repr(one) == repr(other)
 
 
 def _missing(given: Given, world: Forest) -> Iterator[KubeObject]:

@@ -11,7 +11,7 @@ import click
 from cli.exits import Exit, Misused, strongest
 from cli.input.context import Against, load
 from cli.input.documents import read
-from cli.input.given import collect
+from cli.input.given import identify
 from cli.input.options import against as against_option
 from cli.input.options import input_paths, inputs
 from cli.input.settings import settings
@@ -60,7 +60,7 @@ def fix(
         raise Misused("--write changes files; standard input is none")
     configuration = settings(config, every, profile)
     documents, faults = read(every, sys.stdin)
-    found = collect(documents, faults)
+    found = identify(documents, faults)
     for item in found.unreadable:
         note(str(item))
     context = load(against, kubeconfig, configuration.yunikorn, found.objects)

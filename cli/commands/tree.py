@@ -44,7 +44,7 @@ def tree(
     its children. In Kueue a sum includes the whole subtree, since a Cohort's own quota adds to that of its children.
     For a cluster the lines also show what Kueue's nodes use and borrow, and how many workloads wait and are admitted.
     """
-    if against.kind == "cluster" and not paths and not filenames:
+    if against.kind in ("cluster", "snapshot") and not paths and not filenames:
         files = Given({}, (), 0)
     else:
         files = gather(input_paths(paths, filenames))
@@ -61,7 +61,7 @@ def tree(
 
 def _usage(against: Against, kubeconfig: str | None, forest: Forest) -> World | None:
     """What uses the queues of the cluster; None without queues of Kueue, and where you may not read it."""
-    if against.kind != "cluster" or not any(node.ref.group == kueue.GROUP for node in forest.nodes()):
+    if against.kind not in ("cluster", "snapshot") or not any(node.ref.group == kueue.GROUP for node in forest.nodes()):
         return None
     from cli.input.snapshot import read  # here, since it takes long to load and files have no usage
 

@@ -8,18 +8,16 @@ from pathlib import Path
 
 import click
 
-from cli.exits import Exit, Misused, OutOfReach, strongest
-from cli.input.context import Against, load
-from cli.input.given import gather
-from cli.input.options import against as against_option
-from cli.input.options import input_paths, inputs
+from cli.exits import Exit, strongest
+from cli.input import baseline as baselines
 from cli.input.outputs import Output, outputs
-from cli.input.settings import settings
-from cli.judgement import judge
-from cli.output import note
+from cli.input.question import Question, asked
+from cli.input.selection import Selection, selected
+from cli.report.answering import answer, note_problems
+from cli.report.baselined import without_old
 from cli.report.formats import OF_REPORTS, deliver
-from cli.report.model import Report, report, unjudged
-from policies.model.findings import Profile, Severity
+from cli.report.model import Report
+from policies.model.findings import Severity
 
 _FAILING = {
     "error": frozenset({Severity.ERROR}),
@@ -29,12 +27,9 @@ _FAILING = {
 
 
 @click.command()
-@inputs
-@against_option
+@selected
+@asked
 @outputs(tuple(OF_REPORTS))
-@click.option(
-    "--profile", type=click.Choice([it.value for it in Profile]), help="Overrides the profile of the configuration."
-)
 @click.option(
     "--fail-on",
     type=click.Choice(list(_FAILING)),
@@ -43,29 +38,22 @@ _FAILING = {
     help="Exit 1 at findings of this severity or worse.",
 )
 @click.option(
-    "--config",
+    "--baseline",
     metavar="FILE",
-    help="Quotree's configuration. Default: QUOTREE_CONFIG, then .quotree.yaml upward from the first input.",
-)
-@click.option(
-    "--prune", is_flag=True, help="Delete what the context has and the files lack, of the kinds in the files."
+    help="Old findings, which do not fail; `quotree baseline create` writes them. One that is gone is a finding.",
 )
 @click.option("--require-evaluated", is_flag=True, help="Exit 4 if a rule could not be evaluated.")
 @click.option("--require-objects", is_flag=True, help="Exit 5 if there was nothing to judge.")
 def validate(
-    paths: tuple[str, ...],
-    filenames: tuple[str, ...],
-    against: Against,
-    kubeconfig: str | None,
+    selection: Selection,
+    question: Question,
     outputs: tuple[Output, ...],
-    profile: str | None,
     fail_on: str,
-    config: str | None,
-    prune: bool,
+    baseline: str | None,
     require_evaluated: bool,
     require_objects: bool,
 ) -> None:
-    """Check the manifests in PATH... (files, and folders with all files below them) as one change, in any order.
+    """Check the manifests in PATH... (files, folders with all files below them, patterns) as one change, in any order.
 
     The files are the whole organisation unless --against names a context, whose objects they override. With --prune,
     objects of the context that the files lack are deleted, of the kinds that occur in the files (Cohort, ClusterQueue,
@@ -74,28 +62,23 @@ def validate(
 
     \b
     Examples:
-      quotree validate trees/ --against cluster
       quotree validate trees/ -o text -o sarif=quotree.sarif -o junit=quotree.xml
       quotree validate trees/ -o github -o markdown="$GITHUB_STEP_SUMMARY"
+      quotree validate trees/ --base origin/main
+      quotree validate change.yaml --against cluster
+      quotree validate --kustomize overlays/prod --against snapshot:prod.json
+      quotree validate --helm chart -f values.yaml
+      quotree validate trees/ --baseline .quotree-baseline.jsonl
     """
-    if prune and against.kind == "nothing":
-        raise Misused("--prune deletes objects of the context: name it with --against")
-    every = input_paths(paths, filenames)
-    configuration = settings(config, every, profile)
-    files = gather(every)
-    try:
-        context = load(against, kubeconfig, configuration.yunikorn, files.objects)
-        found = report(files, context, judge(files, context, configuration, prune=prune))
-    except OutOfReach as error:
-        found = unjudged(files, against, configuration, error.message)
-        require_evaluated = True
-    for item in found.unreadable:
-        note(str(item))
-    if not files.objects:
-        others = f" ({files.others} of other kinds)" if files.others else ""
-        note(f"nothing to judge: no object of a kind that carries quota{others}")
+    old = baselines.read(baseline) if baseline is not None else None
+    answered = answer(selection, question)
+    found, proposal = answered.report, answered.proposal
+    if old is not None and proposal is not None:
+        found = without_old(found, old, proposal)
+    note_problems(found)
     deliver(outputs, OF_REPORTS, replace(found, failing=_FAILING[fail_on], folder=str(Path.cwd())))
-    code = strongest(_codes(found, fail_on, require_evaluated, require_objects))
+    unjudged = require_evaluated or proposal is None
+    code = strongest(_codes(found, fail_on, unjudged, require_objects))
     click.get_current_context().exit(code)
 
 

@@ -1,8 +1,8 @@
-"""What the given files are judged against: nothing, the files of a folder, or a cluster as it is now."""
+"""What the given files are judged against: nothing, the files of a folder, a snapshot, or a cluster as it is now."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.exits import OutOfReach
+from cli.input import snapshot_file
 from cli.input.documents import Unreadable
 from cli.input.given import gather
+from cli.input.snapshot_file import WORK, Snapshot
+from policies import dialects
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import core, kueue, volcano
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, MULTIKUEUE_CLUSTER, MULTIKUEUE_CONFIG
 from policies.dialects.reading import Manifest, identity
 from policies.model.forest import Forest
-from policies.model.objects import Ref
+from policies.model.objects import GroupKind, Ref
 
 if TYPE_CHECKING:
     from cluster.sources import Source
@@ -37,9 +40,16 @@ DECLARED = (
 """The kinds that people keep in files: what the files lack of these does not exist. Work in progress is in no file."""
 
 
+Keep = Callable[[Ref, Manifest], None]
+"""Is shown an object, and keeps of it what it wants."""
+
+
 @dataclass(frozen=True, slots=True)
 class Against:
-    """What --against names: `kind` is nothing, files or cluster, `name` a folder or a kubeconfig context, or empty."""
+    """What --against names: `kind` is nothing, files, snapshot or cluster.
+
+    `name` is a folder, a file or a kubeconfig context; it may be empty for a cluster.
+    """
 
     kind: str = "nothing"
     name: str = ""
@@ -48,42 +58,54 @@ class Against:
         """For the head line of a report: judged against ..."""
         if self.kind == "nothing":
             return "nothing but the given files"
+        if self.kind == "snapshot":
+            return f"snapshot {self.name}"
         return f"the files in {self.name}" if self.kind == "files" else f"cluster {self.name or '(current context)'}"
 
 
 class AgainstType(click.ParamType[Against]):
-    """Reads `nothing`, `files:DIR`, `cluster` and `cluster:CONTEXT`."""
+    """Reads `nothing`, `files:DIR`, `snapshot:FILE`, `cluster` and `cluster:CONTEXT`."""
 
     name = "against"
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002, click's signature
-        return "nothing|files:DIR|cluster[:CONTEXT]"
+        return "nothing|files:DIR|snapshot:FILE|cluster[:CONTEXT]"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Against:
         if isinstance(value, Against):
             return value
         kind, colon, name = str(value).partition(":")
-        if kind == "files" and name and not Path(name).exists():
+        if kind in ("files", "snapshot") and name and not Path(name).exists():
             self.fail(f"{name}: no such file or folder", param, ctx)
-        named = bool(name) and kind in ("files", "cluster")
+        named = bool(name) and kind in ("files", "snapshot", "cluster")
         bare = not colon and kind in ("nothing", "cluster")
         if not named and not bare:
-            self.fail(f"{value!r} is none of nothing, files:DIR, cluster, cluster:CONTEXT", param, ctx)
+            self.fail(f"{value!r} is none of nothing, files:DIR, snapshot:FILE, cluster, cluster:CONTEXT", param, ctx)
         return Against(kind, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A commit, what the user called it, and when it was made."""
+
+    name: str
+    commit: str
+    committed: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """The world before the change; `unreadable` is what of it could not be read.
 
-    `manifests` are those of the world where it is made of files; of a cluster those of the objects that were asked for.
-    `as_of` is when the world was so; None for files, which are read with the inputs.
+    `manifests` are those of the world where it is made of files; else those of the objects that were asked for.
+    `snapshot` is the one that the world was made of, `as_of` when the world was so; None for what is read now.
     """
 
     against: Against
     world: Forest
     unreadable: tuple[Unreadable, ...] = ()
     manifests: Mapping[Ref, Manifest] = field(default_factory=dict)
+    snapshot: Snapshot | None = None
     as_of: datetime | None = None
 
 
@@ -93,7 +115,7 @@ def load(
     yunikorn: YuniKornSettings | None = None,
     wanted: Container[Ref] = (),
 ) -> Context:
-    """Raises OutOfReach where a cluster cannot be read. `yunikorn` says where in a cluster YuniKorn's objects are.
+    """Raises OutOfReach where a cluster or a snapshot cannot be read. `yunikorn` says where YuniKorn's objects are.
 
     `wanted` are objects that will be compared with their manifests.
     """
@@ -104,10 +126,22 @@ def load(
         things = (placed.thing for placed in held.objects.values())
         manifests = {ref: placed.document.manifest for ref, placed in held.objects.items()}
         return Context(against, Forest.of(things, DECLARED), held.unreadable, manifests)
-    kept: dict[Ref, dict[str, Any]] = {}
+    if against.kind == "snapshot":
+        return _of_snapshot(against, wanted)
+    kept: dict[Ref, Manifest] = {}
     now = datetime.now(UTC)
     world = _of_cluster(against, kubeconfig, yunikorn or YuniKornSettings(), wanted, kept)
     return Context(against, world, manifests=kept, as_of=now)
+
+
+def _of_snapshot(against: Against, wanted: Container[Ref]) -> Context:
+    """The world that the snapshot shows, without work that is wanted: of such only a part is there to compare with."""
+    taken = snapshot_file.read(against.name)
+    found = [(each, manifest) for manifest in taken.objects if (each := dialects.read(manifest)) is not None]
+    found = [(each, manifest) for each, manifest in found if each.ref.group_kind in taken.complete]
+    things = (each for each, _ in found if each.ref.group_kind not in WORK or each.ref not in wanted)
+    manifests = {each.ref: manifest for each, manifest in found if each.ref in wanted}
+    return Context(against, Forest.of(things, taken.complete), manifests=manifests, snapshot=taken, as_of=taken.taken)
 
 
 def _of_cluster(
@@ -115,9 +149,14 @@ def _of_cluster(
     kubeconfig: str | None,
     yunikorn: YuniKornSettings,
     wanted: Container[Ref],
-    manifests: dict[Ref, dict[str, Any]],
+    manifests: dict[Ref, Manifest],
 ) -> Forest:
     """The world; of `wanted` the manifests are kept as well."""
+
+    def keep(ref: Ref, manifest: Manifest) -> None:
+        if ref in wanted:
+            manifests[ref] = manifest
+
     from cluster.client import Cluster  # here, since it takes long and only this needs it
     from cluster.errors import ClusterError
     from cluster.sources import sources
@@ -125,19 +164,39 @@ def _of_cluster(
 
     try:
         with Cluster.connect(against.name or None, kubeconfig) as cluster:
-            return read_all(cluster, [_recording(source, wanted, manifests) for source in sources(yunikorn)])
+            return read_all(cluster, [_noticed(source, keep) for source in sources(yunikorn)])
     except ClusterError as error:
         raise OutOfReach(f"cannot read {against}: {error}") from error
 
 
-def _recording(source: Source, wanted: Container[Ref], manifests: dict[Ref, dict[str, Any]]) -> Source:
-    """The source, which notes each wanted manifest as it passes by; nothing is asked of the cluster twice."""
+def collect(against: Against, kubeconfig: str | None, yunikorn: YuniKornSettings, keep: Keep) -> frozenset[GroupKind]:
+    """Show `keep` each object of a cluster that rules or decisions go by; the kinds of which every object was read.
+
+    Raises OutOfReach.
+    """
+    from cluster.client import Cluster  # here, since these take long to load
+    from cluster.errors import ClusterError
+    from cluster.sources import Source, sources
+    from cluster.store import load as read_all
+    from reconciler.core.watched import WATCHED_KINDS
+
+    followed = [*sources(yunikorn)]
+    kinds = {source.kind for source in followed}
+    watched = [(GroupKind(each.resource.group, each.kind), each.resource) for each in WATCHED_KINDS]
+    followed += [Source(kind, (resource,)) for kind, resource in watched if kind not in kinds]
+    try:
+        with Cluster.connect(against.name or None, kubeconfig) as cluster:
+            return read_all(cluster, [_noticed(source, keep) for source in followed]).known
+    except ClusterError as error:
+        raise OutOfReach(f"cannot read {against}: {error}") from error
+
+
+def _noticed(source: Source, keep: Keep) -> Source:
+    """The source, which shows `keep` each manifest as it passes by; nothing is asked of the cluster twice."""
     trim, namespaced = source.trim, source.versions[0].namespaced
 
     def note(manifest: dict[str, Any]) -> dict[str, Any]:
-        ref = identity(manifest, source.kind, namespaced)
-        if ref in wanted:
-            manifests[ref] = manifest
+        keep(identity(manifest, source.kind, namespaced), manifest)
         return trim(manifest) if trim else manifest
 
     return replace(source, trim=note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,9 @@ from policies.text.positions import BadText, Lines, Position, Root, Span, positi
 MAX_SIZE = 64 * 2**20
 """Bytes of one file. A snapshot of 10 000 queues has about 10 MiB."""
 
-_EXTENSIONS = (".yaml", ".yml", ".json")
+STDIN = "<stdin>"
+"""The name of standard input where the user gives it none."""
+EXTENSIONS = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class Document:
 
     manifest: dict[str, Any]
     source: str
-    """The file's name as the user wrote it, or <stdin>."""
+    """The file's name as the user wrote it, or that of standard input."""
     region: Region = field(repr=False, compare=False)
 
     def locate(self, field: str) -> Position:
@@ -66,15 +69,18 @@ class Unreadable:
         return f"{self.place}: unreadable: {self.message}"
 
 
-def read(paths: Sequence[str], stdin: TextIO | BinaryIO | None = None) -> tuple[list[Document], list[Unreadable]]:
+def read(
+    paths: Sequence[str], stdin: TextIO | BinaryIO | None = None, stdin_name: str = STDIN
+) -> tuple[list[Document], list[Unreadable]]:
     """All manifests of the files, of *.yaml, *.yml and *.json below the directories, and for "-" of standard input.
 
-    A file that is named twice is read once. An unreadable file does not keep the others from being read. A List is
-    returned as its items. Empty documents are left out.
+    A path may be a pattern. A file that is named twice is read once. An unreadable file does not keep the others from
+    being read. A List is returned as its items. Empty documents are left out. What standard input holds is placed in
+    the file `stdin_name`.
     """
     documents: list[Document] = []
     unreadable: list[Unreadable] = []
-    for found in _read_all(paths, stdin):
+    for found in _read_all(paths, stdin, stdin_name):
         if isinstance(found, Document):
             documents.append(found)
         else:
@@ -82,14 +88,38 @@ def read(paths: Sequence[str], stdin: TextIO | BinaryIO | None = None) -> tuple[
     return documents, unreadable
 
 
-def _read_all(paths: Sequence[str], stdin: TextIO | BinaryIO | None) -> Iterator[Document | Unreadable]:
+def expand(path: str) -> list[str]:
+    """The path itself, or what a pattern (`*`, `?`, `[a-z]`, `**` for any depth) matches, in the order of the names.
+
+    Of files it matches only manifests. Empty where nothing is there; a path that exists is never a pattern.
+    """
+    if os.path.lexists(path):
+        return [path]
+    if "\0" in path or not glob.has_magic(path):
+        return []
+    found = sorted(glob.glob(path, recursive=True))  # noqa: PTH207, Path knows no absolute patterns
+    return [each for each in found if each.lower().endswith(EXTENSIONS) or Path(each).is_dir()]
+
+
+def _read_all(
+    paths: Sequence[str], stdin: TextIO | BinaryIO | None, stdin_name: str
+) -> Iterator[Document | Unreadable]:
     files: set[tuple[int, int]] = set()
     for path in paths:
         if path == "-":
-            yield from _read_standard_input(stdin)
+            yield from _read_standard_input(stdin, stdin_name)
             continue
-        for source in _files(path):
+        for source in _matching(path):
             yield from [source] if isinstance(source, Unreadable) else _read_file(source, files)
+
+
+def _matching(path: str) -> Iterator[str | Unreadable]:
+    found = expand(path)
+    if not found and glob.has_magic(path):
+        yield Unreadable(Place(path, 1, 1), "no manifest matches this pattern")
+        return
+    for each in found or [path]:
+        yield from _files(each)
 
 
 def passed_over(path: str) -> bool:
@@ -113,7 +143,7 @@ def _files(path: str) -> Iterator[str | Unreadable]:
         inner[:] = sorted(name for name in inner if not name.startswith("."))
         for name in sorted(names):
             path = f"{directory.rstrip('/')}/{name}"
-            if name.lower().endswith(_EXTENSIONS) and not passed_over(path):
+            if name.lower().endswith(EXTENSIONS) and not passed_over(path):
                 yield path
     for failure in failures:
         yield _failed(str(failure.filename), failure)
@@ -129,20 +159,20 @@ def _read_file(source: str, files: set[tuple[int, int]]) -> Iterator[Document | 
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         yield _failed(source, error)
         return
-    yield from _parse(source, data)
+    yield from parse(source, data)
 
 
-def _read_standard_input(stdin: TextIO | BinaryIO | None) -> Iterator[Document | Unreadable]:
+def _read_standard_input(stdin: TextIO | BinaryIO | None, name: str) -> Iterator[Document | Unreadable]:
     if stdin is None:
-        yield Unreadable(Place("<stdin>", 1, 1), "there is no standard input to read")
+        yield Unreadable(Place(name, 1, 1), "there is no standard input to read")
         return
     stream: Any = getattr(stdin, "buffer", stdin)
     try:
         data = stream.read(MAX_SIZE + 1)
     except (OSError, ValueError) as error:  # ValueError: closed, or not text in the stream's encoding
-        yield _failed("<stdin>", error)
+        yield _failed(name, error)
         return
-    yield from _parse("<stdin>", data.encode() if isinstance(data, str) else data)
+    yield from parse(name, data.encode() if isinstance(data, str) else data)
 
 
 def _failed(source: str, error: Exception) -> Unreadable:
@@ -150,7 +180,8 @@ def _failed(source: str, error: Exception) -> Unreadable:
     return Unreadable(Place(source, 1, 1), f"cannot be read: {reason}")
 
 
-def _parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
+def parse(source: str, data: bytes) -> Iterator[Document | Unreadable]:
+    """The manifests of one text, which `source` names in places."""
     if len(data) > MAX_SIZE:
         yield Unreadable(Place(source, 1, 1), f"larger than {MAX_SIZE // 2**20} MiB; split it into several files")
         return

@@ -42,11 +42,11 @@ class Given:
 
 def gather(paths: Sequence[str]) -> Given:
     """Everything that the paths hold; `-` is standard input. An object given twice is unreadable the second time."""
-    return collect(*read(paths, sys.stdin))
+    return identify(*read(paths, sys.stdin))
 
 
-def collect(documents: Iterable[Document], faults: Iterable[Unreadable]) -> Given:
-    """The objects of these documents; `faults` is what could not be read beside them."""
+def identify(documents: Iterable[Document], faults: Iterable[Unreadable] = ()) -> Given:
+    """The documents as typed objects; `faults` is what else could not be read."""
     unreadable = list(faults)
     objects: dict[Ref, Placed] = {}
     rest: list[Document] = []

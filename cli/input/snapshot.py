@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cli.exits import Exit, Misused, OutOfReach, strongest
+from cli.input import snapshot_file
 from cli.input.context import Against
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
@@ -40,21 +41,23 @@ def take(against: Against, kubeconfig: str | None, engine: EngineOptions) -> Sna
     """The cluster now, or the files of a folder once nothing moves any more. Raises Misused, OutOfReach."""
     if against.kind == "files":
         return _of_files(against.name, engine)
-    if against.kind != "cluster":
-        raise Misused("--against: name a cluster, or files:DIR to simulate the files of a folder")
+    if against.kind == "nothing":
+        raise Misused("--against: name a cluster or a snapshot, or files:DIR to simulate the files of a folder")
     configuration = settings(engine.config, (), engine.profile)
     return _of_cluster(read(against, kubeconfig, engine_settings(engine, configuration)))
 
 
 def read(against: Against, kubeconfig: str | None, settings: Settings | None = None) -> World:
-    """Raises OutOfReach."""
+    """What decisions go by, in a cluster or in a snapshot of one. Raises OutOfReach."""
     from cluster.client import Cluster  # here, since these take long to load and files need none of them
     from cluster.errors import ClusterError
-    from reconciler.api.snapshot import snapshot
+    from reconciler.api.snapshot import of_manifests, snapshot
     from reconciler.process import Settings as ReconcilerSettings
 
     chosen = settings or Settings()
     decisions = ReconcilerSettings(chosen.options, chosen.ordering, chosen.counting, chosen.waiting)
+    if against.kind == "snapshot":
+        return of_manifests(snapshot_file.read(against.name).objects, decisions)
     try:
         with Cluster.connect(against.name or None, kubeconfig) as cluster:
             return snapshot(cluster, decisions)

@@ -30,7 +30,20 @@ def report_json(report: Report) -> dict[str, Any]:
 
 
 def _context(report: Report) -> dict[str, Any]:
-    subject = report.subject
+    subject, base = report.subject, report.subject.base
+    since = (
+        {
+            "base": {
+                "revision": base.name,
+                "commit": base.commit,
+                "committed": f"{base.committed:%Y-%m-%dT%H:%M:%SZ}",
+                "changed": subject.changed,
+                "deleted": subject.deleted,
+            }
+        }
+        if base
+        else {}
+    )
     return {
         "against": subject.kind,
         "name": subject.name,
@@ -39,6 +52,7 @@ def _context(report: Report) -> dict[str, Any]:
         "queues": subject.queues,
         "profile": subject.profile,
         "version": VERSION,
+        **since,
     }
 
 
@@ -53,8 +67,9 @@ def _summary(report: Report) -> dict[str, int]:
         "warning": report.count(Severity.WARNING),
         "info": report.count(Severity.INFO),
         "notEvaluated": len(report.not_evaluated),
+        "baselined": report.baselined,
     }
-    return {name: count for name, count in counts.items() if count or name != "info"}
+    return {name: count for name, count in counts.items() if count or name not in ("info", "baselined")}
 
 
 def _finding(entry: Entry, fingerprint: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from cli.output import paint
 from cli.report.model import Entry, LocatedCause, Report, Subject
@@ -33,17 +33,24 @@ def head_line(report: Report) -> str:
 def _head(subject: Subject) -> str:
     held = "" if subject.kind == "nothing" else f"{_age(subject)}, {_some(subject.held, 'queue')} there"
     inputs = f"{_some(subject.objects, 'object')}, {_some(subject.queues, 'queue')}"
-    return f"judged against {subject.against}{held}: {inputs}"
+    if subject.base is None:
+        return f"judged against {subject.against}{held}: {inputs}"
+    start = f"{subject.base.name} (commit {subject.base.commit[:12]}{_as_of(subject.base.committed, subject)})"
+    changes = f"{subject.changed} changed, {subject.deleted} deleted"
+    around = "" if subject.kind == "nothing" else f" on {subject.against}{held}"
+    return f"judged against {start}{around}: {inputs}; {changes}"
 
 
 def _age(subject: Subject) -> str:
     """Nothing for files, which are read together with the inputs."""
-    if subject.as_of is None:
-        return ""
-    minutes = (subject.judged_at - subject.as_of) // timedelta(minutes=1) if subject.judged_at else 0
+    return _as_of(subject.as_of, subject) if subject.as_of else ""
+
+
+def _as_of(moment: datetime, subject: Subject) -> str:
+    minutes = (subject.judged_at - moment) // timedelta(minutes=1) if subject.judged_at else 0
     units = [(minutes // 1440, "day"), (minutes // 60, "hour"), (minutes, "minute")]
     old = next((f", {_some(count, unit)} old" for count, unit in units if count > 0), "")
-    return f" as of {subject.as_of:%Y-%m-%dT%H:%M:%SZ}{old}"
+    return f" as of {moment:%Y-%m-%dT%H:%M:%SZ}{old}"
 
 
 def finding_lines(entry: Entry) -> Iterator[str]:
@@ -78,6 +85,8 @@ def closing_line(report: Report) -> str:
     parts = [f"{count} {word}" if word == "info" else _some(count, word) for count, word in counts if count]
     if report.not_evaluated:
         parts.append(f"{_some(len({missed.rule.id for missed in report.not_evaluated}), 'rule')} not evaluated")
+    if report.baselined:
+        parts.append(f"{report.baselined} in the baseline")
     if report.unreadable:
         parts.append(f"{_some(len(report.unreadable), 'place')} unreadable")
     return ", ".join(parts) or "nothing is wrong"

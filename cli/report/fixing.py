@@ -10,7 +10,7 @@ from itertools import groupby
 
 from cli.input.context import Context
 from cli.input.documents import Document, Unreadable
-from cli.input.given import Given, collect
+from cli.input.given import Given, identify
 from cli.input.rewriting import Operations, rewritten
 from cli.judgement import judge
 from policies.configuration.settings import Configuration
@@ -120,7 +120,7 @@ class _Files:
     def __init__(self, documents: Sequence[Document], faults: Sequence[Unreadable]) -> None:
         self.documents = documents
         self.faults = faults
-        self.inputs = collect(documents, faults)
+        self.inputs = identify(documents, faults)
 
     def patched(self, patches: Mapping[Ref, Operations]) -> _Files:
         """Raises NoEdit."""

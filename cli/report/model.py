@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from cli.input.context import Against, Context
+from cli.input.context import Against, Context, Revision
 from cli.input.documents import Place, Unreadable
 from cli.input.given import Given
 from cli.report.places import Places
@@ -56,9 +56,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What was judged, and against what. `held` counts the queues of the context.
+    """What was judged, and against what. `held` counts the queues of the context, `others` documents without quota.
 
-    `as_of` is when the context was so; None where it is read with the inputs.
+    `as_of` is when the context was so; None where it is read with the inputs. `base` is the revision that the change
+    begins at; `changed` and `deleted` count what differs from it.
     """
 
     against: str
@@ -70,11 +71,15 @@ class Subject:
     profile: str
     as_of: datetime | None = None
     judged_at: datetime | None = None
+    base: Revision | None = None
+    changed: int = 0
+    deleted: int = 0
+    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """`entries` are worst first.
+    """`entries` are worst first. `baselined` counts findings that the baseline has; they are left out.
 
     `failing` are the severities that fail the run. `folder` is the working directory, which names of files start from.
     """
@@ -83,6 +88,7 @@ class Report:
     entries: tuple[Entry, ...]
     not_evaluated: tuple[Unjudged, ...]
     unreadable: tuple[Unreadable, ...]
+    baselined: int = 0
     failing: frozenset[Severity] = frozenset({Severity.ERROR})
     folder: str = ""
 
@@ -95,12 +101,19 @@ class Report:
         return sum(entry.judged.severity is severity for entry in self.entries)
 
 
-def report(inputs: Given, context: Context, judgement: Judgement) -> Report:
-    places = Places(inputs, judgement.proposal)
+def report(inputs: Given, context: Context, judgement: Judgement, base: tuple[Revision, Given] | None = None) -> Report:
+    """`base` is the revision that the change begins at, with the inputs there."""
+    places = Places(inputs, judgement.proposal, base[1] if base else None)
     entries = tuple(_entry(judged, places, judgement.proposal) for judged in judgement.verdict.findings)
     held = sum(1 for _ in context.world.nodes())
     subject = _subject(inputs, context.against, held, judgement.proposal.configuration)
     subject = replace(subject, as_of=context.as_of, judged_at=judgement.proposal.circumstances.now)
+    if context.snapshot is not None and context.snapshot.cluster:
+        subject = replace(subject, against=f"{context.against} of cluster {context.snapshot.cluster}")
+    if base:
+        changes = judgement.proposal.changes
+        deleted = sum(change.after is None for change in changes)
+        subject = replace(subject, base=base[0], changed=len(changes) - deleted, deleted=deleted)
     unreadable = inputs.unreadable + context.unreadable
     return Report(subject, entries, judgement.verdict.not_evaluated, unreadable)
 
@@ -120,18 +133,20 @@ def _subject(inputs: Given, against: Against, held: int, configuration: Configur
         queues=inputs.queues,
         held=held,
         profile=configuration.profile.value,
+        others=inputs.others,
     )
 
 
 def _entry(judged: Judged, places: Places, proposal: Proposal) -> Entry:
     finding = judged.finding
     causes = tuple(
-        LocatedCause(cause, _identity(cause.object, proposal), places.of_cause(cause)) for cause in finding.causes
+        LocatedCause(cause, identity(cause.object, proposal), places.of_cause(cause)) for cause in finding.causes
     )
-    return Entry(judged, _identity(finding.object, proposal), places.of(finding), causes)
+    return Entry(judged, identity(finding.object, proposal), places.of(finding), causes)
 
 
-def _identity(ref: Ref, proposal: Proposal) -> Identity:
+def identity(ref: Ref, proposal: Proposal) -> Identity:
+    """How reports name it: in its own version, else in the newest one of its kind."""
     found = proposal.after.get(ref) or proposal.before.get(ref)
     return Identity(found.api_version if found else _version(ref), ref.kind, ref.namespace, ref.name)
 

@@ -16,18 +16,20 @@ class Places:
     """Places in the input files, for findings about their objects and about objects that only the context has.
 
     The latter get the place of their first cause among the inputs, else of the nearest input object in the tree, else
-    of the first input object.
+    of the first input object. An object that the change deletes has its place in `base`, the inputs before the change.
     """
 
-    def __init__(self, inputs: Given, proposal: Proposal):
+    def __init__(self, inputs: Given, proposal: Proposal, base: Given | None = None):
         self._inputs = inputs
+        self._base = base
         self._forests = (proposal.after, proposal.before)
         self._nearest_below: dict[Ref, tuple[int, Ref]] | None = None
 
     def of(self, finding: Finding) -> Place:
         place = self._inputs.place(finding.object, finding.field)
         causes = (self.of_cause(cause) for cause in finding.causes)
-        return place or next((place for place in causes if place), None) or self._of_relative(finding.object)
+        former = self._base.place(finding.object, finding.field) if self._base else None
+        return place or next((place for place in causes if place), None) or former or self._of_relative(finding.object)
 
     def of_cause(self, cause: Cause) -> Place | None:
         """None for an object that is not among the inputs."""
@@ -38,8 +40,8 @@ class Places:
             self._nearest_below = self._nearest_inputs()
         below = self._nearest_below
         ways = [(steps + below[at][0], below[at][1]) for steps, at in enumerate(self._way_up(ref)) if at in below]
-        nearest = min(ways)[1] if ways else next(iter(self._inputs.objects))
-        placed = self._inputs.objects[nearest]
+        held = self._inputs.objects or (self._base.objects if self._base else {})
+        placed = held[min(ways)[1] if ways else next(iter(held))]
         return placed.place(_upward_field(placed.thing))
 
     def _nearest_inputs(self) -> dict[Ref, tuple[int, Ref]]:

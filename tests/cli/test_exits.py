@@ -147,7 +147,7 @@ def test_not_evaluated_is_4_only_where_that_is_required(tmp_path: Path) -> None:
 
 
 def test_an_internal_error_is_4_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cli.commands.validate.judge", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("cli.report.answering.judge", lambda *_, **__: 1 / 0)
     file = write(tmp_path / "a.yaml", BAD)
 
     result = run("validate", file)
@@ -172,7 +172,7 @@ def test_ctrl_c_is_none_of_our_codes(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("cli.commands.validate.judge", interrupted)
+    monkeypatch.setattr("cli.report.answering.judge", interrupted)
 
     assert run("validate", write(tmp_path / "a.yaml", BAD)).exit_code == 130
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.builders import cluster_queue, cohort, local_queue, namespace, pod_group, queue
+from tests.cli.clusters import holding
 from tests.cli.runs import BAD, GOOD, WORSE, kubeconfig, report, run, write
-from tests.cluster.fake import FakeApi, Handler, status
+from tests.cluster.fake import FakeApi, status
 
 MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 
@@ -99,27 +99,8 @@ def api() -> Iterator[FakeApi]:
     server.close()
 
 
-def _holding(api: FakeApi, **objects: list[dict[str, Any]]) -> None:
-    """Let the fake API server answer lists of these plurals; other kinds are not installed."""
-
-    def reply(handler: Handler) -> None:
-        plural = handler.path.partition("?")[0].rpartition("/")[2]
-        if plural in objects:
-            answer = {
-                "kind": "AnyList",
-                "apiVersion": "v1",
-                "metadata": {"resourceVersion": "1"},
-                "items": objects[plural],
-            }
-            handler.send_json(200, answer)
-        else:
-            status(404, "NotFound")(handler)
-
-    api.others.extend([reply] * 50)
-
-
 def test_against_a_cluster_the_files_override_it_and_work_is_known(tmp_path: Path, api: FakeApi) -> None:
-    _holding(api, queues=[queue("eng"), queue("ml")], podgroups=[pod_group("train", "eng")], namespaces=[])
+    holding(api, queues=[queue("eng"), queue("ml")], podgroups=[pod_group("train", "eng")], namespaces=[])
     given = write(tmp_path / "new.yaml", queue("ml", "eng"))
 
     result = run("validate", given, "--against", "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, api.url))
@@ -132,7 +113,7 @@ def test_against_a_cluster_the_files_override_it_and_work_is_known(tmp_path: Pat
 
 
 def test_the_current_context_is_taken_where_none_is_named(tmp_path: Path, api: FakeApi) -> None:
-    _holding(api, queues=[queue("eng")])
+    holding(api, queues=[queue("eng")])
 
     result = run(
         "validate",
@@ -157,7 +138,7 @@ def test_a_cluster_that_forbids_reading_is_4(tmp_path: Path, api: FakeApi) -> No
 
 def test_pruning_a_cluster_keeps_its_namespaces(tmp_path: Path, api: FakeApi) -> None:
     door = local_queue("door", "ml")
-    _holding(
+    holding(
         api,
         clusterqueues=[cluster_queue("ml"), cluster_queue("gone")],
         localqueues=[door],
@@ -183,7 +164,7 @@ def test_a_field_that_must_stay_is_compared_with_the_files(tmp_path: Path) -> No
 
 
 def test_a_field_that_must_stay_is_compared_with_the_cluster(tmp_path: Path, api: FakeApi) -> None:
-    _holding(api, clusterqueues=[cluster_queue("ml"), cluster_queue("web")], localqueues=[local_queue("door", "ml")])
+    holding(api, clusterqueues=[cluster_queue("ml"), cluster_queue("web")], localqueues=[local_queue("door", "ml")])
     moved = write(tmp_path / "new.yaml", local_queue("door", "web"))
 
     result = run("validate", moved, "--against", "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, api.url))

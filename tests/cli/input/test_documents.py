@@ -601,3 +601,41 @@ def test_any_text_is_read_or_refused_and_every_place_is_inside_of_it(text: str) 
     for _, line, column in map(astuple, places):
         assert 1 <= line <= len(lines)
         assert 1 <= column <= len(lines[line - 1]) + 1
+
+
+def test_a_pattern_matches_manifests_at_any_depth_and_folders(tmp_path: Path) -> None:
+    for name in ("a.yaml", "deep/b.yml", "deep/er/c.json", "deep/notes.md", ".hidden/d.yaml"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("{kind: A}" if file.suffix != ".json" else '{"kind": "A"}')
+
+    def names(pattern: str) -> list[str]:
+        documents, unreadable = read([str(tmp_path / pattern)])
+        assert not unreadable
+        return [Path(document.source).relative_to(tmp_path).as_posix() for document in documents]
+
+    assert names("*.yaml") == ["a.yaml"]
+    assert names("**/*.y*ml") == ["a.yaml", "deep/b.yml"]
+    assert names("d*") == ["deep/b.yml", "deep/er/c.json"]
+    assert names("deep/*") == ["deep/b.yml", "deep/er/c.json"]
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path: Path) -> None:
+    (tmp_path / "[a].yaml").write_text("{kind: A}")
+    (tmp_path / "a.yaml").write_text("{kind: B}")
+
+    documents, _ = read([str(tmp_path / "[a].yaml")])
+
+    assert [document.manifest["kind"] for document in documents] == ["A"]
+
+
+def test_a_pattern_that_matches_nothing_is_unreadable(tmp_path: Path) -> None:
+    (_, (unreadable,)) = read([str(tmp_path / "*.yaml")])
+
+    assert unreadable.message == "no manifest matches this pattern"
+
+
+def test_standard_input_stands_for_the_file_that_is_named() -> None:
+    (document,), _ = read(["-"], StringIO("kind: A\n"), "trees/a.yaml")
+
+    assert str(document.place("kind")) == "trees/a.yaml:1:7"

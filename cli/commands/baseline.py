@@ -1,0 +1,102 @@
+"""Write down the findings of today, so that only new ones fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cli.exits import Exit, Misused, OutOfReach
+from cli.input import baseline as baselines
+from cli.input.baseline import Baseline
+from cli.input.question import Question, asked
+from cli.input.selection import Selection, selected
+from cli.output import emit
+from cli.report.answering import Answer, answer, note_problems
+from cli.report.baselined import stale
+from policies.judging.proposal import Proposal
+from policies.model.findings import Severity
+
+_FILE = ".quotree-baseline.jsonl"
+
+
+@click.group()
+def baseline() -> None:
+    """Keep a file of old findings for `quotree validate --baseline FILE`.
+
+    A finding is known by its rule, object and field, whatever its line and its numbers. Put the file under version
+    control, and take out what has been repaired.
+
+    \b
+    Examples:
+      quotree baseline create trees/
+      quotree validate trees/ --baseline .quotree-baseline.jsonl
+      quotree baseline prune trees/
+    """
+
+
+def _into(command: click.decorators.FC) -> click.decorators.FC:
+    return click.option("--file", metavar="FILE", default=_FILE, show_default=True, help="The baseline.")(command)
+
+
+@baseline.command()
+@selected
+@asked
+@_into
+@click.option("--overwrite", is_flag=True, help="Replace a baseline that exists.")
+def create(selection: Selection, question: Question, file: str, overwrite: bool) -> None:
+    """Write all errors and warnings of the manifests in PATH... into the baseline.
+
+    \b
+    Examples:
+      quotree baseline create trees/
+      quotree baseline create trees/ --against cluster --file baselines/prod.json
+    """
+    if Path(file).exists() and not overwrite:
+        raise Misused(f"{file} exists; `quotree baseline prune` removes what is repaired, --overwrite begins anew")
+    answered, _ = _answered(selection, question)
+    every = [entry.judged for entry in answered.report.entries]
+    old = [one for one, judged in zip(baselines.of(every), every, strict=True) if judged.severity is not Severity.INFO]
+    baselines.write(Baseline(file, tuple(old)))
+    emit(f"{file}: {_findings(len(old))}")
+    click.get_current_context().exit(_code(answered))
+
+
+@baseline.command()
+@selected
+@asked
+@_into
+def prune(selection: Selection, question: Question, file: str) -> None:
+    """Remove from the baseline what the manifests in PATH... no longer have.
+
+    Name the inputs and options that `validate` gets. Nothing is removed while an input cannot be read.
+
+    \b
+    Examples:
+      quotree baseline prune trees/
+      quotree baseline prune trees/ --file baselines/prod.json
+    """
+    old = baselines.read(file)
+    answered, proposal = _answered(selection, question)
+    gone = set(stale(old, answered.report, proposal))
+    if gone:
+        baselines.write(Baseline(file, tuple(each for each in old.entries if each not in gone)))
+    emit(f"{file}: {_findings(len(old.entries) - len(gone))}, {len(gone)} removed")
+    click.get_current_context().exit(_code(answered))
+
+
+def _answered(selection: Selection, question: Question) -> tuple[Answer, Proposal]:
+    """Raises OutOfReach: what cannot be judged has no findings to write down."""
+    answered = answer(selection, question)
+    note_problems(answered.report)
+    if answered.proposal is None:
+        raise OutOfReach(answered.report.not_evaluated[0].reason)
+    return answered, answered.proposal
+
+
+def _code(answered: Answer) -> Exit:
+    return Exit.UNREADABLE if answered.report.unreadable else Exit.CLEAN
+
+
+def _findings(count: int) -> str:
+    return f"{count} finding" + ("" if count == 1 else "s")

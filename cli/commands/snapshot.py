@@ -1,0 +1,71 @@
+"""Write the quota, usage and work of a cluster into a file, to judge against without the cluster."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from cli.exits import Exit, Misused, OutOfReach
+from cli.input.context import Against, AgainstType, collect
+from cli.input.options import kubeconfig as kubeconfig_option
+from cli.input.settings import settings
+from cli.input.snapshot_file import MAX_SIZE, Snapshot
+from cli.output import emit, note
+from cli.report.redaction import Redaction
+from cli.report.snapshot_json import snapshot_json
+from policies.dialects.reading import Manifest
+from policies.model.objects import Ref
+
+
+@click.command()
+@click.option(
+    "--against", type=AgainstType(), default="cluster", show_default=True, help="What it is taken of: a cluster."
+)
+@kubeconfig_option
+@click.option("--file", metavar="FILE", help="Where to write it. Default: standard output.")
+@click.option("--hash-names", is_flag=True, help="Hash the names of work: Workloads, jobs, Pods and their groups.")
+@click.option("--config", metavar="FILE", help="Quotree's configuration; it says where YuniKorn's objects are.")
+def snapshot(against: Against, kubeconfig: str | None, file: str | None, hash_names: bool, config: str | None) -> None:
+    """Write a snapshot of a cluster: queues, quota, usage, and running and pending work as requests.
+
+    It holds no Secret and no specification of a Pod: of a Pod only what it requests and what chooses its flavor. The
+    names of queues, flavors and namespaces stay, since a change is compared with them.
+
+    \b
+    Examples:
+      quotree snapshot --file prod.json
+      quotree snapshot --against cluster:prod --hash-names --file prod.json
+      quotree validate change.yaml --against snapshot:prod.json
+    """
+    if against.kind != "cluster":
+        raise Misused("--against: a snapshot is taken of a cluster")
+    yunikorn = settings(config, ()).yunikorn
+    redaction, found = Redaction(hash_names), dict[Ref, dict[str, object]]()
+
+    def keep(ref: Ref, manifest: Manifest) -> None:
+        if (redacted := redaction.redact(manifest)) is not None:
+            found[ref] = redacted
+
+    now = datetime.now(UTC)
+    complete = collect(against, kubeconfig, yunikorn, keep)
+    objects = tuple(manifest for _, manifest in sorted(found.items(), key=lambda each: each[0]))
+    text = snapshot_json(Snapshot(now, against.name, complete, objects, hash_names))
+    if len(text) > MAX_SIZE:
+        raise OutOfReach(f"the snapshot is larger than {MAX_SIZE // 2**20} MiB, which no command would read")
+    if file is None:
+        emit(text)
+    else:
+        _write(Path(file), text)
+        note(f"{file}: {len(objects)} objects of {against}")
+    click.get_current_context().exit(Exit.CLEAN)
+
+
+def _write(file: Path, text: str) -> None:
+    half = file.with_name(f".{file.name}.new")
+    try:
+        half.write_text(text + "\n", "utf-8")
+        half.replace(file)
+    except OSError as error:
+        raise OutOfReach(f"{file}: cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,107 @@
+"""The file of old findings: one line of JSON for each, by its fingerprint, so that only new ones fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cli.exits import Misused
+from cli.input.documents import MAX_SIZE, Place
+from cli.input.regular_file import read_regular
+from policies.judging.fingerprint import fingerprints
+from policies.judging.verdict import Judged
+from policies.model.objects import Ref
+from policies.text import json_values
+from policies.text.positions import BadText
+
+API_VERSION = "quotree.dev/v1alpha1"
+_HEAD = {"apiVersion": API_VERSION, "kind": "Baseline"}
+_CURE = "write it anew with `quotree baseline create`"
+_KEYS = ("fingerprint", "rule", "group", "kind", "namespace", "name", "field", "subject")
+
+
+@dataclass(frozen=True, slots=True)
+class OldFinding:
+    """One entry. What follows the fingerprint is for people, and says whether the object is still there."""
+
+    fingerprint: str
+    rule: str
+    group: str
+    kind: str
+    namespace: str
+    name: str
+    field: str
+    subject: str
+
+    @property
+    def object(self) -> Ref:
+        return Ref(self.group, self.kind, self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """`entries` have the lines of the file in their order, from line 2 on."""
+
+    file: str
+    entries: tuple[OldFinding, ...] = ()
+
+    def places(self) -> dict[OldFinding, Place]:
+        return {entry: Place(self.file, line, 1) for line, entry in enumerate(self.entries, 2)}
+
+
+def of(findings: Iterable[Judged]) -> tuple[OldFinding, ...]:
+    """The entries of these findings, in their order."""
+    every = tuple(findings)
+    return tuple(_entry(each, known_by) for each, known_by in zip(every, fingerprints(every), strict=True))
+
+
+def _entry(judged: Judged, known_by: str) -> OldFinding:
+    finding = judged.finding
+    return OldFinding(known_by, judged.rule.id, *finding.object, finding.field, finding.subject)
+
+
+def read(file: str) -> Baseline:
+    """Raises Misused, naming file and line."""
+    try:
+        data, _ = read_regular(file, MAX_SIZE + 1)
+        text = data.decode()
+    except (OSError, ValueError) as error:
+        raise Misused(f"--baseline {file}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if len(data) > MAX_SIZE:
+        raise Misused(f"--baseline {file}: larger than {MAX_SIZE // 2**20} MiB; {_CURE}")
+    head, *lines = text.split("\n")
+    if _value(file, 1, head) != _HEAD:
+        raise Misused(f"{file}:1:1: this is no Baseline of {API_VERSION}; {_CURE}")
+    if lines and not lines[-1]:
+        lines.pop()
+    entries = tuple(_old(file, number, line) for number, line in enumerate(lines, 2))
+    return Baseline(file, entries)
+
+
+def write(baseline: Baseline) -> None:
+    """Replace the file at once, so that no half of it is ever read. Raises Misused."""
+    lines = [json.dumps(each) for each in (_HEAD, *map(asdict, baseline.entries))]
+    target = Path(baseline.file)
+    half = target.with_name(f".{target.name}.new")
+    try:
+        half.write_text("\n".join([*lines, ""]), "utf-8")
+        half.replace(target)
+    except OSError as error:
+        raise Misused(f"{baseline.file}: cannot be written: {error.strerror or error}") from error
+
+
+def _old(file: str, number: int, line: str) -> OldFinding:
+    value = _value(file, number, line)
+    if not isinstance(value, dict) or set(value) != set(_KEYS) or not all(isinstance(it, str) for it in value.values()):
+        raise Misused(f"{file}:{number}:1: this is no entry of a baseline; {_CURE}")
+    return OldFinding(**value)
+
+
+def _value(file: str, number: int, line: str) -> Any:
+    root = json_values.read(line)
+    if isinstance(root, BadText):
+        raise Misused(f"{file}:{number}:{root.offset + 1}: {root.message}; {_CURE}")
+    return root.value

@@ -1,0 +1,105 @@
+"""Runs programs of the user (git, kustomize, helm): without a shell, for so long, with so much output and no more."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+SECONDS = 60.0
+"""For one run. Rendering takes a second or two; only a download that hangs comes near this."""
+MAX_OUTPUT = 512 * 2**20
+"""Bytes. One file of manifests may have 64 MiB; a revision may have many."""
+_MAX_ERRORS = 2000  # characters of standard error that are shown
+
+
+class ProgramFailed(Exception):
+    """The program ended with an error, took too long or wrote too much; the text says which."""
+
+
+def find(*names: str) -> str | None:
+    """The first of these programs on the PATH."""
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+def run(
+    command: Sequence[str],
+    folder: str | Path | None = None,
+    *,
+    stdin: bytes = b"",
+    seconds: float = SECONDS,
+    most: int = MAX_OUTPUT,
+) -> bytes:
+    """What the command writes to standard output. Raises ProgramFailed.
+
+    It gets no terminal, so that it asks for no password. All that it started is ended with it.
+    """
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
+        given.write(stdin)
+        given.seek(0)
+        try:
+            process = subprocess.Popen(  # noqa: S603, a list of arguments and no shell
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:  # ValueError: an argument that no program can have
+            raise ProgramFailed(f"{command[0]} cannot be run: {getattr(error, 'strerror', None) or error}") from error
+        output = _output(process, seconds, most)
+        errors.seek(0)
+        text = errors.read().decode("utf-8", "replace")
+    if process.returncode:
+        raise ProgramFailed(_shortened(text) or f"{command[0]} ended with exit code {process.returncode}")
+    return output
+
+
+def _output(process: subprocess.Popen[bytes], seconds: float, most: int) -> bytes:
+    expired = threading.Event()
+
+    def expire() -> None:
+        expired.set()
+        _end(process)
+
+    timer = threading.Timer(seconds, expire)
+    timer.start()
+    try:
+        assert process.stdout is not None
+        with process.stdout as stream:
+            output = stream.read(most + 1)
+        if len(output) > most:
+            _end(process)
+        process.wait()
+    except BaseException:
+        _end(process)
+        process.wait()
+        raise
+    finally:
+        timer.cancel()
+    if expired.is_set():
+        raise ProgramFailed(f"took longer than {seconds:.0f} s")
+    if len(output) > most:
+        raise ProgramFailed(f"wrote more than {most // 2**20} MiB")
+    return output
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _shortened(text: str) -> str:
+    """The end of it, where programs say what was wrong."""
+    stripped = text.strip()
+    return stripped if len(stripped) <= _MAX_ERRORS else f"... {stripped[-_MAX_ERRORS:]}"

@@ -1,0 +1,74 @@
+"""How manifests are judged: the options that `validate` and `baseline` share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+import click
+
+from cli.exits import Misused
+from cli.input.context import Against
+from cli.input.options import against as against_option
+from policies.model.findings import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Against what, by which configuration, and what the change deletes. `revision` is that of --base."""
+
+    against: Against
+    kubeconfig: str | None = None
+    config: str | None = None
+    profile: str | None = None
+    prune: bool = False
+    revision: str | None = None
+
+
+def asked(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of Question; the command gets them as `question`."""
+
+    @wraps(command)
+    def with_question(
+        *arguments: Any,
+        against: Against,
+        kubeconfig: str | None,
+        config: str | None,
+        profile: str | None,
+        prune: bool,
+        revision: str | None,
+        **others: Any,
+    ) -> Any:
+        if prune and revision is not None:
+            raise Misused("--prune: --base says what the change deletes; leave one of them out")
+        if prune and against.kind == "nothing":
+            raise Misused("--prune deletes objects of the context: name it with --against")
+        question = Question(against, kubeconfig, config, profile, prune, revision)
+        return command(*arguments, question=question, **others)
+
+    for option in (
+        click.option(
+            "--prune", is_flag=True, help="Delete what the context has and the files lack, of the kinds in the files."
+        ),
+        click.option(
+            "--base",
+            "revision",
+            metavar="REVISION",
+            help="The Git revision that the change begins at: only what the change makes worse fails, and objects that"
+            " it removes are deleted.",
+        ),
+        click.option(
+            "--config",
+            metavar="FILE",
+            help="Quotree's configuration. Default: QUOTREE_CONFIG, then .quotree.yaml upward from the first input.",
+        ),
+        click.option(
+            "--profile",
+            type=click.Choice([it.value for it in Profile]),
+            help="Overrides the profile of the configuration.",
+        ),
+    ):
+        with_question = option(with_question)
+    return against_option(with_question)

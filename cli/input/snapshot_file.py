@@ -1,0 +1,111 @@
+"""Reads what `quotree snapshot` wrote: the quota, usage and work of a cluster at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from cli.exits import OutOfReach
+from cli.input.regular_file import read_regular
+from policies.dialects import core, volcano
+from policies.dialects.kueue_kinds import WORKLOAD
+from policies.dialects.reading import Manifest
+from policies.model.objects import GroupKind
+from policies.text import json_values
+from policies.text.positions import BadText, position
+
+API_VERSION = "quotree.dev/v1alpha1"
+KIND = "Snapshot"
+MAX_SIZE = 256 * 2**20
+"""Bytes. 10 000 queues and 50 000 workloads have about 60 MiB."""
+WORK = frozenset({WORKLOAD, volcano.JOB, volcano.POD_GROUP, core.POD})
+"""The kinds of which a part is kept only: an object of these cannot be compared with what it is changed to."""
+
+_TEXTS = ("apiVersion", "kind", "takenAt", "cluster", "quotree")
+_KEYS = {*_TEXTS, "namesHashed", "complete", "objects"}
+_AGAIN = "take it again with `quotree snapshot`"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """`cluster` names what it was taken of. Of the kinds in `complete` every object is in `objects`."""
+
+    taken: datetime
+    cluster: str
+    complete: frozenset[GroupKind]
+    objects: tuple[Manifest, ...]
+    names_hashed: bool = False
+
+
+def read(file: str) -> Snapshot:
+    """Raises OutOfReach, which says why and what to do: half a snapshot is none."""
+    try:
+        data, _ = read_regular(file, MAX_SIZE + 1)
+        text = data.decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise OutOfReach(f"snapshot {file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if len(data) > MAX_SIZE:
+        raise OutOfReach(f"snapshot {file} is larger than {MAX_SIZE // 2**20} MiB")
+    root = json_values.read(text)
+    if isinstance(root, BadText):
+        place = position(text, root.offset)
+        raise OutOfReach(f"snapshot {file}:{place.line}:{place.column}: {root.message}; {_AGAIN}")
+    fault = _fault(root.value)
+    if fault:
+        raise OutOfReach(f"snapshot {file}: {fault}; {_AGAIN}")
+    return _snapshot(root.value)
+
+
+def _snapshot(value: Mapping[str, Any]) -> Snapshot:
+    return Snapshot(
+        taken=_moment(value["takenAt"]) or datetime.fromtimestamp(0, UTC),
+        cluster=value["cluster"],
+        complete=frozenset(map(_kind, value["complete"])),
+        objects=tuple(value["objects"]),
+        names_hashed=value["namesHashed"],
+    )
+
+
+def _fault(value: object) -> str:
+    """What keeps it from being a snapshot of this version; empty where nothing does."""
+    if not isinstance(value, Mapping) or value.get("kind") != KIND:
+        return f"it is no {KIND}"
+    if value.get("apiVersion") != API_VERSION:
+        return f"its apiVersion is {str(value.get('apiVersion'))[:80]!r}, and this quotree reads {API_VERSION}"
+    wrong = sorted(map(str, value.keys() ^ _KEYS))
+    if wrong:
+        return f"these keys are missing or unknown: {', '.join(wrong[:10])}"
+    if not all(isinstance(value[key], str) for key in _TEXTS) or _moment(value["takenAt"]) is None:
+        return "takenAt, cluster or quotree cannot be read"
+    if not isinstance(value["namesHashed"], bool):
+        return "namesHashed is neither true nor false"
+    complete = value["complete"]
+    if not isinstance(complete, list) or not all(isinstance(each, str) and each for each in complete):
+        return "`complete` is no list of kinds"
+    objects = value["objects"]
+    if not isinstance(objects, list):
+        return "`objects` is no list"
+    broken = next((number for number, each in enumerate(objects) if not _is_object(each)), None)
+    return "" if broken is None else f"objects[{broken}] is no object with apiVersion, kind and metadata.name"
+
+
+def _is_object(value: object) -> bool:
+    if not isinstance(value, Mapping) or not isinstance(value.get("metadata"), Mapping):
+        return False
+    named = (value.get("apiVersion"), value.get("kind"), value["metadata"].get("name"))
+    return all(isinstance(each, str) and each for each in named)
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S%z").astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _kind(text: str) -> GroupKind:
+    """`Kind.group`, as kubectl has it; a core kind has no group."""
+    kind, _, group = text.partition(".")
+    return GroupKind(group, kind)

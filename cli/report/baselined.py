@@ -1,0 +1,64 @@
+"""A report without the findings of a baseline. An entry that finds nothing any more is a finding itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from cli.input import baseline as baselines
+from cli.input.baseline import Baseline, OldFinding
+from cli.input.documents import Place
+from cli.report.model import Entry, Report, identity
+from policies.judging.proposal import Proposal
+from policies.judging.rule import Rule
+from policies.judging.verdict import Judged
+from policies.model.findings import Action, Finding, Severity
+
+
+def _page(_: Proposal) -> Iterator[Finding]:
+    """An entry of the baseline finds nothing any more.
+
+    Why it is refused: the same fault could come back under it, and nobody would notice.
+    Fix: remove the entry, by `quotree baseline prune`.
+    """
+    return iter(())
+
+
+STALE = Rule("stale-baseline-entry", "Quotree", frozenset(), Action.DENY, _page)
+"""Not in the registry: only `validate` has a baseline."""
+
+
+def without_old(report: Report, baseline: Baseline, proposal: Proposal) -> Report:
+    """The report without what the baseline has, counted, and with its stale entries."""
+    known = {entry.fingerprint for entry in baseline.entries}
+    found = baselines.of(entry.judged for entry in report.entries)
+    fresh = tuple(entry for entry, old in zip(report.entries, found, strict=True) if old.fingerprint not in known)
+    places = baseline.places()
+    gone = [_finding(entry, places[entry], proposal) for entry in stale(baseline, report, proposal)]
+    return replace(report, entries=(*gone, *fresh), baselined=len(report.entries) - len(fresh))
+
+
+def stale(baseline: Baseline, report: Report, proposal: Proposal) -> list[OldFinding]:
+    """The entries that find nothing any more: their object was judged without it, or is no longer there.
+
+    None while an input is unreadable; none of a rule that was not evaluated. Where only a part is judged (--base), an
+    object that does not change may still have what the entry says.
+    """
+    if report.unreadable:
+        return []
+    found = {entry.fingerprint for entry in baselines.of(entry.judged for entry in report.entries)}
+    missed = {each.rule.id for each in report.not_evaluated}
+    changed = {change.ref for change in proposal.changes}
+
+    def judged(entry: OldFinding) -> bool:
+        whole = report.subject.base is None and proposal.after.get(entry.object) is None
+        return entry.object in changed or whole
+
+    left = [each for each in baseline.entries if each.fingerprint not in found and each.rule not in missed]
+    return [entry for entry in left if judged(entry)]
+
+
+def _finding(entry: OldFinding, place: Place, proposal: Proposal) -> Entry:
+    message = f"has {entry.rule} in the baseline, and no longer in the inputs"
+    finding = Finding(entry.object, entry.field, message, "run `quotree baseline prune`", entry.fingerprint)
+    return Entry(Judged(STALE, Severity.ERROR, finding), identity(entry.object, proposal), place, ())

@@ -1,0 +1,226 @@
+"""What of an object goes into a snapshot: quota, usage, and work as what it requests.
+
+Only what is listed here is kept. So a snapshot holds no Secret, no image, command, environment or volume, no name of a
+container, and no annotation of anybody else.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+from cli.input.snapshot_file import WORK
+from policies import dialects
+from policies.dialects import core, kueue, volcano
+from policies.dialects.kueue_kinds import (
+    ADMISSION_CHECK,
+    MULTIKUEUE_CLUSTER,
+    MULTIKUEUE_CONFIG,
+    PREFIX,
+    WORKLOAD,
+    WORKLOAD_PRIORITY_CLASS,
+)
+from policies.dialects.kueue_workload import REPLACES
+from policies.dialects.priority_class import PRIORITY_CLASS
+from policies.dialects.reading import Manifest, listing, mapping, metadata, texts
+from policies.dialects.yunikorn import USER_INFO
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.model.exemptions import PREFIX as EXEMPT
+from policies.model.objects import GroupKind
+from scheduling.objects.template import template
+from scheduling.simulation.intake import LIMIT_RANGE, RUNTIME_CLASS
+
+_NAME_LABEL = "kubernetes.io/metadata.name"
+_METADATA = ("name", "namespace", "generation", "uid", "creationTimestamp", "deletionTimestamp")
+_OWNER = ("apiVersion", "kind", "name", "uid", "controller")
+_IDS = (core.APP_ID, "applicationId", "spark-app-selector", "kueue.x-k8s.io/pod-group-name", "app")
+"""Labels and annotations that name work."""
+_WORKLOADS = (REPLACES, f"{PREFIX}workload", f"{PREFIX}prebuilt-workload-name")
+"""Those that name a Workload, alone or after its namespace."""
+_WORKLOAD = (
+    "queueName",
+    "priority",
+    "priorityClassRef",
+    "priorityClassName",
+    "priorityClassSource",
+    "active",
+    "maximumExecutionTimeSeconds",
+    "preemptionGates",
+)
+_POD_SET = ("name", "count", "minCount", "topologyRequest")
+_JOB = ("queue", "minAvailable", "schedulerName", "priorityClassName")
+_TASK = ("name", "replicas", "minAvailable")
+_POD_GROUP = ("queue", "minMember", "minResources", "priorityClassName")
+
+
+def selector_keys(queues: Iterable[Manifest]) -> frozenset[str]:
+    """The labels of namespaces that ClusterQueues select by."""
+    keys = {_NAME_LABEL}
+    for queue in queues:
+        selector = mapping(mapping(queue.get("spec")).get("namespaceSelector"))
+        keys |= texts(selector.get("matchLabels")).keys()
+        keys |= {str(mapping(each).get("key")) for each in listing(selector.get("matchExpressions"))}
+    return frozenset(keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """`hash_names`: names of work are hashed with a key that is forgotten, so that nobody can try names out."""
+
+    hash_names: bool = False
+    _key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+
+    def redact(self, manifest: Manifest) -> dict[str, Any] | None:
+        """What is kept of the object; None for kinds that a snapshot does not have."""
+        kind = dialects.group_kind(manifest)
+        parts = _PARTS.get(kind)
+        if parts is None or (kind == CONFIG_MAP and dialects.read(manifest) is None):
+            return None
+        kept = {"apiVersion": manifest["apiVersion"], "kind": kind.kind, "metadata": self._metadata(manifest, kind)}
+        kept |= {key: value for key, value in parts(manifest).items() if value}
+        return kept
+
+    def _metadata(self, manifest: Manifest, kind: GroupKind) -> dict[str, Any]:
+        meta = metadata(manifest)
+        kept = {key: meta[key] for key in _METADATA if meta.get(key)}
+        if kind in WORK:
+            kept["name"] = self._name(str(meta.get("name") or ""))
+        whole = kind == core.NAMESPACE  # the labels that nobody selects by are dropped at the end
+        labels, annotations = texts(meta.get("labels")), texts(meta.get("annotations"))
+        pairs = {"labels": labels if whole else core.ours(labels), "annotations": _annotations(annotations)}
+        kept |= {key: {name: self._id(name, value) for name, value in of.items()} for key, of in pairs.items() if of}
+        owners = [
+            {**{key: owner[key] for key in _OWNER if key in owner}, "name": self._name(str(owner.get("name") or ""))}
+            for owner in map(mapping, listing(meta.get("ownerReferences")))
+        ]
+        return {**kept, "ownerReferences": owners} if owners and kind in WORK else kept
+
+    def _id(self, key: str, value: str) -> str:
+        if key in _WORKLOADS:
+            namespace, slash, name = value.rpartition("/")
+            return f"{namespace}{slash}{self._name(name)}"
+        return self._name(value) if key in _IDS else value
+
+    def _name(self, name: str) -> str:
+        if not self.hash_names or not name:
+            return name
+        return f"n{hmac.new(self._key, name.encode(), sha256).hexdigest()[:20]}"
+
+
+def without_labels(namespace: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
+    """The redacted Namespace with these labels, and those of the three projects."""
+    meta = namespace["metadata"]
+    labels = texts(meta.get("labels"))
+    own = core.ours(labels)
+    kept = {key: value for key, value in labels.items() if key in keys or key in own}
+    rest = {key: value for key, value in meta.items() if key != "labels"}
+    return {**namespace, "metadata": {**rest, **({"labels": kept} if kept else {})}}
+
+
+def _annotations(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Those that rules read, but for the users of YuniKorn."""
+    exempt = {key: value for key, value in annotations.items() if key.startswith(EXEMPT)}
+    kept = {**core.ours(annotations), **exempt}
+    return {key: value for key, value in kept.items() if key != USER_INFO}
+
+
+def _fields(*keys: str) -> Callable[[Manifest], dict[str, Any]]:
+    return lambda manifest: {key: manifest.get(key) for key in keys}
+
+
+def _some(value: object, keys: Iterable[str]) -> dict[str, Any]:
+    content = mapping(value)
+    return {key: content[key] for key in keys if key in content}
+
+
+def _workload(manifest: Manifest) -> dict[str, Any]:
+    spec = mapping(manifest.get("spec"))
+    pod_sets = [
+        {**_some(each, _POD_SET), "template": {"spec": _pod_spec(mapping(mapping(each).get("template")).get("spec"))}}
+        for each in listing(spec.get("podSets"))
+    ]
+    return {"spec": {**_some(spec, _WORKLOAD), "podSets": pod_sets}, **_with_status(manifest)}
+
+
+def _pod_spec(spec: object) -> dict[str, Any]:
+    """What it requests, and what chooses its flavor."""
+    kept = dict(template(spec).spec)
+    for key in ("containers", "initContainers"):
+        if key in kept:
+            kept[key] = [{"name": str(number), **each} for number, each in enumerate(kept[key])]
+    if affinity := _some(kept.pop("affinity", None), ["nodeAffinity"]):
+        kept["affinity"] = affinity
+    if "resourceClaims" in kept:  # whether it has some is what counts
+        kept["resourceClaims"] = [{"name": str(number)} for number, _ in enumerate(kept["resourceClaims"])]
+    return kept
+
+
+def _with_status(manifest: Manifest) -> dict[str, Any]:
+    """Without messages and lists that name work."""
+    status = {key: value for key, value in mapping(manifest.get("status")).items() if key != "pendingWorkloadsStatus"}
+    for key in ("conditions", "admissionChecks"):
+        if key in status:
+            status[key] = [{**mapping(each), "message": ""} for each in listing(status[key])]
+    return {"status": status}
+
+
+def _queue(manifest: Manifest) -> dict[str, Any]:
+    return {"spec": manifest.get("spec"), **_with_status(manifest)}
+
+
+def _settings(manifest: Manifest) -> dict[str, Any]:
+    """Those of YuniKorn; no other ConfigMap has any."""
+    return {
+        part: {key: value for key, value in mapping(manifest.get(part)).items() if _is_yunikorns(key)}
+        for part in ("data", "binaryData")
+    }
+
+
+def _is_yunikorns(key: str) -> bool:
+    return key.removesuffix(".gz").endswith(".yaml") or key.startswith(("service.", "admissionController."))
+
+
+def _job(manifest: Manifest) -> dict[str, Any]:
+    spec = mapping(manifest.get("spec"))
+    tasks = [_some(task, _TASK) for task in listing(spec.get("tasks"))]
+    state = _some(mapping(mapping(manifest.get("status")).get("state")), ["phase"])
+    return {"spec": {**_some(spec, _JOB), "tasks": tasks}, "status": {"state": state}}
+
+
+def _pod_group(manifest: Manifest) -> dict[str, Any]:
+    return {"spec": _some(manifest.get("spec"), _POD_GROUP), "status": _some(manifest.get("status"), ["phase"])}
+
+
+def _pod(manifest: Manifest) -> dict[str, Any]:
+    return {"spec": _some(manifest.get("spec"), ["schedulerName"])}
+
+
+_PARTS: Mapping[GroupKind, Callable[[Manifest], dict[str, Any]]] = {
+    kueue.COHORT: _queue,
+    kueue.CLUSTER_QUEUE: _queue,
+    kueue.LOCAL_QUEUE: _queue,
+    kueue.RESOURCE_FLAVOR: _fields("spec"),
+    ADMISSION_CHECK: _queue,
+    MULTIKUEUE_CONFIG: _fields("spec"),
+    MULTIKUEUE_CLUSTER: _queue,
+    WORKLOAD_PRIORITY_CLASS: _fields("value"),
+    PRIORITY_CLASS: _fields("value", "globalDefault", "preemptionPolicy"),
+    LIMIT_RANGE: _fields("spec"),
+    RUNTIME_CLASS: _fields("overhead"),
+    core.NAMESPACE: _fields(),
+    CONFIG_MAP: _settings,
+    volcano.QUEUE: _queue,
+    volcano.JOB: _job,
+    volcano.POD_GROUP: _pod_group,
+    core.POD: _pod,
+    WORKLOAD: _workload,
+}
+
+
+def kinds() -> frozenset[GroupKind]:
+    """Those that a snapshot has."""
+    return frozenset(_PARTS)

@@ -1,0 +1,209 @@
+"""A repository as a platform team has it, with the real git, kustomize, helm and pre-commit, from base to head."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.apiserver import build, helm
+from tests.builders import cluster_queue, cohort, flavor, group, queue, quota
+from tests.cli.repository import Repository
+from tests.cli.runs import write
+
+pytestmark = pytest.mark.apiserver
+
+ROOT = Path(__file__).parents[2]
+TEMPLATE = """\
+{{- range .Values.queues }}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata:
+  name: {{ .name }}
+spec:
+  {{- with .parent }}
+  parent: {{ . }}
+  {{- end }}
+  deserved:
+    cpu: {{ .cpu | quote }}
+{{- end }}
+"""
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`kubectl`, `helm` and `quotree` first on the PATH."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    kubectl = " ".join(build.programs().kubectl)
+    scripts = {
+        "kubectl": f'exec {kubectl} "$@"',
+        "helm": f'exec {helm.binary()} "$@"',
+        "quotree": f'PYTHONPATH={ROOT} exec {sys.executable} -m cli.main "$@"',
+    }
+    for name, line in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
+        (folder / name).chmod(0o755)
+    system = os.pathsep.join(["/usr/bin", "/bin"])  # without a kustomize that the machine may have
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{system}")
+    for name in ("HOME", "XDG_CACHE_HOME", "HELM_CACHE_HOME", "PRE_COMMIT_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    return folder
+
+
+@pytest.fixture
+def repository(tmp_path: Path, tools: Path) -> Repository:
+    """The branch `main`: a kustomization with an overlay, a chart and plain files; all of it sound."""
+    made = Repository.make(tmp_path / "quota")
+    made.put("kustomize/base/org.yaml", cohort("org"), queues_of(4))
+    write(made.folder / "kustomize/base/kustomization.yaml", {"resources": ["org.yaml"]})
+    write(
+        made.folder / "kustomize/prod/kustomization.yaml",
+        {"resources": ["../base"], "namePrefix": "prod-", "patches": [{"path": "more.yaml"}]},
+    )
+    made.put("kustomize/prod/more.yaml", queues_of(8))
+    write(made.folder / "chart/Chart.yaml", {"apiVersion": "v2", "name": "trees", "version": "1.0.0"})
+    (made.folder / "chart/templates").mkdir()
+    (made.folder / "chart/templates/queues.yaml").write_text(TEMPLATE)
+    write(made.folder / "chart/values.yaml", {"queues": []})
+    values(made, 4, 3)
+    made.put("plain/lab.yaml", cohort("lab"), cluster_queue("night", "lab"))
+    made.commit("a sound tree")
+    made.git("checkout", "--quiet", "-b", "head")
+    return made
+
+
+def queues_of(cpu: int) -> dict[str, Any]:
+    return cluster_queue("ml", "org", group("cpu", flavor("spot", cpu=quota(cpu))))
+
+
+def values(repository: Repository, parent: int, child: int) -> None:
+    entries = [{"name": "eng", "cpu": parent}, {"name": "ml", "parent": "eng", "cpu": child}]
+    write(repository.folder / "values-prod.yaml", {"queues": entries})
+
+
+def validate(repository: Repository, *arguments: str) -> tuple[int, dict[str, Any]]:
+    command = ["quotree", "validate", "plain", "--kustomize", "kustomize/prod", "--helm", "chart"]
+    done = subprocess.run(
+        [*command, "--values", "values-prod.yaml", "-o", "json", *arguments],
+        cwd=repository.folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert not done.stderr, done.stderr
+    report = json.loads(done.stdout)
+    assert isinstance(report, dict)
+    return done.returncode, report
+
+
+def test_a_sound_repository_passes_from_all_its_sources(repository: Repository) -> None:
+    code, report = validate(repository)
+    since, changed = validate(repository, "--base", "main")
+
+    assert (code, report["context"]["objects"], report["context"]["queues"]) == (0, 6, 6)
+    assert (since, changed["context"]["base"]["changed"], changed["context"]["base"]["deleted"]) == (0, 0, 0)
+
+
+def test_what_a_chart_makes_worse_fails_with_the_place_in_the_template(repository: Repository) -> None:
+    values(repository, 4, 5)
+
+    code, report = validate(repository, "--base", "main")
+
+    (finding,) = report["findings"]
+    assert code == 1
+    assert finding["rule"] == "children-deserved-exceed-parent"
+    assert (finding["file"], finding["line"]) == ("chart/templates/queues.yaml", 12)
+
+
+def test_what_an_overlay_breaks_fails_with_the_place_in_the_base(repository: Repository) -> None:
+    repository.put("kustomize/prod/more.yaml", queues_of(-1))
+
+    code, report = validate(repository, "--base", "main")
+
+    assert code == 1
+    (finding,) = (each for each in report["findings"] if each["severity"] == "error")
+    assert finding["object"]["name"] == "prod-ml"
+    assert finding["file"] == "kustomize/base/org.yaml"
+    text = (repository.folder / finding["file"]).read_text().splitlines()[finding["line"] - 1]
+    assert "nominalQuota" in text
+
+
+def test_a_file_that_is_removed_is_judged_as_deleted(repository: Repository) -> None:
+    repository.put("plain/lab.yaml", cluster_queue("night", "lab"))
+
+    code, report = validate(repository, "--base", "main")
+
+    assert code == 1
+    assert [each["rule"] for each in report["findings"] if each["severity"] == "error"] == ["delete-with-children"]
+
+
+def test_what_was_wrong_on_main_does_not_fail_a_change_of_something_else(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "main")
+    values(repository, 4, 5)
+    repository.commit("a broken tree")
+    repository.git("checkout", "--quiet", "-B", "head")
+    repository.put("plain/more.yaml", cohort("more"))
+
+    assert validate(repository)[0] == 1
+    assert validate(repository, "--base", "main")[0] == 0
+
+
+def hooks(**more: Any) -> dict[str, Any]:
+    """The hooks of this project, as pre-commit installs them, but with the `quotree` of the PATH."""
+    declared = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    local = [{**hook, "language": "system", **more.get(hook["id"], {})} for hook in declared]
+    return {"repos": [{"repo": "local", "hooks": [hook for hook in local if hook["id"] in more]}]}
+
+
+def pre_commit(repository: Repository, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pre_commit", *arguments],
+        cwd=repository.folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_the_manifest_of_the_hooks_is_valid(repository: Repository) -> None:
+    done = pre_commit(repository, "validate-manifest", str(ROOT / ".pre-commit-hooks.yaml"))
+
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_hook_judges_the_whole_set_once_a_manifest_changes(repository: Repository) -> None:
+    config = hooks(**{"quotree-validate": {"args": ["plain", "--base", "HEAD"]}})
+    write(repository.folder / ".pre-commit-config.yaml", config)
+    repository.git("add", "--all")
+
+    sound = pre_commit(repository, "run")
+    repository.put("plain/lab.yaml", cluster_queue("night", "lab"))
+    repository.git("add", "--all")
+    broken = pre_commit(repository, "run")
+
+    assert sound.returncode == 0, sound.stdout
+    assert broken.returncode == 1
+    assert "delete-with-children" in broken.stdout
+
+
+def test_the_hook_for_changed_files_gets_these_and_nothing_else(repository: Repository) -> None:
+    config = hooks(**{"quotree-files": {"args": ["--against", "files:plain"]}})
+    write(repository.folder / ".pre-commit-config.yaml", config)
+    repository.commit()
+    repository.put("more/a.yaml", queue("eng", deserved="cpu:4"), queue("ml", "eng", deserved="cpu:5"))
+    repository.git("add", "--all")
+
+    done = pre_commit(repository, "run")
+
+    assert done.returncode == 1
+    assert "more/a.yaml:8:10: error[children-deserved-exceed-parent]" in done.stdout

@@ -1,0 +1,273 @@
+"""`quotree snapshot`: what it keeps and what it leaves out, and that the file stands for the cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from tests.builders import (
+    cluster_queue,
+    config_map,
+    flavor,
+    group,
+    job,
+    local_queue,
+    namespace,
+    pod_group,
+    queue,
+    quota,
+    workload,
+)
+from tests.cli.clusters import holding
+from tests.cli.runs import SCHEMA, kubeconfig, report, run, write
+from tests.cluster.fake import FakeApi
+
+SECRETS = ("s3cr3t", "registry.example.com", "rm -rf", "team-a@example.com", "last-applied")
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    server = FakeApi()
+    yield server
+    server.close()
+
+
+def running(name: str = "train-ab12c", cpu: str = "2") -> dict[str, Any]:
+    """A Workload that holds quota, with everything in its pods that nobody else should read."""
+    made = workload(name, "door", cpu)
+    made["metadata"] |= {
+        "uid": "7",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "s3cr3t", "owner": "team-a@example.com"},
+        "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "8", "controller": True}],
+        "managedFields": [{"manager": "s3cr3t"}],
+    }
+    (pods,) = made["spec"]["podSets"]
+    pods["template"]["spec"] |= {
+        "volumes": [{"name": "v", "secret": {"secretName": "s3cr3t"}}],
+        "serviceAccountName": "s3cr3t",
+        "nodeSelector": {"pool": "spot"},
+        "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "s3cr3t"}]}},
+    }
+    for container in pods["template"]["spec"]["containers"]:
+        container |= {
+            "name": "s3cr3t",
+            "image": "registry.example.com/a:1",
+            "command": ["rm -rf"],
+            "env": [{"name": "TOKEN", "value": "s3cr3t"}],
+        }
+    made["status"] = {
+        "conditions": [{"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": "s3cr3t"}],
+        "admission": {
+            "clusterQueue": "ml",
+            "podSetAssignments": [
+                {"name": "main", "count": 1, "flavors": {"cpu": "spot"}, "resourceUsage": {"cpu": cpu}}
+            ],
+        },
+    }
+    return made
+
+
+def cluster(api: FakeApi) -> None:
+    house = namespace("ns")
+    house["metadata"]["labels"] = {"team": "ml", "owner": "team-a@example.com"}
+    ml = cluster_queue("ml", None, group("cpu", flavor("spot", cpu=quota(4))))
+    ml["spec"]["namespaceSelector"] = {"matchLabels": {"team": "ml"}}
+    trainer = job("trainer", "vision")
+    trainer["spec"]["tasks"] = [{"name": "s3", "replicas": 1, "template": {"spec": {"image": "s3cr3t"}}}]
+    holding(
+        api,
+        clusterqueues=[ml],
+        localqueues=[local_queue("door", "ml")],
+        workloads=[running()],
+        namespaces=[house],
+        queues=[queue("eng", deserved="cpu:4"), queue("vision", "eng", deserved="cpu:3")],
+        podgroups=[pod_group("train", "vision")],
+        jobs=[trainer],
+        configmaps=[config_map("other", {"token": "s3cr3t"})],
+    )
+
+
+def taken(tmp_path: Path, api: FakeApi, *flags: str) -> Path:
+    cluster(api)
+    file = tmp_path / "prod.json"
+    arguments = ["--against", "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, api.url), "--file", file]
+    result = run("snapshot", *arguments, *flags)
+    assert result.exit_code == 0, result.output
+    return file
+
+
+def test_it_obeys_its_schema_and_holds_no_secret_and_no_specification_of_a_pod(tmp_path: Path, api: FakeApi) -> None:
+    text = taken(tmp_path, api).read_text()
+    schema = json.loads((SCHEMA.parent / "snapshot.schema.json").read_text())
+
+    Draft202012Validator(schema).validate(json.loads(text))
+    assert [each for each in SECRETS if each in text] == []
+    assert [each for each in ("image", "command", '"env"', "volumes", 'message":"s') if each in text] == []
+
+
+def test_it_holds_requests_usage_and_the_labels_that_queues_select_by(tmp_path: Path, api: FakeApi) -> None:
+    snapshot = json.loads(taken(tmp_path, api).read_text())
+    objects = {(each["kind"], each["metadata"]["name"]): each for each in snapshot["objects"]}
+
+    work = objects["Workload", "train-ab12c"]
+    assert objects["Namespace", "ns"]["metadata"]["labels"] == {"team": "ml"}
+    assert work["spec"]["podSets"] == [
+        {
+            "name": "main",
+            "count": 1,
+            "template": {
+                "spec": {
+                    "nodeSelector": {"pool": "spot"},
+                    "containers": [{"name": "0", "resources": {"requests": {"cpu": "2"}}}],
+                }
+            },
+        }
+    ]
+    assert work["status"]["admission"]["podSetAssignments"][0]["resourceUsage"] == {"cpu": "2"}
+    assert "Namespace" in snapshot["complete"]
+    assert "Queue.scheduling.volcano.sh" in snapshot["complete"]
+
+
+def test_names_of_work_are_hashed_where_that_is_asked_for_and_never_twice_alike(tmp_path: Path, api: FakeApi) -> None:
+    first = taken(tmp_path, api, "--hash-names").read_text()
+    second = taken(tmp_path, api, "--hash-names").read_text()
+
+    def work(text: str) -> list[str]:
+        kinds = ("Workload", "Job", "PodGroup")
+        return [each["metadata"]["name"] for each in json.loads(text)["objects"] if each["kind"] in kinds]
+
+    assert "train" not in first
+    assert len(work(first)) == 3
+    assert not set(work(first)) & set(work(second))
+    assert '"name":"ml"' in first
+
+
+def test_the_change_is_judged_as_against_the_cluster(tmp_path: Path, api: FakeApi) -> None:
+    change = write(
+        tmp_path / "change.yaml", queue("train", "vision"), queue("eng", deserved="cpu:2"), local_queue("door", "web")
+    )
+    file = taken(tmp_path, api)
+    cluster(api)
+    live = ["--against", "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, api.url)]
+
+    of_cluster = report(run("validate", change, *live, "-o", "json"))
+    of_file = report(run("validate", change, "--against", f"snapshot:{file}", "-o", "json"))
+
+    assert len(of_file["findings"]) > 2
+    assert of_cluster["findings"] == of_file["findings"]
+    assert of_cluster["notEvaluated"] == of_file["notEvaluated"] == []
+
+
+def test_the_head_line_says_what_it_was_taken_of_and_how_old_it_is(tmp_path: Path, api: FakeApi) -> None:
+    file = taken(tmp_path, api)
+    value = json.loads(file.read_text())
+    file.write_text(json.dumps({**value, "takenAt": "2026-01-01T14:02:00Z"}))
+    change = write(tmp_path / "change.yaml", queue("web", "eng"))
+
+    head = run("validate", change, "--against", f"snapshot:{file}").stdout.splitlines()[0]
+
+    assert head.startswith(f"judged against snapshot {file} of cluster lab as of 2026-01-01T14:02:00Z, ")
+    assert head.endswith(" days old, 3 queues there: 1 object, 1 queue")
+
+
+def test_work_that_the_change_has_is_judged_as_new(tmp_path: Path, api: FakeApi) -> None:
+    file = taken(tmp_path, api)
+    trainer = job("trainer", "vision")
+    trainer["spec"]["tasks"] = [{"name": "s3", "replicas": 1, "template": {"spec": {"containers": []}}}]
+
+    result = run("validate", write(tmp_path / "a.yaml", trainer), "--against", f"snapshot:{file}")
+
+    assert "immutable" not in result.stdout
+
+
+def test_tree_and_pending_read_it_with_usage(tmp_path: Path, api: FakeApi) -> None:
+    file = taken(tmp_path, api)
+
+    (ml,) = (
+        node
+        for node in json.loads(run("tree", "--against", f"snapshot:{file}", "-o", "json").stdout)["nodes"]
+        if node["name"] == "ml"
+    )
+
+    assert run("pending", "--against", f"snapshot:{file}").exit_code == 0
+    assert "Workload ns/train-ab12c" not in run("pending", "--against", f"snapshot:{file}").stdout
+    assert json.dumps(ml).count('"used": "2"') == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"apiVersion": "quotree.dev/v2"}, "its apiVersion is 'quotree.dev/v2', and this quotree reads"),
+        ({"kind": "List"}, "it is no Snapshot"),
+        ({"more": 1}, "these keys are missing or unknown: more"),
+        ({"takenAt": "yesterday"}, "takenAt, cluster or quotree cannot be read"),
+        ({"takenAt": "2026-99-01T00:00:00Z"}, "takenAt, cluster or quotree cannot be read"),
+        ({"namesHashed": 1}, "namesHashed is neither true nor false"),
+        ({"complete": [1]}, "`complete` is no list of kinds"),
+        ({"objects": {}}, "`objects` is no list"),
+        ({"objects": [{"kind": "Queue", "metadata": {"name": ""}}]}, "objects[0] is no object"),
+        ({"objects": [None]}, "objects[0] is no object"),
+    ],
+)
+def test_what_is_no_snapshot_is_refused_with_the_way_out(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    whole = {
+        "apiVersion": "quotree.dev/v1alpha1",
+        "kind": "Snapshot",
+        "takenAt": "2026-01-01T00:00:00Z",
+        "cluster": "",
+        "quotree": "0",
+        "namesHashed": False,
+        "complete": [],
+        "objects": [],
+    }
+    file = tmp_path / "s.json"
+    subject = write(tmp_path / "a.yaml", queue("eng"))
+    file.write_text(json.dumps(whole))
+    assert run("validate", subject, "--against", f"snapshot:{file}").exit_code == 0
+    file.write_text(json.dumps({**whole, **change}))
+
+    result = run("validate", subject, "--against", f"snapshot:{file}")
+
+    assert result.exit_code == 4
+    assert message in result.stdout
+    assert "take it again with `quotree snapshot`" in result.stdout
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff", b"{", b"[" * 100_000, b'{"kind": "Snapshot", "kind": "Snapshot"}'])
+def test_hostile_bytes_are_refused(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "s.json"
+    file.write_bytes(data)
+
+    result = run("validate", write(tmp_path / "a.yaml", queue("eng")), "--against", f"snapshot:{file}")
+
+    assert result.exit_code == 4
+    assert "internal error" not in result.output
+
+
+def test_objects_that_no_dialect_can_read_do_no_harm(tmp_path: Path) -> None:
+    broken = [{"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "x"}, "spec": 5}]
+    value = {
+        "apiVersion": "quotree.dev/v1alpha1",
+        "kind": "Snapshot",
+        "takenAt": "2026-01-01T00:00:00Z",
+        "cluster": "",
+        "quotree": "0",
+        "namesHashed": False,
+        "complete": ["Queue.scheduling.volcano.sh"],
+        "objects": broken,
+    }
+    file = tmp_path / "s.json"
+    file.write_text(json.dumps(value))
+
+    assert run("validate", write(tmp_path / "a.yaml", queue("x")), "--against", f"snapshot:{file}").exit_code == 0
+
+
+def test_a_snapshot_is_taken_of_a_cluster_only(tmp_path: Path) -> None:
+    assert run("snapshot", "--against", f"files:{tmp_path}").exit_code == 2
+    assert run("snapshot", "--against", "cluster:none").exit_code == 4

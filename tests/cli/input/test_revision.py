@@ -1,0 +1,201 @@
+"""`--base REVISION`: only what the change makes worse fails, and objects that it removes are deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.builders import cluster_queue, cohort, local_queue, queue
+from tests.cli.repository import Repository
+from tests.cli.runs import BAD, GOOD, WORSE, report, run, write
+
+pytestmark = pytest.mark.apiserver  # git is run
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    made = Repository.make(tmp_path / "clone")
+    monkeypatch.chdir(made.folder)
+    return made
+
+
+def test_what_was_wrong_before_does_not_fail_and_what_gets_worse_does(repository: Repository) -> None:
+    repository.put("trees/a.yaml", BAD, WORSE)
+    repository.commit()
+    repository.put("trees/b.yaml", queue("web"))
+
+    same = run("validate", "trees", "--base", "main")
+    repository.put("trees/a.yaml", BAD, queue("ml", "eng", deserved="cpu:6"))
+    worse = run("validate", "trees", "--base", "main")
+
+    assert (run("validate", "trees").exit_code, same.exit_code, worse.exit_code) == (1, 0, 1)
+
+
+def test_the_head_line_names_the_commit_its_time_and_what_changes(repository: Repository) -> None:
+    repository.put("a.yaml", cohort("org"), cluster_queue("ml", "org"), cluster_queue("web", "org"))
+    commit = repository.commit()
+    repository.put("a.yaml", cohort("org"), cluster_queue("ml"))
+
+    shown = run("validate", "a.yaml", "--base", "main").stdout.splitlines()[0]
+    context = report(run("validate", "a.yaml", "--base", "main", "-o", "json"))["context"]
+
+    moment = "2026-01-02T03:04:05Z"
+    assert shown.startswith(f"judged against main (commit {commit[:12]} as of {moment}, ")
+    assert shown.endswith(" days old): 2 objects, 2 queues; 1 changed, 1 deleted")
+    assert context["base"] == {
+        "revision": "main",
+        "commit": commit,
+        "committed": moment,
+        "changed": 1,
+        "deleted": 1,
+    }
+
+
+def test_an_object_that_the_change_removes_is_deleted_under_its_children(repository: Repository) -> None:
+    repository.put("trees/org.yaml", cohort("org"))
+    repository.put("trees/ml.yaml", cluster_queue("ml", "org"))
+    repository.commit()
+    (repository.folder / "trees/org.yaml").unlink()
+
+    (finding,) = report(run("validate", "trees", "--base", "main", "-o", "json"))["findings"]
+
+    assert (finding["rule"], finding["severity"]) == ("delete-with-children", "error")
+    assert finding["file"] == "trees/ml.yaml"
+
+
+def test_a_finding_about_what_is_gone_has_its_place_in_the_revision(repository: Repository) -> None:
+    door = local_queue("door", "ml")
+    repository.put("trees/a.yaml", cluster_queue("ml"))
+    held = write(repository.folder / "held" / "b.yaml", door)
+    repository.commit()
+    (repository.folder / "trees/a.yaml").unlink()
+
+    answer = report(run("validate", "trees", "--base", "main", "--against", f"files:{held}", "-o", "json"))
+
+    assert {finding["file"] for finding in answer["findings"]} == {"main:trees/a.yaml"}
+
+
+def test_what_others_added_since_is_not_deleted(repository: Repository) -> None:
+    repository.put("trees/org.yaml", cohort("org"))
+    repository.commit()
+    repository.git("checkout", "--quiet", "-b", "mine")
+    repository.put("trees/web.yaml", cluster_queue("web", "org"))
+    repository.commit()
+    repository.git("checkout", "--quiet", "main")
+    repository.put("trees/ml.yaml", cluster_queue("ml", "org"))
+    repository.commit()
+    repository.git("checkout", "--quiet", "mine")
+
+    assert "1 changed, 0 deleted" in run("validate", "trees", "--base", "main").stdout
+
+
+def test_nothing_is_called_deleted_while_a_file_cannot_be_read(repository: Repository) -> None:
+    repository.put("trees/org.yaml", cohort("org"))
+    repository.put("trees/ml.yaml", cluster_queue("ml", "org"))
+    repository.commit()
+    (repository.folder / "trees/org.yaml").write_text("kind: Cohort\n  torn: [\n")
+
+    result = run("validate", "trees", "--base", "main")
+
+    assert result.exit_code == 3
+    assert "delete-with-children" not in result.stdout
+
+
+def test_a_base_that_cannot_be_read_is_said_and_counts_as_nothing(repository: Repository) -> None:
+    (repository.folder / "a.yaml").write_text("a: 'torn\n")
+    repository.commit()
+    repository.put("a.yaml", BAD, WORSE)
+
+    result = run("validate", "a.yaml", "--base", "main")
+
+    assert result.exit_code == 1
+    assert "main:a.yaml:2:1: unreadable: " in result.stderr
+
+
+def test_folders_patterns_links_and_standard_input_are_read_alike(repository: Repository) -> None:
+    repository.put("trees/deep/a.yaml", BAD)
+    repository.put("shared/b.yaml", WORSE)
+    (repository.folder / "trees" / "link.yaml").symlink_to("../shared/b.yaml")
+    repository.commit()
+    stdin = (repository.folder / "shared/b.yaml").read_text()
+
+    for arguments in (["trees"], ["trees/**/*.yaml"], ["trees/deep/a.yaml", "shared/b.yaml"]):
+        result = run("validate", *arguments, "--base", "HEAD")
+        assert "2 objects, 2 queues; 0 changed, 0 deleted" in result.stdout, arguments
+    piped = run("validate", "-", "--stdin-filename", "shared/b.yaml", "--base", "HEAD", stdin=stdin)
+    assert "1 object, 1 queue; 0 changed, 0 deleted" in piped.stdout
+
+
+def test_inputs_are_found_from_a_folder_of_the_checkout(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.put("trees/a.yaml", BAD, WORSE)
+    repository.commit()
+    monkeypatch.chdir(repository.folder / "trees")
+
+    assert "0 changed, 0 deleted" in run("validate", ".", "--base", "main").stdout
+
+
+def test_the_index_and_the_checkout_stay_as_they_are(repository: Repository) -> None:
+    repository.put("a.yaml", BAD)
+    repository.commit()
+    repository.put("a.yaml", BAD, WORSE)
+    repository.put("new.yaml", GOOD)
+    before = repository.git("status", "--porcelain"), repository.git("worktree", "list")
+
+    run("validate", ".", "--base", "main")
+
+    assert before == (repository.git("status", "--porcelain"), repository.git("worktree", "list"))
+
+
+@pytest.mark.parametrize("revision", ["nowhere", "--output=/tmp/x", "", "main..HEAD", "HEAD:a.yaml"])
+def test_a_revision_that_is_none_is_4_and_says_what_to_do(repository: Repository, revision: str) -> None:
+    repository.put("a.yaml", BAD)
+    repository.commit()
+
+    result = run("validate", "a.yaml", f"--base={revision}")
+
+    assert result.exit_code == 4
+    assert "git fetch" in result.stdout
+
+
+def test_without_a_common_ancestor_nothing_is_judged(repository: Repository) -> None:
+    repository.put("a.yaml", BAD)
+    repository.commit()
+    repository.git("checkout", "--quiet", "--orphan", "other")
+    repository.commit("another beginning")
+
+    result = run("validate", "a.yaml", "--base", "main")
+
+    assert result.exit_code == 4
+    assert "no common ancestor" in result.stdout
+
+
+def test_outside_of_a_checkout_it_is_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    result = run("validate", write(tmp_path / "a.yaml", BAD), "--base", "main")
+
+    assert result.exit_code == 4
+    assert "is in no checkout of Git" in result.stdout
+
+
+def test_input_without_a_revision_is_a_usage_error(repository: Repository, tmp_path: Path) -> None:
+    repository.put("a.yaml", BAD)
+    repository.commit()
+    elsewhere = write(tmp_path / "elsewhere.yaml", BAD)
+
+    assert run("validate", "-", "--base", "main", stdin="{}").exit_code == 2
+    assert run("validate", "a.yaml", elsewhere, "--base", "main").exit_code == 2
+    assert run("validate", "a.yaml", "--base", "main", "--prune").exit_code == 2
+
+
+def test_without_git_it_says_so(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.put("a.yaml", BAD)
+    monkeypatch.setenv("PATH", str(repository.folder))
+
+    result = run("validate", "a.yaml", "--base", "main")
+
+    assert result.exit_code == 4
+    assert "git is not on the PATH" in result.stdout

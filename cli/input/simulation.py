@@ -10,7 +10,7 @@ from pathlib import Path
 from cli.exits import Exit, Misused
 from cli.input.context import DECLARED
 from cli.input.documents import Document, Unreadable, read
-from cli.input.given import Placed, gather
+from cli.input.given import Given, Placed, gather
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
 from cli.output import note
@@ -41,7 +41,10 @@ class SimulatedFiles:
 
     def take(self, paths: Sequence[str]) -> list[Manifest]:
         """The manifests of these files as they would be stored, without those that no API server would accept."""
-        files = gather(paths)
+        return self.accept(gather(paths))
+
+    def accept(self, files: Given) -> list[Manifest]:
+        """The same for files that are read already."""
         self.unreadable += files.unreadable
         played = {ref: placed for ref, placed in files.objects.items() if is_played(placed.document.manifest)}
         rest = [document for document in files.rest if is_played(document.manifest)]

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from cli.exits import Misused
-from cli.input.context import Against, load
+from cli.input.context import DECLARED, Against, Context, load
+from cli.input.documents import Unreadable
 from cli.input.given import Given, gather
 from cli.input.options import against as against_option
 from cli.input.options import input_paths, inputs
@@ -36,23 +37,27 @@ class ChangeRequest:
 
 @dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """`cluster` is what a cluster holds, empty without one. `before` are the files as they were, those of --against
-    too; `applied` are the files of the change that differ from them.
+    """`cluster` is what a cluster holds, with the manifests of the applied objects; empty without one.
 
-    `deleted` are in the cluster or in `before`, and are removed. `was` says for the head line what the change is
+    `before` are the files as they were, those of --against too; `applied` are the files of the change that differ from
+    them. `deleted` are in the cluster or in `before`, and are removed. `was` says for the head line what the change is
     compared with.
     """
 
     was: str
     against: Against
-    cluster: Forest
+    cluster: Context
     before: Given
     applied: Given
     deleted: tuple[KubeObject, ...]
 
+    @property
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        return self.before.unreadable + self.applied.unreadable
+
     def existing(self) -> Iterator[KubeObject]:
         """All that is there before the change; an object of the files replaces that of the cluster."""
-        yield from (each for each in self.cluster.objects() if each.ref not in self.before.objects)
+        yield from (each for each in self.cluster.world.objects() if each.ref not in self.before.objects)
         yield from (placed.thing for placed in self.before.objects.values())
 
 
@@ -91,10 +96,13 @@ def read_change(request: ChangeRequest, yunikorn: YuniKornSettings) -> ChangeSet
     """Raises Misused, and OutOfReach where a cluster cannot be read."""
     base, after, against = _base(request.base), gather(request.paths), request.against
     held = gather([against.name]) if against.kind == "files" else NO_FILES
-    cluster = load(against, request.kubeconfig, yunikorn).world if against.kind == "cluster" else Forest()
+    cluster = Context(against, Forest(frozenset(DECLARED)))
+    if against.kind == "cluster":
+        cluster = load(against, request.kubeconfig, yunikorn, after.objects)
     deleted = {ref: placed.thing for ref, placed in base.objects.items() if ref not in after.objects}
     if request.prune:
-        there = Forest.of(placed.thing for placed in held.objects.values()) if against.kind == "files" else cluster
+        of_files = Forest.of(placed.thing for placed in held.objects.values())
+        there = of_files if against.kind == "files" else cluster.world
         deleted |= {found.ref: found for found in missing(after, there)}
     before = _joined(held, base)
     return ChangeSet(_was(request), against, cluster, before, _differing(before, after), tuple(deleted.values()))

@@ -54,7 +54,7 @@ def _existing(change: ChangeSet, files: SimulatedFiles, engine: EngineOptions, k
     settings = engine_settings(engine, files.configuration)
     if change.against.kind == "cluster":
         world = read(change.against, kubeconfig, settings)
-        files.forest = change.cluster.knowing(DECLARED)
+        files.forest = change.cluster.world.knowing(DECLARED)
         simulation = Simulation(settings, time.time_ns(), world)
         simulation.add(files.accept(change.before))
         return simulation

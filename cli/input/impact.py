@@ -41,7 +41,7 @@ class Impact:
 
 def impact(change: ChangeSet, configuration: Configuration, engine: EngineOptions, kubeconfig: str | None) -> Impact:
     """Raises Misused, and OutOfReach where a cluster cannot be read."""
-    files = SimulatedFiles(configuration)
+    files = SimulatedFiles(configuration, trees=False)
     simulation = _existing(change, files, engine, kubeconfig)
     manifests = files.accept(change.applied)
     prediction = predict(simulation, manifests, [each.ref for each in change.deleted])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any
 
 import click
@@ -64,6 +65,7 @@ class ChangeSet:
 def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """PATH... as the state after the change, and what it is compared with; the command gets a `request`."""
 
+    @wraps(command)
     def with_request(
         *arguments: Any,
         paths: tuple[str, ...],
@@ -79,8 +81,6 @@ def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
         request = ChangeRequest(tuple(input_paths(paths, filenames)), against, kubeconfig, base, prune)
         return command(*arguments, request=request, **others)
 
-    with_request.__doc__, with_request.__name__ = command.__doc__, command.__name__
-    with_request.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
     prune = click.option(
         "--prune", is_flag=True, help="Delete what the context has and the files lack, as validate does."
     )

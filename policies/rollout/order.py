@@ -18,7 +18,7 @@ from policies.rollout.detours import detours
 from policies.rollout.edits import Edit, Site, direction
 
 _RESTARTS = 8
-"""Of the search with the stuck edits first. Each blames other edits, so a few of them tell a deadlock."""
+"""Of the search with the stuck edits first. What is stuck after a few of them usually is in every order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def _write(rollout: Rollout, step: Step, folder: Path) -> None:
     folder.mkdir()
     for number, (wave, edit) in enumerate(_applied(step), start=1):
         name = f"{number:05}-{edit.ref.kind.lower()}.yaml"  # names of objects may hold what names of files may not
-        text = yaml.dump(_annotated(rollout, edit, wave), Dumper=yaml.SafeDumper, sort_keys=False)
+        text = yaml.dump_all([_annotated(rollout, edit, wave)], Dumper=yaml.SafeDumper, sort_keys=False)
         (folder / name).write_text(text, encoding="utf-8")
 
 

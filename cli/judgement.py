@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from cli.input.context import Context
 from cli.input.given import Given
+from cli.input.pruning import missing
 from policies.configuration.settings import Configuration
-from policies.dialects import core, kueue, volcano
 from policies.dialects.reading import Manifest, Parsed
 from policies.judge import Judgement, State, judge_files, stored_state
 from policies.model.change import Circumstances
-from policies.model.forest import Forest
-from policies.model.objects import KubeObject
-
-PRUNED = frozenset({kueue.COHORT, kueue.CLUSTER_QUEUE, kueue.LOCAL_QUEUE, volcano.QUEUE, core.NAMESPACE})
-"""The kinds that --prune may delete: those that make a quota tree."""
 
 
 def judge(
@@ -43,7 +37,7 @@ def judge(
     if context.against.kind == "files":  # what was read from a cluster is stored already
         state = stored_state(state, configuration)
     applied = [Parsed(placed.thing, placed.document.manifest) for placed in given.objects.values()]
-    deleted = list(_missing(given, state.world)) if prune else []
+    deleted = list(missing(given, state.world)) if prune else []
     return judge_files(state, applied, deleted, configuration, circumstances)
 
 
@@ -69,19 +63,3 @@ def _judge_since(
 def _same(one: Manifest, other: Manifest) -> bool:
     """Also in types: true is not 1, and 1 is not 1.0."""
     return one == other and repr(one) == repr(other)
-
-
-def _missing(given: Given, world: Forest) -> Iterator[KubeObject]:
-    """What the world holds and the files lack, of the kinds in the files: queues alone say nothing of namespaces."""
-    kinds = PRUNED & {ref.group_kind for ref in given.objects}
-    for thing in sorted(world.objects(), key=lambda thing: thing.ref):
-        if thing.ref.group_kind in kinds and thing.ref not in given.objects and not _made_by_the_system(thing):
-            yield thing
-
-
-def _made_by_the_system(thing: KubeObject) -> bool:
-    """Volcano's and Kubernetes' own queues and namespaces, which nobody keeps in files."""
-    kind, name = thing.ref.group_kind, thing.ref.name
-    if kind == volcano.QUEUE:
-        return name in volcano.BUILT_IN
-    return kind == core.NAMESPACE and (name == "default" or name.startswith("kube-"))

@@ -10,7 +10,7 @@ from pathlib import Path
 from cli.exits import Exit, Misused
 from cli.input.context import DECLARED
 from cli.input.documents import Document, Unreadable, read
-from cli.input.given import Placed, gather
+from cli.input.given import Given, Placed, gather
 from cli.input.options import EngineOptions
 from cli.input.settings import settings
 from cli.output import note
@@ -21,6 +21,7 @@ from policies.model.defect import Defect
 from policies.model.errors import PolicyError
 from policies.model.findings import Profile
 from policies.model.forest import Forest
+from policies.model.objects import Node
 from policies.mutation.stored import stored
 from scheduling.simulation.intake import has_no_schema, is_played
 from scheduling.simulation.settings import Settings, read_settings
@@ -33,15 +34,19 @@ _NOT_KUEUES = ("metadata.annotations",)
 
 @dataclass(slots=True)
 class SimulatedFiles:
-    """All that was read so far."""
+    """All that was read so far. The forest is for drawing; `trees` False leaves the nodes of trees out of it."""
 
     configuration: Configuration
+    trees: bool = True
     forest: Forest = field(default_factory=lambda: Forest(frozenset(DECLARED)))
     unreadable: list[Unreadable] = field(default_factory=list)
 
     def take(self, paths: Sequence[str]) -> list[Manifest]:
         """The manifests of these files as they would be stored, without those that no API server would accept."""
-        files = gather(paths)
+        return self.accept(gather(paths))
+
+    def accept(self, files: Given) -> list[Manifest]:
+        """The same for files that are read already."""
         self.unreadable += files.unreadable
         played = {ref: placed for ref, placed in files.objects.items() if is_played(placed.document.manifest)}
         rest = [document for document in files.rest if is_played(document.manifest)]
@@ -49,7 +54,7 @@ class SimulatedFiles:
         accepted = {ref: placed for ref, placed in played.items() if not self._is_refused(placed)}
         written = [Parsed(placed.thing, placed.document.manifest) for placed in accepted.values()]
         complete = stored(written, self.forest, self.configuration)
-        self.forest = self.forest.put_all(it.object for it in complete)
+        self.forest = self.forest.put_all(it.object for it in complete if self.trees or not isinstance(it.object, Node))
         return [*map(_named, complete), *(document.manifest for document in rest)]
 
     def _is_refused(self, placed: Placed) -> bool:

@@ -10,7 +10,7 @@ from policies.dialects import core, kueue
 from policies.dialects.job_shape import at
 from policies.dialects.kueue_kinds import ADMISSION_CHECK, GROUP, WORKLOAD_PRIORITY_CLASS
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from policies.model.objects import GroupKind
+from policies.model.objects import GroupKind, Ref
 from policies.model.quantity import Amounts
 from scheduling.objects.priority import POD_PRIORITY_CLASS
 from scheduling.objects.queue_settings import (
@@ -78,6 +78,39 @@ class Intake:
                 takers[kind](manifest)
         for manifest in submitted:
             self.submissions.put(manifest)
+
+    def drop(self, refs: Iterable[Ref], now: int) -> None:
+        """Remove objects of the kinds in `is_played`, in any order; of other kinds nothing happens.
+
+        What is in use stays, as Kueue's finalizer keeps it: a flavor of a queue, and a ClusterQueue with work, which
+        admits nothing new.
+        """
+        world = self.world
+        droppers: Mapping[GroupKind, Callable[[Ref], None]] = {
+            kueue.LOCAL_QUEUE: lambda ref: world.drop_local_queue(f"{ref.namespace}/{ref.name}"),
+            kueue.CLUSTER_QUEUE: lambda ref: self._drop_queue(ref.name, now),
+            kueue.COHORT: lambda ref: world.drop_cohort(ref.name, now),
+            ADMISSION_CHECK: lambda ref: world.drop_check(ref.name),
+            kueue.RESOURCE_FLAVOR: lambda ref: self._drop_flavor(ref.name),
+        }
+        every = list(refs)
+        for kind, drop in droppers.items():
+            for ref in every:
+                if ref.group_kind == kind:
+                    drop(ref)
+        for ref in every:
+            self.submissions.drop(ref)
+
+    def _drop_flavor(self, name: str) -> None:
+        if not self.world.queues_with_flavor(name):
+            self.world.drop_flavor(name)
+
+    def _drop_queue(self, name: str, now: int) -> None:
+        queue = self.world.state.queues.get(name)
+        if queue is not None and queue.reservations:
+            self.world.put_queue(queue.settings, now, terminating=True)
+        else:
+            self.world.drop_queue(name, now)
 
     def _takers(self, now: int) -> Mapping[GroupKind, Callable[[Manifest], None]]:
         world = self.world

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from policies.dialects.reading import Manifest, listing, mapping, metadata
 from policies.model.errors import PolicyError
+from policies.model.objects import Ref
 from scheduling.cycle.engine import Engine
 from scheduling.cycle.outcome import reserved, waiting
 from scheduling.objects import times
@@ -60,10 +61,11 @@ class Simulation:
     `unsettled`: a run of cycles did not end and was stopped.
     """
 
-    def __init__(self, settings: Settings | None = None, start: int = START) -> None:
+    def __init__(self, settings: Settings | None = None, start: int = START, world: World | None = None) -> None:
+        """`world` is what there is already; it needs the same settings."""
         self.settings = settings or Settings()
         self.start = self.now = start
-        self.world = World(self.settings.options, self.settings.ordering, self.settings.counting)
+        self.world = world or World(self.settings.options, self.settings.ordering, self.settings.counting)
         waiting = self.settings.waiting
         self.engine = Engine(self.world, block_admission=waiting is not None and waiting.block_admission)
         self.intake = Intake(self.world, self.settings.ordering.boosted)
@@ -75,6 +77,9 @@ class Simulation:
         self.not_ready: set[str] = set()
         self._stopping: dict[str, None] = {}
         self._deadlines: list[tuple[int, str]] = []
+        for workload in self.world.workloads.values():
+            self.names[workload.key] = Name.of(workload)
+            self._follow(workload)
 
     # --- events
 
@@ -84,8 +89,14 @@ class Simulation:
 
     def add(self, manifests: Iterable[Manifest]) -> None:
         """Add or change objects, in any order; then settle."""
+        self.change(manifests, ())
+        self.settle()
+
+    def change(self, manifests: Iterable[Manifest], deleted: Iterable[Ref]) -> None:
+        """Add, change and delete objects at one moment, in any order, without a cycle: `settle` is for the caller."""
         self._tick()
         self.intake.put(manifests, self.now)
+        self._delete(deleted)
         for found in self.intake.submissions.look():
             if isinstance(found, LeftOut):
                 self.left_out[found.name] = found
@@ -95,7 +106,6 @@ class Simulation:
             self._submit(name, workload)
         for key in [*self.world.workloads]:
             self._advance(key)
-        self.settle()
 
     def finish(self, called: str) -> None:
         """Finish the job `namespace/name` successfully; then settle. Raises UnknownWorkload."""
@@ -233,6 +243,15 @@ class Simulation:
 
     # --- one workload
 
+    def _delete(self, refs: Iterable[Ref]) -> None:
+        """A job takes its Workload along."""
+        every = list(refs)
+        self.intake.drop(every, self.now)
+        gone = {Name(ref.kind, ref.namespace, ref.name) for ref in every}
+        for key in [key for key, name in self.names.items() if name in gone]:
+            self._stopping.pop(key, None)
+            self.world.drop_workload(key)
+
     def _submit(self, name: Name, workload: Workload) -> None:
         before = self.world.workloads.get(workload.key)
         self.names[workload.key] = name
@@ -301,8 +320,12 @@ class Simulation:
         )
 
     def _write(self, workload: Workload) -> None:
-        key = workload.key
         self.world.put_workload(workload, self.now)
+        self._follow(workload)
+
+    def _follow(self, workload: Workload) -> None:
+        """Note what becomes of it: its job stops, or a deadline passes."""
+        key = workload.key
         if workload.evicted and workload.reserved:
             self._stopping[key] = None
         due = next_moment(workload, self.settings.waiting) if not workload.finished else 0

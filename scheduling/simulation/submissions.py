@@ -12,6 +12,7 @@ from policies.dialects.kueue_jobs import KINDS, managed_owner
 from policies.dialects.kueue_kinds import GROUP, WORKLOAD
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text
 from policies.model.errors import PolicyError
+from policies.model.objects import Ref
 from scheduling.objects.naming import NAMING
 from scheduling.objects.priority import PriorityClasses, read_priority_classes
 from scheduling.objects.reading import read_workload
@@ -25,6 +26,7 @@ from scheduling.objects.submission import (
 )
 from scheduling.objects.workload import Workload
 from scheduling.status.progress import finish
+from scheduling.visibility.as_json import job_of
 
 _BY_PODS = "Kueue queues its Pods, which its controller creates; add the Pods to the input"
 _NO_QUEUE = "it names no queue, so Kueue ignores it; add the label kueue.x-k8s.io/queue-name"
@@ -43,6 +45,12 @@ class Name(NamedTuple):
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @classmethod
+    def of(cls, workload: Workload) -> Name:
+        """The name of the job of a Workload that exists."""
+        job = job_of(workload)
+        return cls(job["kind"], job["namespace"], job["name"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,11 @@ class Submissions:
         else:
             self._submitted[name] = manifest
         self._new[name] = None
+
+    def drop(self, ref: Ref) -> None:
+        name = Name(ref.kind, ref.namespace, ref.name)
+        self._submitted.pop(name, None)
+        self._new.pop(name, None)
 
     def look(self) -> Iterator[tuple[Name, Workload] | LeftOut]:
         """What is new, changed or was left out so far, in the order of submission."""

@@ -59,9 +59,20 @@ def commands(folder: Path, runs: int) -> None:
         path = folder / f"{count}.yaml"
         organisation.write(path, organisation.organisation(count))
         row(f"quotree validate, {count} queues", [QUOTREE, "validate", str(path)], wanted)
+    row("quotree diff, 10000 queues", [QUOTREE, "diff", *changed(folder)], 3)
     path = folder / "yunikorn.yaml"
     organisation.write(path, [organisation.queue_config(10_000)])
     row("quotree validate, 10000 of YuniKorn", [QUOTREE, "validate", str(path)], 3)
+
+
+def changed(folder: Path) -> list[str]:
+    """The arguments of `diff` for 10 000 queues, a tenth of which differ."""
+    manifests = organisation.organisation(10_000)
+    after = [organisation.raised(each) if place % 10 == 0 else each for place, each in enumerate(manifests)]
+    old, new = folder / "before.yaml", folder / "after.yaml"
+    organisation.write(old, manifests)
+    organisation.write(new, after)
+    return [str(new), f"--base=files:{old}"]
 
 
 def row(name: str, command: list[str], runs: int) -> None:

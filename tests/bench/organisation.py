@@ -66,6 +66,29 @@ def _quota() -> Manifest:
     }
 
 
+def raised(manifest: Manifest) -> Manifest:
+    """The same with more cpu: what a Volcano queue deserves, or a ClusterQueue's own quota; others stay as they are."""
+    spec = manifest["spec"]
+    if manifest["kind"] == "Queue":
+        return {
+            **manifest,
+            "spec": {**spec, "deserved": {**spec["deserved"], "cpu": str(int(spec["deserved"]["cpu"]) + 1)}},
+        }
+    if manifest["kind"] != "ClusterQueue":
+        return manifest
+    (group,) = spec["resourceGroups"]
+    flavors = [
+        {
+            **flavor,
+            "resources": [
+                {**each, "nominalQuota": "11"} if each["name"] == "cpu" else each for each in flavor["resources"]
+            ],
+        }
+        for flavor in group["flavors"]
+    ]
+    return {**manifest, "spec": {**spec, "resourceGroups": [{**group, "flavors": flavors}]}}
+
+
 def organisation(count: int, fan_out: int = 9) -> list[Manifest]:
     """About `count` queues in all."""
     return [*queues(count // 2, fan_out), *cluster_queues(count // 2, fan_out)]

@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import assume, given, settings
 
+from cluster.client import Cluster
+from cluster.endpoint import from_kubeconfig
+from policies.rollout.order import arrange
 from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane
 from tests.apiserver.organisation import (
@@ -23,7 +27,10 @@ from tests.apiserver.organisation import (
     without_breaks,
 )
 from tests.apiserver.webhook.guard import ROOT, Guard, as_input, documents
+from tests.apiserver.webhook.queue_edits import apply
 from tests.builders import cohort, queue
+from tests.policies.oracle_world import World
+from tests.policies.rollout.organisation_changes import edits, packed, site, whole
 from tests.waiting import eventually
 
 Manifest = dict[str, Any]
@@ -324,3 +331,20 @@ def test_the_command_line_says_the_same_of_the_live_cluster(guard: Guard) -> Non
         )
         assert done.returncode == 1, done.stderr
         assert f"error[{rule}]" in done.stdout
+
+
+# -- a safe order --
+
+
+@settings(max_examples=24, deadline=None)
+@given(packed())
+def test_no_step_of_a_safe_order_is_refused(guard: Guard, move: tuple[World, World]) -> None:
+    before, after = move
+    assume(not whole(site(before), edits(before, after)))
+
+    with Cluster(from_kubeconfig(None, str(guard.control_plane.kubeconfig))) as cluster:
+        for old, new in (({}, before), (before, after), (after, {})):
+            order = arrange(site(old), edits(old, new))
+            assert order.stuck == ()
+            for edit in order.edits:
+                apply(cluster, edit)

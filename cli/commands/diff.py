@@ -1,0 +1,41 @@
+"""Show what a change does to quota and to the work that runs and waits."""
+
+from __future__ import annotations
+
+import click
+
+from cli.exits import strongest
+from cli.input.change_set import ChangeRequest, change_options, read_change
+from cli.input.impact import impact
+from cli.input.options import EngineOptions, output
+from cli.input.options import engine as engine_options
+from cli.input.settings import settings
+from cli.input.simulation import exit_codes, note_problems
+from cli.output import emit
+from cli.report.impact_json import impact_json
+from cli.report.impact_text import impact_text
+
+
+@click.command()
+@change_options
+@output
+@engine_options
+def diff(request: ChangeRequest, output: str, engine: EngineOptions) -> None:
+    """Show what PATH... (the files after the change) do to quota, compared with what is there before.
+
+    For each node whose quota differs, before and after: its own, that of its subtree, what is guaranteed, and what it
+    could reach by borrowing. Then what becomes over quota, which workloads are preempted or evicted, and which
+    are admitted, as `quotree simulate` would have it.
+
+    \b
+    Examples:
+      quotree diff trees/ --base files:trees-before/       # two states of the same files
+      quotree diff change.yaml --against files:trees/      # a change on top of what is there
+      quotree diff trees/ --against cluster --prune        # ... on top of the live cluster and its work
+    """
+    configuration = settings(engine.config, request.paths, engine.profile)
+    change = read_change(request, configuration.yunikorn)
+    found = impact(change, configuration, engine, request.kubeconfig)
+    note_problems(found.files, found.simulation)
+    emit(impact_json(found) if output == "json" else impact_text(found))
+    click.get_current_context().exit(strongest(exit_codes(found.files, found.simulation)))

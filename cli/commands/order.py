@@ -1,0 +1,65 @@
+"""Find a safe order of applying a change, also as sync waves of Argo CD."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from cli.exits import Exit, strongest
+from cli.input.change_set import ChangeRequest, ChangeSet, change_options, read_change
+from cli.input.options import output
+from cli.input.rollout import Rollout, rollout
+from cli.input.settings import settings
+from cli.output import emit, note
+from cli.report.rollout_json import rollout_json
+from cli.report.rollout_text import rollout_text
+from cli.report.wave_files import write_waves as write_files
+from policies.model.findings import Profile
+
+
+@click.command()
+@change_options
+@output
+@click.option(
+    "--profile", type=click.Choice([it.value for it in Profile]), help="Overrides the profile of the configuration."
+)
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="Quotree's configuration. Default: QUOTREE_CONFIG, then .quotree.yaml upward from the first input.",
+)
+@click.option(
+    "--write-waves", metavar="DIR", help="Write the manifests with Argo CD's sync waves to this new folder, by step."
+)
+def order(
+    request: ChangeRequest, output: str, profile: str | None, config: str | None, write_waves: str | None
+) -> None:
+    """Find an order of applying PATH... (the files after the change) in which the webhook refuses no step.
+
+    The objects of a wave may be applied in any order. Where one step is not enough, as in an exchange of full places,
+    an intermediate version of an object makes room in a first one. Exit 1 if the change as a whole is refused, or has
+    no safe order.
+
+    \b
+    Examples:
+      quotree order trees/ --base files:trees-before/
+      quotree order change.yaml --against cluster
+      quotree order trees/ --base files:trees-before/ --write-waves waves/
+    """
+    configuration = settings(config, request.paths, profile)
+    change = read_change(request, configuration.yunikorn)
+    found = rollout(change, configuration)
+    for item in change.unreadable:
+        note(str(item))
+    if write_waves is not None:
+        write_files(found, write_waves)
+    emit(rollout_json(found, change.unreadable) if output == "json" else rollout_text(found))
+    click.get_current_context().exit(strongest(_codes(change, found)))
+
+
+def _codes(change: ChangeSet, found: Rollout) -> Iterator[Exit]:
+    if change.unreadable:
+        yield Exit.UNREADABLE
+    if not found.verdict.allowed or found.order.stuck:
+        yield Exit.FINDINGS

@@ -1,0 +1,151 @@
+"""A change between two states: what is there before, what is applied, and what is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any
+
+import click
+
+from cli.exits import Misused
+from cli.input.context import DECLARED, Against, Context, load
+from cli.input.documents import Unreadable
+from cli.input.given import Given, gather
+from cli.input.options import against as against_option
+from cli.input.options import input_paths, inputs
+from cli.input.pruning import missing
+from policies.configuration.settings import YuniKornSettings
+from policies.dialects.reading import Manifest, metadata
+from policies.model.forest import Forest
+from policies.model.objects import KubeObject, Ref
+
+_FILES = "files:"
+NO_FILES = Given({}, (), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRequest:
+    """The command line of a change. `base` is where its files were before; None where only a context is named."""
+
+    paths: tuple[str, ...]
+    against: Against
+    kubeconfig: str | None
+    base: str | None
+    prune: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSet:
+    """`cluster` is what a cluster holds, with the manifests of the applied objects; empty without one.
+
+    `before` are the files as they were, those of --against too; `applied` are the files of the change that differ from
+    them. `deleted` are in the cluster or in `before`, and are removed. `was` says for the head line what the change is
+    compared with.
+    """
+
+    was: str
+    against: Against
+    cluster: Context
+    before: Given
+    applied: Given
+    deleted: tuple[KubeObject, ...]
+
+    @property
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        return self.before.unreadable + self.applied.unreadable
+
+    def existing(self) -> Iterator[KubeObject]:
+        """All that is there before the change; an object of the files replaces that of the cluster."""
+        yield from (each for each in self.cluster.world.objects() if each.ref not in self.before.objects)
+        yield from (placed.thing for placed in self.before.objects.values())
+
+
+def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """PATH... as the state after the change, and what it is compared with; the command gets a `request`."""
+
+    @wraps(command)
+    def with_request(
+        *arguments: Any,
+        paths: tuple[str, ...],
+        filenames: tuple[str, ...],
+        against: Against,
+        kubeconfig: str | None,
+        base: str | None,
+        prune: bool,
+        **others: Any,
+    ) -> Any:
+        if base is None and against.kind == "nothing":
+            raise Misused("name what the files are compared with: --base files:DIR, or --against files:DIR or cluster")
+        request = ChangeRequest(tuple(input_paths(paths, filenames)), against, kubeconfig, base, prune)
+        return command(*arguments, request=request, **others)
+
+    prune = click.option(
+        "--prune", is_flag=True, help="Delete what the context has and the files lack, as validate does."
+    )
+    base = click.option(
+        "--base",
+        metavar="files:DIR",
+        help="The same files before the change. What is only there is deleted.",
+    )
+    return inputs(base(against_option(prune(with_request))))
+
+
+def read_change(request: ChangeRequest, yunikorn: YuniKornSettings) -> ChangeSet:
+    """Raises Misused, and OutOfReach where a cluster cannot be read."""
+    base, after, against = _base(request.base), gather(request.paths), request.against
+    held = gather([against.name]) if against.kind == "files" else NO_FILES
+    cluster = Context(against, Forest(frozenset(DECLARED)))
+    if against.kind == "cluster":
+        cluster = load(against, request.kubeconfig, yunikorn, after.objects)
+    deleted = {ref: placed.thing for ref, placed in base.objects.items() if ref not in after.objects}
+    if request.prune:
+        of_files = Forest.of(placed.thing for placed in held.objects.values())
+        there = of_files if against.kind == "files" else cluster.world
+        deleted |= {found.ref: found for found in missing(after, there)}
+    before = _joined(held, base)
+    return ChangeSet(_was(request), against, cluster, before, _differing(before, after), tuple(deleted.values()))
+
+
+def _was(request: ChangeRequest) -> str:
+    names = [f"the files in {request.base.removeprefix(_FILES)}"] if request.base else []
+    names += [str(request.against)] if request.against.kind != "nothing" else []
+    return " and ".join(names)
+
+
+def _base(source: str | None) -> Given:
+    if source is None:
+        return NO_FILES
+    folder = source.removeprefix(_FILES)
+    if folder == source or not folder:
+        raise Misused(f"--base {source}: write files:DIR")
+    return gather([folder])
+
+
+def _joined(held: Given, base: Given) -> Given:
+    """The files of both; an object that is in both is that of `base`."""
+    objects = {**held.objects, **base.objects}
+    return Given(objects, held.unreadable + base.unreadable, held.others + base.others, (*held.rest, *base.rest))
+
+
+def _differing(before: Given, after: Given) -> Given:
+    """What is new, or written differently."""
+    same = {ref for ref, placed in before.objects.items() if _manifest(after, ref) == placed.document.manifest}
+    known = {_identity(document.manifest): document.manifest for document in before.rest}
+    return replace(
+        after,
+        objects={ref: placed for ref, placed in after.objects.items() if ref not in same},
+        rest=tuple(document for document in after.rest if known.get(_identity(document.manifest)) != document.manifest),
+    )
+
+
+def _identity(manifest: Manifest) -> tuple[str, ...]:
+    """Kind, namespace and name of an object of a kind that carries no quota."""
+    meta = metadata(manifest)
+    return tuple(str(part) for part in (manifest.get("kind"), meta.get("namespace"), meta.get("name")))
+
+
+def _manifest(files: Given, ref: Ref) -> Manifest | None:
+    placed = files.objects.get(ref)
+    return placed.document.manifest if placed else None

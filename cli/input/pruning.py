@@ -1,0 +1,29 @@
+"""What `--prune` deletes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cli.input.given import Given
+from policies.dialects import core, kueue, volcano
+from policies.model.forest import Forest
+from policies.model.objects import KubeObject
+
+PRUNED = frozenset({kueue.COHORT, kueue.CLUSTER_QUEUE, kueue.LOCAL_QUEUE, volcano.QUEUE, core.NAMESPACE})
+"""The kinds that --prune may delete: those that make a quota tree."""
+
+
+def missing(given: Given, world: Forest) -> Iterator[KubeObject]:
+    """What the world holds and the files lack, of the kinds in the files: queues alone say nothing of namespaces."""
+    kinds = PRUNED & {ref.group_kind for ref in given.objects}
+    for thing in sorted(world.objects(), key=lambda thing: thing.ref):
+        if thing.ref.group_kind in kinds and thing.ref not in given.objects and not _made_by_the_system(thing):
+            yield thing
+
+
+def _made_by_the_system(thing: KubeObject) -> bool:
+    """Volcano's and Kubernetes' own queues and namespaces, which nobody keeps in files."""
+    kind, name = thing.ref.group_kind, thing.ref.name
+    if kind == volcano.QUEUE:
+        return name in volcano.BUILT_IN
+    return kind == core.NAMESPACE and (name == "default" or name.startswith("kube-"))

@@ -1,0 +1,70 @@
+"""A safe order of a change set, found by asking the webhook's judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from cli.input.change_set import ChangeSet
+from cli.input.context import DECLARED
+from policies.configuration.settings import Configuration
+from policies.dialects.reading import Parsed
+from policies.judge import State, judge, stored_state
+from policies.judging.changes import change as change_of
+from policies.judging.verdict import Judged, Verdict
+from policies.model.change import Circumstances
+from policies.model.findings import Severity
+from policies.model.forest import Forest
+from policies.model.objects import Ref
+from policies.mutation.stored import stored
+from policies.rollout.edits import Edit, Site
+from policies.rollout.order import Order, arrange
+from policies.rollout.waves import Step, steps
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """`verdict` is that of the whole change as one transaction; without its consent there is no order."""
+
+    change: ChangeSet
+    verdict: Verdict
+    order: Order
+    steps: tuple[Step, ...]
+
+    @property
+    def refusals(self) -> tuple[Judged, ...]:
+        """Why the change as a whole is refused."""
+        return self.verdict.of(Severity.ERROR)
+
+
+def rollout(change: ChangeSet, configuration: Configuration) -> Rollout:
+    state = _state(change, configuration)
+    site = Site(state.world, configuration, Circumstances(now=datetime.now(UTC)))
+    edits = list(_edits(change, state, configuration))
+    whole = judge(site.world, [change_of(it.before, it.after) for it in edits], configuration, site.circumstances)
+    order = arrange(site, edits) if whole.verdict.allowed else Order(())
+    return Rollout(change, whole.verdict, order, tuple(steps(site.world, order.edits)))
+
+
+def _state(change: ChangeSet, configuration: Configuration) -> State:
+    """What is there; files are completed as a cluster would store them."""
+    if change.against.kind == "cluster":
+        written = {ref: placed.document.manifest for ref, placed in change.before.objects.items()}
+        world = change.cluster.world.put_all(placed.thing for placed in change.before.objects.values())
+        return State(world, {**change.cluster.manifests, **written})
+    manifests = {ref: placed.document.manifest for ref, placed in change.before.objects.items()}
+    return stored_state(State(Forest.of(change.existing(), DECLARED), manifests), configuration)
+
+
+def _edits(change: ChangeSet, state: State, configuration: Configuration) -> Iterator[Edit]:
+    written = [Parsed(placed.thing, placed.document.manifest) for placed in change.applied.objects.values()]
+    for after in stored(written, state.world, configuration):
+        yield Edit(_held(state, after.object.ref), after)
+    for found in change.deleted:
+        yield Edit(_held(state, found.ref) or Parsed(found, None), None)
+
+
+def _held(state: State, ref: Ref) -> Parsed | None:
+    found = state.world.get(ref)
+    return Parsed(found, state.manifests.get(ref)) if found is not None else None

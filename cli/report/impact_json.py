@@ -1,0 +1,107 @@
+"""What a change does, as JSON. Its schema is docs/schemas/diff.schema.json; a change of meaning needs a new apiVersion.
+
+Amounts are written as Kubernetes does; null stands for unlimited.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cli.input.impact import Impact
+from cli.output import json_text
+from cli.report.as_json import place_json
+from policies.impact.differences import NodeChange, PairChange
+from policies.impact.quotas import NodeQuotas, Pair, Quota, amount_text
+from policies.model.objects import Ref
+from scheduling.simulation.trace import Evicted, Preempted
+
+API_VERSION = "quotree.dev/v1alpha1"
+
+
+def impact_json(impact: Impact) -> str:
+    change, found = impact.change, impact.prediction
+    answer = {
+        "apiVersion": API_VERSION,
+        "kind": "Diff",
+        "comparedWith": change.was,
+        "applied": len(change.applied.objects) + len(change.applied.rest),
+        "deleted": [_ref(each.ref) for each in change.deleted],
+        "nodes": [_node(each) for each in impact.nodes],
+        "overQuota": [
+            {**_ref(each.ref), **_pair(each.pair), **_amounts(each.pair, used=each.used, limit=each.limit)}
+            for each in found.over
+        ],
+        "lost": [_loss(impact, each) for each in found.lost],
+        "restarted": [_loss(impact, each) for each in found.restarted],
+        "admitted": [_admitted(impact, key) for key in found.admitted],
+        "couldBePreempted": [
+            {
+                **_ref(each.borrowing.ref),
+                **_pair(each.borrowing.pair),
+                **_amounts(each.borrowing.pair, used=each.borrowing.used, nominal=each.borrowing.nominal),
+                "jobs": [_job(impact, key) for key in each.workloads],
+            }
+            for each in found.at_risk
+        ],
+        "settled": found.settled,
+        "assumptions": impact.simulation.intake.assumptions(),
+        "unreadable": [{**place_json(item.place), "message": item.message} for item in impact.files.unreadable],
+    }
+    return json_text(answer)
+
+
+def _ref(ref: Ref) -> dict[str, str]:
+    return {"group": ref.group, "kind": ref.kind, "namespace": ref.namespace, "name": ref.name}
+
+
+def _node(node: NodeChange) -> dict[str, Any]:
+    return {
+        **_ref(node.ref),
+        "effect": str(node.effect),
+        "parent": {"before": _parent(node.before), "after": _parent(node.after)},
+        "quota": [_quotas(each) for each in node.pairs],
+    }
+
+
+def _parent(node: NodeQuotas | None) -> str | None:
+    """Empty for a root, null for a node that does not exist."""
+    return node.parent if node is not None else None
+
+
+def _quotas(each: PairChange) -> dict[str, Any]:
+    return {**_pair(each.pair), "before": _quota(each.pair, each.before), "after": _quota(each.pair, each.after)}
+
+
+def _quota(pair: Pair, quota: Quota) -> dict[str, str | None]:
+    return _amounts(pair, **quota._asdict())
+
+
+def _amounts(pair: Pair, **amounts: int | None) -> dict[str, str | None]:
+    return {word: None if amount is None else amount_text(pair.resource, amount) for word, amount in amounts.items()}
+
+
+def _pair(pair: Pair) -> dict[str, str]:
+    return {"flavor": pair.flavor, "resource": pair.resource}
+
+
+def _loss(impact: Impact, each: Evicted | Preempted) -> dict[str, Any]:
+    found = {
+        "what": type(each).__name__.lower(),
+        "job": _job(impact, each.workload),
+        "clusterQueue": each.queue,
+        "reason": each.reason,
+        "message": each.message,
+    }
+    if isinstance(each, Preempted):
+        found |= {"for": _job(impact, each.preemptor), "forQueue": each.preemptor_queue}
+    return found
+
+
+def _admitted(impact: Impact, key: str) -> dict[str, Any]:
+    admission = impact.simulation.world.workloads[key].admission
+    return {"job": _job(impact, key), "clusterQueue": admission.cluster_queue if admission else ""}
+
+
+def _job(impact: Impact, key: str) -> dict[str, str]:
+    """The job as the files name it, with the name of its Workload."""
+    return {**impact.simulation.names[key]._asdict(), "workload": key.partition("/")[2]}

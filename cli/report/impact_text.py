@@ -1,0 +1,149 @@
+"""What a change does, as text: the quota of each node that differs, what is over quota, and the work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from cli.input.impact import Impact
+from policies.impact.differences import Effect, NodeChange, PairChange
+from policies.impact.quotas import Quota, amount_text
+from policies.model.printing import plain
+from scheduling.impact.kueue_quotas import Excess
+from scheduling.impact.prediction import AtRisk
+from scheduling.simulation.trace import Evicted, Preempted
+
+_MOST_FOLLOWERS = 20
+"""Nodes of which only the reach differs that text shows; a Cohort may have thousands below."""
+_MOST_NAMES = 5
+_ORDER = (Effect.GAINS, Effect.LOSES, Effect.MIXED, Effect.MOVES)
+_COUNTED = {
+    Effect.GAINS: ("node gains", "nodes gain"),
+    Effect.LOSES: ("node loses", "nodes lose"),
+    Effect.MIXED: ("node gains and loses", "nodes gain and lose"),
+    Effect.MOVES: ("node moves", "nodes move"),
+}
+_VERBS = {Effect.GAINS: "gains", Effect.LOSES: "loses", Effect.MIXED: "gains and loses", Effect.MOVES: "moves"}
+
+
+def impact_text(impact: Impact) -> str:
+    found = impact.prediction
+    return "\n".join(
+        [
+            plain(_head(impact)),
+            _counts(impact.nodes),
+            *_section("quota", _nodes(impact.nodes)),
+            *_section("becomes over quota", map(_over, found.over)),
+            *_section("work", _work(impact)),
+            *_section("could be preempted when others want their quota back", _risks(impact)),
+        ]
+    )
+
+
+def _head(impact: Impact) -> str:
+    change = impact.change
+    applied, deleted = len(change.applied.objects) + len(change.applied.rest), len(change.deleted)
+    parts = [f"{_some(applied, 'object')} applied"] + ([f"{deleted} deleted"] if deleted else [])
+    return f"compared with {change.was}: {', '.join(parts)}"
+
+
+def _counts(nodes: Iterable[NodeChange]) -> str:
+    counts = Counter(node.effect for node in nodes)
+    parts = [f"{counts[effect]} {_COUNTED[effect][counts[effect] != 1]}" for effect in _ORDER if counts[effect]]
+    return ", ".join(parts) or "no quota changes"
+
+
+def _section(heading: str, content: Iterable[str]) -> Iterator[str]:
+    found = list(content)
+    if found:
+        yield ""
+        yield f"{heading}:"
+        yield from (f"  {plain(line)}" for line in found)
+
+
+# --- quota
+
+
+def _nodes(nodes: Iterable[NodeChange]) -> Iterator[str]:
+    followers = 0
+    for node in nodes:
+        followers += node.only_reach
+        if not node.only_reach or followers <= _MOST_FOLLOWERS:
+            yield _title(node)
+            yield from (f"    {_pair(each)}" for each in node.pairs)
+    if followers > _MOST_FOLLOWERS:
+        yield f"and {followers - _MOST_FOLLOWERS} more of which only the reach changes; -o json has them"
+
+
+def _title(node: NodeChange) -> str:
+    if node.before is None:
+        return f"{node.ref} is created"
+    if node.after is None:
+        return f"{node.ref} is deleted"
+    verb = _VERBS[node.effect]
+    if not node.moved:
+        return f"{node.ref} {verb}"
+    way = f"from {node.before.parent or 'no parent'} to {node.after.parent or 'no parent'}"
+    return f"{node.ref} moves {way}" + (f" and {verb}" if node.effect is not Effect.MOVES else "")
+
+
+def _pair(each: PairChange) -> str:
+    resource = each.pair.resource
+    parts = (
+        f"{word} {amount_text(resource, was)} -> {amount_text(resource, now)}"
+        for word, was, now in zip(Quota._fields, each.before, each.after, strict=True)
+        if was != now
+    )
+    return f"{each.pair}: {', '.join(parts)}"
+
+
+def _over(excess: Excess) -> str:
+    used, limit = (amount_text(excess.pair.resource, amount) for amount in (excess.used, excess.limit))
+    return f"{excess.ref}: {excess.pair}: {used} in use, at most {limit} allowed"
+
+
+# --- work
+
+
+def _work(impact: Impact) -> Iterator[str]:
+    found, world = impact.prediction, impact.simulation.world
+    yield from (_loss(impact, each, "") for each in found.lost)
+    yield from (_loss(impact, each, "; then admitted again") for each in found.restarted)
+    for key in found.admitted:
+        admission = world.workloads[key].admission
+        yield f"admitted   {_name(impact, key)} in {admission.cluster_queue if admission else ''}"
+    if not found.settled:
+        yield "this never settles: some of these workloads take turns without end"
+
+
+def _loss(impact: Impact, each: Evicted | Preempted, end: str) -> str:
+    name = f"{_name(impact, each.workload)} in {each.queue}"
+    if isinstance(each, Preempted):
+        preemptor = f"{_name(impact, each.preemptor)} in {each.preemptor_queue}"
+        return f"preempted  {name} for {preemptor}: {each.reason}{end}"
+    return f"evicted    {name}: {each.message}{end}"
+
+
+def _risks(impact: Impact) -> Iterator[str]:
+    for risk in impact.prediction.at_risk:
+        yield f"{_borrowing(risk)}: {_names(impact, risk.workloads)}"
+
+
+def _borrowing(risk: AtRisk) -> str:
+    found = risk.borrowing
+    borrowed = amount_text(found.pair.resource, found.used - found.nominal)
+    return f"{found.ref} borrows {borrowed} of {found.pair}"
+
+
+def _names(impact: Impact, keys: tuple[str, ...]) -> str:
+    shown = ", ".join(_name(impact, key) for key in keys[:_MOST_NAMES])
+    more = len(keys) - _MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _name(impact: Impact, key: str) -> str:
+    return str(impact.simulation.names[key])
+
+
+def _some(count: int, word: str) -> str:
+    return f"{count} {word}" + ("" if count == 1 else "s")

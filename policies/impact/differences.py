@@ -1,0 +1,94 @@
+"""The nodes whose quota differs, and who gains and who loses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from policies.impact.quotas import NO_QUOTA, NodeQuotas, Pair, Quota, Quotas
+from policies.model.objects import Ref
+
+
+class Effect(StrEnum):
+    GAINS = "gains"
+    """Some number grew and none shrank."""
+    LOSES = "loses"
+    """Some number shrank and none grew."""
+    MIXED = "mixed"
+    MOVES = "moves"
+    """It has another parent, and each number is what it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairChange:
+    pair: Pair
+    before: Quota
+    after: Quota
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """A node that differs. `before` is None for one that is created, `after` for one that is deleted.
+
+    `pairs` are those whose numbers differ, by name.
+    """
+
+    ref: Ref
+    before: NodeQuotas | None
+    after: NodeQuotas | None
+    pairs: tuple[PairChange, ...]
+    effect: Effect
+
+    @property
+    def moved(self) -> bool:
+        return self.before is not None and self.after is not None and self.before.parent != self.after.parent
+
+    @property
+    def only_reach(self) -> bool:
+        """Whether its own manifest and subtree are what they were, and others changed what it could borrow."""
+        if self.moved or self.before is None or self.after is None:
+            return False
+        return all(each.before[:3] == each.after[:3] for each in self.pairs)
+
+
+def differences(before: Quotas, after: Quotas) -> list[NodeChange]:
+    """The nodes that differ, by name."""
+    return list(_differences(before, after))
+
+
+def _differences(before: Quotas, after: Quotas) -> Iterator[NodeChange]:
+    for ref in sorted(before.keys() | after.keys()):
+        old, new = before.get(ref), after.get(ref)
+        if old == new:
+            continue
+        pairs = tuple(_pairs(old, new))
+        moved = old is not None and new is not None and old.parent != new.parent
+        if pairs or moved or old is None or new is None:
+            yield NodeChange(ref, old, new, pairs, _effect(old, new, pairs))
+
+
+def _pairs(old: NodeQuotas | None, new: NodeQuotas | None) -> Iterator[PairChange]:
+    listed = {*(old.amounts if old else ()), *(new.amounts if new else ())}
+    for pair in sorted(listed):
+        was, now = (node.of(pair) if node else NO_QUOTA for node in (old, new))
+        if was != now:
+            yield PairChange(pair, was, now)
+
+
+def _effect(old: NodeQuotas | None, new: NodeQuotas | None, pairs: tuple[PairChange, ...]) -> Effect:
+    if new is None:
+        return Effect.LOSES
+    if old is None:
+        return Effect.GAINS
+    steps = {_step(was, now) for each in pairs for was, now in zip(each.before, each.after, strict=True)} - {0}
+    if not steps:
+        return Effect.MOVES
+    return Effect.MIXED if len(steps) == 2 else Effect.GAINS if steps == {1} else Effect.LOSES
+
+
+def _step(was: int | None, now: int | None) -> int:
+    """1 for more, -1 for less, 0 for the same."""
+    if was == now:
+        return 0
+    return 1 if now is None or (was is not None and now > was) else -1

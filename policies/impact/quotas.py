@@ -1,0 +1,66 @@
+"""The quota of a node in four numbers that Kueue, Volcano and YuniKorn all have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from policies.model.objects import Ref
+from policies.model.quantity import Format, Quantity
+
+_BINARY = ("memory", "ephemeral-storage")
+
+
+class Pair(NamedTuple):
+    """`flavor` is empty where the project has none."""
+
+    flavor: str
+    resource: str
+
+    def __str__(self) -> str:
+        return f"{self.flavor}/{self.resource}" if self.flavor else self.resource
+
+
+class Quota(NamedTuple):
+    """What a node has of a pair, in nano units (1e-9 of the resource's unit). None stands for unlimited.
+
+    `own` is what its manifest says: `nominalQuota`, `deserved`, `max`. `subtree` is what it has with all below it
+    before it borrows. `guaranteed` is what nobody else can use. `reach` is the most that it could use were all others
+    idle.
+    """
+
+    own: int | None = 0
+    subtree: int | None = 0
+    guaranteed: int | None = 0
+    reach: int | None = 0
+
+
+NO_QUOTA = Quota()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeQuotas:
+    """A node with its quota. `parent` is the name of the node above, empty for a root.
+
+    `unlisted` is what it has of every pair that `amounts` lacks.
+    """
+
+    ref: Ref
+    parent: str
+    amounts: Mapping[Pair, Quota] = field(default_factory=dict)
+    unlisted: Quota = NO_QUOTA
+
+    def of(self, pair: Pair) -> Quota:
+        return self.amounts.get(pair, self.unlisted)
+
+
+Quotas = Mapping[Ref, NodeQuotas]
+
+
+def amount_text(resource: str, nano: int | None) -> str:
+    """The amount as Kubernetes writes it."""
+    if nano is None:
+        return "unlimited"
+    like: Format = "BinarySI" if resource in _BINARY else "DecimalSI"
+    return str(Quantity.of_nano(nano, like))

@@ -1,0 +1,1 @@
+"""How to apply a change object by object so that no step is refused."""

@@ -1,0 +1,127 @@
+"""Intermediate versions of an object, which make room for other edits: it has less, or stands apart from its tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+from policies import dialects
+from policies.dialects.kueue import QuotaNode
+from policies.dialects.reading import Manifest, Parsed, listing, mapping
+from policies.dialects.volcano import Queue
+from policies.model.errors import PolicyError
+from policies.model.quantity import Quantity
+from policies.rollout.edits import Edit
+
+_LIMITS = ("borrowingLimit", "lendingLimit")
+
+
+def detours(edit: Edit) -> Iterator[Parsed]:
+    """Versions to try, the gentlest first. Only nodes of Kueue and Volcano that exist and stay have any."""
+    before, after = edit.before, edit.after
+    if before is None or after is None or before.manifest is None or after.manifest is None:
+        return
+    makers: tuple[Callable[[Manifest, Manifest], Manifest], ...] = ()
+    if isinstance(after.object, QuotaNode):
+        key = after.object.parent_field.removeprefix("spec.")
+        makers = (_lowered_quota, _without(key), _without_quota)
+    elif isinstance(after.object, Queue):
+        makers = (_lowered_amounts, _without_amounts)
+    for make in makers:
+        manifest = make(before.manifest, after.manifest)
+        found = dialects.read(manifest)
+        if found is not None and not found.defects and found not in (before.object, after.object):
+            yield Parsed(found, manifest)
+
+
+# --- Kueue
+
+
+def _lowered_quota(before: Manifest, after: Manifest) -> Manifest:
+    """Where it is, with the lower amount of each pair before and after."""
+    final = dict(_quotas(after))
+    found = _copy(before)
+    for place, quota in _quotas(found):
+        for key in ("nominalQuota", "lendingLimit"):
+            if key in quota:
+                quota[key] = _lower(
+                    quota[key], final.get(place, {}).get(key, quota[key] if key != "nominalQuota" else 0)
+                )
+    return found
+
+
+def _without_quota(before: Manifest, after: Manifest) -> Manifest:  # noqa: ARG001, as the others
+    """Where it is, with nothing of its own."""
+    found = _copy(before)
+    for _, quota in _quotas(found):
+        quota["nominalQuota"] = 0
+        if "lendingLimit" in quota:
+            quota["lendingLimit"] = 0
+    return found
+
+
+def _without(key: str) -> Callable[[Manifest, Manifest], Manifest]:
+    """A root of its own; the limits towards a parent go with it."""
+
+    def make(before: Manifest, after: Manifest) -> Manifest:  # noqa: ARG001, as the others
+        found = _copy(before)
+        found["spec"].pop(key, None)
+        for _, quota in _quotas(found):
+            for limit in _LIMITS:
+                quota.pop(limit, None)
+        return found
+
+    return make
+
+
+def _quotas(manifest: Mapping[str, Any]) -> Iterator[tuple[tuple[object, object], dict[str, Any]]]:
+    for group in listing(mapping(manifest.get("spec")).get("resourceGroups")):
+        for flavor in listing(mapping(group).get("flavors")):
+            for quota in listing(mapping(flavor).get("resources")):
+                if isinstance(quota, dict):
+                    yield (mapping(flavor).get("name"), quota.get("name")), quota
+
+
+# --- Volcano
+
+
+def _lowered_amounts(before: Manifest, after: Manifest) -> Manifest:
+    """Where it is, with the lower amount of each resource before and after."""
+    final = _promises(after)
+    found = _copy(before)
+    for field, amounts in _promises(found).items():
+        for resource in amounts:
+            amounts[resource] = _lower(amounts[resource], final.get(field, {}).get(resource, 0))
+    return found
+
+
+def _without_amounts(before: Manifest, after: Manifest) -> Manifest:  # noqa: ARG001, as the others
+    """Where it is, with nothing promised."""
+    found = _copy(before)
+    found["spec"].pop("guarantee", None)
+    found["spec"].pop("deserved", None)
+    return found
+
+
+def _promises(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    spec = mapping(manifest.get("spec"))
+    found = {"deserved": spec.get("deserved"), "guarantee": mapping(spec.get("guarantee")).get("resource")}
+    return {field: amounts for field, amounts in found.items() if isinstance(amounts, dict)}
+
+
+# --- both
+
+
+def _copy(manifest: Manifest) -> dict[str, Any]:
+    found = deepcopy(dict(manifest))
+    found["spec"] = dict(mapping(found.get("spec")))
+    return found
+
+
+def _lower(was: object, now: object) -> object:
+    """The lower of the two; what is no quantity stays."""
+    try:
+        return was if Quantity.parse(was) <= Quantity.parse(now) else now
+    except PolicyError:
+        return was

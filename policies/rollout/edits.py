@@ -1,0 +1,86 @@
+"""The steps of a change, and the judge asked about one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from policies.configuration.settings import Configuration
+from policies.dialects.kueue import QuotaNode
+from policies.dialects.reading import Parsed
+from policies.judge import judge
+from policies.judging.changes import change
+from policies.judging.verdict import Judged
+from policies.model.change import Circumstances, Operation
+from policies.model.findings import Severity
+from policies.model.forest import Forest
+from policies.model.objects import NOTHING, Node, Ref, Share
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One request about one object: None for `before` creates it, None for `after` deletes it.
+
+    `detour`: it is not what the change wants, but what makes room for another edit.
+    """
+
+    before: Parsed | None
+    after: Parsed | None
+    detour: bool = False
+
+    @property
+    def ref(self) -> Ref:
+        parsed = self.after or self.before
+        assert parsed is not None
+        return parsed.object.ref
+
+    @property
+    def operation(self) -> Operation:
+        if self.before is None:
+            return Operation.CREATE
+        return Operation.DELETE if self.after is None else Operation.UPDATE
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What there is at some moment, and how the webhook would judge then."""
+
+    world: Forest
+    configuration: Configuration
+    circumstances: Circumstances
+
+    def after(self, edit: Edit) -> tuple[Site, tuple[Judged, ...]]:
+        """The next moment, and what the webhook refuses the edit for; nothing where it is allowed."""
+        found = judge(self.world, [change(edit.before, edit.after)], self.configuration, self.circumstances)
+        return replace(self, world=found.proposal.after), found.verdict.of(Severity.ERROR)
+
+
+def direction(edit: Edit) -> int:
+    """1 where a node only asks for more of its tree, or is created; -1 where it only gives back, or is deleted.
+
+    0 for everything else: a move, a change of limits, some amounts up and others down.
+    """
+    before, after = (it.object if it else None for it in (edit.before, edit.after))
+    if not isinstance(before or after, Node):
+        return 0
+    if before is None or after is None:
+        return 1 if before is None else -1
+    assert isinstance(before, Node)
+    assert isinstance(after, Node)
+    if before.parent != after.parent or _limits(before) != _limits(after):
+        return 0
+    steps = set(_steps(before.share(NOTHING), after.share(NOTHING)))
+    return steps.pop() if len(steps) == 1 else 0
+
+
+def _limits(node: Node) -> object:
+    if isinstance(node, QuotaNode):
+        return {pair: (terms.borrowing, terms.lending) for pair, terms in node.terms().items()}
+    return node.share(NOTHING).limit
+
+
+def _steps(before: Share, after: Share) -> Iterator[int]:
+    for was, now in ((before.nominal, after.nominal), (before.kept, after.kept)):
+        for name in was.keys() | now.keys():
+            if was.get(name, 0) != now.get(name, 0):
+                yield 1 if now.get(name, 0) > was.get(name, 0) else -1

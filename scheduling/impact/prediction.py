@@ -1,0 +1,108 @@
+"""What a change does to the work: the simulation at rest, then the change, then at rest again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from policies.dialects.reading import Manifest
+from policies.impact.quotas import Pair, Quotas
+from policies.model.objects import Ref
+from scheduling.impact.kueue_quotas import Borrowing, Excess, borrowing, kueue_quotas, over_quota
+from scheduling.objects.amounts import FlavorResource
+from scheduling.simulation.simulation import Simulation
+from scheduling.simulation.trace import Evicted, Preempted, TraceEvent
+
+
+@dataclass(frozen=True, slots=True)
+class AtRisk:
+    """A ClusterQueue that borrows because of the change, or more than before, and the workloads that run in it.
+
+    Any of them may be preempted as soon as somebody wants the quota back.
+    """
+
+    borrowing: Borrowing
+    workloads: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Workloads are named by their key, `namespace/name`.
+
+    `lost` are those that hold quota before and not after, each with what happened to it first; `admitted` the other
+    way round. `restarted` lost their quota and have some again. `over` and `at_risk` are as of the moment of the
+    change, before anybody is preempted. `settled` is False where the simulation never comes to rest.
+    """
+
+    before: Quotas
+    after: Quotas
+    over: tuple[Excess, ...]
+    at_risk: tuple[AtRisk, ...]
+    lost: tuple[Evicted | Preempted, ...]
+    restarted: tuple[Evicted | Preempted, ...]
+    admitted: tuple[str, ...]
+    settled: bool
+
+
+def predict(simulation: Simulation, manifests: Iterable[Manifest], deleted: Iterable[Ref]) -> Prediction:
+    """The outcome of applying these manifests and deleting these objects, all at one moment.
+
+    What would happen without the change happens first: the simulation is at rest when it is handed over.
+    """
+    world = simulation.world
+    before, over, borrows = kueue_quotas(world), over_quota(world), borrowing(world)
+    held = _holding(simulation)
+    start = len(simulation.trace)
+    simulation.change(manifests, deleted)
+    now_over, now_borrows = over_quota(world), borrowing(world)
+    risks = tuple(AtRisk(each, _workloads(simulation, each)) for each in _grown(borrows, now_borrows))
+    simulation.settle()
+    after = _holding(simulation)
+    ended = _ended(simulation.trace[start:])
+    return Prediction(
+        before=before,
+        after=kueue_quotas(world),
+        over=tuple(_more(over, now_over)),
+        at_risk=risks,
+        lost=tuple(each for key, each in ended.items() if key in held and key not in after),
+        restarted=tuple(each for key, each in ended.items() if key in held and key in after),
+        admitted=tuple(sorted(after - held)),
+        settled=not simulation.unsettled,
+    )
+
+
+def _holding(simulation: Simulation) -> set[str]:
+    return {key for key, workload in simulation.world.workloads.items() if workload.counts}
+
+
+def _ended(trace: Iterable[TraceEvent]) -> dict[str, Evicted | Preempted]:
+    """The first loss of each workload, in order."""
+    found: dict[str, Evicted | Preempted] = {}
+    for each in trace:
+        if isinstance(each, Evicted | Preempted):
+            found.setdefault(each.workload, each)
+    return found
+
+
+def _workloads(simulation: Simulation, borrowing: Borrowing) -> tuple[str, ...]:
+    queue = simulation.world.state.queues[borrowing.ref.name]
+    users = (each for each in queue.reservations.values() if each.usage.get(FlavorResource(*borrowing.pair)))
+    return tuple(sorted(each.key for each in users))
+
+
+def _grown(before: dict[tuple[Ref, Pair], Borrowing], after: dict[tuple[Ref, Pair], Borrowing]) -> list[Borrowing]:
+    """Those that borrow more than before."""
+    return [
+        each
+        for key, each in sorted(after.items())
+        if key not in before or each.used - each.nominal > before[key].used - before[key].nominal
+    ]
+
+
+def _more(before: dict[tuple[Ref, Pair], Excess], after: dict[tuple[Ref, Pair], Excess]) -> list[Excess]:
+    """Those that are over quota by more than before."""
+    return [
+        each
+        for key, each in sorted(after.items())
+        if key not in before or each.used - each.limit > before[key].used - before[key].limit
+    ]

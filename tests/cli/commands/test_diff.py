@@ -1,0 +1,194 @@
+"""`quotree diff`: what it compares, what it prints, and what its JSON holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from jsonschema import Draft202012Validator
+
+from tests.builders import FLAVOR, Manifest, cohort, flavor, group, holding, namespace, queue, queued_job
+from tests.cli.organisations import local, org_queue
+from tests.cli.runs import run, write
+
+SCHEMA = Path(__file__).parents[3] / "docs" / "schemas" / "diff.schema.json"
+RECLAIM = {"preemption": {"reclaimWithinCohort": "Any"}}
+WORK = (FLAVOR, local("a"), local("b"), queued_job("first", "b", 4), queued_job("second", "a", 6))
+BEFORE = (org_queue("a", 4, "org", **RECLAIM), org_queue("b", 4, "org"), queue("eng", deserved="cpu:4"))
+AFTER = (org_queue("a", 6, "org", **RECLAIM), org_queue("b", 2, "org"), queue("eng", deserved="cpu:5"))
+
+
+@pytest.fixture
+def before(tmp_path: Path) -> Path:
+    return write(tmp_path / "before" / "all.yaml", *WORK, *BEFORE).parent
+
+
+@pytest.fixture
+def after(tmp_path: Path) -> Path:
+    return write(tmp_path / "after" / "all.yaml", *WORK, *AFTER).parent
+
+
+def answer(result: Result) -> dict[str, Any]:
+    """The JSON on standard output, which obeys its published schema."""
+    found = json.loads(result.stdout)
+    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(found)
+    assert isinstance(found, dict)
+    return found
+
+
+def compared(tmp_path: Path, before: list[Manifest], after: list[Manifest]) -> dict[str, Any]:
+    old, new = write(tmp_path / "old" / "o.yaml", *before), write(tmp_path / "new" / "n.yaml", *after)
+    return answer(run("diff", new, "--base", f"files:{old}", "-o", "json"))
+
+
+def test_the_text_has_who_gains_who_loses_and_what_becomes_of_the_work(before: Path, after: Path) -> None:
+    shown = run("diff", after, "--base", f"files:{before}")
+
+    assert shown.exit_code == 0
+    assert shown.stdout == (
+        f"compared with the files in {before}: 3 objects applied\n"
+        "2 nodes gain, 1 node loses\n"
+        "\n"
+        "quota:\n"
+        "  ClusterQueue a gains\n"
+        "      spot/cpu: own 4 -> 6, subtree 4 -> 6\n"
+        "  ClusterQueue b loses\n"
+        "      spot/cpu: own 4 -> 2, subtree 4 -> 2\n"
+        "  Queue eng gains\n"
+        "      cpu: own 4 -> 5, subtree 4 -> 5\n"
+        "\n"
+        "work:\n"
+        "  preempted  Job ns/first in b for Job ns/second in a: InCohortReclamation\n"
+        "  admitted   Job ns/second in a\n"
+        "\n"
+        "could be preempted when others want their quota back:\n"
+        "  ClusterQueue b borrows 2 of spot/cpu: Job ns/first\n"
+    )
+
+
+def test_json_has_the_same(before: Path, after: Path) -> None:
+    found = answer(run("diff", after, "--base", f"files:{before}", "-o", "json"))
+
+    assert [(each["name"], each["effect"]) for each in found["nodes"]] == [
+        ("a", "gains"),
+        ("b", "loses"),
+        ("eng", "gains"),
+    ]
+    assert found["nodes"][0]["quota"] == [
+        {
+            "flavor": "spot",
+            "resource": "cpu",
+            "before": {"own": "4", "subtree": "4", "guaranteed": "0", "reach": "8"},
+            "after": {"own": "6", "subtree": "6", "guaranteed": "0", "reach": "8"},
+        }
+    ]
+    (lost,) = found["lost"]
+    assert (lost["what"], lost["job"]["name"], lost["for"]["name"]) == ("preempted", "first", "second")
+    assert [each["job"]["name"] for each in found["admitted"]] == ["second"]
+
+
+def test_the_same_files_change_nothing(before: Path) -> None:
+    shown = run("diff", before, "--base", f"files:{before}")
+
+    assert shown.stdout == f"compared with the files in {before}: 0 objects applied\nno quota changes\n"
+
+
+def test_a_change_on_top_of_files_deletes_nothing(before: Path, tmp_path: Path) -> None:
+    change = write(tmp_path / "change.yaml", org_queue("b", 2, "org"))
+
+    found = answer(run("diff", change, "--against", f"files:{before}", "-o", "json"))
+
+    assert found["deleted"] == []
+    assert [(each["name"], each["effect"]) for each in found["nodes"]] == [
+        ("a", "loses"),
+        ("b", "loses"),
+        ("org", "loses"),
+    ]
+
+
+def test_prune_deletes_what_the_files_lack(before: Path, tmp_path: Path) -> None:
+    change = write(tmp_path / "change.yaml", org_queue("a", 4, "org", **RECLAIM))
+
+    found = answer(run("diff", change, "--against", f"files:{before}", "--prune", "-o", "json"))
+
+    assert [each["name"] for each in found["deleted"]] == ["b"]
+
+
+def test_what_only_the_base_has_is_deleted(tmp_path: Path) -> None:
+    found = compared(tmp_path, [*BEFORE, cohort("org")], [*BEFORE[1:]])
+
+    assert sorted(each["name"] for each in found["deleted"]) == ["a", "org"]
+    assert ("a", "loses") in [(each["name"], each["effect"]) for each in found["nodes"]]
+
+
+def test_a_base_and_a_context_go_together(before: Path, tmp_path: Path) -> None:
+    old = write(tmp_path / "old.yaml", org_queue("c", 2, "org"))
+    new = write(tmp_path / "new.yaml", org_queue("d", 2, "org"))
+
+    shown = run("diff", new, "--base", f"files:{old}", "--against", f"files:{before}")
+
+    assert f"compared with the files in {old} and the files in {before}: 1 object applied, 1 deleted" in shown.stdout
+    assert "ClusterQueue c is deleted" in shown.stdout
+    assert "ClusterQueue d is created" in shown.stdout
+
+
+def test_a_namespace_of_yunikorn_is_a_node_too(tmp_path: Path) -> None:
+    quota = "yunikorn.apache.org/namespace.quota"
+
+    found = compared(
+        tmp_path, [namespace("team", {quota: '{"cpu": "4"}'})], [namespace("team", {quota: '{"cpu": "2"}'})]
+    )
+
+    (node,) = found["nodes"]
+    assert (node["kind"], node["name"], node["effect"]) == ("Namespace", "team", "loses")
+
+
+def test_thousands_that_only_reach_less_do_not_flood_the_text(tmp_path: Path) -> None:
+    def organisation(cpu: int) -> list[Manifest]:
+        pool = holding(cohort("org"), group("cpu", flavor("spot", cpu=cpu)))
+        return [FLAVOR, pool, *(org_queue(f"q{i}", 1, "org") for i in range(30))]
+
+    old = write(tmp_path / "old.yaml", *organisation(10))
+    new = write(tmp_path / "new.yaml", *organisation(8))
+
+    shown = run("diff", new, "--base", f"files:{old}").stdout
+
+    assert "Cohort org loses" in shown
+    assert "and 10 more of which only the reach changes" in shown
+    assert shown.count("ClusterQueue") == 20
+
+
+def test_what_cannot_be_read_is_reported_and_the_rest_compared(before: Path, tmp_path: Path) -> None:
+    bad = org_queue("b", 2, "org")
+    bad["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["nominalQuota"] = "two"
+    change = write(tmp_path / "change.yaml", bad, org_queue("a", 5, "org", **RECLAIM))
+
+    shown = run("diff", change, "--against", f"files:{before}")
+
+    assert shown.exit_code == 3
+    assert "ClusterQueue b is left out" in shown.stderr
+    assert "ClusterQueue a gains" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "name what the files are compared with"),
+        (("--base", "trees"), "--base trees: write files:DIR"),
+        (("--base", "files:"), "--base files:: write files:DIR"),
+    ],
+)
+def test_it_says_what_to_compare_with(before: Path, options: tuple[str, ...], message: str) -> None:
+    shown = run("diff", before, *options)
+
+    assert shown.exit_code == 2
+    assert message in shown.stderr
+
+
+def test_a_name_cannot_move_the_cursor(tmp_path: Path) -> None:
+    old, new = (write(tmp_path / f"{n}.yaml", queue("a\x1b[2J", deserved=f"cpu:{n}")) for n in (1, 2))
+
+    assert "\x1b" not in run("diff", new, "--base", f"files:{old}").stdout

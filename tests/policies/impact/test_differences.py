@@ -1,0 +1,75 @@
+"""Which nodes differ, and who gains and who loses."""
+
+from __future__ import annotations
+
+import pytest
+
+from policies.dialects.kueue import cluster_queue_ref
+from policies.impact.differences import Effect, NodeChange, PairChange, differences
+from policies.impact.quotas import NO_QUOTA, NodeQuotas, Pair, Quota, amount_text
+
+CPU = Pair("spot", "cpu")
+REF = cluster_queue_ref("a")
+
+
+def node(*quota: int | None, parent: str = "org") -> dict[object, NodeQuotas]:
+    return {REF: NodeQuotas(REF, parent, {CPU: Quota(*quota)} if quota else {})}
+
+
+def only(found: list[NodeChange]) -> NodeChange:
+    (change,) = found
+    return change
+
+
+def test_equal_nodes_do_not_differ() -> None:
+    assert differences(node(1, 1, 0, 4), node(1, 1, 0, 4)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "effect"),
+    [
+        ((1, 1, 0, 4), (2, 2, 0, 4), Effect.GAINS),
+        ((1, 1, 0, 4), (1, 1, 0, 3), Effect.LOSES),
+        ((1, 1, 0, 4), (2, 2, 0, 3), Effect.MIXED),
+        ((0, 0, 0, 4), (0, 0, 0, None), Effect.GAINS),
+        ((0, 0, 0, None), (0, 0, 0, 4), Effect.LOSES),
+    ],
+)
+def test_more_is_a_gain_and_unlimited_is_most(
+    before: tuple[int | None, ...], after: tuple[int | None, ...], effect: Effect
+) -> None:
+    found = only(differences(node(*before), node(*after)))
+
+    assert found == NodeChange(
+        REF, node(*before)[REF], node(*after)[REF], (PairChange(CPU, Quota(*before), Quota(*after)),), effect
+    )
+
+
+def test_what_is_created_gains_what_is_deleted_loses() -> None:
+    assert only(differences({}, node(1, 1, 0, 1))).effect is Effect.GAINS
+    gone = only(differences(node(1, 1, 0, 1), {}))
+    assert (gone.effect, gone.pairs) == (Effect.LOSES, (PairChange(CPU, Quota(1, 1, 0, 1), NO_QUOTA),))
+
+
+def test_a_move_with_the_same_numbers_is_neither() -> None:
+    found = only(differences(node(1, 1, 1, 1), node(1, 1, 1, 1, parent="other")))
+
+    assert (found.effect, found.moved, found.only_reach) == (Effect.MOVES, True, False)
+
+
+def test_a_node_of_which_only_the_reach_differs_is_known_as_such() -> None:
+    assert only(differences(node(1, 1, 0, 4), node(1, 1, 0, 5))).only_reach
+    assert not only(differences(node(1, 1, 0, 4), node(1, 2, 0, 5))).only_reach
+
+
+@pytest.mark.parametrize(
+    ("resource", "nano", "text"),
+    [
+        ("cpu", 5 * 10**8, "500m"),
+        ("memory", 2**30 * 10**9, "1Gi"),
+        ("nvidia.com/gpu", 8 * 10**9, "8"),
+        ("cpu", None, "unlimited"),
+    ],
+)
+def test_amounts_are_written_as_kubernetes_does(resource: str, nano: int | None, text: str) -> None:
+    assert amount_text(resource, nano) == text

@@ -1,0 +1,65 @@
+"""What the queues of queues.yaml and the Namespaces have."""
+
+from __future__ import annotations
+
+from policies.impact.differences import Effect, differences
+from policies.impact.quotas import NodeQuotas, Pair, Quota
+from policies.impact.yunikorn_quotas import yunikorn_quotas
+from policies.model.forest import Forest
+from tests.builders import namespace, world
+from tests.policies.oracle_world import YUNIKORN
+from tests.policies.organisations import queue_text
+from tests.policies.queue_oracle import PARENT
+
+UNIT = 10**9
+VCORE = Pair("", "vcore")
+TEXT = queue_text(
+    {
+        "name": "eng",
+        "resources": {"max": {"vcore": "10"}},
+        "queues": [
+            {"name": "a", "resources": {"guaranteed": {"vcore": "2"}, "max": {"vcore": "40"}}},
+            {"name": "b", "resources": {"guaranteed": {"vcore": "3"}}},
+        ],
+    }
+)
+
+
+def quotas(forest: Forest) -> dict[str, NodeQuotas]:
+    return {ref.name: node for ref, node in yunikorn_quotas(forest).items()}
+
+
+def test_the_lowest_max_on_the_way_up_is_the_reach() -> None:
+    found = quotas(world(TEXT))
+
+    assert found["root.eng"].of(VCORE) == Quota(10 * UNIT, 5 * UNIT, 0, 10 * UNIT)
+    assert found["root.eng.a"].of(VCORE) == Quota(40 * UNIT, 2 * UNIT, 2 * UNIT, 10 * UNIT)
+    assert found["root.eng.b"].of(VCORE) == Quota(None, 3 * UNIT, 3 * UNIT, 10 * UNIT)
+    assert found["root.eng.b"].of(Pair("", "memory")) == Quota(None, 0, 0, None)
+
+
+def test_a_namespace_is_below_the_queue_that_it_names() -> None:
+    notes = {f"{YUNIKORN}quota": '{"cpu": "20"}', PARENT: "root.eng"}
+
+    found = quotas(world(TEXT, namespace("team", notes)))["team"]
+
+    assert (found.parent, found.of(VCORE)) == ("root.eng", Quota(20 * UNIT, 0, 0, 10 * UNIT))
+
+
+def test_a_first_limit_is_a_loss_and_to_remove_it_a_gain() -> None:
+    bare, limited = (
+        world(queue_text({"name": "a"})),
+        world(queue_text({"name": "a", "resources": {"max": {"vcore": "4"}}})),
+    )
+
+    (lost,) = differences(yunikorn_quotas(bare), yunikorn_quotas(limited))
+    (gained,) = differences(yunikorn_quotas(limited), yunikorn_quotas(bare))
+
+    assert (lost.effect, gained.effect) == (Effect.LOSES, Effect.GAINS)
+
+
+def test_a_text_that_cannot_be_read_has_no_queues() -> None:
+    broken = queue_text()
+    broken["data"]["queues.yaml"] = "partitions: ["
+
+    assert quotas(world(broken)) == {}

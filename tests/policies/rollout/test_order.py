@@ -1,0 +1,121 @@
+"""A safe order, found: who goes first, what needs a detour, and what cannot be done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.rollout.order import Order, arrange
+from policies.rollout.waves import steps
+from tests.builders import Manifest, cluster_queue, cohort, flavor, group, local_queue, queue
+from tests.policies.oracle_world import World, key_of
+from tests.policies.rollout.organisation_changes import edits, played, site, whole
+
+
+def of(*manifests: Manifest) -> World:
+    return {key_of(manifest): manifest for manifest in manifests}
+
+
+def ordered(before: World, after: World) -> Order:
+    at, every = site(before), edits(before, after)
+    assert whole(at, every) == []
+    found = arrange(at, every)
+    assert played(at, found.edits)[1] == []
+    return found
+
+
+def names(order: Order) -> list[str]:
+    return [edit.ref.name for edit in order.edits]
+
+
+def team(name: str, parent: str, cpu: int) -> Manifest:
+    return queue(name, parent, deserved=f"cpu:{cpu}")
+
+
+ENG = queue("eng", deserved="cpu:10")
+OPS = queue("ops", deserved="cpu:10")
+
+
+def test_who_gives_goes_before_who_takes() -> None:
+    before = of(ENG, team("a", "eng", 4), team("b", "eng", 6))
+
+    assert names(ordered(before, of(ENG, team("a", "eng", 7), team("b", "eng", 3)))) == ["b", "a"]
+    assert names(ordered(before, of(ENG, team("a", "eng", 2), team("b", "eng", 8)))) == ["a", "b"]
+
+
+def test_a_parent_grows_before_its_children_and_shrinks_after_them() -> None:
+    small = of(queue("eng", deserved="cpu:4"), team("a", "eng", 4))
+    large = of(queue("eng", deserved="cpu:9"), team("a", "eng", 9))
+
+    assert names(ordered(small, large)) == ["eng", "a"]
+    assert names(ordered(large, small)) == ["a", "eng"]
+
+
+def test_children_leave_before_their_parent_is_deleted() -> None:
+    before = of(ENG, OPS, team("a", "eng", 4))
+
+    assert names(ordered(before, of(OPS, team("a", "ops", 4)))) == ["a", "eng"]
+
+
+def test_an_organisation_is_created_from_the_roots() -> None:
+    after = of(ENG, team("b", "eng", 2), team("b1", "b", 1), team("a", "eng", 2))
+
+    order = ordered({}, after)
+
+    assert names(order) == ["eng", "a", "b", "b1"]
+    (step,) = steps(site({}).world, order.edits)
+    assert [[edit.ref.name for edit in wave] for wave in step.waves] == [["eng"], ["a", "b"], ["b1"]]
+
+
+def test_trees_that_do_not_meet_share_their_waves() -> None:
+    before, after = of(cohort("x"), cohort("y")), of(cohort("x", "top"), cohort("y", "other"))
+    order = ordered(before, after)
+
+    (step,) = steps(site(before).world, order.edits)
+    assert [len(wave) for wave in step.waves] == [2]
+
+
+def test_an_exchange_of_full_places_needs_two_steps_and_says_why() -> None:
+    before = of(ENG, OPS, team("a", "eng", 10), team("b", "ops", 10))
+    after = of(ENG, OPS, team("a", "ops", 10), team("b", "eng", 10))
+
+    order = ordered(before, after)
+    first, second = steps(site(before).world, order.edits)
+
+    assert names(order) == ["a", "b", "a"]
+    assert [edit.detour for edit in order.edits] == [True, False, False]
+    (why,) = order.blocked
+    assert why.edit.ref.name == "a"
+    assert {judged.rule.id for judged in why.refusals} == {"children-deserved-exceed-parent"}
+    assert [[edit.ref.name for edit in wave] for wave in first.waves] == [["a"], ["b"]]
+    assert [[edit.ref.name for edit in wave] for wave in second.waves] == [["a"]]
+
+
+def test_who_needs_room_that_others_could_take_as_well_goes_first() -> None:
+    """Only `a`, then `b`, then `z` works: `a` leaves room in ops that `b` needs, and `z` would take that in eng."""
+    before = of(ENG, OPS, team("a", "ops", 1), team("rest", "ops", 9), team("b", "eng", 3), team("held", "eng", 6))
+    after = of(ENG, OPS, team("a", "eng", 1), team("rest", "ops", 7), team("b", "ops", 3), team("held", "eng", 9))
+
+    assert ordered(before, after).stuck == ()
+
+
+def test_what_is_used_is_created_first_and_deleted_last() -> None:
+    quota = group("cpu", flavor("spot", cpu=4))
+    after = of(cluster_queue("q", None, quota), local_queue("l", "q"), {**_flavor("spot")})
+
+    order = ordered({}, after)
+
+    assert names(order) == ["spot", "q", "l"]
+    assert names(ordered(after, {})) == ["l", "q", "spot"]
+
+
+def _flavor(name: str) -> dict[str, Any]:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": {}}
+
+
+def test_what_can_be_done_in_no_order_is_named() -> None:
+    before, after = of(ENG, OPS, team("a", "eng", 4)), of(OPS, team("a", "eng", 3))
+
+    order = arrange(site(before), edits(before, after))
+
+    assert names(order) == ["a"]
+    assert [stuck.edit.ref.name for stuck in order.stuck] == ["eng"]

@@ -1,0 +1,120 @@
+"""What a change does to work: it is what a simulation of the same change does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from policies.dialects.kueue import cluster_queue_ref, local_queue_ref
+from policies.impact.quotas import Pair
+from policies.model.objects import Ref
+from scheduling.impact.prediction import Prediction, predict
+from scheduling.simulation.simulation import Simulation
+from tests.builders import FLAVOR, Manifest, queued_job
+from tests.cli.organisations import local, org_queue
+
+RECLAIM = {"preemption": {"reclaimWithinCohort": "Any"}}
+CPU = Pair("spot", "cpu")
+CORE = 10**9
+WORK = (FLAVOR, local("a"), local("b"), queued_job("first", "b", 4), queued_job("second", "a", 6))
+
+
+def a(nominal: int, **spec: Any) -> Manifest:
+    return org_queue("a", nominal, "org", **RECLAIM, **spec)
+
+
+def b(nominal: int, **spec: Any) -> Manifest:
+    return org_queue("b", nominal, "org", **spec)
+
+
+def changed(before: list[Manifest], *applied: Manifest, deleted: tuple[Ref, ...] = ()) -> tuple[Simulation, Prediction]:
+    simulation = Simulation()
+    simulation.add([*WORK, *before])
+    return simulation, predict(simulation, applied, deleted)
+
+
+def named(simulation: Simulation, *keys: str) -> list[str]:
+    return [simulation.names[key].name for key in keys]
+
+
+def test_quota_that_moves_to_its_owner_preempts_who_borrowed_it() -> None:
+    simulation, found = changed([a(4), b(4)], a(6), b(2))
+
+    assert named(simulation, *(each.workload for each in found.lost)) == ["first"]
+    assert named(simulation, *found.admitted) == ["second"]
+    assert found.restarted == ()
+    assert found.settled
+
+
+def test_what_would_happen_anyway_is_not_part_of_the_change() -> None:
+    simulation = Simulation()
+    simulation.add([*WORK, a(6), b(4)])
+
+    found = predict(simulation, [a(6, stopPolicy="None")], ())
+
+    assert (found.lost, found.admitted) == ((), ())
+
+
+def test_a_queue_that_borrows_more_puts_its_work_at_risk() -> None:
+    simulation, found = changed([a(0), b(4)], a(3), b(1))
+
+    (risk,) = found.at_risk
+    assert (risk.borrowing.ref, risk.borrowing.pair) == (cluster_queue_ref("b"), CPU)
+    assert (risk.borrowing.used, risk.borrowing.nominal) == (4 * CORE, CORE)
+    assert named(simulation, *risk.workloads) == ["first"]
+    assert found.lost == ()
+
+
+def test_less_than_is_in_use_is_over_quota() -> None:
+    _, found = changed([org_queue("b", 4)], org_queue("b", 3))
+
+    (excess,) = found.over
+    assert (excess.ref, excess.used, excess.limit) == (cluster_queue_ref("b"), 4 * CORE, 3 * CORE)
+    assert _still(found) == []
+
+
+def test_a_borrowing_limit_counts_as_well() -> None:
+    _, found = changed([a(4), b(4)], org_queue("b", 2, "org", borrowing=1))
+
+    assert [(str(each.ref), each.used, each.limit) for each in found.over] == [
+        ("ClusterQueue b", 4 * CORE, 3 * CORE),
+    ]
+
+
+def test_what_was_over_quota_before_is_not_reported_again() -> None:
+    simulation, _ = changed([org_queue("b", 4)], org_queue("b", 3))
+
+    assert predict(simulation, [org_queue("b", 3, stopPolicy="Hold")], ()).over == ()
+
+
+def test_a_queue_that_drains_evicts_its_work() -> None:
+    simulation, found = changed([b(4)], b(4, stopPolicy="HoldAndDrain"))
+
+    assert named(simulation, *(each.workload for each in found.lost)) == ["first"]
+
+
+def test_a_deleted_queue_keeps_what_runs_and_admits_nothing_new() -> None:
+    simulation, found = changed([b(4)], queued_job("third", "b", 1), deleted=(cluster_queue_ref("b"),))
+
+    assert found.lost == ()
+    assert found.admitted == ()
+    assert "b" in simulation.world.terminating
+
+
+def test_a_deleted_job_makes_room_and_is_not_lost() -> None:
+    simulation, found = changed([a(4), b(2)], deleted=(Ref("batch", "Job", "ns", "first"),))
+
+    assert found.lost == ()
+    assert named(simulation, *found.admitted) == ["second"]
+
+
+def test_a_deleted_local_queue_and_an_unused_flavor_are_gone() -> None:
+    simulation, _ = changed(
+        [b(4)], deleted=(local_queue_ref("ns", "a"), Ref("kueue.x-k8s.io", "ResourceFlavor", "", "spot"))
+    )
+
+    assert list(simulation.world.queues.local_queues) == ["ns/b"]
+    assert "spot" in simulation.world.state.flavors, "ClusterQueue b uses it"
+
+
+def _still(found: Prediction) -> list[str]:
+    return [each.workload for each in (*found.lost, *found.restarted)]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tempfile
+import venv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,11 +26,15 @@ def compare(revision: str, arguments: Sequence[str], rounds: int) -> None:
 
     The two take turns, and which one begins changes each round: a machine that grows slower meanwhile favours neither.
     """
-    with _checked_out(revision) as other:
+    with _checked_out(revision) as other, tempfile.TemporaryDirectory() as name:
+        old, new = _python(other, Path(name, "old")), _python(_ROOT, Path(name, "new"))
         before, after = [], []
         for turn in range(rounds):
-            for folder, outputs in ((other, before), (_ROOT, after))[:: 1 if turn % 2 == 0 else -1]:
-                outputs.append(_run(folder, arguments))
+            for folder, python, outputs in ((other, old, before), (_ROOT, new, after))[:: 1 if turn % 2 == 0 else -1]:
+                command = [python, "-m", "tests.bench", *arguments]
+                outputs.append(
+                    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
+                )
                 print(f"round {turn + 1} of {rounds}: {folder.name} measured", file=sys.stderr, flush=True)
     for line in ratios(before, after):
         print(line)
@@ -90,8 +95,12 @@ def _git(*arguments: str) -> None:
     subprocess.run(["git", *arguments], cwd=_ROOT, check=True)
 
 
-def _run(folder: Path, arguments: Sequence[str]) -> str:
-    """What the benchmark of that checkout prints; what it starts takes the code from there as well."""
-    command = [sys.executable, "-m", "tests.bench", *arguments]
-    path = {**os.environ, "PYTHONPATH": str(folder)}
-    return subprocess.run(command, cwd=folder, env=path, check=True, stdout=subprocess.PIPE, text=True).stdout
+def _python(checkout: Path, folder: Path) -> Path:
+    """A Python whose programs, `quotree` too, take this checkout's code whatever their environment says."""
+    venv.create(folder, with_pip=False)
+    python, packages = folder / "bin" / "python", sysconfig.get_path("purelib", vars={"base": str(folder)})
+    Path(packages, "checkout.pth").write_text(f"{checkout}\n{sysconfig.get_path('purelib')}\n")
+    program = python.with_name("quotree")
+    program.write_text(f"#!{python}\nimport sys\nfrom cli.main import main\nsys.exit(main())\n")
+    program.chmod(0o755)
+    return python

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +28,7 @@ from tests.apiserver.organisation import (
     put_back,
     without_breaks,
 )
-from tests.apiserver.webhook.guard import ROOT, Guard, as_input, documents
+from tests.apiserver.webhook.guard import QUOTREE, ROOT, Guard, as_input, documents
 from tests.apiserver.webhook.queue_edits import apply
 from tests.builders import cohort, queue
 from tests.policies.oracle_world import World
@@ -315,10 +317,6 @@ def test_the_whole_base_is_taken_by_the_api_server(guard: Guard) -> None:
 
 
 def test_the_command_line_says_the_same_of_the_live_cluster(guard: Guard) -> None:
-    import subprocess
-
-    from tests.apiserver.webhook.guard import QUOTREE
-
     for name, rule in (("volcano-cycle", "parent-cycle"), ("kueue-cohort-cycle", "parent-cycle")):
         done = subprocess.run(
             [
@@ -331,6 +329,31 @@ def test_the_command_line_says_the_same_of_the_live_cluster(guard: Guard) -> Non
         )
         assert done.returncode == 1, done.stderr
         assert f"error[{rule}]" in done.stdout
+
+
+def test_the_job_before_a_sync_judges_with_the_rights_that_it_has(guard: Guard, tmp_path: Path) -> None:
+    """The objects of integrations/argo-cd on the real API server, and the Job's command as its ServiceAccount."""
+    kubectl = guard.control_plane.kubectl
+    rendered = yaml.safe_load_all(kubectl("kustomize", str(ROOT / "integrations" / "argo-cd")).stdout)
+    installed = [each for each in rendered if each["metadata"]["name"].startswith("quotree-")]
+    ours, objects = {each["kind"]: each for each in installed}, yaml.safe_dump_all(installed)
+    kubectl("apply", "-f", "-", input=objects)
+    try:
+        login = guard.control_plane.service_account_kubeconfig("quotree-system", "quotree-judge")
+        (container,) = ours["Job"]["spec"]["template"]["spec"]["containers"]
+        *arguments, folder = container["args"]
+        assert folder == container["volumeMounts"][0]["mountPath"]
+
+        def judged(text: str) -> subprocess.CompletedProcess[str]:
+            (tmp_path / "queues.yaml").write_text(text)
+            command = [QUOTREE, *arguments, f"--kubeconfig={login}", str(tmp_path)]
+            return subprocess.run(command, capture_output=True, text=True, check=False)
+
+        fine = judged(ours["ConfigMap"]["data"]["queues.yaml"])
+        broken = judged((EXAMPLES / "refused" / "kueue-cohort-cycle" / "change.yaml").read_text())
+        assert (fine.returncode, broken.returncode) == (0, 1), fine.stdout + fine.stderr + broken.stderr
+    finally:
+        kubectl("delete", "-f", "-", input=objects)
 
 
 # -- a safe order --

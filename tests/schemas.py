@@ -10,7 +10,13 @@ from typing import Any
 import jsonschema_rs
 
 SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
-OF_KIND = {"Report": "report", "Simulation": "simulation", "Explanation": "explanation", "Tree": "tree"}
+OF_KIND = {
+    "Report": "report",
+    "Simulation": "simulation",
+    "Explanation": "explanation",
+    "Tree": "tree",
+    "Snapshot": "snapshot",
+}
 
 
 def checked(answer: Any) -> Any:

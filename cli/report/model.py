@@ -88,9 +88,9 @@ class Report:
     entries: tuple[Entry, ...]
     not_evaluated: tuple[Unjudged, ...]
     unreadable: tuple[Unreadable, ...]
-    baselined: int = 0
     failing: frozenset[Severity] = frozenset({Severity.ERROR})
     folder: str = ""
+    baselined: int = 0
 
     @property
     def fingerprints(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from policies.text.field_paths import Kind, Step, skip
@@ -22,7 +22,7 @@ class _Twice(Exception):
 
 
 class _NoNumber(Exception):
-    """NaN or an infinity; `read` finds out where."""
+    """NaN, an infinity, or a number that nobody can hold; `read` finds out where."""
 
 
 def read(text: str) -> Root | BadText:
@@ -35,7 +35,7 @@ def read(text: str) -> Root | BadText:
         return _second_key(text)
     except _NoNumber as found:
         offset = next(step.offset for step in steps(text, 0, len(text)) if step.text == str(found))
-        return BadText(offset, f"{found} is not a number in JSON")
+        return BadText(offset, f"{str(found)[:40]} is not a number in JSON, or too large for one")
     except RecursionError:
         return _too_deep(text)
     except ValueError:  # an integer of more digits than Python reads
@@ -69,7 +69,14 @@ def _constant(name: str) -> Any:
     raise _NoNumber(name)
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=Decimal, parse_constant=_constant)
+def _exact(digits: str) -> Decimal:
+    try:
+        return Decimal(digits)
+    except InvalidOperation:  # an exponent beyond what a Decimal has
+        raise _NoNumber(digits) from None
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_exact, parse_constant=_constant)
 
 
 def _root(text: str, value: Any) -> Root:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from tests.builders import (
     cluster_queue,
@@ -24,8 +23,9 @@ from tests.builders import (
     workload,
 )
 from tests.cli.clusters import holding
-from tests.cli.runs import SCHEMA, kubeconfig, report, run, write
+from tests.cli.runs import kubeconfig, report, run, write
 from tests.cluster.fake import FakeApi
+from tests.schemas import OF_KIND, checked
 
 SECRETS = ("s3cr3t", "registry.example.com", "rm -rf", "team-a@example.com", "last-applied")
 
@@ -104,9 +104,8 @@ def taken(tmp_path: Path, api: FakeApi, *flags: str) -> Path:
 
 def test_it_obeys_its_schema_and_holds_no_secret_and_no_specification_of_a_pod(tmp_path: Path, api: FakeApi) -> None:
     text = taken(tmp_path, api).read_text()
-    schema = json.loads((SCHEMA.parent / "snapshot.schema.json").read_text())
 
-    Draft202012Validator(schema).validate(json.loads(text))
+    assert checked(json.loads(text))["kind"] in OF_KIND
     assert [each for each in SECRETS if each in text] == []
     assert [each for each in ("image", "command", '"env"', "volumes", 'message":"s') if each in text] == []
 

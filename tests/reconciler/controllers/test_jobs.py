@@ -10,6 +10,7 @@ from cluster.actions import Create, Patch
 from policies.dialects.core import POD
 from policies.model.objects import GroupKind
 from reconciler.controllers.jobs import JobsController
+from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.jobs.batch_job import BATCH
 from reconciler.jobs.kinds import SHIPPED
 from reconciler.jobs.step import JobInputs
@@ -145,7 +146,7 @@ def test_what_changes_around_all_jobs_is_looked_at_for_some_of_them_at_a_time() 
     assert len(stage.due("Workload")) == 0
     looked: list[str] = []
     stage.controller._dirty.clear()
-    stage.controller._stored = lambda name: looked.append(name)
+    stage.controller._workloads = StoredWorkloads(lambda name: looked.append(name))
 
     stage.controller.inputs_changed(JobInputs())
     sizes = []

@@ -29,11 +29,13 @@ def diff(request: ChangeRequest, output: str, engine: EngineOptions) -> None:
 
     \b
     Examples:
+      quotree diff trees/ --base origin/main               # what this branch does
       quotree diff trees/ --base files:trees-before/       # two states of the same files
       quotree diff change.yaml --against files:trees/      # a change on top of what is there
       quotree diff trees/ --against cluster --prune        # ... on top of the live cluster and its work
+      quotree diff trees/ --base origin/main --against snapshot:prod.json
     """
-    configuration = settings(engine.config, request.paths, engine.profile)
+    configuration = settings(engine.config, request.selection.places, engine.profile)
     change = read_change(request, configuration.yunikorn)
     found = impact(change, configuration, engine, request.kubeconfig)
     note_problems(found.files, found.simulation)

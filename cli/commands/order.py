@@ -43,11 +43,12 @@ def order(
 
     \b
     Examples:
+      quotree order trees/ --base origin/main
       quotree order trees/ --base files:trees-before/
       quotree order change.yaml --against cluster
       quotree order trees/ --base files:trees-before/ --write-waves waves/
     """
-    configuration = settings(config, request.paths, profile)
+    configuration = settings(config, request.selection.places, profile)
     change = read_change(request, configuration.yunikorn)
     found = rollout(change, configuration)
     for item in change.unreadable:

@@ -14,8 +14,9 @@ from cli.input.context import DECLARED, Against, Context, load
 from cli.input.documents import Unreadable
 from cli.input.given import Given, gather
 from cli.input.options import against as against_option
-from cli.input.options import input_paths, inputs
 from cli.input.pruning import missing
+from cli.input.revision import read_base
+from cli.input.selection import Selection, read, selected
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects.reading import Manifest, metadata
 from policies.model.forest import Forest
@@ -27,9 +28,9 @@ NO_FILES = Given({}, (), 0)
 
 @dataclass(frozen=True, slots=True)
 class ChangeRequest:
-    """The command line of a change. `base` is where its files were before; None where only a context is named."""
+    """The command line of a change. `base` says what its files were before; None where only a context is named."""
 
-    paths: tuple[str, ...]
+    selection: Selection
     against: Against
     kubeconfig: str | None
     base: str | None
@@ -68,8 +69,7 @@ def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def with_request(
         *arguments: Any,
-        paths: tuple[str, ...],
-        filenames: tuple[str, ...],
+        selection: Selection,
         against: Against,
         kubeconfig: str | None,
         base: str | None,
@@ -77,8 +77,8 @@ def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
         **others: Any,
     ) -> Any:
         if base is None and against.kind == "nothing":
-            raise Misused("name what the files are compared with: --base files:DIR, or --against files:DIR or cluster")
-        request = ChangeRequest(tuple(input_paths(paths, filenames)), against, kubeconfig, base, prune)
+            raise Misused("name what the files are compared with: --base REVISION or files:DIR, or --against a context")
+        request = ChangeRequest(selection, against, kubeconfig, base, prune)
         return command(*arguments, request=request, **others)
 
     prune = click.option(
@@ -86,18 +86,18 @@ def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     base = click.option(
         "--base",
-        metavar="files:DIR",
-        help="The same files before the change. What is only there is deleted.",
+        metavar="REVISION|files:DIR",
+        help="The same files before the change, in Git or in another folder. What is only there is deleted.",
     )
-    return inputs(base(against_option(prune(with_request))))
+    return selected(base(against_option(prune(with_request))))
 
 
 def read_change(request: ChangeRequest, yunikorn: YuniKornSettings) -> ChangeSet:
     """Raises Misused, and OutOfReach where a cluster cannot be read."""
-    base, after, against = _base(request.base), gather(request.paths), request.against
+    (name, base), after, against = _base(request), read(request.selection), request.against
     held = gather([against.name]) if against.kind == "files" else NO_FILES
     cluster = Context(against, Forest(frozenset(DECLARED)))
-    if against.kind == "cluster":
+    if against.of_cluster:
         cluster = load(against, request.kubeconfig, yunikorn, after.objects)
     deleted = {ref: placed.thing for ref, placed in base.objects.items() if ref not in after.objects}
     if request.prune:
@@ -105,22 +105,21 @@ def read_change(request: ChangeRequest, yunikorn: YuniKornSettings) -> ChangeSet
         there = of_files if against.kind == "files" else cluster.world
         deleted |= {found.ref: found for found in missing(after, there)}
     before = _joined(held, base)
-    return ChangeSet(_was(request), against, cluster, before, _differing(before, after), tuple(deleted.values()))
+    was = " and ".join([*([name] if name else []), *([str(against)] if against.kind != "nothing" else [])])
+    return ChangeSet(was, against, cluster, before, _differing(before, after), tuple(deleted.values()))
 
 
-def _was(request: ChangeRequest) -> str:
-    names = [f"the files in {request.base.removeprefix(_FILES)}"] if request.base else []
-    names += [str(request.against)] if request.against.kind != "nothing" else []
-    return " and ".join(names)
-
-
-def _base(source: str | None) -> Given:
-    if source is None:
-        return NO_FILES
-    folder = source.removeprefix(_FILES)
-    if folder == source or not folder:
-        raise Misused(f"--base {source}: write files:DIR")
-    return gather([folder])
+def _base(request: ChangeRequest) -> tuple[str, Given]:
+    """For the head line, and the files."""
+    if request.base is None:
+        return "", NO_FILES
+    if not request.base.startswith(_FILES):
+        revision, files = read_base(request.base, request.selection)
+        return f"{revision.name} (commit {revision.commit[:12]})", files
+    folder = request.base.removeprefix(_FILES)
+    if not folder:
+        raise Misused("--base files:: name the folder")
+    return f"the files in {folder}", gather([folder])
 
 
 def _joined(held: Given, base: Given) -> Given:

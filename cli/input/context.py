@@ -54,6 +54,11 @@ class Against:
     kind: str = "nothing"
     name: str = ""
 
+    @property
+    def of_cluster(self) -> bool:
+        """Whether it shows a cluster with its work: as that is, or as it was in a snapshot."""
+        return self.kind in ("cluster", "snapshot")
+
     def __str__(self) -> str:
         """For the head line of a report: judged against ..."""
         if self.kind == "nothing":

@@ -52,7 +52,7 @@ def impact(change: ChangeSet, configuration: Configuration, engine: EngineOption
 def _existing(change: ChangeSet, files: SimulatedFiles, engine: EngineOptions, kubeconfig: str | None) -> Simulation:
     """What there is before the change, at rest."""
     settings = engine_settings(engine, files.configuration)
-    if change.against.kind == "cluster":
+    if change.against.of_cluster:
         world = read(change.against, kubeconfig, settings)
         files.forest = change.cluster.world.knowing(DECLARED)
         simulation = Simulation(settings, time.time_ns(), world)

@@ -49,7 +49,7 @@ def rollout(change: ChangeSet, configuration: Configuration) -> Rollout:
 
 def _state(change: ChangeSet, configuration: Configuration) -> State:
     """What is there; files are completed as a cluster would store them."""
-    if change.against.kind == "cluster":
+    if change.against.of_cluster:
         written = {ref: placed.document.manifest for ref, placed in change.before.objects.items()}
         world = change.cluster.world.put_all(placed.thing for placed in change.before.objects.values())
         return State(world, {**change.cluster.manifests, **written})

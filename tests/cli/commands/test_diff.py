@@ -177,8 +177,7 @@ def test_what_cannot_be_read_is_reported_and_the_rest_compared(before: Path, tmp
     ("options", "message"),
     [
         ((), "name what the files are compared with"),
-        (("--base", "trees"), "--base trees: write files:DIR"),
-        (("--base", "files:"), "--base files:: write files:DIR"),
+        (("--base", "files:"), "--base files:: name the folder"),
     ],
 )
 def test_it_says_what_to_compare_with(before: Path, options: tuple[str, ...], message: str) -> None:

@@ -199,6 +199,19 @@ def test_tree_and_pending_read_it_with_usage(tmp_path: Path, api: FakeApi) -> No
     assert json.dumps(ml).count('"used": "2"') == 1
 
 
+def test_diff_and_order_say_the_same_as_of_the_cluster(tmp_path: Path, api: FakeApi) -> None:
+    file = taken(tmp_path, api)
+    smaller = cluster_queue("ml", None, group("cpu", flavor("spot", cpu=quota(1))))
+    change = write(tmp_path / "change.yaml", smaller, queue("eng", deserved="cpu:9"))
+    live = ("--against", "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, api.url))
+
+    for command in ("diff", "order"):
+        of_cluster, of_file = run(command, change, *live), run(command, change, "--against", f"snapshot:{file}")
+        assert of_cluster.exit_code == of_file.exit_code == 0, of_file.output
+        assert of_file.stdout.splitlines()[1:] == of_cluster.stdout.splitlines()[1:]
+    assert "ClusterQueue ml loses" in run("diff", change, "--against", f"snapshot:{file}").stdout
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

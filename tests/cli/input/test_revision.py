@@ -199,3 +199,16 @@ def test_without_git_it_says_so(repository: Repository, monkeypatch: pytest.Monk
 
     assert result.exit_code == 4
     assert "git is not on the PATH" in result.stdout
+
+
+def test_diff_and_order_compare_with_a_revision_too(repository: Repository) -> None:
+    repository.put("trees/a.yaml", GOOD, queue("eng", deserved="cpu:4"), queue("old", deserved="cpu:1"))
+    commit = repository.commit()
+    repository.put("trees/a.yaml", GOOD, queue("eng", deserved="cpu:5"))
+
+    shown, arranged = run("diff", "trees", "--base", "main"), run("order", "trees", "--base", "main")
+
+    assert shown.stdout.startswith(f"compared with main (commit {commit[:12]}): 1 object applied, 1 deleted\n")
+    assert "Queue eng gains" in shown.stdout
+    assert arranged.exit_code == 0
+    assert "Queue old" in arranged.stdout

@@ -37,6 +37,7 @@ run: venv ## judge examples/, then serve the webhook on loopback (ONCE=1: and en
 
 test: unit ## every test; builds the control plane on first use, starts servers, commands and the demo
 	-$(BIN)/python -m tests.apiserver.build
+	-$(BIN)/python -m tests.apiserver.helm
 	$(BIN)/python -m pytest -m apiserver $(BY_FILE)
 
 unit: venv ## the tests that need no API server, no process of ours and no copy of the project

@@ -115,8 +115,9 @@ class JobsController(Controller):
             self._orphans.remove(workload)
 
     def found(self, observed: Observed) -> None:
-        uid = text(metadata(observed.value.manifest()).get("uid")) if observed.value is not None else ""
-        self._lost(self._orphans.answered(observed.key, uid or ""), replaced=True)
+        meta = metadata(observed.value.manifest()) if observed.value is not None else {}
+        uid, going = text(meta.get("uid")) or "", bool(meta.get("deletionTimestamp"))
+        self._lost(self._orphans.answered(observed.key, uid, going=going), replaced=True)
         self._dirty.update(dict.fromkeys((observed.key, *self._kin.answered(observed.key, there=True))))
 
     def gone(self, key: Key) -> None:

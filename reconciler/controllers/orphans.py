@@ -53,10 +53,13 @@ class Orphans:
             namespace, _, name = key[1].partition("/")
             yield ReadObject(key, kinds[key[0]].resource.item(name, namespace))
 
-    def answered(self, job: Key, uid: str = "") -> str:
-        """The uid of the job that is gone, since the one there now has this uid, empty for none; else empty."""
+    def answered(self, job: Key, uid: str = "", *, going: bool = False) -> str:
+        """The uid of the job that is gone, since the one there now has this uid, empty for none; else empty.
+
+        One that is `going` may have let go of its Workload already: the garbage collector does that first.
+        """
         asked = self._asked.pop(job, "") if job not in self._sought else ""
-        if asked == uid != "":
+        if asked == uid != "" and not going:
             self._alive.add(uid)
         return asked if asked != uid else ""
 

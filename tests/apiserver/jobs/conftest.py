@@ -14,7 +14,7 @@ from tests.apiserver import build
 from tests.apiserver.harness import ControlPlane, User
 from tests.apiserver.jobs.ray_world import install_rays
 from tests.apiserver.jobs.replicas import Running
-from tests.apiserver.jobs.tenant_world import TENANT, organisation
+from tests.apiserver.jobs.tenant_world import TENANT, garbage_is_collected, organisation
 from tests.apiserver.order_proxy import OrderProxy
 from tests.apiserver.reconciler.shipped_reconciler import SYSTEM
 from tests.apiserver.webhook.guard import ROOT, Guard
@@ -43,6 +43,7 @@ def running(guard: Guard, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     started.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(things))
     organisation(started)
     install_rays(started)
+    garbage_is_collected(started)
     replicas = Running(started, tmp_path_factory.mktemp("reconciler"))
     try:
         yield replicas

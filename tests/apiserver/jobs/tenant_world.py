@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.apiserver.harness import ApiError, ControlPlane
-from tests.apiserver.kueue_world import KUEUE, queue
-from tests.builders import batch_job, kueue, queued, template
+from tests.apiserver.kueue_world import KUEUE, queue, served
+from tests.builders import batch_job, kueue, queued, template, workload
 from tests.waiting import eventually
 
 TENANT = "tina"
@@ -31,6 +31,18 @@ def organisation(server: ControlPlane) -> None:
     server.request("POST", f"{KUEUE}/namespaces/team/localqueues", local)
     for role in ("admin", "quotree-batch-user"):
         server.kubectl("create", "rolebinding", role, f"--clusterrole={role}", f"--user={TENANT}", "-n", "team")
+
+
+def garbage_is_collected(server: ControlPlane) -> None:
+    """Wait until the garbage collector knows Workloads: it looks for new kinds twice a minute.
+
+    Before that it would leave the reference to an owner that is deleted as an orphan's, and delete the Workload later.
+    """
+    made = workload("nobodys", "none", "1", "team")
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "none", "uid": "00000000-0000-4000-8000-000000000000"}
+    made["metadata"]["ownerReferences"] = [owner]
+    server.request("POST", WORKLOADS, made)
+    eventually(lambda: not served(server, f"{WORKLOADS}/nobodys"), seconds=90.0)
 
 
 def nothing_is_left(server: ControlPlane) -> None:

@@ -237,6 +237,17 @@ def test_what_has_lost_its_owner_is_taken_back_only_once_its_job_is_known_to_be_
     assert taken.action.body["metadata"]["ownerReferences"] == stage.made["metadata"]["ownerReferences"]
 
 
+def test_what_has_lost_its_owner_is_not_taken_back_by_a_job_that_is_being_deleted() -> None:
+    """The garbage collector removes the reference before it lets the job go."""
+    stage = Stage()
+    stage.workload(ownerReferences=[])
+    assert stage.due() == []
+
+    stage.controller.found(stage.read_job(**GOING))
+
+    assert stage.due() == []
+
+
 def test_what_has_lost_its_owner_finishes_once_its_job_is_known_to_be_gone() -> None:
     stage = Stage()
     stage.workload(ownerReferences=[])

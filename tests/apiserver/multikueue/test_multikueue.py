@@ -256,8 +256,14 @@ def test_a_job_set_goes_the_whole_way(world: World) -> None:
     meta = {"name": "set", "labels": {"kueue.x-k8s.io/queue-name": "main"}}
     spec = {**JOB_SET.spec, "suspend": True, "managedBy": "kueue.x-k8s.io/multikueue"}
     world.manager.put({"apiVersion": JOB_SET.version, "kind": "JobSet", "metadata": meta, "spec": spec})
-    where = world.workers[str(eventually(lambda: world.placed("set"), lambda: reported(world, "set")))]
-    eventually(lambda: not (where.get("JobSet", "set") or {"spec": {"suspend": True}})["spec"]["suspend"], world.logs)
+    eventually(lambda: world.placed("set"), lambda: reported(world, "set"))
+
+    def started() -> bool:  # a worker that is lost at the start has it placed anew
+        there = world.workers[world.placed("set")].get("JobSet", "set") if world.placed("set") else None
+        return there is not None and not there["spec"]["suspend"]
+
+    eventually(started, world.logs)
+    where = world.workers[world.placed("set")]
     where.patch("JobSet", "set", {"status": JOB_SET.running}, sub="/status")
 
     def arrived() -> bool:

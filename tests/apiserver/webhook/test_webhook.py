@@ -209,7 +209,7 @@ def test_each_warned_example_is_stored_and_its_cure_is_shown(guard: Guard, examp
 
 
 def plain(kind: str, name: str, **more: Any) -> Manifest:
-    api = {"Deployment": "apps/v1", "Job": "batch/v1"}.get(kind, "v1")
+    api = {"Deployment": "apps/v1"}.get(kind, "v1")
     return {"apiVersion": api, "kind": kind, "metadata": {"name": name, **more.pop("metadata", {})}, **more}
 
 
@@ -219,7 +219,6 @@ UNRELATED = [
     plain("ConfigMap", "plain", data={"a": "b"}),
     plain("Secret", "plain", stringData={"a": "b"}),
     plain("Pod", "plain", spec=POD_SPEC),
-    plain("Job", "plain", spec={"template": {"spec": POD_SPEC}}),
     plain(
         "Deployment",
         "plain",

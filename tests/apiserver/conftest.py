@@ -71,7 +71,15 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
 def _remove_namespace(control_plane: ControlPlane, name: str) -> None:
     """What the controller manager would do some seconds later, done now."""
     for resource in ("/api/v1/{}/pods", "/apis/batch/v1/{}/jobs", *_custom_resources(control_plane)):
-        control_plane.request("DELETE", resource.format(f"namespaces/{name}"))
+        path = resource.format(f"namespaces/{name}")
+        control_plane.request("DELETE", path)
+        for left in control_plane.request("GET", path)["items"]:  # whoever would take its finalizer off has stopped
+            control_plane.request(
+                "PATCH",
+                f"{path}/{left['metadata']['name']}",
+                {"metadata": {"finalizers": None}},
+                content_type="application/merge-patch+json",
+            )
     namespace = control_plane.request("DELETE", f"/api/v1/namespaces/{name}")
     namespace["spec"]["finalizers"] = []
     control_plane.request("PUT", f"/api/v1/namespaces/{name}/finalize", namespace)

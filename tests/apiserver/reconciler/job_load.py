@@ -6,7 +6,6 @@ Kubernetes' Job controller is played. There is no garbage collector: Workloads o
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -43,14 +42,13 @@ class JobHistory(History):
 
 
 class JobLoad(Load):
-    """`happened`: how often what this adds to the load came about."""
+    """`happened` counts what this adds to the load."""
 
     def __init__(self, cluster: Cluster, namespace: str, seed: int, history: JobHistory) -> None:
         super().__init__(cluster, namespace, seed)
         self._history = history
         self._jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
         self._local = f"{KUEUE}/namespaces/{namespace}/localqueues"
-        self.happened: Counter[str] = Counter()
 
     def prepare(self) -> None:
         super().prepare()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -39,6 +40,7 @@ class Load:
         self.namespace = namespace
         self.chance = random.Random(seed)
         self.made = 0
+        self.happened: Counter[str] = Counter()
 
     def prepare(self) -> None:
         self.cluster.create(f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "plain", {}))

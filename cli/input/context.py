@@ -175,7 +175,7 @@ def _of_cluster(
 
 
 def collect(against: Against, kubeconfig: str | None, yunikorn: YuniKornSettings, keep: Keep) -> frozenset[GroupKind]:
-    """Show `keep` each object of a cluster that rules or decisions go by; the kinds of which every object was read.
+    """Show `keep` each object of a cluster that rules or decisions read; the kinds of which every object was read.
 
     Raises OutOfReach.
     """

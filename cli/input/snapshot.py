@@ -48,7 +48,7 @@ def take(against: Against, kubeconfig: str | None, engine: EngineOptions) -> Sna
 
 
 def read(against: Against, kubeconfig: str | None, settings: Settings | None = None) -> World:
-    """What decisions go by, in a cluster or in a snapshot of one. Raises OutOfReach."""
+    """What decisions read, in a cluster or in a snapshot of one. Raises OutOfReach."""
     from cluster.client import Cluster  # here, since these take long to load and files need none of them
     from cluster.errors import ClusterError
     from reconciler.api.snapshot import of_manifests, snapshot

@@ -178,7 +178,7 @@ class Kinship:
         return [child for uid in uids for child in self._children.get(uid, ())]
 
     def lost(self, uid: str) -> bool:
-        """Whether it names a controller that is not there, as far as one knows: it must not run, nor queue by itself.
+        """Whether it names a controller that is not there, as far as is known: it neither runs nor queues.
 
         The garbage collector takes such a child, or its reference.
         """

@@ -64,7 +64,7 @@ class Orphans:
         return asked if asked != uid else ""
 
     def changed(self, workload: Workload, jobs: Iterable[Key]) -> None:
-        """These jobs go by its name. Before one takes back what has lost it, the API server says that it is there."""
+        """These jobs have its name. Before one takes back what has lost it, the API server says that it is there."""
         uid = workload.labels.get(JOB_UID, "")
         if not ownerless(workload):
             self._alive.discard(uid)

@@ -217,11 +217,13 @@ def test_work_that_takes_turns_for_ever_is_broken_off(tmp_path: Path, monkeypatc
     assert "the simulation was stopped, since it never settles" in shown.stderr
 
 
+@pytest.mark.apiserver
 @pytest.mark.parametrize("story", stories(EXAMPLES), ids=lambda story: story.folder.name)
 def test_each_example_turns_out_as_it_says(story: Story) -> None:
     assert story.surprises() == []
 
 
+@pytest.mark.apiserver
 def test_the_output_in_the_readme_is_real() -> None:
     (story,) = [story for story in stories(EXAMPLES) if story.folder.name == "special-queue"]
     shown = story.play().split("\n\nwhat is in use:")[0]

@@ -12,10 +12,8 @@ from policies.rollout.order import arrange
 from policies.rollout.waves import steps
 from tests.policies.oracle_world import World
 from tests.policies.rollout.organisation_changes import edits, moves, packed, played, site, whole
-from tests.profiles import times
 
 
-@times(5)
 @given(moves() | packed())
 def test_no_step_is_refused_and_all_of_them_lead_to_the_goal(move: tuple[World, World]) -> None:
     at, every = site(move[0]), edits(*move)
@@ -31,7 +29,6 @@ def test_no_step_is_refused_and_all_of_them_lead_to_the_goal(move: tuple[World, 
     assert {it.ref: it for it in reached.world.objects()} == {it.ref: it for it in goal.objects()}
 
 
-@times(5)
 @given(moves() | packed(), st.randoms(use_true_random=False))
 def test_the_edits_of_a_wave_may_come_in_any_order(move: tuple[World, World], random: Random) -> None:
     at, every = site(move[0]), edits(*move)

@@ -16,7 +16,6 @@ from scheduling.simulation.simulation import Simulation
 from tests.builders import typed, world
 from tests.policies.oracle_world import Edit, Key, Manifest, World, applied
 from tests.policies.organisations import changes
-from tests.profiles import times
 
 
 def played(objects: World) -> dict[Key, Manifest]:
@@ -51,7 +50,6 @@ def _counted(forest: Forest, ref: Ref, name: str) -> Quota:
     return Quota(*(nano_of(name.partition("/")[2], amount) for amount in amounts))
 
 
-@times(5)
 @given(changes(sound=False))
 def test_numbers_after_a_change_equal_those_of_a_cluster_made_new(change: tuple[World, Edit]) -> None:
     before, after = played(change[0]), played(applied(*change))
@@ -64,7 +62,6 @@ def test_numbers_after_a_change_equal_those_of_a_cluster_made_new(change: tuple[
     assert found.after == kueue_quotas(at_rest(after).world)
 
 
-@times(5)
 @given(changes(sound=False))
 def test_the_engine_and_the_forest_count_the_same(change: tuple[World, Edit]) -> None:
     objects = played(change[0])

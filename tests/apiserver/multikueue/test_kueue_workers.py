@@ -1,0 +1,152 @@
+"""Our manager over workers that run Kueue v0.19.2, which is played: three real control planes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from tests.apiserver.multikueue.kueue_worker import PREBUILT, K, KueueWorker
+from tests.apiserver.multikueue.observer import Observer
+from tests.apiserver.multikueue.world import World, conditions, three_clusters
+from tests.waiting import eventually
+
+
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory: pytest.TempPathFactory, programs: object) -> Iterator[World]:
+    with three_clusters(tmp_path_factory.mktemp("kueue-workers"), ours=("manager",)) as world:
+        yield world
+
+
+@pytest.fixture
+def kueues(clusters: World) -> Iterator[dict[str, KueueWorker]]:
+    """Kueue on both workers, running."""
+    running = {name: KueueWorker(cluster) for name, cluster in clusters.workers.items()}
+    for each in running.values():
+        each.start()
+    yield running
+    for each in running.values():
+        each.end()
+
+
+@pytest.fixture
+def world(clusters: World, kueues: dict[str, KueueWorker]) -> Iterator[World]:
+    yield clusters
+    clusters.clean()
+
+
+def told(world: World, kueues: dict[str, KueueWorker], job: str) -> str:
+    written = "\n".join(f"{name}: {each.writes}" for name, each in kueues.items())
+    return f"{world.workload(job)}\n{written}\n{world.logs()}"
+
+
+def check(world: World, job: str) -> tuple[str, str]:
+    for each in ((world.workload(job) or {}).get("status") or {}).get("admissionChecks", []):
+        return each["state"], each["message"]
+    return "", ""
+
+
+def test_a_job_goes_the_whole_way_over_workers_that_run_kueue(world: World, kueues: dict[str, KueueWorker]) -> None:
+    world.submit("whole")
+    where = world.runs("whole")
+    eventually(lambda: world.copies("whole") == [where], lambda: told(world, kueues, "whole"))
+    local: Any = world.workload("whole")
+    there: Any = world.workers[where].get("Workload", local["metadata"]["name"])
+    job: Any = world.workers[where].get("Job", "whole")
+
+    assert check(world, "whole") == ("Ready", f'The workload was admitted on "{where}"')
+    assert there["metadata"]["labels"][f"{K}multikueue-origin"] == "multikueue"
+    assert job["metadata"]["annotations"][PREBUILT] == local["metadata"]["name"]
+    assert [each["uid"] for each in there["metadata"]["ownerReferences"]] == [job["metadata"]["uid"]]
+
+    world.end(where, "whole", "Succeeded")
+    ended = ("True", "Succeeded")
+    eventually(
+        lambda: conditions(world.workload("whole")).get("Finished") == ended, lambda: told(world, kueues, "whole")
+    )
+    eventually(lambda: world.copies("whole") == [], lambda: told(world, kueues, "whole"))
+    here: Any = world.manager.get("Job", "whole")
+    assert here["status"]["succeeded"] == 1
+
+
+def test_why_kueue_has_no_room_is_said_here(world: World, kueues: dict[str, KueueWorker]) -> None:
+    for worker in world.workers:
+        world.quota(worker, "0")
+    world.submit("waits")
+    why = "one has no quota for it (Pending); two has no quota for it (Pending)"
+    eventually(lambda: check(world, "waits") == ("Pending", why), lambda: told(world, kueues, "waits"))
+    world.quota("two", "4")
+    assert world.runs("waits") == "two"
+
+
+def test_who_is_preempted_under_kueue_queues_again_here(world: World, kueues: dict[str, KueueWorker]) -> None:
+    world.quota("two", "0")
+    world.submit("preempted")
+    assert world.runs("preempted") == "one"
+    local: Any = world.workload("preempted")
+    first: Any = world.workers["one"].get("Job", "preempted")
+    world.quota("one", "0")
+    world.quota("two", "4")
+    kueues["one"].preempt(local["metadata"]["name"])
+
+    eventually(lambda: world.placed("preempted") == "two", lambda: told(world, kueues, "preempted"), 60)
+    assert world.runs("preempted") == "two"
+    eventually(lambda: world.copies("preempted") == ["two"], lambda: told(world, kueues, "preempted"))
+    there: Any = world.workers["two"].get("Job", "preempted")
+    assert there["metadata"]["uid"] != first["metadata"]["uid"]
+
+
+def test_who_is_deactivated_here_stops_under_kueue(world: World, kueues: dict[str, KueueWorker]) -> None:
+    world.submit("stopped")
+    where = world.runs("stopped")
+    local: Any = world.workload("stopped")
+    name = local["metadata"]["name"]
+    world.manager.patch("Workload", name, {"spec": {"active": False}})
+
+    gone = ("False", "Pending")
+    eventually(
+        lambda: conditions(world.workload("stopped")).get("QuotaReserved") == gone,
+        lambda: told(world, kueues, "stopped"),
+    )
+    eventually(lambda: world.copies("stopped") == [], lambda: told(world, kueues, "stopped"))
+    mine = [each.partition(": ")[2] for each in kueues[where].writes if each.startswith(name)]
+    assert mine.index("inactive") < mine.index("evicted") < mine.index("suspended") < mine.index("quota back")
+
+
+@pytest.fixture
+def observer(world: World) -> Iterator[Observer]:
+    watching = Observer(world.manager.server, {name: each.server for name, each in world.workers.items()})
+    watching.start()
+    yield watching
+    watching.stop()
+
+
+def test_manager_and_workers_end_behind_any_write_and_no_job_runs_twice_or_is_forgotten(
+    world: World, kueues: dict[str, KueueWorker], observer: Observer
+) -> None:
+    steps = range(1, 12, 2)
+    for worker in world.workers:
+        world.quota(worker, "20")
+    world.manager.process.end()
+    for step in steps:
+        for each in kueues.values():
+            each.end()
+        world.submit(f"killed-{step}")
+        world.release()
+        for each in kueues.values():
+            each.start(die_at=1 + step // 2)
+        world.manager.process.start(die_at=step)
+        eventually(lambda: world.manager.process.dead, world.logs, 60)
+        world.manager.process.end()
+    for each in kueues.values():
+        each.end()
+        each.start()
+    world.release()
+    world.manager.process.start()
+    for job in (f"killed-{step}" for step in steps):
+        where = world.runs(job, seconds=60)
+        eventually(partial(lambda name: len(world.copies(name)) == 1, job), world.logs, 60)
+        assert [where] == [run.worker for run in observer.times_run(job)], told(world, kueues, job)
+    assert list(observer.two_winners()) == []

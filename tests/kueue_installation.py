@@ -121,7 +121,8 @@ def definitions() -> list[Manifest]:
 def quotree(settings: str = "  manageJobs: true\n  managePods: true\n") -> list[Manifest]:
     """Quotree's objects as far as a move goes by them."""
     own = f"apiVersion: config.quotree.dev/v1alpha1\nkind: Configuration\nprofile: strict\nkueue:\n{settings}"
-    mutating = ("kueue-finalizers", "kueue-jobs", "kueue-other-jobs", "kueue-templates", "kueue-pods")
+    mutating = ("kueue-finalizers", "kueue-jobs", "kueue-other-jobs", "kueue-templates")
+    mutating += ("kueue-pods", "kueue-default-pods")
     validating = ("kueue-trees", "kueue-localqueues", "kueue-workloads", "kueue-jobs", "kueue-pods", "kueue-pod-marks")
     group = "admissionregistration.k8s.io/v1"
 

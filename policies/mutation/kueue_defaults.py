@@ -20,7 +20,8 @@ from policies.mutation.patching import patched
 
 Patch = list[dict[str, Any]]
 
-_DEFAULT = "default"
+DEFAULT_QUEUE = "default"
+"""The LocalQueue of jobs and Pods that name none."""
 
 
 def finalizer(manifest: Manifest) -> Patch:
@@ -54,16 +55,18 @@ def queued_job(
 ) -> Patch:
     """A job that names a LocalQueue is suspended; one that names none goes to `default` where there is such a queue.
 
-    A job that belongs to another job is left to that one while that runs, and else suspended; that other one must be in
-    `forest`, by its UID. One whose queue sends work to other clusters is left to MultiKueue. Source: Kueue, defaults of
-    its job framework; it believes every owner reference.
+    So does a Deployment or the like, whose Pods are queued, where Pods are managed. A job that belongs to another job
+    is left to that one while that runs, and else suspended; that other one must be in `forest`, by its UID. One whose
+    queue sends work to other clusters is left to MultiKueue. Source: Kueue, defaults of its job framework; it believes
+    every owner reference.
     """
     meta, spec = manifest.get("metadata"), manifest.get("spec")
     framework = described[kind] if kind in described else KINDS[kind]
-    if not settings.manage_jobs or not isinstance(meta, dict) or not isinstance(spec, dict):
+    managed = settings.manage_pods if framework.templates else settings.manage_jobs
+    if not managed or not isinstance(meta, dict) or not isinstance(spec, dict):
         return []
     operations: Patch = []
-    namespace = text(meta.get("namespace")) or _DEFAULT
+    namespace = text(meta.get("namespace")) or "default"
     queue = text(mapping(meta.get("labels")).get(QUEUE_NAME))
     if managed_owner(meta, described):
         if not queue:
@@ -74,20 +77,24 @@ def queued_job(
         if above is not None:
             return [] if above.running or framework.suspend is None else _suspended(manifest, framework.suspend)
     if not queue:
-        default = forest.get(local_queue_ref(namespace, _DEFAULT))
-        if not isinstance(default, LocalQueue):
+        if not has_default_queue(namespace, forest):
             return []
         if not isinstance(meta.get("labels"), dict):
             operations.append(_add({}, "metadata", "labels"))
-        operations.append(_add(_DEFAULT, "metadata", "labels", QUEUE_NAME))
+        operations.append(_add(DEFAULT_QUEUE, "metadata", "labels", QUEUE_NAME))
     if framework.suspend is None:
         return operations
     operations += _suspended(manifest, framework.suspend)
     if not (framework.dispatched and settings.enabled("MultiKueue")) or not _goes_abroad(
-        forest, local_queue_ref(namespace, queue or _DEFAULT)
+        forest, local_queue_ref(namespace, queue or DEFAULT_QUEUE)
     ):
         return operations
     return operations + _managed_by(patched(manifest, operations), framework)
+
+
+def has_default_queue(namespace: str, forest: Forest) -> bool:
+    """Whether work of this namespace that names no queue goes to its LocalQueue `default`."""
+    return isinstance(forest.get(local_queue_ref(namespace, DEFAULT_QUEUE)), LocalQueue)
 
 
 def _suspended(manifest: Manifest, switch: Switch) -> Patch:

@@ -30,6 +30,7 @@ from policies.dialects.reading import Manifest, listing, mapping, text, texts
 from policies.model import fields
 from policies.model.forest import Forest
 from policies.model.objects import GroupKind
+from policies.mutation.kueue_defaults import DEFAULT_QUEUE, has_default_queue
 
 Patch = list[dict[str, Any]]
 Path = tuple[str | int, ...]
@@ -41,6 +42,7 @@ _TAS = f"{PREFIX}tas"
 _INDEX_LABEL = f"{PREFIX}pod-group-pod-index-label"
 _INDEX = f"{PREFIX}pod-group-pod-index"
 _NOBODY = Forest()
+_REPLICA_SET = GroupKind("apps", "ReplicaSet")
 _PLACED = tuple(
     f"{PREFIX}podset-{how}-topology" for how in ("required", "preferred", "unconstrained", "slice-required")
 )
@@ -54,6 +56,7 @@ def held_pod(
 ) -> Patch:
     """A Pod that names a LocalQueue gets the gate that keeps it from being scheduled, and the marks of a managed Pod.
 
+    One that names none goes to `default` where there is such a queue, unless its owner is queued or may be.
     A Pod of a job that is managed itself, as those `described` are, is left to that one while it runs, unless the job
     says that it cannot be suspended; that job must be in `forest`, by its UID. The finalizer keeps the Pod of a group
     until Kueue has counted it.
@@ -62,10 +65,15 @@ def held_pod(
     if not settings.manage_pods or not isinstance(meta, dict) or not isinstance(spec, dict):
         return []
     labels, notes = texts(meta.get("labels")), texts(meta.get("annotations"))
-    if SUSPENDED_BY not in notes and (not labels.get(QUEUE_NAME) or _counted(meta, spec, settings, described, forest)):
-        return []
-    placed = settings.enabled("TopologyAwareScheduling") and any(key in notes for key in _PLACED)
     marks = {MANAGED: "true"}
+    if SUSPENDED_BY not in notes:
+        if not labels.get(QUEUE_NAME):
+            if not _defaulted(meta, described, forest):
+                return []
+            marks[QUEUE_NAME] = DEFAULT_QUEUE
+        elif _counted(meta, spec, settings, described, forest):
+            return []
+    placed = settings.enabled("TopologyAwareScheduling") and any(key in notes for key in _PLACED)
     if settings.enabled("TopologyAwareScheduling") and notes.get(_INDEX_LABEL) in labels:
         marks[_INDEX] = labels[notes[_INDEX_LABEL]]
     if placed:
@@ -76,6 +84,13 @@ def held_pod(
     if MANAGED not in finalizers:
         operations.append(_add([*finalizers, MANAGED], "metadata", "finalizers"))
     return operations + _gated(spec, [GATE, TOPOLOGY_GATE] if placed else [GATE])
+
+
+def _defaulted(meta: Mapping[str, Any], described: Container[GroupKind], forest: Forest) -> bool:
+    """Whether it goes to the queue `default`. A ReplicaSet mostly belongs to a Deployment, which has its own say."""
+    owner = controller_of(meta)
+    left_to_owner = owner is not None and (owner.kind == _REPLICA_SET or bool(managed_owner(meta, described)))
+    return not left_to_owner and has_default_queue(_namespace(meta), forest)
 
 
 def _counted(

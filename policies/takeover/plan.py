@@ -30,7 +30,7 @@ _ASKED = {
     "ValidatingWebhookConfiguration": ("kueue-trees", "kueue-localqueues", "kueue-workloads", "kueue-jobs"),
 }
 _ASKED_FOR_PODS = {
-    "MutatingWebhookConfiguration": ("kueue-pods",),
+    "MutatingWebhookConfiguration": ("kueue-pods", "kueue-default-pods"),
     "ValidatingWebhookConfiguration": ("kueue-pods", "kueue-pod-marks"),
 }
 _MULTIKUEUE = "--feature-gates=MultiKueue="

@@ -24,7 +24,7 @@ def base(file: str, kind: str) -> dict[str, Any]:
 
 def test_pods_that_name_a_queue_must_be_completed_before_they_are_stored() -> None:
     (patch,) = documents("pods", "mutating-webhook.yaml")
-    (only,) = patch["webhooks"]
+    only, open_ = patch["webhooks"]
     shipped = base("mutating-webhooks.yaml", "MutatingWebhookConfiguration")
 
     assert patch["metadata"]["name"] == shipped["metadata"]["name"]  # so its caBundle is kept
@@ -45,6 +45,11 @@ def test_pods_that_name_a_queue_must_be_completed_before_they_are_stored() -> No
     rest = {"matchPolicy", "reinvocationPolicy", "sideEffects", "timeoutSeconds", "admissionReviewVersions"}
     like = next(each for each in shipped["webhooks"] if each["name"] == "kueue-jobs.quotree.dev")
     assert {key: only[key] for key in rest} == {key: like[key] for key in rest}
+    (unnamed,) = open_["objectSelector"]["matchExpressions"]
+    assert (open_["name"], unnamed["operator"]) == ("kueue-default-pods.quotree.dev", "DoesNotExist")
+    assert open_["failurePolicy"] == "Ignore", "most Pods have nothing to do with queues"
+    shared = {*rest, "rules", "namespaceSelector", "clientConfig"}
+    assert {key: open_[key] for key in shared} == {key: only[key] for key in shared}
 
 
 def test_the_marks_of_managed_pods_are_guarded_where_pods_are_managed() -> None:

@@ -66,6 +66,44 @@ def test_the_template_of_a_deployment_takes_over_its_queue_when_it_is_labelled_l
     assert meta["annotations"] == {"kueue.x-k8s.io/pod-suspending-parent": "deployment"}
 
 
+def test_pods_and_deployments_that_name_no_queue_go_to_the_default_one(guard: Guard) -> None:
+    """Pods of a Deployment by its template; one that belongs to a Job is left to that one."""
+    server = guard.control_plane
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "defaulted"}})
+    local = kueue("LocalQueue", "default", {"clusterQueue": "team"})
+    server.request("POST", f"{KUEUE}/namespaces/defaulted/localqueues", local)
+    of_job = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+
+    def made(path: str, manifest: Manifest) -> Manifest:
+        return dict(server.request("POST", f"{path}?dryRun=All", manifest))
+
+    def queue_of(meta: Manifest) -> str:
+        return str(meta.get("labels", {}).get(QUEUE, ""))
+
+    def one(where: str, **meta: Any) -> Manifest:
+        body = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", **meta},
+            "spec": {"containers": CONTAINERS},
+        }
+        return made(f"/api/v1/namespaces/{where}/pods", body)
+
+    held = eventually(lambda: found if queue_of((found := one("defaulted"))["metadata"]) else None)
+    assert queue_of(held["metadata"]) == "default"
+    assert held["spec"]["schedulingGates"] == [{"name": "kueue.x-k8s.io/admission"}]
+    assert queue_of(one("defaulted", labels={QUEUE: ""})["metadata"]) == "default"
+    assert queue_of(one("defaulted", ownerReferences=[of_job])["metadata"]) == ""
+    assert queue_of(one("default")["metadata"]) == ""
+    for kind in ("Deployment", "StatefulSet"):
+        inner = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": CONTAINERS}}
+        spec = {"selector": {"matchLabels": {"app": "web"}}, "template": inner}
+        spec |= {"serviceName": "web"} if kind == "StatefulSet" else {}
+        body = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web"}, "spec": spec}
+        found = made(f"/apis/apps/v1/namespaces/defaulted/{kind.lower()}s", body)
+        assert queue_of(found["metadata"]) == queue_of(found["spec"]["template"]["metadata"]) == "default"
+
+
 def test_what_the_webhook_holds_the_reconciler_lets_go_where_its_quota_is(guard: Guard) -> None:
     server = guard.control_plane
     spec = {"clusterQueue": "team"}

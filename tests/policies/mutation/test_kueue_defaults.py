@@ -64,7 +64,7 @@ def test_a_job_without_a_queue_is_left_alone_where_there_is_no_default_one() -> 
 
 
 def test_a_deployment_gets_its_queue_and_cannot_be_suspended() -> None:
-    done = completed(job("Deployment", "apps/v1"), DEFAULT)
+    done = completed(job("Deployment", "apps/v1"), DEFAULT, Configuration(kueue=KueueSettings(manage_pods=True)))
 
     assert done["metadata"]["labels"] == {QUEUE: "default"}
     assert done["spec"] == {}

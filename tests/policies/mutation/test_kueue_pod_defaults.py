@@ -165,6 +165,51 @@ def test_what_other_webhooks_add_to_labels_stays() -> None:
     assert done["metadata"]["labels"].keys() > {MANAGED}
 
 
+DEFAULT = world(builders.kueue("LocalQueue", "default", {"clusterQueue": "cq"}, namespace="ns"))
+REPLICA_SET = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
+DAEMON_SET = {**REPLICA_SET, "kind": "DaemonSet"}
+
+
+@pytest.mark.parametrize("metadata", [{}, {"labels": {QUEUE: ""}}, {"ownerReferences": [DAEMON_SET]}])
+def test_a_pod_without_a_queue_goes_to_the_default_one(metadata: dict[str, Any]) -> None:
+    done = completed(pod(**metadata), forest=DEFAULT)
+
+    assert done["metadata"]["labels"] == {QUEUE: "default", MANAGED: "true"}
+    assert gates(done) == [f"{K}admission"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "forest"),
+    [
+        ({}, world(builders.kueue("LocalQueue", "default", {"clusterQueue": "cq"}, namespace="other"))),
+        ({"ownerReferences": [JOB]}, DEFAULT),
+        ({"ownerReferences": [{**REPLICA_SET, "kind": "StatefulSet"}]}, DEFAULT),
+        ({"ownerReferences": [REPLICA_SET]}, DEFAULT),
+    ],
+    ids=["another namespace", "of a Job", "of a StatefulSet", "of a ReplicaSet"],
+)
+def test_a_pod_that_is_left_to_its_owner_goes_to_no_default_queue(metadata: dict[str, Any], forest: Forest) -> None:
+    assert patch(pod(**metadata), forest, ON) == []
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
+def test_a_deployment_without_a_queue_goes_to_the_default_one_when_it_is_created(kind: str) -> None:
+    made = replicas(kind, TEMPLATED)
+    done = completed(made, forest=DEFAULT)
+
+    assert done["metadata"]["labels"] == {QUEUE: "default"}
+    assert done["spec"]["template"]["metadata"]["labels"] == {QUEUE: "default"}
+    assert patch(made, DEFAULT, ON, Operation.UPDATE) == [], "what runs stays as it is"
+    jobs_only = Configuration(kueue=KueueSettings(manage_jobs=True))
+    assert patch(made, DEFAULT, jobs_only) == [], "nobody would queue its Pods"
+
+
+def test_what_a_leader_worker_set_makes_goes_to_no_default_queue() -> None:
+    above = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "name": "l", "uid": "u"}
+
+    assert patch(replicas("StatefulSet", TEMPLATED, ownerReferences=[{**above, "controller": True}]), DEFAULT, ON) == []
+
+
 @pytest.mark.parametrize(("kind", "name"), [("Deployment", "deployment"), ("StatefulSet", "statefulset")])
 @pytest.mark.parametrize("operation", [Operation.CREATE, Operation.UPDATE])
 def test_a_template_takes_over_queue_and_priority(kind: str, name: str, operation: Operation) -> None:

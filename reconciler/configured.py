@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from cluster.lease import LeaseTimes
 from policies.configuration.kueue.gates import idle_gates, refuse_unkept
@@ -38,13 +39,14 @@ DEFAULTS: Manifest = {"apiVersion": f"{GROUP}/v1beta2", "kind": KIND}
 @dataclass(frozen=True, slots=True)
 class Configured:
     """`idle` are the keys of the file without meaning here. `metrics_off`: the keys that leave metrics out,
-    `custom_labels` what is added to them."""
+    `custom_labels` what is added to them, `local_queues` selects the LocalQueues that have any."""
 
     settings: Settings = field(default_factory=Settings)
     times: LeaseTimes = field(default_factory=LeaseTimes)
     metrics_off: frozenset[str] = frozenset()
     idle: tuple[str, ...] = ()
     custom_labels: tuple[CustomLabel, ...] = ()
+    local_queues: Mapping[str, Any] | None = None
 
 
 def read_configured(
@@ -64,7 +66,8 @@ def read_configured(
     refuse_unkept(chosen)
     idle = (*idle_keys(manifest), *(f"featureGates.{gate}" for gate in idle_gates(chosen)))
     settings = _settings(found, described, multikueue)
-    return Configured(settings, _times(found.leader_election), found.metrics_off, idle, found.custom_labels)
+    times = _times(found.leader_election)
+    return Configured(settings, times, found.metrics_off, idle, found.custom_labels, found.local_queues)
 
 
 def _settings(

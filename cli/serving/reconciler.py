@@ -28,6 +28,7 @@ from cluster.lease import Lease, LeaseTimes
 from cluster.reflector import Pacing
 from cluster.wire import Timeouts
 from reconciler.configured import Configured
+from reconciler.metrics.chosen_queues import ChosenQueues
 from reconciler.metrics.custom_labels import CustomLabels
 from reconciler.metrics.export import export
 from reconciler.metrics.observer import MetricsObserver
@@ -85,12 +86,15 @@ def run(manage: bool, configured: Configured, process: ProcessSettings) -> Exit:
             permit = _permit(opened, process, namespace, name, times) if manage else Never()
             cluster = opened.enter_context(process.connect())
             labels = CustomLabels(configured.custom_labels)
-            registry = ChosenRegistry(configured.metrics_off, labels)
+            queues = ChosenQueues(configured.local_queues)
+            registry = ChosenRegistry(configured.metrics_off, labels, queues)
             reconciler = Reconciler(
                 cluster,
                 configured.settings,
                 permit,
-                partial(MetricsObserver, leads=permit.held, registry=registry, labels=labels, kueue=manage),
+                partial(
+                    MetricsObserver, leads=permit.held, registry=registry, labels=labels, queues=queues, kueue=manage
+                ),
                 opened.enter_context(_writing(process, times)),
             )
             return _Running(reconciler, permit, registry).until_signalled(process)

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from reconciler.core.records import WORKLOAD
 from reconciler.core.state import ClusterState
+from reconciler.metrics.chosen_queues import ChosenQueues
 from reconciler.metrics.collector import Scraped
 from reconciler.metrics.custom_labels import CustomLabels
 from reconciler.metrics.handovers import Handovers
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 
 class MetricsObserver:
     """Times each round. With `kueue` it also keeps what Kueue's manager exports; without, it compares what another
-    controller decides. `leads`: whether this process writes. `labels` are kept for the registry.
+    controller decides. `leads`: whether this process writes. `labels` and `queues` are kept for the registry.
     """
 
     def __init__(
@@ -45,11 +46,11 @@ class MetricsObserver:
         leads: Callable[[], bool],
         registry: CollectorRegistry,
         labels: CustomLabels | None = None,
+        queues: ChosenQueues | None = None,
         *,
         kueue: bool,
     ) -> None:
-        labels = labels or CustomLabels()
-        inner: Observer = KueueObserver(state, leads, registry, labels) if kueue else comparing(registry, state)
+        inner: Observer = KueueObserver(state, leads, registry, labels, queues) if kueue else comparing(registry, state)
         self._rounds = Instruments(registry, RoundPassed)
         self._inner = inner
         self.changing, self.changed, self.decided = inner.changing, inner.changed, inner.decided
@@ -68,9 +69,11 @@ class KueueObserver:
         leads: Callable[[], bool],
         registry: CollectorRegistry,
         labels: CustomLabels | None = None,
+        queues: ChosenQueues | None = None,
     ) -> None:
         self._state = state
         self._labels = labels or CustomLabels()
+        self._queues = queues or ChosenQueues()
         self._leads = leads
         self._standing = Standing(state.world)
         self._handovers = Handovers(state)
@@ -80,6 +83,7 @@ class KueueObserver:
     def changing(self, before: Observed | None, after: Observed, now: int) -> None:
         kind, name = after.key
         self._labels.put(after)
+        self._queues.put(after)
         if kind == WORKLOAD:
             self._standing.put(name, after.value)
             self._handovers.follow(name, after.value)

@@ -11,18 +11,25 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
 from reconciler.metrics.catalogue import families
+from reconciler.metrics.chosen_queues import ChosenQueues
 from reconciler.metrics.custom_labels import CustomLabels
 
-_NO_LABELS = CustomLabels()
+_NO_LABELS, _ALL_QUEUES = CustomLabels(), ChosenQueues()
 
 
 class ChosenRegistry(CollectorRegistry):
     """`switched_off`: the keys of the configuration that leave metrics out, see `Family.switches`. `labels` are added
-    to the others."""
+    to the others, `queues` says which LocalQueues have any."""
 
-    def __init__(self, switched_off: Collection[str] = (), labels: CustomLabels = _NO_LABELS) -> None:
+    def __init__(
+        self,
+        switched_off: Collection[str] = (),
+        labels: CustomLabels = _NO_LABELS,
+        queues: ChosenQueues = _ALL_QUEUES,
+    ) -> None:
         super().__init__()
         self._labels = labels
+        self._queues = queues
         off = set(switched_off)
         self._left_out = {(family.base, family.type) for family in families() if not off.isdisjoint(family.switches)}
 
@@ -30,4 +37,4 @@ class ChosenRegistry(CollectorRegistry):
         """All that are not left out."""
         for metric in super().collect():
             if (metric.name, metric.type) not in self._left_out:
-                yield self._labels.added(metric)
+                yield self._labels.added(self._queues.kept(metric))

@@ -46,7 +46,6 @@ _RECOVERY = (
 )
 _OLD_SWITCH = "The switch of v1beta1; `false` turns the section off."
 _BY_USAGE = "Where a ClusterQueue says `admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}`."
-_ALL_OR_NONE = "All LocalQueues have metrics, or none."
 _ONE_ADDRESS = "Probes and metrics have one address: `--host` and `--port`."
 _ALWAYS_A_LEASE = "Who writes always holds a Lease."
 _OWN_LEASE = "The Lease is named by `--lease`: under Kueue's name it would be taken for that of a running Kueue."
@@ -119,8 +118,8 @@ KEYS: tuple[Key, ...] = (
         "`false` leaves quota and usage by flavor out of the metrics; on by default.",
     ),
     _used("metrics.localQueueMetrics.enable", "`false` leaves LocalQueues out of the metrics; on by default."),
-    _idle("metrics.localQueueMetrics.localQueueSelector", _ALL_OR_NONE),
-    _idle("metrics.localQueueMetrics.namespaceSelector", _ALL_OR_NONE),
+    _used("metrics.localQueueMetrics.localQueueSelector", "Of LocalQueues, by their labels; all by default."),
+    _idle("metrics.localQueueMetrics.namespaceSelector", "LocalQueues are selected by their own labels."),
     _used("metrics.customLabels", "With the gate CustomMetricLabels."),
     _idle("metrics.bindAddress", _ONE_ADDRESS),
     _idle("health", _ONE_ADDRESS),

@@ -63,6 +63,7 @@ def read(manifest: Manifest, gates: Mapping[str, bool] | None = None, namespace:
         multikueue=_multikueue(mapping(found.get("multiKueue")), features),
         metrics_off=_metrics_off(mapping(found.get("metrics")), features),
         custom_labels=tuple(_custom_labels(mapping(found.get("metrics")), features)),
+        local_queues=mapping(mapping(found.get("metrics")).get("localQueueMetrics")).get("localQueueSelector"),
         sections=frozenset(manifest),
         namespace=text(manifest.get("namespace")) or "",
     )

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from policies.configuration.kueue.defaults import STRATEGIES
 from policies.configuration.kueue.durations import nanoseconds, no_duration
 from policies.configuration.kueue.fault import Fault, duplicate, invalid, required, unsupported
-from policies.configuration.kueue.grammar import below, is_service_name, negative, whole
+from policies.configuration.kueue.grammar import below, is_service_name, negative, selector, whole
 from policies.dialects.labels import is_domain
 from policies.dialects.reading import Manifest, listing, mapping
 
@@ -31,6 +31,11 @@ def pods_ready(configuration: Manifest) -> Iterator[Fault]:
         yield unsupported(f"{under}.timestamp", timestamp, "Creation", "Eviction")
     for key in ("backoffLimitCount", "backoffBaseSeconds", "backoffMaxSeconds"):
         yield from below(requeuing.get(key), 0, f"{under}.{key}")
+
+
+def local_queue_metrics(configuration: Manifest) -> Iterator[Fault]:
+    chosen = mapping(mapping(configuration.get("metrics")).get("localQueueMetrics")).get("localQueueSelector")
+    yield from selector(chosen, "metrics.localQueueMetrics.localQueueSelector")
 
 
 def fair_sharing(configuration: Manifest) -> Iterator[Fault]:

@@ -13,14 +13,22 @@ _SECTIONS = (
     *("admissionFairSharing.resourceWeights", "integrations", "multiKueue", "multiKueue.clusterProfile", "metrics"),
     *("multiKueue.incrementalDispatcherConfig", "managedJobsNamespaceSelector", "objectRetentionPolicies", "tls"),
     *("objectRetentionPolicies.workloads", "metrics.localQueueMetrics", "visibilityServer", "internalCertManagement"),
-    *("leaderElection", "clientConnection", "featureGates", "controller", "health", "webhook"),
+    *(
+        "metrics.localQueueMetrics.localQueueSelector",
+        "leaderElection",
+        "clientConnection",
+        "featureGates",
+        "controller",
+        "health",
+        "webhook",
+    ),
 )
 _LISTS = (
     *("integrations.frameworks", "integrations.externalFrameworks", "integrations.labelKeysToCopy"),
     *("fairSharing.preemptionStrategies", "multiKueue.externalFrameworks", "metrics.customLabels", "tls.cipherSuites"),
     *("resources.excludeResourcePrefixes", "resources.transformations", "resources.deviceClassMappings"),
     *("multiKueue.clusterProfile.accessProviders", "multiKueue.clusterProfile.credentialsProviders"),
-    *("managedJobsNamespaceSelector.matchExpressions",),
+    *("managedJobsNamespaceSelector.matchExpressions", "metrics.localQueueMetrics.localQueueSelector.matchExpressions"),
 )
 _FLAGS = (
     *("manageJobsWithoutQueueName", "waitForPodsReady.enable", "waitForPodsReady.blockAdmission", "fairSharing.enable"),

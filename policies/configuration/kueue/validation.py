@@ -18,6 +18,7 @@ from policies.configuration.kueue.sections import (
     admission_fair_sharing,
     certificates,
     fair_sharing,
+    local_queue_metrics,
     pods_ready,
     quota_check,
     retention,
@@ -46,6 +47,7 @@ def faults(configuration: Manifest, gates: Mapping[str, bool] | None = None) -> 
     yield from tls(configuration)
     yield from visibility(configuration)
     yield from metric_labels(configuration)
+    yield from local_queue_metrics(configuration)
     if FeatureGates(gates).enabled("QuotaCheckStrategy"):
         yield from quota_check(configuration)
 

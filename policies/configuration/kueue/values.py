@@ -129,7 +129,8 @@ class CustomLabel:
 
 @dataclass(frozen=True, slots=True)
 class KueueConfiguration:
-    """`metrics_off`: the keys that leave metrics out. `sections` are the keys at the top of the file. `namespace` is
+    """`metrics_off`: the keys that leave metrics out. `local_queues`: the selector of those LocalQueues that have
+    metrics, in Kubernetes' form; None: all. `sections` are the keys at the top of the file. `namespace` is
     the manager's, as the file says it; empty where it does not."""
 
     gates: FeatureGates
@@ -144,5 +145,6 @@ class KueueConfiguration:
     multikueue: MultiKueue
     metrics_off: frozenset[str]
     custom_labels: tuple[CustomLabel, ...]
+    local_queues: Mapping[str, Any] | None
     sections: frozenset[str]
     namespace: str = ""

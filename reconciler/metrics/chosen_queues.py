@@ -1,0 +1,49 @@
+"""Which LocalQueues have metrics: those that the administrator's selector picks by their labels.
+
+Source: Kueue v0.19, metrics.localQueueMetrics.localQueueSelector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from prometheus_client.metrics_core import Metric
+
+from reconciler.metrics.kueue import LOCAL_QUEUE
+from reconciler.objects.observed import Observed
+from reconciler.objects.stored import Stored
+from scheduling.objects.selectors import LabelSelector, read_label_selector
+
+_LOCAL = "kueue_local_queue_"
+
+
+class ChosenQueues:
+    """`selector` has Kubernetes' form; without one all are chosen. `put` belongs to the thread of the loop."""
+
+    def __init__(self, selector: Mapping[str, Any] | None = None) -> None:
+        self._selector = read_label_selector(selector) or LabelSelector()
+        self._left_out: set[str] = set()
+
+    def put(self, observed: Observed) -> None:
+        """A LocalQueue is stored so now, or is gone."""
+        kind, name = observed.key
+        if kind != "LocalQueue":
+            return
+        if isinstance(observed.detail, Stored) and not self._selector.matches(observed.detail.labels):
+            self._left_out.add(name)
+        else:
+            self._left_out.discard(name)
+
+    def kept(self, metric: Metric) -> Metric:
+        """The metric without the series of LocalQueues that are not chosen."""
+        if not self._left_out or not metric.name.startswith(_LOCAL):
+            return metric
+        name, namespace = LOCAL_QUEUE
+        made = Metric(metric.name, metric.documentation, metric.type, metric.unit)
+        made.samples = [
+            each
+            for each in metric.samples
+            if f"{each.labels.get(namespace)}/{each.labels.get(name)}" not in self._left_out
+        ]
+        return made

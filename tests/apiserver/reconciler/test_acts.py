@@ -296,3 +296,92 @@ def _granular(stage: Stage) -> None:
     stage.patch(f"{stage.inside('workloads')}/lost", {"spec": {"active": False}})
     deactivated = ("False", "Deactivated", "The workload is deactivated")
     eventually(lambda: stage.says("lost").get("QuotaReserved") == deactivated)
+
+
+def test_a_queue_that_cannot_admit_gives_the_first_reason_and_every_message(stage: Stage) -> None:
+    stage.make(stage.inside("localqueues"), kueue("LocalQueue", "through", {"clusterQueue": NAMES[0]}))
+    groups = queue("", "2")["resourceGroups"]
+    groups[0]["flavors"][0]["name"] = "acts-gone"
+    checks = {"admissionChecks": [{"name": "acts-nobody"}]}
+    stage.patch(
+        f"clusterqueues/{NAMES[0]}",
+        {"spec": {"resourceGroups": groups, "admissionChecksStrategy": checks, "stopPolicy": "Hold"}},
+    )
+
+    missing = "references missing ResourceFlavor(s): acts-gone, references missing AdmissionCheck(s): acts-nobody"
+    inactive = ("False", "Stopped", f"Can't admit new workloads: is stopped, {missing}.")
+    eventually(lambda: active(stage, f"clusterqueues/{NAMES[0]}") == inactive)
+    through = ("False", "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue")
+    eventually(lambda: active(stage, f"{stage.inside('localqueues')}/through") == through)
+
+
+def active(stage: Stage, path: str) -> tuple[str, str, str]:
+    found = stage.cluster.get(f"{KUEUE}/{path}").get("status", {}).get("conditions", ())
+    return next(((each["status"], each["reason"], each["message"]) for each in found), ("", "", ""))
+
+
+def put(stage: Stage, name: str, pods: dict[str, Any], spec: dict[str, Any], **whole: Any) -> None:
+    """A Workload of 1 cpu that says this of its pod set, of the spec of its pods, and of itself."""
+    made = workload(name, "1", whole.pop("priority", 0), queue_name=NAMES[0])
+    (pod_set,) = made["spec"]["podSets"]
+    inner = pod_set["template"]["spec"] | spec
+    made["spec"] |= {**whole, "podSets": [{**pod_set, **pods, "template": {"spec": inner}}]}
+    stage.make(stage.inside("workloads"), made)
+
+
+def test_requests_above_limits_are_wrong_of_containers_and_of_the_whole_pod(stage: Stage) -> None:
+    too_much = {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}
+    put(stage, "container", {}, {"containers": [{"name": "c", "image": "i", "resources": too_much}]})
+    put(stage, "pod", {}, {"resources": too_much})
+    put(stage, "sound", {}, {})
+
+    eventually(lambda: stage.admitted("sound"))
+    for name in ("container", "pod"):
+        status, reason, message = eventually(lambda name=name: stage.says(name).get("QuotaReserved"))
+        assert (status, reason) == ("False", "Pending")
+        assert message.startswith("resources validation failed: "), message
+
+
+def test_a_closed_preemption_gate_counts_for_nothing_without_its_feature_gate(stage: Stage) -> None:
+    preempts = {"queueingStrategy": "StrictFIFO", "preemption": {"withinClusterQueue": "LowerPriority"}}
+    stage.patch(f"clusterqueues/{NAMES[0]}", {"spec": preempts})
+    stage.submit("runs", "2")
+    eventually(lambda: stage.admitted("runs"))
+    put(stage, "urgent", {}, {}, priority=1, preemptionGates=[{"name": "kueue.x-k8s.io/multikueue"}])
+
+    eventually(lambda: stage.is_("runs", "Preempted", "True", "InClusterQueue"))
+    stage.stop_job("runs")
+    eventually(lambda: stage.admitted("urgent"))
+    assert "BlockedOnPreemptionGates" not in stage.says("urgent")
+
+
+def test_what_asks_for_a_topology_or_claims_devices_waits_and_says_so(stage: Stage) -> None:
+    """Where its pods are numbered asks for no place: Kueue writes that of every Job."""
+    put(stage, "placed", {"topologyRequest": {"required": "rack"}}, {})
+    claims = [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]
+    put(stage, "claims", {}, {"resourceClaims": claims})
+    put(stage, "numbered", {"topologyRequest": {"podIndexLabel": "batch.kubernetes.io/job-completion-index"}}, {})
+
+    eventually(lambda: stage.admitted("numbered"))
+    for name, why in (("placed", "asks for a topology"), ("claims", "claims devices by ResourceClaim")):
+        status, reason, message = eventually(lambda name=name: stage.says(name).get("QuotaReserved"))
+        assert (status, reason) == ("False", "Pending")
+        assert why in message
+
+
+def test_who_may_go_goes_at_once_however_lately_its_status_was_written(
+    control_plane: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pause between two writes of one status is made longer than any test."""
+    monkeypatch.setattr("reconciler.controllers.status.PERIOD", 3600 * SECOND)
+    install(control_plane)
+    with Cluster(from_kubeconfig(None, str(control_plane.kubeconfig))) as cluster, following(control_plane):
+        stage = Stage(cluster, namespace)
+        stage.set_up()
+        try:
+            eventually(lambda: active(stage, f"clusterqueues/{NAMES[1]}")[1] == "Ready")
+            cluster.delete(f"{KUEUE}/clusterqueues/{NAMES[1]}")
+            left = f"{KUEUE}/clusterqueues"
+            eventually(lambda: NAMES[1] not in {each["metadata"]["name"] for each in cluster.get(left)["items"]})
+        finally:
+            stage.tear_down()

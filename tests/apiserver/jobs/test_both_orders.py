@@ -233,3 +233,23 @@ def test_quota_that_waits_for_a_check_goes_back_with_its_queue(
     assert "Evicted" not in conditions(checked, "team", "work")
     (usage,) = series(running, "kueue_cluster_queue_resource_reservation", 'cluster_queue="checked"') or [0.0]
     assert usage == 0.0
+
+
+# -- what dashboards made for Kueue read -------------------------------------------------------------------------------
+
+
+def test_metrics_have_the_names_and_labels_that_kueue_gives_them(server: ControlPlane, running: Running) -> None:
+    leads, queue_ = 'replica_role="leader"', 'cluster_queue="team"'
+    submit(server, "first", "2")
+    eventually(lambda: asked(server) == QUOTA)
+    submit(server, "second", "2")
+
+    eventually(lambda: sum(series(running, "kueue_pending_workloads", queue_, leads)) == 1)
+    eventually(lambda: series(running, "kueue_admitted_active_workloads", queue_, leads) == [1])
+    local = ('name="main"', 'namespace="team"', leads)
+    assert sum(series(running, "kueue_local_queue_pending_workloads", *local)) == 1
+    assert len(series(running, "kueue_local_queue_pending_workloads", *local)) == 2, "of both statuses, also 0"
+    assert series(running, "kueue_cluster_queue_status", queue_, 'status="active"', leads) == [1]
+    assert series(running, "kueue_admission_attempts_total", 'result="inadmissible"', leads)[0] >= 1
+    assert series(running, "kueue_admitted_workloads_total", queue_, 'priority_class=""', leads)[0] >= 1
+    assert series(running, "kueue_unadmitted_workloads") == [], "only with its gate"

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.apiserver import build
-from tests.apiserver.harness import ControlPlane
+from tests.apiserver.harness import ApiError, ControlPlane
 from tests.apiserver.jobs.job_kinds import JOB_SET, OF_OUR_OWN, PY_TORCH_JOB, TRAIN, Kind, definition
 from tests.apiserver.kueue_world import KUEUE, queue, served
 from tests.apiserver.webhook.guard import ROOT, Guard
@@ -115,3 +115,40 @@ def put_default_queue(server: ControlPlane, namespace: str) -> None:
 def stored(server: ControlPlane, where: str, body: dict[str, Any]) -> tuple[Any, Any]:
     found = server.request("POST", where, body)
     return found["metadata"].get("labels", {}).get(QUEUE), found["spec"].get("suspend", False)
+
+
+def test_a_job_for_other_clusters_is_left_to_multikueue_also_where_it_is_created_suspended(guard: Guard) -> None:
+    server, names = guard.control_plane, count()
+    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "abroad"}})
+    away = {"controllerName": "kueue.x-k8s.io/multikueue"}
+    server.request("POST", f"{KUEUE}/admissionchecks", kueue("AdmissionCheck", "away", away))
+    checks = {"admissionChecks": [{"name": "away"}]}
+    server.request(
+        "POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "abroad", {"admissionChecksStrategy": checks})
+    )
+    local = kueue("LocalQueue", "main", {"clusterQueue": "abroad"})
+    server.request("POST", f"{KUEUE}/namespaces/abroad/localqueues", local)
+
+    def managed_by(**spec: Any) -> Any:
+        spec = {"template": template("1"), **spec}
+        body = batch_job(f"job-{next(names)}", spec, None, labels={QUEUE: "main"})
+        return server.request("POST", "/apis/batch/v1/namespaces/abroad/jobs?dryRun=All", body)["spec"].get("managedBy")
+
+    eventually(lambda: managed_by(suspend=True) == "kueue.x-k8s.io/multikueue")
+    assert managed_by(suspend=False) == "kueue.x-k8s.io/multikueue"
+    assert managed_by(suspend=True, managedBy="a.dev/b") == "a.dev/b"
+
+
+def test_a_policy_of_concurrent_admission_stays_as_it_was_also_without_its_gate(guard: Guard) -> None:
+    server = guard.control_plane
+    migration = {"mode": "TryPreferredFlavors"}
+    spec = {**queue("", "1"), "concurrentAdmissionPolicy": {"migration": migration}}
+    spec = {key: value for key, value in spec.items() if key != "cohortName"}
+    server.request("POST", f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "races", spec))
+    at, merge = f"{KUEUE}/clusterqueues/races", "application/merge-patch+json"
+
+    for policy in (None, {"migration": {"mode": "RetainFirstAdmission"}}):
+        body = {"spec": {"concurrentAdmissionPolicy": policy}}
+        with pytest.raises(ApiError, match="concurrentAdmissionPolicy"):
+            server.request("PATCH", at, body, content_type=merge)
+    server.request("PATCH", at, {"spec": {"stopPolicy": "Hold"}}, content_type=merge)

@@ -129,6 +129,17 @@ def test_a_new_tree_counts_for_the_next_namespace(guard: Guard) -> None:
     eventually(lambda: not applied(guard, late, dry=True), lambda: "a parent queue that is there is not seen")
 
 
+def test_the_value_of_a_fixed_rule_is_a_path_whose_every_part_is_checked(guard: Guard) -> None:
+    def refused(value: str) -> str:
+        made = config_map("yunikorn-configs", "          - {name: testparent, queues: [{name: testchild}]}\n")
+        rules = f"    placementrules:\n      - {{name: fixed, value: {value}}}\n"
+        made["data"] = {"queues.yaml": made["data"]["queues.yaml"].replace("    placementrules:\n", rules)}
+        return applied(guard, made, dry=True)
+
+    assert refused("testparent.testchild") == ""
+    assert "a..b" in refused("a..b")
+
+
 def test_the_command_line_knows_the_tree_of_the_live_cluster(guard: Guard, tmp_path: Path) -> None:
     assert not applied(guard, config_map("yunikorn-configs", "          - {name: sooner, parent: true}\n"))
     lost = {"name": "lost", "annotations": {"yunikorn.apache.org/parentqueue": "root.nowhere"}}

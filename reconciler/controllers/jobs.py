@@ -26,6 +26,7 @@ from reconciler.controllers.stored_workloads import StoredWorkloads
 from reconciler.controllers.watched_jobs import watched_jobs
 from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
 from reconciler.jobs.batch_job import BATCH
+from reconciler.jobs.elastic import grown
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.life import child_steps, managed, orphaned, steps
 from reconciler.jobs.step import JobInputs
@@ -101,7 +102,7 @@ class JobsController(Controller):
             self._dirty.pop(key, None)
             self._renewed.pop(key, None)
             self._errors.forget(key)
-            self._dirty.update(dict.fromkeys(self._kin.below(key)))
+            self._dirty.update(dict.fromkeys((*self._kin.below(key), *self._kin.beside(key))))
             self._kin.forget(key)
             self._halting.gone(key)
             return
@@ -134,8 +135,9 @@ class JobsController(Controller):
         """What others may be to it, and it to them."""
         kind, job = self._kinds[key[0]], held.packed.manifest()
         queued, above = self._every or bool(queue_of(job)), controller_of(metadata(job))
-        self._kin.put(key, relative(kind, job, above, self._described, queued=queued))
-        self._dirty.update(dict.fromkeys(self._kin.below(key)))
+        grows = self._slicing.waits(kind, job)
+        self._kin.put(key, relative(kind, job, above, self._described, queued=queued, grows=grows))
+        self._dirty.update(dict.fromkeys((*self._kin.below(key), *self._kin.beside(key))))
 
     def _belongs(self, job: Manifest) -> bool:
         return self._kin.top(text(metadata(job).get("uid")) or "") is not None
@@ -316,7 +318,8 @@ class JobsController(Controller):
             for name in self._owned.of(held.uid):
                 self._strays.add(name)
         elif not held.going:
-            for name, step in self._slicing.steps(kind, job, self.inputs, busy, whole_second(now)):
+            parts = (self._jobs[each].packed.manifest() for each in self._kin.held_back(held.uid))
+            for name, step in self._slicing.steps(kind, grown(kind, job, parts), self.inputs, busy, whole_second(now)):
                 yield wanted(kind, key, name, step)
             yield from self._superseded(key, held, job, busy)
 

@@ -7,6 +7,7 @@ that fit into what the job above was admitted for.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from policies.amounts.ancestry import DEEPEST
@@ -16,6 +17,7 @@ from policies.dialects.reading import Manifest, metadata, text
 from policies.model.objects import GroupKind
 from reconciler.core.commands import ReadObject
 from reconciler.core.controller import Busy
+from reconciler.jobs.elastic import held_back, waits
 from reconciler.jobs.kind import JobKind
 from reconciler.jobs.step import Step
 from reconciler.objects.observed import Key
@@ -38,7 +40,9 @@ class Relative(NamedTuple):
     `owner` where that would be.
 
     `queued`: others may belong to it. `running`: it may have pods. `asks`: what all its pods request. `generations`: so
-    many times that its children may take while it replaces one by the next.
+    many times that its children may take while it replaces one by the next. `held_back`: all its pods wait at the gate
+    of slices. `grows`: slices open that gate for those below it as well, and `slices` is its part of `asks` that they
+    stand for.
     """
 
     uid: str
@@ -50,15 +54,25 @@ class Relative(NamedTuple):
     asks: dict[str, int]
     generations: int
     owner: Key | None = None
+    held_back: bool = False
+    grows: bool = False
+    slices: Mapping[str, int] = MappingProxyType({})
 
 
 def relative(
-    kind: JobKind, job: Manifest, above: Controller | None, kinds: Mapping[GroupKind, JobKind], *, queued: bool
+    kind: JobKind,
+    job: Manifest,
+    above: Controller | None,
+    kinds: Mapping[GroupKind, JobKind],
+    *,
+    queued: bool,
+    grows: bool = False,
 ) -> Relative:
     """`above` is the controller that it names; it counts where it is of one of `kinds`."""
     meta = metadata(job)
     name, namespace = text(meta.get("name")) or "", text(meta.get("namespace")) or ""
     owner = kinds.get(above.kind) if above is not None else None
+    pod_sets = list(kind.shape.pods_of(job))
     running = not (kind.suspended(job) or kind.ending(job) or meta.get("deletionTimestamp"))
     return Relative(
         uid=text(meta.get("uid")) or "",
@@ -67,9 +81,14 @@ def relative(
         queued=queued,
         running=running,
         created=(text(meta.get("creationTimestamp")) or "", name),
-        asks=total(template_requests(pods.template, pods.count) for pods in kind.shape.pods_of(job)),
+        asks=total(template_requests(pods.template, pods.count) for pods in pod_sets),
         generations=kind.shape.generations,
         owner=(owner.name, f"{namespace}/{above.name}") if above is not None and owner is not None else None,
+        held_back=held_back(kind, job),
+        grows=grows,
+        slices=total(
+            template_requests(each.template, each.count) for each in pod_sets if grows and waits(each.template)
+        ),
     )
 
 
@@ -159,6 +178,19 @@ class Kinship:
                     waiting.append(child)
                     yield child
 
+    def beside(self, key: Key) -> Iterator[Key]:
+        """The job above whose slices follow the size of this one, and the others that it may belong with."""
+        found = self._by_key.get(key)
+        above = self._by_uid.get(found.claim) if found is not None else None
+        if above is not None and self._by_key[above].grows:
+            yield from (above, *self.below(above))
+
+    def held_back(self, uid: str) -> list[Key]:
+        """Those directly below that slices of this job hold back, and whose size it takes over."""
+        key = self._by_uid.get(uid)
+        parts = self._children.get(uid, ()) if key is not None and self._by_key[key].grows else ()
+        return [each for each in parts if self._by_key[each].held_back]
+
     def wait(self, key: Key, now: int) -> int | None:
         """Until when nothing is concluded about it, since its controller is not in sight; moments in nanoseconds."""
         claim, owner = (self._by_key[key].claim, self._by_key[key].owner) if key in self._by_key else ("", None)
@@ -224,16 +256,24 @@ class Kinship:
         return way[:length]
 
     def _fits(self, key: Key, way: list[Key]) -> bool:
-        """Together with those that run and came first; what waits comes after all that run."""
+        """Together with those that run and came first; what waits comes after all that run.
+
+        Pods that slices hold back take as much as the slices, however many they are: the rest is for the others.
+        """
         head, branch, mine = self._by_key[way[-1]], way[-2], self._by_key[key]
-        came = self._by_key[branch].created
+        came, held = self._by_key[branch].created, self.held_back(head.uid)
+        if key in held:
+            return True
         kin = [
             each
             for each in self._children[head.uid]
-            if each == branch or not mine.running or self._by_key[each].created < came
+            if each not in held and (each == branch or not mine.running or self._by_key[each].created < came)
         ]
         taken = total(self._weight(each, key, {way[-1]}) for each in kin)
-        return all(amount <= head.asks.get(name, 0) * head.generations for name, amount in taken.items())
+        given = head.slices if held else {}
+        return all(
+            amount <= (head.asks.get(name, 0) - given.get(name, 0)) * head.generations for name, amount in taken.items()
+        )
 
     def _weight(self, key: Key, asking: Key, seen: set[Key]) -> dict[str, int]:
         """What a job and those below it may take: those are a part of it, unless they ask for more."""

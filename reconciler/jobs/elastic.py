@@ -6,15 +6,17 @@ Source: Kueue v0.19, pkg/workloadslicing and pkg/controller/jobframework; KEP-77
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from policies.dialects.frameworks.ray import CLUSTERS
 from policies.dialects.job_shape import at, pods_at
 from policies.dialects.kueue_checks import MULTIKUEUE
 from policies.dialects.kueue_jobs import MIN_PARALLELISM, POD_SET
+from policies.dialects.kueue_ray import ray_cluster
 from policies.dialects.kueue_workload import ELASTIC, SLICE_CHAIN
-from policies.dialects.reading import Manifest, mapping, metadata, texts
-from policies.mutation.kueue_pod_defaults import waits_for_slices
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.mutation.kueue_pod_defaults import ELASTIC_GATE, waits_for_slices
 from reconciler.jobs.kind import JobKind, notes, prebuilt
 from scheduling.objects.workload import Workload
 
@@ -27,6 +29,57 @@ def sliced(kind: JobKind, job: Manifest) -> bool:
     wanted = kind.shape.elastic and notes(job).get(ELASTIC) == "true"
     fixed = prebuilt(kind, job) or elsewhere(kind, job) or MIN_PARALLELISM in notes(job)
     return wanted and not fixed and waits_for_slices(kind.shape.kind, job)
+
+
+def held_back(kind: JobKind, job: Manifest) -> bool:
+    """Whether all its pods wait at the gate of slices, so that it may outgrow the job that it belongs to."""
+    return kind.shape.elastic and waits_for_slices(kind.shape.kind, job)
+
+
+def waits(template: Manifest) -> bool:
+    """Whether pods of this template wait at the gate of slices."""
+    gates = listing(mapping(template.get("spec")).get("schedulingGates"))
+    return any(mapping(gate).get("name") == ELASTIC_GATE for gate in gates)
+
+
+def grown(kind: JobKind, job: Manifest, parts: Iterable[Manifest]) -> Manifest:
+    """A RayJob or RayService with as many workers as its clusters have, where an autoscaler writes their number.
+
+    `parts` are the clusters that KubeRay made of it; of several the largest counts, group by group. What they have
+    become counts as a generation of its own, since the spec of the job stays.
+    """
+    name = kind.shape.kind.kind
+    clusters = [each for each in parts if not metadata(each).get("deletionTimestamp")]
+    if name not in CLUSTERS or not clusters:
+        return job
+    path, own = ray_cluster(name, job)
+    sizes = _workers(clusters)
+    groups = [_regrown(mapping(each), sizes) for each in listing(own.get("workerGroupSpecs"))]
+    if groups == listing(own.get("workerGroupSpecs")):
+        return job
+    made: Manifest = {**own, "workerGroupSpecs": groups}
+    for depth in range(len(path), 0, -1):
+        above = mapping(at(job, ".".join(path[: depth - 1]))) if depth > 1 else job
+        made = {**above, path[depth - 1]: made}
+    meta = metadata(job)
+    parts_are = sorted(f"{metadata(each).get('uid')}.{metadata(each).get('generation')}" for each in clusters)
+    return {**made, "metadata": {**meta, "generation": "/".join((str(meta.get("generation", 0)), *parts_are))}}
+
+
+def _workers(clusters: Iterable[Manifest]) -> dict[str, int]:
+    """Of each group the most replicas."""
+    most: dict[str, int] = {}
+    for cluster in clusters:
+        for group in map(mapping, listing(at(cluster, "spec.workerGroupSpecs"))):
+            name, count = text(group.get("groupName")) or "", group.get("replicas")
+            if isinstance(count, int) and not isinstance(count, bool):
+                most[name] = max(count, most.get(name, 0))
+    return most
+
+
+def _regrown(group: Mapping[str, Any], sizes: Mapping[str, int]) -> Mapping[str, Any]:
+    wanted = sizes.get(text(group.get("groupName")) or "", group.get("replicas"))
+    return group if wanted == group.get("replicas") else {**group, "replicas": wanted}
 
 
 def elsewhere(kind: JobKind, job: Manifest) -> bool:

@@ -1,4 +1,4 @@
-"""RayClusters on a real API server: their CRD, and a test that plays KubeRay and its autoscaler."""
+"""RayClusters and RayJobs on a real API server: their CRDs, and a test that plays KubeRay and its autoscaler."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.apiserver.kueue_world import served
 from tests.builders import queued, template
 
 CLUSTERS = "/apis/ray.io/v1/namespaces/team/rayclusters"
+RAY_JOBS = "/apis/ray.io/v1/namespaces/team/rayjobs"
 JSON_PATCH = "application/json-patch+json"
 _LOOSE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
@@ -21,8 +22,8 @@ def _number(default: int) -> Manifest:
     return {"type": "integer", "format": "int32", "default": default}
 
 
-def _definition() -> Manifest:
-    """As published, with the pod templates and what does not concern quota left loose."""
+def _cluster() -> Manifest:
+    """The spec of a cluster as published, with the pod templates and what does not concern quota left loose."""
     group = {
         "groupName": {"type": "string"},
         "replicas": _number(0),
@@ -32,7 +33,7 @@ def _definition() -> Manifest:
         "suspend": {"type": "boolean"},
         "template": _LOOSE,
     }
-    spec = {
+    properties = {
         "suspend": {"type": "boolean"},
         "managedBy": {"type": "string"},
         "enableInTreeAutoscaling": {"type": "boolean"},
@@ -42,39 +43,63 @@ def _definition() -> Manifest:
             "items": {"type": "object", "required": ["groupName", "template"], "properties": group},
         },
     }
-    properties = {"spec": {"type": "object", "required": ["headGroupSpec"], "properties": spec}, "status": _LOOSE}
+    return {"type": "object", "required": ["headGroupSpec"], "properties": properties}
+
+
+def _job() -> Manifest:
+    flags = {name: {"type": "boolean"} for name in ("suspend", "shutdownAfterJobFinishes")}
+    texts = {name: {"type": "string"} for name in ("entrypoint", "managedBy", "submissionMode")}
+    return {"type": "object", "properties": {**flags, **texts, "rayClusterSpec": _cluster()}}
+
+
+def _definition(kind: str, spec: Manifest) -> Manifest:
     version = {
         "name": "v1",
         "served": True,
         "storage": True,
         "subresources": {"status": {}},
-        "schema": {"openAPIV3Schema": {"type": "object", "properties": properties}},
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": _LOOSE}}},
     }
-    names = {"kind": "RayCluster", "listKind": "RayClusterList", "plural": "rayclusters", "singular": "raycluster"}
+    names = {"kind": kind, "listKind": f"{kind}List", "plural": f"{kind.lower()}s", "singular": kind.lower()}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": "rayclusters.ray.io"},
+        "metadata": {"name": f"{names['plural']}.ray.io"},
         "spec": {"group": "ray.io", "scope": "Namespaced", "names": names, "versions": [version]},
     }
 
 
 def install_rays(server: ControlPlane) -> None:
-    server.kubectl("apply", "-f", "-", input=yaml.safe_dump(_definition()))
+    made = [_definition("RayCluster", _cluster()), _definition("RayJob", _job())]
+    server.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(made))
 
 
 def submit_cluster(server: ControlPlane, name: str, replicas: int, cpu: str = "250m") -> None:
     """A head and one group of workers that each ask for `cpu`, grown by an autoscaler."""
     served(server, CLUSTERS)
-    workers = {"groupName": "workers", "replicas": replicas, "template": template(cpu)}
-    spec = {
+    body = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": _meta(name), "spec": _spec(replicas, cpu)}
+    server.request("POST", CLUSTERS, body, user=TENANT)
+
+
+def submit_ray_job(server: ControlPlane, name: str, replicas: int, cpu: str = "250m") -> None:
+    """The same, made by a RayJob."""
+    served(server, RAY_JOBS)
+    spec = {"entrypoint": "true", "shutdownAfterJobFinishes": True, "submissionMode": "HTTPMode"}
+    spec |= {"rayClusterSpec": _spec(replicas, cpu)}
+    body = {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": _meta(name), "spec": spec}
+    server.request("POST", RAY_JOBS, body, user=TENANT)
+
+
+def _meta(name: str) -> Manifest:
+    return {"name": name, "labels": queued("main"), "annotations": {"kueue.x-k8s.io/elastic-job": "true"}}
+
+
+def _spec(replicas: int, cpu: str) -> Manifest:
+    return {
         "enableInTreeAutoscaling": True,
         "headGroupSpec": {"template": template(cpu)},
-        "workerGroupSpecs": [workers],
+        "workerGroupSpecs": [{"groupName": "workers", "replicas": replicas, "template": template(cpu)}],
     }
-    meta = {"name": name, "labels": queued("main"), "annotations": {"kueue.x-k8s.io/elastic-job": "true"}}
-    body = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": meta, "spec": spec}
-    server.request("POST", CLUSTERS, body, user=TENANT)
 
 
 def autoscale(server: ControlPlane, name: str, replicas: int) -> None:
@@ -94,6 +119,7 @@ def cluster_runs(server: ControlPlane, name: str) -> bool:
 
 def operate(server: ControlPlane) -> None:
     """One round of KubeRay: it makes and deletes Pods until there are as many as each group has replicas."""
+    _operate_jobs(server)
     pods = server.request("GET", f"{TEAM}/pods")["items"]
     for cluster in server.request("GET", CLUSTERS)["items"]:
         spec, made = cluster["spec"], 0
@@ -111,6 +137,26 @@ def operate(server: ControlPlane) -> None:
         status = {"state": "suspended" if spec.get("suspend") else "ready", "availableWorkerReplicas": max(0, made - 1)}
         path = f"{CLUSTERS}/{cluster['metadata']['name']}/status"
         server.request("PATCH", path, {"status": status}, content_type=MERGE)
+
+
+def _operate_jobs(server: ControlPlane) -> None:
+    """A RayJob that may run has a cluster with its labels and annotations; one that is suspended has none."""
+    there = {each["metadata"]["name"]: each for each in server.request("GET", CLUSTERS)["items"]}
+    for job in server.request("GET", RAY_JOBS)["items"]:
+        meta, name = job["metadata"], f"{job['metadata']['name']}-raycluster"
+        if job["spec"].get("suspend"):
+            if name in there:
+                server.request("DELETE", f"{CLUSTERS}/{name}?propagationPolicy=Background")
+            state = {"jobDeploymentStatus": "Suspending" if name in there else "Suspended"}
+        else:
+            if name not in there:
+                owner = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": meta["name"], "uid": meta["uid"]}
+                copied = {key: meta[key] for key in ("labels", "annotations")}
+                made = {"name": name, **copied, "ownerReferences": [{**owner, "controller": True}]}
+                body = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": made}
+                server.request("POST", CLUSTERS, {**body, "spec": job["spec"]["rayClusterSpec"]})
+            state = {"jobDeploymentStatus": "Running", "rayClusterName": name, "rayClusterStatus": {"state": "ready"}}
+        server.request("PATCH", f"{RAY_JOBS}/{meta['name']}/status", {"status": state}, content_type=MERGE)
 
 
 def _make(server: ControlPlane, cluster: Manifest, group: str, pod: Manifest) -> None:

@@ -9,7 +9,7 @@ from tests.apiserver.harness import ControlPlane
 from tests.apiserver.reconciler.shipped_reconciler import CONFIGURATION, Replica
 from tests.waiting import eventually
 
-_CONFIGURATION = {**CONFIGURATION, "integrations": {"frameworks": ["batch/job", "ray.io/raycluster"]}}
+_CONFIGURATION = {**CONFIGURATION, "integrations": {"frameworks": ["batch/job", "ray.io/raycluster", "ray.io/rayjob"]}}
 
 
 class Running:

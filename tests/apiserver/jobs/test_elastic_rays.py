@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.apiserver.harness import ApiError, ControlPlane
-from tests.apiserver.jobs.ray_world import CLUSTERS, autoscale, change_cluster, cluster_runs, operate, submit_cluster
+from tests.apiserver.jobs.ray_world import (
+    CLUSTERS,
+    RAY_JOBS,
+    autoscale,
+    change_cluster,
+    cluster_runs,
+    operate,
+    submit_cluster,
+    submit_ray_job,
+)
 from tests.apiserver.jobs.tenant_world import (
     JOBS,
     QUOTA,
@@ -34,6 +43,7 @@ K = "kueue.x-k8s.io/"
 @pytest.fixture
 def server(shipped: ControlPlane) -> Iterator[ControlPlane]:
     yield shipped
+    shipped.request("DELETE", RAY_JOBS)
     shipped.request("DELETE", CLUSTERS)
     nothing_is_left(shipped)
 
@@ -89,6 +99,26 @@ def test_a_ray_cluster_grows_and_shrinks_with_its_autoscaler(server: ControlPlan
     submit(server, "other", "1")
     comes_about(server, lambda: asked(server) == QUOTA == counted(server))
     assert cluster_runs(server, "ray")
+
+
+def test_a_ray_job_grows_and_shrinks_with_the_cluster_that_was_made_for_it(server: ControlPlane) -> None:
+    """Its cluster is never stopped, nor queued by itself, and what finds no quota waits."""
+    submit_ray_job(server, "ray", 1)
+    comes_about(server, lambda: asked(server) == 500 == counted(server))
+
+    autoscale(server, "ray-raycluster", 4)
+    comes_about(server, lambda: slices(server) == [(1, "WorkloadSliceReplaced"), (4, "admitted")])
+    comes_about(server, lambda: asked(server) == 1250 == counted(server))
+    assert cluster_runs(server, "ray-raycluster")
+
+    autoscale(server, "ray-raycluster", 30)
+    comes_about(server, lambda: (30, "waits") in slices(server))
+    assert (asked(server), cluster_runs(server, "ray-raycluster")) == (1250, True)
+
+    autoscale(server, "ray-raycluster", 2)
+    comes_about(server, lambda: asked(server) == 750 == counted(server))
+    submit(server, "other", "1")
+    comes_about(server, lambda: asked(server) == 1750 == counted(server))
 
 
 def test_workers_beyond_the_quota_wait_at_their_gate(server: ControlPlane) -> None:

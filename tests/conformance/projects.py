@@ -22,6 +22,7 @@ from tests.conformance import (
     kueue_workload,
     volcano,
     volcano_mutations,
+    volcano_queues,
     yunikorn,
     yunikorn_admission,
     yunikorn_config,
@@ -45,6 +46,7 @@ PROJECTS = (
     kueue_status,
     volcano,
     volcano_mutations,
+    volcano_queues,
     yunikorn,
     yunikorn_admission,
     yunikorn_config,
@@ -55,8 +57,6 @@ _NO_RUNNER = {
     "kueue/scheduler/TestRequeueAndUpdate.json": "the writes of one entry after a cycle; whole cycles are compared",
     "volcano/capacity*.json": "sessions of Volcano's scheduler, which decides there and not here",
     "volcano/scheduler-*.json": "sessions of Volcano's scheduler, which decides there and not here",
-    "volcano/queue-state-*.json": "the states of a queue, which Volcano's own controller keeps",
-    "volcano/vcctl-*.json": "Volcano's command line",
 }
 
 

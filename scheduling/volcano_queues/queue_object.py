@@ -1,0 +1,47 @@
+"""What the life of a Volcano queue depends on, read from its manifest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
+from policies.dialects.volcano import ROOT
+
+CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
+"""Volcano's annotation: `true` on a queue that its parent closed; the parent opens it again."""
+OPERATION = "quotree.dev/queue-operation"
+"""The record of an operation on the queue and those below it, see `operations`."""
+FINALIZER = "quotree.dev/queue-in-use"
+TOP = ROOT.name
+
+
+@dataclass(frozen=True, slots=True)
+class QueueObject:
+    """`parent` is spec.parent, empty where it is absent. `deleting`: its deletion was asked for.
+
+    `guarded`: it has our finalizer. `operation`: the text of the annotation.
+    """
+
+    name: str
+    uid: str = ""
+    parent: str = ""
+    state: str = ""
+    closed_by_parent: bool = False
+    deleting: bool = False
+    guarded: bool = False
+    operation: str = ""
+
+
+def read_queue_object(manifest: Manifest) -> QueueObject:
+    meta = metadata(manifest)
+    annotations = texts(meta.get("annotations"))
+    return QueueObject(
+        text(meta.get("name")) or "",
+        text(meta.get("uid")) or "",
+        text(mapping(manifest.get("spec")).get("parent")) or "",
+        text(mapping(manifest.get("status")).get("state")) or "",
+        annotations.get(CLOSED_BY_PARENT) == "true",
+        bool(meta.get("deletionTimestamp")),
+        FINALIZER in listing(meta.get("finalizers")),
+        annotations.get(OPERATION, ""),
+    )

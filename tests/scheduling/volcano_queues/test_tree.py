@@ -1,0 +1,100 @@
+"""The tree of queues, and the sums of its subtrees."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from scheduling.volcano_queues.queue_object import QueueObject
+from scheduling.volcano_queues.states import State
+from scheduling.volcano_queues.tree import QueueTree
+
+RUNNING = ("phase", "Running")
+
+
+def tree(**parents: str) -> QueueTree:
+    made = QueueTree()
+    for name, parent in parents.items():
+        made.put(QueueObject(name, parent=parent, state="Open"))
+    return made
+
+
+def running(found: QueueTree, name: str) -> int:
+    return found.sums(name)[RUNNING]
+
+
+def test_what_is_in_a_queue_counts_in_all_above() -> None:
+    found = tree(a="root", b="a", c="b")
+    found.add("c", [(RUNNING, 2)])
+
+    assert [running(found, name) for name in ("c", "b", "a", "root")] == [2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "b", "a")])
+def test_the_order_of_arrival_does_not_matter(order: tuple[str, ...]) -> None:
+    parents, found = {"a": "", "b": "a", "c": "b"}, QueueTree()
+    found.add("c", [(RUNNING, 1)])
+    for name in order:
+        found.put(QueueObject(name, parent=parents[name]))
+
+    assert running(found, "root") == 1
+    assert found.subtree("a") == ["a", "b", "c"]
+
+
+def test_a_queue_that_moves_takes_its_sums_along() -> None:
+    found = tree(a="root", b="root", c="a")
+    found.add("c", [(RUNNING, 3)])
+    found.put(QueueObject("c", parent="b"))
+
+    assert (running(found, "a"), running(found, "b"), running(found, "root")) == (0, 3, 3)
+
+
+def test_queues_on_a_cycle_follow_nobody_and_count_for_themselves() -> None:
+    found = tree(a="b", b="a", c="a", d="d")
+    found.add("c", [(RUNNING, 1)])
+
+    assert found.above("a") is State.UNKNOWN
+    assert (running(found, "c"), running(found, "a"), running(found, "b")) == (1, 1, 0)
+    assert found.settled_below("b")
+
+
+def test_a_cycle_that_is_broken_is_counted_anew() -> None:
+    found = tree(a="b", b="a")
+    found.add("a", [(RUNNING, 1)])
+    found.put(QueueObject("b", parent="root"))
+
+    assert (running(found, "b"), running(found, "root")) == (1, 1)
+
+
+def test_below_root_a_queue_follows_nobody_and_below_what_is_missing_it_waits() -> None:
+    found = tree(a="root", b="gone")
+    found.put(QueueObject("root", state="Closed"))
+
+    assert found.above("a") is State.OPEN
+    assert found.above("b") is State.UNKNOWN
+
+
+def test_a_random_history_comes_to_the_same_as_a_count_from_zero() -> None:
+    chance = random.Random(7)
+    names = [f"q{number}" for number in range(12)]
+    found, parents, own = QueueTree(), dict[str, str](), Counter[str]()
+    for _ in range(400):
+        name, other = chance.choice(names), chance.choice([*names, "root"])
+        match chance.randrange(4):
+            case 0 | 1:
+                parents[name] = other
+                found.put(QueueObject(name, parent=other))
+            case 2:
+                parents.pop(name, None)
+                found.drop(name)
+            case _:
+                own[name] += 1
+                found.add(name, [(RUNNING, 1)])
+        fresh = tree(**parents)
+        for each, amount in own.items():
+            fresh.add(each, [(RUNNING, amount)])
+        assert {each: running(found, each) for each in [*names, "root"]} == {
+            each: running(fresh, each) for each in [*names, "root"]
+        }

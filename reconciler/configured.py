@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cluster.lease import LeaseTimes
@@ -12,6 +12,7 @@ from policies.configuration.kueue.keys import idle_keys
 from policies.configuration.kueue.reading import GROUP, KIND, check_identity, read
 from policies.configuration.kueue.values import CustomLabel, KueueConfiguration, LeaderElection, RetentionPolicies
 from policies.configuration.multikueue import MultiKueueOptions
+from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.job_shape import JobShape
 from policies.dialects.reading import Manifest
 from policies.model.errors import BadConfiguration
@@ -55,17 +56,21 @@ def read_configured(
     multikueue: MultiKueueOptions = _OPTIONS,
     namespace: str = "quotree-system",
     gates: Mapping[str, bool] | None = None,
+    own: Configuration | None = None,
 ) -> Configured:
     """`described` are the kinds of jobs of our own settings, `multikueue` what they say of that, `namespace` is where
-    we are ourselves, `gates` count where the manifest does not name them. Raises BadConfiguration with the path of the
-    key.
+    we are ourselves, `gates` count where the manifest does not name them, `own` is our own Configuration. Raises
+    BadConfiguration with the path of the key.
     """
     check_identity(manifest)
     found = read(manifest, gates, namespace)
     chosen = found.gates.chosen
     refuse_unkept(chosen)
     idle = (*idle_keys(manifest), *(f"featureGates.{gate}" for gate in idle_gates(chosen)))
-    settings = _settings(found, described, multikueue)
+    own = own or Configuration()
+    settings = replace(_settings(found, described, multikueue), dialects=own.reconciler.dialects, configuration=own)
+    if Dialect.YUNIKORN in own.reconciler.dialects:
+        idle = (*idle, "reconciler.dialects: yunikorn")
     times = _times(found.leader_election)
     return Configured(settings, times, found.metrics_off, idle, found.custom_labels, found.local_queues)
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 from cluster.client import Cluster
 from cluster.reflector import Reflector
 from cluster.resource import PODS
+from policies.configuration.settings import Configuration, Dialect
 from policies.dialects.core import POD
 from reconciler.controllers.clusters import ClustersController
 from reconciler.controllers.jobs import JobsController
@@ -23,6 +24,8 @@ from reconciler.controllers.retention import Retention, RetentionController
 from reconciler.controllers.slice_pods import SlicePodsController
 from reconciler.controllers.status import StatusController
 from reconciler.controllers.usage import UsageController
+from reconciler.controllers.volcano.kinds import QUEUE
+from reconciler.controllers.volcano.queues import VolcanoQueuesController
 from reconciler.controllers.watched_jobs import watched_jobs
 from reconciler.core.controller import Controller
 from reconciler.core.core import Core
@@ -58,6 +61,8 @@ class Settings:
     which of them; `pods`: Pods that name a queue, too. `fading`: LocalQueues take turns by what they used lately.
     `observability`: which reasons Workloads without quota show.
     `cleans_requests`: ProvisioningRequests go when their Workload is evicted, not only when it is finished.
+    `dialects`: whose objects are looked after; those of others are not even watched. `configuration`: what moves of
+    queues are judged by.
     """
 
     options: Options = field(default_factory=Options)
@@ -72,9 +77,20 @@ class Settings:
     cleans_requests: bool = True
     multikueue: MultiKueueSettings | None = None
     observability: Observability = LEGACY
+    dialects: frozenset[Dialect] = frozenset([Dialect.KUEUE])
+    configuration: Configuration = field(default_factory=Configuration)
 
 
-def _controllers(settings: Settings, state: ClusterState) -> Iterator[Controller]:
+def _controllers(settings: Settings, state: ClusterState, multikueue: MultiKueue | None) -> Iterator[Controller]:
+    """What looks after the objects of each dialect."""
+    if Dialect.KUEUE in settings.dialects:
+        yield from _of_kueue(settings, state)
+        yield from _of_workers(settings, state, multikueue)
+    if Dialect.VOLCANO in settings.dialects:
+        yield VolcanoQueuesController(lambda name: state.records.get((QUEUE.kind, name)), settings.configuration)
+
+
+def _of_kueue(settings: Settings, state: ClusterState) -> Iterator[Controller]:
     """What looks after all that, on this cluster."""
     stored, every = state.records.workload, settings.jobs.without_queue
     others, elastic = (POD,) if settings.pods else (), settings.options.elastic
@@ -145,9 +161,16 @@ class Reconciler:
         consumption = Consumption(settings.fading) if settings.fading is not None else None
         state = ClusterState(World(settings.options, settings.ordering, settings.counting, consumption))
         self.multikueue = _multikueue(settings, cluster, inbox.put, self._permit.held)
-        controllers = [*_controllers(settings, state), *_of_workers(settings, state, self.multikueue)]
         watching = observer(state)
-        self.core = Core(state, controllers, watching, settings.waiting, settings.jobs, settings.observability)
+        self.core = Core(
+            state,
+            [*_controllers(settings, state, self.multikueue)],
+            watching,
+            settings.waiting,
+            settings.jobs,
+            settings.observability,
+            kueue=Dialect.KUEUE in settings.dialects,
+        )
         self._writer = Writer(cluster, inbox.put, self._permit.held, writes, state.records.get)
         self.loop = Loop(self.core, self._writer, self._permit, self.multikueue, watching, inbox)
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)

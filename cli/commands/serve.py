@@ -225,9 +225,12 @@ def reconciler(
     from cli.serving.reconciler import ProcessSettings, run  # here, since servers take long to load
     from reconciler.configured import DEFAULTS, read_configured
 
-    own, namespace = read_settings(settings, []).reconciler, lease.partition("/")[0]
+    ours, namespace = read_settings(settings, []), lease.partition("/")[0]
+    own = ours.reconciler
     gates = read_gates(feature_gates)
-    read = partial(read_configured, described=own.jobs, multikueue=own.multikueue, namespace=namespace, gates=gates)
+    read = partial(
+        read_configured, described=own.jobs, multikueue=own.multikueue, namespace=namespace, gates=gates, own=ours
+    )
     try:
         configured = read_file(config, read) if config else read(DEFAULTS)
     except PolicyError as error:

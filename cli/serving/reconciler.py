@@ -27,19 +27,26 @@ from cluster.health import HealthServer
 from cluster.lease import Lease, LeaseTimes
 from cluster.reflector import Pacing
 from cluster.wire import Timeouts
+from policies.configuration.settings import Dialect
 from reconciler.configured import Configured
+from reconciler.controllers.volcano.kinds import MANAGER_LEASE
 from reconciler.metrics.chosen_queues import ChosenQueues
 from reconciler.metrics.custom_labels import CustomLabels
 from reconciler.metrics.export import export
 from reconciler.metrics.observer import MetricsObserver
 from reconciler.metrics.registry import ChosenRegistry
 from reconciler.process import Reconciler
-from reconciler.shell.permit import Manage, Never, Rival
+from reconciler.shell.permit import KUEUE_LEASE, Manage, Never, Rival
 from webhook.logs import log_as_json
 
 log = logging.getLogger(__name__)
 _LEASE_WATCH = Pacing(first=0.2, longest=3.0, watch=20)
 """For the watch of Kueue's Lease: half a minute until one that hangs is noticed, a soon retry of one that broke."""
+_RIVALS = {
+    Dialect.KUEUE: (KUEUE_LEASE, "Kueue's manager"),
+    Dialect.VOLCANO: (MANAGER_LEASE, "Volcano's controller"),
+}
+"""Whose Lease keeps us from writing anything. Where both dialects are on, Volcano's keeps us from its queues alone."""
 _POLL = 0.5
 """Seconds between two checks that the loop still runs."""
 
@@ -83,7 +90,8 @@ def run(manage: bool, configured: Configured, process: ProcessSettings) -> Exit:
     try:
         with ExitStack() as opened:
             times = configured.times
-            permit = _permit(opened, process, namespace, name, times) if manage else Never()
+            rival = _RIVALS[Dialect.KUEUE if Dialect.KUEUE in configured.settings.dialects else Dialect.VOLCANO]
+            permit = _permit(opened, process, (namespace, name), times, rival) if manage else Never()
             cluster = opened.enter_context(process.connect())
             labels = CustomLabels(configured.custom_labels)
             queues = ChosenQueues(configured.local_queues)
@@ -102,12 +110,18 @@ def run(manage: bool, configured: Configured, process: ProcessSettings) -> Exit:
         raise OutOfReach(f"the reconciler cannot start: {error}") from error
 
 
-def _permit(opened: ExitStack, process: ProcessSettings, namespace: str, name: str, times: LeaseTimes) -> Manage:
-    """Over its own connections, whose timeouts leave time for another attempt before the Lease is lost."""
+def _permit(
+    opened: ExitStack, process: ProcessSettings, ours: tuple[str, str], times: LeaseTimes, rival: tuple[str, str]
+) -> Manage:
+    """`rival`: the name of the other Lease, and who renews it.
+
+    Over its own connections, whose timeouts leave time for another attempt before the Lease is lost.
+    """
     timeouts = Timeouts(connect=times.renew_deadline / 3, read=times.renew_deadline / 3, watch_grace=5.0)
     cluster = opened.enter_context(process.connect(timeouts))
     identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-    return Manage(Lease(cluster, namespace, name, identity, times), Rival(cluster, pacing=_LEASE_WATCH))
+    lease, who = rival
+    return Manage(Lease(cluster, *ours, identity, times), Rival(cluster, lease, pacing=_LEASE_WATCH, who=who))
 
 
 def _writing(process: ProcessSettings, times: LeaseTimes) -> Cluster:

@@ -12,6 +12,7 @@ from policies.configuration.settings import (
     ADMITTING_USERS,
     AdmissionSettings,
     Configuration,
+    Dialect,
     KueueSettings,
     Override,
     ReconcilerSettings,
@@ -59,7 +60,9 @@ def read_configuration(manifest: object, rules: Collection[str]) -> Configuratio
             follow=yunikorn.flag("follow", True),
             admission=_admission(admission),
         ),
-        reconciler=ReconcilerSettings(read_jobs(reconciler), read_multikueue(reconciler.section("multiKueue"))),
+        reconciler=ReconcilerSettings(
+            read_jobs(reconciler), read_multikueue(reconciler.section("multiKueue")), _dialects(reconciler)
+        ),
     )
     for section in (top, kueue, gates, volcano, yunikorn, admission, exemptions, reconciler):
         section.done()
@@ -114,6 +117,16 @@ def _waivable(section: Section, rules: Collection[str]) -> frozenset[str]:
         if rule.startswith("exemption-"):
             raise BadConfiguration("a rule about exemptions cannot be waived", at)
     return frozenset(waivable)
+
+
+def _dialects(section: Section) -> frozenset[Dialect]:
+    """Kueue where none is named: a reconciler that looks after nothing is a mistake."""
+    known = [dialect.value for dialect in Dialect]
+    named = section.texts("dialects") or [Dialect.KUEUE.value]
+    for i, dialect in enumerate(named):
+        if dialect not in known:
+            raise BadConfiguration(f"{dialect!r} is none of {', '.join(known)}", f"{section.at('dialects')}[{i}]")
+    return frozenset(map(Dialect, named))
 
 
 def _resource_group(section: Section) -> ResourceGroup:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from enum import StrEnum
 from typing import Any
 
 from policies.configuration.kueue.gates import OF_WEBHOOKS
@@ -117,12 +118,22 @@ class YuniKornSettings:
     admission: AdmissionSettings = AdmissionSettings()
 
 
+class Dialect(StrEnum):
+    """The projects whose queues there are."""
+
+    KUEUE = "kueue"
+    VOLCANO = "volcano"
+    YUNIKORN = "yunikorn"
+
+
 @dataclass(frozen=True, slots=True)
 class ReconcilerSettings:
-    """`jobs` are the kinds that the file describes, beside those that are known."""
+    """`jobs` are the kinds that the file describes, beside those that are known. `dialects`: whose objects the
+    reconciler looks after."""
 
     jobs: Mapping[GroupKind, JobShape] = field(default_factory=dict)
     multikueue: MultiKueueOptions = field(default_factory=MultiKueueOptions)
+    dialects: frozenset[Dialect] = frozenset([Dialect.KUEUE])
 
 
 @dataclass(frozen=True, slots=True)

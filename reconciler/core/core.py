@@ -36,6 +36,7 @@ _BATCH = 8
 class Core:
     """`state` is what the controllers read. `waiting`: how long pods are waited for, None for ever. `managed`: which
     jobs. `observability`: which reasons Workloads show. `exclusive`: nobody else ever writes, so nobody is fenced off.
+    `kueue`: Kueue's kinds are watched.
 
     `in_turn`: a turn goes on with the event Continue. Moments are in nanoseconds.
     """
@@ -50,6 +51,7 @@ class Core:
         observability: Observability = LEGACY,
         *,
         exclusive: bool = False,
+        kueue: bool = True,
     ) -> None:
         world, records = state.world, state.records
         self.state = state
@@ -62,7 +64,9 @@ class Core:
         self._commanding = [each for each in controllers if type(each).commands is not Controller.commands]
         self._commands: list[Command] = []
         self._recorder = EventRecorder()
-        self.informer = Informer(world, records, controllers, observer, self._recorder, waiting, managed, observability)
+        self.informer = Informer(
+            world, records, controllers, observer, self._recorder, waiting, managed, observability, kueue=kueue
+        )
         self.writes = Writes(self.informer, self._recorder, self._commands, self.stats)
         self.fencing = LeaderFencing(world, records, self.writes)
         self.decider = Decider(self.informer, self.writes, observer, self._recorder, waiting, observability, self.stats)

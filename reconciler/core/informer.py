@@ -26,7 +26,8 @@ from scheduling.world.world import World
 class Informer:
     """`dirty`: the Workloads whose next step is to be looked at. `waiting`: how long pods are waited for.
 
-    `records_events`: changes of Workloads become Events, which the leader alone records. Moments are in nanoseconds.
+    `records_events`: changes of Workloads become Events, which the leader alone records. `kueue`: Kueue's kinds are
+    watched. Moments are in nanoseconds.
     """
 
     def __init__(
@@ -39,6 +40,8 @@ class Informer:
         waiting: WaitForPodsReady | None,
         managed: ManagedJobs,
         observability: Observability,
+        *,
+        kueue: bool = True,
     ) -> None:
         self.world = world
         self.records = records
@@ -46,7 +49,7 @@ class Informer:
         self.waits = Waits()
         self.dirty: dict[str, None] = {}
         self.records_events = False
-        self.watched = watched_by(controllers, boosted=world.ordering.boosted)
+        self.watched = watched_by(controllers, boosted=world.ordering.boosted, kueue=kueue)
         self._controllers = controllers
         self._shown = {kind: [each for each in controllers if shows(each, kind)] for kind in self.watched}
         self._observer = observer
@@ -210,13 +213,15 @@ class Informer:
             controller.inputs_changed(inputs)
 
 
-def watched_by(controllers: Sequence[Controller], *, boosted: bool = False) -> dict[str, WatchedKind]:
+def watched_by(
+    controllers: Sequence[Controller], *, boosted: bool = False, kueue: bool = True
+) -> dict[str, WatchedKind]:
     """All kinds that are watched; of one that the core watches anyway, the core's reading holds.
 
-    `boosted`: see `watched_kinds`.
+    `boosted`: see `watched_kinds`. `kueue`: Kueue's kinds are watched.
     """
     theirs = (watched for controller in controllers for watched in controller.watched)
-    return {**by_kind(theirs), **by_kind(watched_kinds(boosted=boosted))}
+    return {**by_kind(theirs), **by_kind(watched_kinds(boosted=boosted) if kueue else ())}
 
 
 def shows(controller: Controller, kind: str) -> bool:

@@ -42,9 +42,9 @@ class WatchedKind:
     """A kind that is listed and watched.
 
     `read` makes of a manifest what decisions go by; `detail` makes what writes need beside it. `put` and `drop` change
-    the world (moment in nanoseconds). `label_selector`: only objects with this label; `selects` says whether an object
-    that was read is one of them. `relist`: a new leader lists the kind again before it decides, since its watch may lag
-    behind what the leader before it wrote.
+    the world (moment in nanoseconds). `label_selector` and `field_selector`: only objects with this label, with these
+    fields; `selects` says whether an object that was read is one of them. `relist`: a new leader lists the kind again
+    before it decides, since its watch may lag behind what the leader before it wrote.
     """
 
     kind: str
@@ -56,6 +56,7 @@ class WatchedKind:
     detail: Callable[[Manifest], Any] | None = None
     relist: bool = False
     selects: Callable[[Any], bool] = _any
+    field_selector: str | None = None
 
     def observed(self, manifest: Manifest, known: Callable[[Key], Observed | None] = lambda _: None) -> Observed:
         """The object as it was read; what is `known` at this version already is not read again."""

@@ -107,7 +107,7 @@ class Claim:
 
 
 class Rival:
-    """Follows Kueue's Lease from `start` to `stop`."""
+    """Follows the Lease of another controller, Kueue's, from `start` to `stop`. `who` renews it, in words."""
 
     def __init__(
         self,
@@ -115,7 +115,9 @@ class Rival:
         name: str = KUEUE_LEASE,
         pacing: Pacing | None = None,
         clock: Callable[[], float] = time.monotonic,
+        who: str = "Kueue's manager",
     ) -> None:
+        self.who = who
         self._clock = clock
         self._lock = threading.Lock()
         self._seen: dict[str, tuple[Claim, float]] = {}
@@ -221,8 +223,8 @@ class Manage:
         """Why nobody of us may write, in words; empty where nothing is in the way."""
         claim = self._rival.active()
         said = (
-            f"Kueue's manager is at work: {claim.holder} renews the Lease {claim.key}; nothing is written until it"
-            " stops. Scale Kueue's manager to 0, or run with --mode observe"
+            f"{self._rival.who} is at work: {claim.holder} renews the Lease {claim.key}; nothing is written until it"
+            f" stops. Scale {self._rival.who} to 0, or run with --mode observe"
             if claim
             else ""
         )
@@ -234,4 +236,4 @@ class Manage:
         if said and not before:
             log.error("%s", said)
         elif before and not said:
-            log.warning("Kueue's Lease is not renewed any more; whoever holds ours may write again")
+            log.warning("the Lease of %s is not renewed any more; whoever holds ours may write again", self._rival.who)

@@ -44,5 +44,6 @@ def _reflector(
         on_replace=lambda items, version: report(Listed(watched.kind, items, version)),
         keep=lambda manifest: watched.observed(manifest, known),
         label_selector=watched.label_selector,
+        field_selector=watched.field_selector,
         pacing=pacing,
     )

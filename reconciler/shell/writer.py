@@ -89,6 +89,7 @@ class Writer:
                     watched.resource,
                     lambda each: watched.observed(each, self._known),
                     label_selector=watched.label_selector,
+                    field_selector=watched.field_selector,
                     attempts=1,
                 )
             except NotFound:

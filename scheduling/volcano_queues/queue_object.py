@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from policies.amounts.requests import readable
 from policies.dialects.reading import Manifest, listing, mapping, metadata, text, texts
-from policies.dialects.volcano import ROOT
+from policies.dialects.volcano import ROOT, Queue, read_queue
+from policies.model.quantity import Quantity
 
 CLOSED_BY_PARENT = "volcano.sh/closed-by-parent"
 """Volcano's annotation: `true` on a queue that its parent closed; the parent opens it again."""
@@ -19,7 +22,8 @@ TOP = ROOT.name
 class QueueObject:
     """`parent` is spec.parent, empty where it is absent. `deleting`: its deletion was asked for.
 
-    `guarded`: it has our finalizer. `operation`: the text of the annotation.
+    `guarded`: it has our finalizer. `operation`: the text of the annotation. `allocated`: what its status says.
+    `judged` is the queue as rules read it.
     """
 
     name: str
@@ -30,6 +34,8 @@ class QueueObject:
     deleting: bool = False
     guarded: bool = False
     operation: str = ""
+    allocated: Mapping[str, Quantity] = field(default_factory=dict)
+    judged: Queue | None = None
 
 
 def read_queue_object(manifest: Manifest) -> QueueObject:
@@ -44,4 +50,6 @@ def read_queue_object(manifest: Manifest) -> QueueObject:
         bool(meta.get("deletionTimestamp")),
         FINALIZER in listing(meta.get("finalizers")),
         annotations.get(OPERATION, ""),
+        readable(mapping(manifest.get("status")).get("allocated")),
+        read_queue(manifest),
     )

@@ -47,7 +47,7 @@ def test_nothing_in_a_crd_is_for_quotree_alone(name: str) -> None:
 def test_the_newest_version_is_stored_and_older_ones_of_kueue_are_served_beside_it(name: str) -> None:
     spec = CRDS[name]["spec"]
     found = [(v["name"], v["served"], v["storage"], v.get("deprecated", False)) for v in spec["versions"]]
-    of_volcano = {"scheduling.volcano.sh": "v1beta1", "batch.volcano.sh": "v1alpha1"}
+    of_volcano = {"scheduling.volcano.sh": "v1beta1", "batch.volcano.sh": "v1alpha1", "bus.volcano.sh": "v1alpha1"}
     if spec["group"] == "kueue.x-k8s.io":
         assert found == [("v1beta2", True, True, False), ("v1beta1", True, False, True)]
     else:
@@ -121,7 +121,7 @@ def test_only_kinds_without_a_state_of_their_own_lack_the_status_subresource() -
     without = {name for name, crd in CRDS.items() if "subresources" not in crd["spec"]["versions"][0]}
     settings = ("resourceflavors", "multikueueconfigs", "workloadpriorityclasses", "topologies")
     kueue = {f"{plural}.kueue.x-k8s.io" for plural in (*settings, "provisioningrequestconfigs")}
-    assert without == {"podgroups.scheduling.volcano.sh", *kueue}
+    assert without == {"podgroups.scheduling.volcano.sh", "commands.bus.volcano.sh", *kueue}
 
 
 def test_workloads_can_be_selected_by_the_queue_that_holds_their_quota() -> None:

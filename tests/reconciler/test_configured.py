@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
+from cluster.client import Cluster
+from cluster.endpoint import Endpoint
 from cluster.lease import LeaseTimes
+from policies.configuration.file import read_configuration
 from policies.configuration.kueue.values import CLUSTER_QUEUE_RESOURCES, LOCAL_QUEUE_METRICS, UNADMITTED_WORKLOADS
+from policies.configuration.settings import Dialect
 from policies.model.errors import BadConfiguration
 from reconciler.configured import Configured, read_configured
 from reconciler.controllers.retention import Retention
-from reconciler.process import Settings
+from reconciler.process import Reconciler, Settings
 from scheduling.objects.times import SECOND
 from scheduling.queues.consumption import UsageDecay
 from scheduling.status.deadlines import WaitForPodsReady
@@ -180,3 +184,38 @@ def test_a_wrong_value_is_refused_at_its_key(sections: dict[str, Any], at: str) 
         read(**sections)
 
     assert refused.value.at == at
+
+
+def of_dialects(*dialects: str) -> Configured:
+    ours = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration"}
+    whole = {**ours, "reconciler": {"dialects": list(dialects)}}
+    return read_configured(
+        {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}, own=read_configuration(whole, [])
+    )
+
+
+def test_kueue_alone_is_looked_after_unless_dialects_are_named() -> None:
+    assert of_dialects().settings.dialects == {Dialect.KUEUE}
+    assert of_dialects("kueue", "volcano").settings.dialects == {Dialect.KUEUE, Dialect.VOLCANO}
+    assert of_dialects("kueue", "yunikorn").idle == ("reconciler.dialects: yunikorn",)
+
+
+def test_a_dialect_that_nobody_knows_is_refused_with_its_place() -> None:
+    with pytest.raises(BadConfiguration, match="'slurm' is none of kueue, volcano, yunikorn") as refused:
+        of_dialects("kueue", "slurm")
+    assert refused.value.at == "reconciler.dialects[1]"
+
+
+@pytest.mark.parametrize(
+    ("dialects", "workloads", "queues"),
+    [(["kueue"], True, False), (["volcano"], False, True), (["kueue", "volcano"], True, True)],
+)
+def test_kinds_of_a_dialect_that_is_not_named_are_not_watched(
+    dialects: list[str], workloads: bool, queues: bool
+) -> None:
+    settings = of_dialects(*dialects).settings
+    with Cluster(Endpoint("http://127.0.0.1:1")) as cluster:
+        watched = Reconciler(cluster, settings).core.informer.watched.keys()
+
+    assert ("Workload" in watched, "Namespace" in watched) == (workloads, workloads)
+    assert ("Queue" in watched, "Command" in watched, "BoundPod" in watched) == (queues, queues, queues)

@@ -35,6 +35,7 @@ FILES = {
     ("scheduling.volcano.sh", "Queue"): "queues.scheduling.volcano.sh.json",
     ("scheduling.volcano.sh", "PodGroup"): "podgroups.scheduling.volcano.sh.json",
     ("batch.volcano.sh", "Job"): "jobs.batch.volcano.sh.json",
+    ("bus.volcano.sh", "Command"): "commands.bus.volcano.sh.json",
 }
 """(group, kind) -> the file that declares it; kinds that are not here have no structure to check."""
 

@@ -1,0 +1,1 @@
+"""The life of Volcano's queues on a cluster."""

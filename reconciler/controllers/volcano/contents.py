@@ -1,0 +1,72 @@
+"""What is in each queue: its PodGroups by phase, and what their Pods on nodes request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from reconciler.controllers.volcano.kinds import BoundPod
+from scheduling.volcano_queues.tree import QueueTree
+
+PODS = "pods"
+ONE = 10**9
+
+
+class Contents:
+    """Enters every change in the tree. PodGroups and Pods go by `namespace/name`, and may come in any order."""
+
+    def __init__(self, tree: QueueTree) -> None:
+        self._tree = tree
+        self._groups: dict[str, tuple[str, str]] = {}
+        self._in_queue: Counter[str] = Counter()
+        self._pods: dict[str, BoundPod] = {}
+        self._pods_of: dict[str, dict[str, None]] = {}
+
+    def holds(self, queue: str) -> bool:
+        """Whether there is any PodGroup in the queue itself, in whatever phase."""
+        return self._in_queue[queue] > 0
+
+    def put_group(self, key: str, group: tuple[str, str] | None) -> None:
+        """`group` is its queue and phase; None: it is gone."""
+        before = self._groups.pop(key, None)
+        if before == group and group is not None:
+            self._groups[key] = group
+            return
+        if before is not None:
+            self._enter(before, key, -1)
+        if group is not None:
+            self._groups[key] = group
+            self._enter(group, key, 1)
+
+    def put_pod(self, key: str, pod: BoundPod | None) -> None:
+        before = self._pods.pop(key, None)
+        if before is not None:
+            del self._pods_of[before.group][key]
+            if not self._pods_of[before.group]:
+                del self._pods_of[before.group]
+            self._enter_pods(before.group, [before], -1)
+        if pod is not None and pod.group:
+            self._pods[key] = pod
+            self._pods_of.setdefault(pod.group, {})[key] = None
+            self._enter_pods(pod.group, [pod], 1)
+
+    def _enter(self, group: tuple[str, str], key: str, sign: int) -> None:
+        queue, phase = group
+        self._in_queue[queue] += sign
+        if not self._in_queue[queue]:
+            del self._in_queue[queue]
+        self._tree.add(queue, [(("phase", phase), sign)])
+        self._add(queue, [self._pods[pod] for pod in self._pods_of.get(key, ())], sign)
+
+    def _enter_pods(self, group: str, pods: Iterable[BoundPod], sign: int) -> None:
+        if group in self._groups:
+            self._add(self._groups[group][0], pods, sign)
+
+    def _add(self, queue: str, pods: Iterable[BoundPod], sign: int) -> None:
+        amounts: Counter[tuple[str, str]] = Counter()
+        for pod in pods:
+            amounts["amount", PODS] += sign * ONE
+            for resource, nano in pod.requests:
+                amounts["amount", resource] += sign * nano
+        if amounts:
+            self._tree.add(queue, amounts.items())

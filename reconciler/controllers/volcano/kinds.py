@@ -1,0 +1,106 @@
+"""The kinds that the life of Volcano's queues depends on, and what is kept of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cluster.resource import LEASES, PODS, Resource
+from cluster.stream import Manifest
+from policies.amounts.requests import pod_requests
+from policies.dialects.reading import mapping, metadata, text, texts
+from policies.dialects.volcano import GROUP
+from reconciler.core.watched import WatchedKind, ignore
+from reconciler.objects.stored import read_stored
+from scheduling.objects.times import parse
+from scheduling.volcano_queues.queue_object import read_queue_object
+
+BUS = "bus.volcano.sh"
+QUEUES = Resource(GROUP, "v1beta1", "queues", namespaced=False)
+COMMANDS = Resource(BUS, "v1alpha1", "commands", namespaced=True)
+MANAGER_LEASE, SCHEDULER_LEASE = "vc-controller-manager", "volcano"
+"""The Leases of Volcano's controllers and of its scheduler, by their default names."""
+_GROUP_NAMES = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
+_LEASE_SECONDS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class CommandObject:
+    """A Command to a queue; `queue` is empty where it is for something else. `created` in nanoseconds."""
+
+    queue: str
+    uid: str
+    action: str
+    created: int
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPod:
+    """A Pod on a node: the PodGroup that it belongs to, empty for none, and what it requests in units of 1e-9."""
+
+    group: str
+    requests: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseObject:
+    """`holder` is empty where nobody holds it; `renewed` is a moment by the holder's clock; `seconds` it lasts."""
+
+    holder: str
+    renewed: str
+    seconds: int
+
+
+def _pod_group(manifest: Manifest) -> tuple[str, str]:
+    """Its queue and its phase."""
+    queue = text(mapping(manifest.get("spec")).get("queue")) or "default"
+    return queue, text(mapping(manifest.get("status")).get("phase")) or ""
+
+
+def _command(manifest: Manifest) -> CommandObject:
+    target = mapping(manifest.get("target"))
+    of_queue = target.get("kind") == "Queue" and str(target.get("apiVersion")).startswith(f"{GROUP}/")
+    return CommandObject(
+        (text(target.get("name")) or "") if of_queue else "",
+        text(target.get("uid")) or "",
+        text(manifest.get("action")) or "",
+        parse(metadata(manifest).get("creationTimestamp")),
+    )
+
+
+def _bound_pod(manifest: Manifest) -> BoundPod:
+    meta = metadata(manifest)
+    annotations = texts(meta.get("annotations"))
+    named = next(filter(None, (annotations.get(key) for key in _GROUP_NAMES)), "")
+    if not named:
+        return BoundPod("", ())
+    requests = pod_requests(mapping(manifest.get("spec")))
+    amounts = tuple((resource, quantity.nano) for resource, quantity in sorted(requests.items()))
+    return BoundPod(f"{text(meta.get('namespace'))}/{named}", amounts)
+
+
+def _lease(manifest: Manifest) -> LeaseObject:
+    spec = mapping(manifest.get("spec"))
+    seconds = spec.get("leaseDurationSeconds")
+    return LeaseObject(
+        text(spec.get("holderIdentity")) or "",
+        text(spec.get("renewTime")) or "",
+        seconds if isinstance(seconds, int) and seconds > 0 else _LEASE_SECONDS,
+    )
+
+
+QUEUE = WatchedKind("Queue", QUEUES, read_queue_object, ignore, ignore, detail=read_stored, relist=True)
+COMMAND = WatchedKind("Command", COMMANDS, _command, ignore, ignore, relist=True)
+POD_GROUP = WatchedKind("PodGroup", Resource(GROUP, "v1beta1", "podgroups", True), _pod_group, ignore, ignore)
+BOUND_POD = WatchedKind(
+    "BoundPod",
+    PODS,
+    _bound_pod,
+    ignore,
+    ignore,
+    field_selector="spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed",
+)
+MANAGER = WatchedKind("VolcanoManager", LEASES, _lease, ignore, ignore, field_selector=f"metadata.name={MANAGER_LEASE}")
+SCHEDULER = WatchedKind(
+    "VolcanoScheduler", LEASES, _lease, ignore, ignore, field_selector=f"metadata.name={SCHEDULER_LEASE}"
+)
+WATCHED = (QUEUE, POD_GROUP, COMMAND, BOUND_POD, MANAGER, SCHEDULER)

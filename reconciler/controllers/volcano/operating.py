@@ -1,0 +1,91 @@
+"""Goes on with operations on queues that are recorded and not done: whoever began them may have crashed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from cluster.actions import Patch
+from policies.configuration.settings import Configuration
+from reconciler.controllers.volcano.orders import Order
+from reconciler.controllers.volcano.queue_writes import metadata_patch, parent_patch, record_patch
+from reconciler.objects.stored import Stored
+from scheduling.volcano_queues.moving import objections
+from scheduling.volcano_queues.operations import (
+    Close,
+    Follow,
+    Kind,
+    Open,
+    Operation,
+    Record,
+    Reparent,
+    Step,
+    next_steps,
+    read_operation,
+)
+from scheduling.volcano_queues.queue_object import QueueObject
+from scheduling.volcano_queues.states import Action
+from scheduling.volcano_queues.tree import QueueTree
+
+
+@dataclass(frozen=True, slots=True)
+class QueueWrite:
+    """A write of the queue `name`; `patch` makes it of what is stored."""
+
+    name: str
+    patch: Callable[[Stored], Patch]
+
+
+Operated: TypeAlias = Order | QueueWrite
+
+
+class Operating:
+    """Operations that have something left to do, by their queue."""
+
+    def __init__(self, tree: QueueTree, configuration: Configuration) -> None:
+        self._tree = tree
+        self._configuration = configuration
+        self._under_way: dict[str, Operation] = {}
+
+    def observe(self, name: str, queue: QueueObject | None) -> None:
+        operation = read_operation(queue.operation) if queue is not None else None
+        if operation is not None and not operation.rests:
+            self._under_way[name] = operation
+        else:
+            self._under_way.pop(name, None)
+
+    def steps(self) -> Iterator[Operated]:
+        for name, operation in self._under_way.items():
+            for step in checked_steps(self._tree, name, operation, self._configuration):
+                yield self._written(step)
+
+    def _written(self, step: Step) -> Operated:
+        match step:
+            case Close(queue):
+                return Order(queue, Action.CLOSE)
+            case Open(queue):
+                return Order(queue, Action.OPEN)
+            case Reparent(queue, parent):
+                return QueueWrite(queue, lambda stored: parent_patch(queue, stored, parent))
+            case Record(queue, operation):
+                text = operation.text() if operation is not None else None
+                return QueueWrite(queue, lambda stored: record_patch(queue, stored, text))
+            case Follow(queue):
+                return QueueWrite(queue, lambda stored: follow_patch(self._tree.queues[queue], stored))
+
+
+def follow_patch(queue: QueueObject, stored: Stored) -> Patch:
+    """The queue opens with its parent."""
+    made = metadata_patch(queue, stored, closed_by_parent=True, guarded=queue.guarded, root=False)
+    assert made is not None
+    return made
+
+
+def checked_steps(tree: QueueTree, name: str, operation: Operation, configuration: Configuration) -> list[Step]:
+    """The next steps; a move that is refused by now, before or after the queue has its new parent, goes back."""
+    steps = next_steps(tree, name, operation)
+    moves = operation.kind is Kind.MOVE and bool(steps)
+    if moves and objections(tree, name, operation.source, operation.target, configuration):
+        return [Record(name, replace(operation, kind=Kind.BACK))]
+    return steps

@@ -1,0 +1,75 @@
+"""What a queue is told next: by the oldest Command, or by an operation that is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reconciler.objects.observed import Observed
+from scheduling.objects.times import SECOND
+from scheduling.volcano_queues.life import Refused, Wanted, wanted
+from scheduling.volcano_queues.queue_object import QueueObject
+from scheduling.volcano_queues.states import Action, State
+from scheduling.volcano_queues.tree import QueueTree
+
+PATIENCE = 30 * SECOND
+"""So long a Command to open waits for a closed parent, in nanoseconds; Volcano tries 15 times in about that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An operation wants this of a queue."""
+
+    queue: str
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class NextOrder:
+    """What the queue is to be. `done`: the Command that is fulfilled once it is that. `refused`: why the first Command
+    is dropped. `again`: when to look at it again, in nanoseconds; 0 for never.
+    """
+
+    wish: Wanted
+    done: Observed | None = None
+    refused: str = ""
+    again: int = 0
+
+
+def next_order(
+    tree: QueueTree,
+    queue: QueueObject,
+    commands: Sequence[Observed],
+    ordered: Action,
+    now: int,
+    *,
+    work: bool,
+    opening: bool,
+) -> NextOrder:
+    """`ordered` is what an operation wants where there is no Command. `opening`: a queue above is to open."""
+    above = tree.above(queue.name)
+    if not commands:
+        return NextOrder(_obeying(queue, above, ordered, work=work))
+    command = commands[0]
+    target: str = command.value.uid
+    if command.value.action not in (Action.OPEN, Action.CLOSE, Action.SYNC):
+        refused = f"there is no action {command.value.action}"
+    elif target and queue.uid and target != queue.uid:
+        refused = "it was for an earlier queue of this name"
+    else:
+        try:
+            return NextOrder(wanted(queue, above, Action(command.value.action), work=work), done=command)
+        except Refused as error:
+            refused = str(error)
+            until = command.value.created + PATIENCE
+            waits = command.value.action == Action.OPEN and len(commands) == 1 and not queue.deleting
+            if waits and (opening or now < until):
+                return NextOrder(wanted(queue, above, work=work), again=0 if opening else until)
+    return NextOrder(wanted(queue, above, work=work), refused=refused)
+
+
+def _obeying(queue: QueueObject, above: State, ordered: Action, *, work: bool) -> Wanted:
+    try:
+        return wanted(queue, above, ordered, work=work)
+    except Refused:
+        return wanted(queue, above, work=work)

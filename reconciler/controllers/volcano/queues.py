@@ -1,0 +1,202 @@
+"""Looks after Volcano's queues: their state and what it follows, Commands, counts, finalizers, operations.
+
+One write at a time for each queue, each bound to the version that it was decided on, and each from what is stored: the
+annotation before the state where a queue closes, after it where it opens, and a Command is deleted last. Counts of one
+queue are written at most once a second. While Volcano's own controller renews its Lease nothing is written.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+from policies.configuration.settings import Configuration
+from policies.dialects.volcano import BUILT_IN
+from reconciler.controllers.volcano.commands import Commands
+from reconciler.controllers.volcano.contents import Contents
+from reconciler.controllers.volcano.kinds import BOUND_POD, COMMAND, MANAGER, POD_GROUP, QUEUE, SCHEDULER, WATCHED
+from reconciler.controllers.volcano.leases import Leases
+from reconciler.controllers.volcano.operating import Operating
+from reconciler.controllers.volcano.orders import Order, next_order
+from reconciler.controllers.volcano.queue_writes import command_gone, metadata_patch, status_patch
+from reconciler.core.controller import Busy, Controller, Lookup, WaitFor, WakeAt, Wanted
+from reconciler.objects.observed import Key, Observed
+from reconciler.objects.stored import Stored
+from reconciler.objects.wanted import ObjectReference, WantedWrite
+from scheduling.objects.times import SECOND
+from scheduling.volcano_queues.life import Wanted as Wish
+from scheduling.volcano_queues.queue_object import QueueObject
+from scheduling.volcano_queues.states import Action, State
+from scheduling.volcano_queues.tree import QueueTree
+
+log = logging.getLogger(__name__)
+PERIOD = SECOND
+"""At least so long, in nanoseconds, between two writes of the counts of one queue."""
+_LEASE: Key = (MANAGER.kind, "")
+
+
+class VolcanoQueuesController(Controller):
+    """`look` finds a queue as it is stored. `configuration` is what moves are judged by."""
+
+    watched = WATCHED
+
+    def __init__(self, look: Lookup, configuration: Configuration) -> None:
+        self.tree = QueueTree()
+        self._look = look
+        self._contents = Contents(self.tree)
+        self._commands = Commands()
+        self._operating = Operating(self.tree, configuration)
+        self._manager, self._scheduler = Leases(), Leases()
+        self._due: dict[str, None] = {}
+        self._counted: dict[str, int] = {}
+        self._waiting = False
+
+    # --- what is observed
+
+    def observe(self, observed: Observed) -> None:
+        kind, key = observed.key
+        if kind == QUEUE.kind:
+            self._observe_queue(key, observed.value)
+        elif kind == POD_GROUP.kind:
+            self._contents.put_group(key, observed.value)
+        elif kind == BOUND_POD.kind:
+            self._contents.put_pod(key, observed.value)
+        elif kind == COMMAND.kind:
+            if queue := self._commands.put(observed):
+                self._due.update(dict.fromkeys([queue, *self.tree.children(queue)]))
+        elif kind == MANAGER.kind:
+            self._manager.observe(key, observed.value)
+        elif kind == SCHEDULER.kind:
+            self._scheduler.observe(key, observed.value)
+
+    def _observe_queue(self, name: str, queue: QueueObject | None) -> None:
+        self._operating.observe(name, queue)
+        if queue is not None:
+            self.tree.put(queue)
+        else:
+            self.tree.drop(name)
+            self._counted.pop(name, None)
+            self._due[name] = None  # its Commands go, too
+
+    def wake(self, item: Key) -> None:
+        if item[0] == QUEUE.kind:
+            self._due[item[1]] = None
+
+    # --- what is wanted
+
+    def reconcile(self, busy: Busy, now: int) -> Iterator[Wanted]:
+        until = self._manager.held_until(now)
+        self._report(until > now)
+        if until > now:
+            yield WakeAt(_LEASE, until)
+            return
+        due = dict.fromkeys([*self._due, *self.tree.take_touched()])
+        self._due = {}
+        orders: dict[str, Action] = {}
+        if due:  # else nothing is new to what is under way either
+            yield from self._operate(orders, busy)
+        for name in dict.fromkeys([*due, *orders]):
+            if busy(QUEUE.kind, name):
+                yield WaitFor((QUEUE.kind, name), (QUEUE.kind, name))
+            else:
+                yield from self._one(name, orders.get(name, Action.SYNC), busy, now)
+
+    def _operate(self, orders: dict[str, Action], busy: Busy) -> Iterator[Wanted]:
+        """Go on with what is recorded; `orders` gets what single queues are to do for it."""
+        for step in self._operating.steps():
+            if isinstance(step, Order):
+                orders[step.queue] = step.action
+            elif busy(QUEUE.kind, step.name):
+                yield WaitFor((QUEUE.kind, step.name), (QUEUE.kind, step.name))
+            elif (found := self._look(step.name)) is not None:
+                yield WantedWrite((QUEUE.kind, step.name), step.patch(found.detail))
+                yield WaitFor((QUEUE.kind, step.name), (QUEUE.kind, step.name))
+
+    def _one(self, name: str, ordered: Action, busy: Busy, now: int) -> Iterator[Wanted]:
+        found, queue = self._look(name), self.tree.queues.get(name)
+        commands = self._commands.of(name)
+        if found is None or queue is None:
+            for command in commands:
+                yield from _removed(command, busy)
+            return
+        work = self._contents.holds(name) or not self.tree.settled_below(name)
+        order = next_order(self.tree, queue, commands, ordered, now, work=work, opening=self._opens_above(name))
+        if order.refused:
+            yield from _removed(commands[0], busy, queue, order.refused)
+        if order.again:
+            yield WakeAt((QUEUE.kind, name), order.again)
+        wanted = [*self._writes(queue, found.detail, order.wish, now)]
+        yield from wanted or (_removed(order.done, busy) if order.done is not None else ())
+
+    def _opens_above(self, name: str) -> bool:
+        """Whether a Command to open is waiting at a queue above."""
+        return any(
+            command.value.action == Action.OPEN
+            for above in self.tree.ancestors(name)
+            for command in self._commands.of(above)
+        )
+
+    def _writes(self, queue: QueueObject, stored: Stored, wish: Wish, now: int) -> Iterator[Wanted]:
+        """The next write of the queue, if any, and whom to wait for."""
+        key = (QUEUE.kind, queue.name)
+        meta = metadata_patch(
+            queue,
+            stored,
+            closed_by_parent=wish.closed_by_parent,
+            guarded=self._guarded(queue),
+            root=queue.name != "root",
+        )
+        scheduler = self._scheduler.held_until(now)
+        sums = self.tree.sums(queue.name)
+        status = status_patch(queue, stored, wish.state, sums, allocates=scheduler > now)
+        if scheduler > now:
+            yield WakeAt(key, scheduler)
+        changes = wish.state != queue.state
+        first = status if wish.state is State.OPEN and changes else meta or status
+        if first is None:
+            return
+        rest = self._counted.get(queue.name, 0)
+        if first is status and not changes and rest > now:
+            yield WakeAt(key, rest)
+            return
+        if first is status:
+            self._counted[queue.name] = now + PERIOD
+        about = reference(queue) if queue.state and changes and first is status else None
+        yield WantedWrite(key, first, about, f"Queue{wish.state}", _why(queue, wish))
+        yield WaitFor(key, key)
+
+    def _guarded(self, queue: QueueObject) -> bool:
+        """Whether it is to have the finalizer: it goes once the queue is closed, and nothing is in it or below."""
+        if queue.name in BUILT_IN:
+            return False
+        if not queue.deleting:
+            return True
+        empty = not self._contents.holds(queue.name) and not self.tree.children(queue.name)
+        return queue.guarded and not (queue.state == State.CLOSED and empty)
+
+    def _report(self, waiting: bool) -> None:
+        if waiting and not self._waiting:
+            log.warning("Volcano's controller renews its Lease; its queues are not written until it stops")
+        elif self._waiting and not waiting:
+            log.warning("Volcano's controller does not renew its Lease any more; its queues are looked after here")
+        self._waiting = waiting
+
+
+def reference(queue: QueueObject) -> ObjectReference:
+    return ObjectReference("scheduling.volcano.sh/v1beta1", "Queue", "", queue.name, queue.uid)
+
+
+def _why(queue: QueueObject, wish: Wish) -> str:
+    if wish.closed_by_parent:
+        return f"The queue is {wish.state}, since its parent {queue.parent} is closed"
+    return f"The queue is {wish.state}"
+
+
+def _removed(command: Observed, busy: Busy, queue: QueueObject | None = None, refused: str = "") -> Iterator[Wanted]:
+    """The Command is done, or cannot be done, which an Event says."""
+    if busy(*command.key):
+        yield WaitFor((QUEUE.kind, command.value.queue), command.key)
+        return
+    about = reference(queue) if queue is not None and refused else None
+    message = f"Command {command.value.action} is dropped: {refused}"
+    yield WantedWrite(command.key, command_gone(command), about, "CommandRefused", message, warning=True)

@@ -1,0 +1,58 @@
+"""Whether a queue may be below another parent: by the rules, and by what is in use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+
+from policies.configuration.settings import Configuration
+from policies.dialects.volcano import QUEUE, Queue, queue_ref
+from policies.judge import evaluate
+from policies.judging.proposal import propose
+from policies.model.change import Change
+from policies.model.findings import Severity
+from policies.model.forest import Forest
+from policies.model.quantity import Quantity
+from scheduling.volcano_queues.queue_object import TOP
+from scheduling.volcano_queues.tree import QueueTree
+
+_FAR = 200  # levels that are searched; a deeper tree is refused anyway
+
+
+def objections(tree: QueueTree, name: str, source: str, target: str, configuration: Configuration) -> list[str]:
+    """What is against the move of a queue from one parent to another, in sentences; none: it may move.
+
+    Judged as a change from the one to the other whichever of them it is below, so the answer after the step says
+    whether it still holds. What is wrong already, and no worse afterwards, is no objection.
+    """
+    judged = [queue.judged for queue in tree.queues.values() if queue.judged is not None]
+    here = next((queue for queue in judged if queue.name == name), None)
+    if here is None:
+        return [f"queue {name} does not exist"]
+    before, after = (replace(here, parent=queue_ref(up), written_parent=up) for up in (source, target))
+    forest = Forest.of((before if queue is here else queue for queue in judged), known=[QUEUE])
+    verdict = evaluate(propose(forest, [Change(before, after)], configuration))
+    found = [f"{each.finding.message} [{each.rule.id}]" for each in verdict.of(Severity.ERROR)]
+    return found or list(_over_capability(tree, here, source, target))
+
+
+def _over_capability(tree: QueueTree, queue: Queue, source: str, target: str) -> list[str]:
+    """Where what runs in the queue would not fit below the new parent, beside what runs there."""
+    held = tree.queues[queue.name].allocated
+    counted = {source, *islice(tree.ancestors(source), _FAR)}
+    found = []
+    for name in (target, *islice(tree.ancestors(target), _FAR)):
+        above = tree.queues.get(name)
+        if name == TOP or name in counted or above is None or above.judged is None:
+            continue
+        for resource, limit in above.judged.limits():
+            more = held.get(resource, Quantity.ZERO)
+            inside = above.allocated.get(resource, Quantity.ZERO)
+            moved = tree.queues[queue.name].parent == target
+            total = inside if moved else inside + more
+            if more.nano and total > limit:
+                found.append(
+                    f"{resource}={more} runs in queue {queue.name}; with it queue {name} would hold {total}, and its"
+                    f" capability is {limit.text}"
+                )
+    return found

@@ -1,0 +1,134 @@
+"""Operations on a queue and all below it, step by step: pause, resume, move.
+
+An operation is recorded in an annotation of its queue before its first step. What is left to do follows from the record
+and from the queues as they are, so anybody who reads both can go on after a crash.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TypeAlias
+
+from scheduling.volcano_queues.queue_object import TOP
+from scheduling.volcano_queues.states import SHUT, State
+from scheduling.volcano_queues.tree import QueueTree
+
+LONGEST = 200_000
+"""Characters of a record; all annotations of an object may take 262144."""
+
+
+class Kind(StrEnum):
+    PAUSE = "pause"
+    PAUSED = "paused"
+    RESUME = "resume"
+    MOVE = "move"
+    BACK = "move-back"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`open` are the queues that took work when it began, parents first. `source` and `target` are parents."""
+
+    kind: Kind
+    open: tuple[str, ...]
+    source: str = ""
+    target: str = ""
+
+    def text(self) -> str:
+        """The annotation."""
+        found = {"operation": self.kind, "open": self.open, "from": self.source, "to": self.target}
+        return json.dumps({key: value for key, value in found.items() if value or key == "open"})
+
+    @property
+    def rests(self) -> bool:
+        """Whether there is nothing to do until somebody asks for more."""
+        return self.kind is Kind.PAUSED
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """The queue stays closed, since its parent is; it opens with that."""
+
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reparent:
+    queue: str
+    parent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The queue carries this record from now on; None: none any more."""
+
+    queue: str
+    operation: Operation | None
+
+
+Step: TypeAlias = Close | Open | Follow | Reparent | Record
+
+
+def read_operation(text: str) -> Operation | None:
+    """The operation that the annotation records; None where it is empty, or nothing that we have written."""
+    try:
+        found = json.loads(text)
+        names = tuple(found["open"])
+        parents = [str(found.get(key, "")) for key in ("from", "to")]
+        return Operation(Kind(found["operation"]), names, *parents) if all(map(_is_text, names)) else None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def open_below(tree: QueueTree, name: str) -> tuple[str, ...]:
+    """The queues that take work: it and those below, parents first."""
+    return tuple(each for each in tree.subtree(name) if tree.queues[each].state in ("", State.OPEN))
+
+
+def next_steps(tree: QueueTree, name: str, operation: Operation) -> list[Step]:
+    """What is to be done next, all of it in any order; empty where the operation rests, or the queue is gone."""
+    queue = tree.queues.get(name)
+    if queue is None or operation.rests:
+        return []
+    parent = queue.parent or TOP
+    if operation.kind is Kind.PAUSE:
+        return _closing(tree, operation.open) or [Record(name, replace(operation, kind=Kind.PAUSED))]
+    if operation.kind is Kind.MOVE and parent == operation.source != operation.target:
+        return _closing(tree, operation.open) or [Reparent(name, operation.target)]
+    if operation.kind is Kind.BACK and parent == operation.target != operation.source:
+        return [Reparent(name, operation.source)]
+    return _opening(tree, operation.open) or [Record(name, None)]
+
+
+def _closing(tree: QueueTree, names: Iterable[str]) -> list[Step]:
+    """The children first."""
+    left = [name for name in names if name in tree.queues and tree.queues[name].state not in SHUT]
+    waiting = {above for name in left for above in tree.ancestors(name)}
+    return [Close(name) for name in left if name not in waiting]
+
+
+def _opening(tree: QueueTree, names: Iterable[str]) -> list[Step]:
+    """The parents first. Below a queue that stays closed each one follows that."""
+    left = [tree.queues[name] for name in names if name in tree.queues and tree.queues[name].state in SHUT]
+    ready: list[Step] = [
+        Open(queue.name) for queue in left if tree.above(queue.name) not in SHUT and not queue.deleting
+    ]
+    blocked = [queue for queue in left if tree.above(queue.name) in SHUT and not queue.closed_by_parent]
+    return ready or [Follow(queue.name) for queue in blocked]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)

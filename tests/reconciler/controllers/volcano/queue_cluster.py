@@ -1,0 +1,210 @@
+"""Volcano's objects in memory and a core that looks after them; it can crash after any write, and start again."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from cluster.actions import Action, Create, Delete, Patch
+from cluster.errors import Conflict, NotFound
+from policies.configuration.settings import Configuration
+from reconciler.controllers.volcano.kinds import WATCHED
+from reconciler.controllers.volcano.queues import VolcanoQueuesController
+from reconciler.core.commands import Command, ReadObject, Relist, Write
+from reconciler.core.core import Core
+from reconciler.core.events import Continue, Event, LeadershipGained, TimePassed
+from reconciler.core.state import ClusterState
+from reconciler.core.watched import by_kind
+from reconciler.objects.observed import Key, Listed, Observed
+from reconciler.objects.outcomes import Failed, ObjectRead, Written
+from scheduling.objects.times import SECOND, written
+from tests.builders import Manifest, manifest, pod_group, queue
+from tests.merging import merged
+
+KINDS = by_kind(WATCHED)
+START = 1_800_000_000 * SECOND
+
+
+class Crash(Exception):
+    """The process is gone; what it wrote stays."""
+
+
+class QueueCluster:
+    """`crash_after` so many writes; None: never. `written` is every write that was carried out."""
+
+    def __init__(self, *objects: Manifest) -> None:
+        self.objects: dict[Key, Manifest] = {}
+        self.written: list[tuple[Key, Action]] = []
+        self.crash_after: int | None = None
+        self.now = START
+        self._version = 0
+        self._news: list[Event] = []
+        for each in objects:
+            self.put(each)
+        self.start()
+
+    # --- what people do
+
+    def put(self, made: Manifest, kind: str = "") -> None:
+        meta = made["metadata"]
+        name = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
+        self._store((kind or made["kind"], name), made)
+
+    def queue(self, name: str, parent: str | None = "root", state: str = "") -> None:
+        made = queue(name, parent)
+        made["metadata"]["uid"] = f"uid-{name}"
+        made["status"] = {"state": state} if state else {}
+        self.put(made)
+
+    def work(self, name: str, queue_name: str, phase: str = "Running") -> None:
+        self.put(pod_group(name, queue_name, phase=phase))
+
+    def done(self, name: str) -> None:
+        self.gone(("PodGroup", f"ns/{name}"))
+
+    def command(self, action: str, target: str, name: str = "", *, seconds_ago: int = 0, uid: str = "") -> None:
+        made = manifest("bus.volcano.sh/v1alpha1", "Command", name or f"{action}-{target}", {}, namespace="default")
+        made["metadata"]["creationTimestamp"] = written(self.now - seconds_ago * SECOND)
+        made["action"] = action
+        made["target"] = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": target, "uid": uid}
+        self.put(made)
+
+    def set(self, name: str, body: Mapping[str, Any]) -> None:
+        """Somebody patches the queue."""
+        self._store(("Queue", name), merged(self.objects["Queue", name], body))
+
+    def delete(self, name: str) -> None:
+        self._delete(("Queue", name))
+
+    # --- what is to be seen
+
+    def states(self) -> dict[str, str]:
+        """The state of every queue, with + where its parent closed it."""
+        return {key[1]: _shown(each) for key, each in self.objects.items() if key[0] == "Queue"}
+
+    def status(self, name: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self.objects["Queue", name].get("status", {})
+        return found
+
+    def annotation(self, name: str, key: str) -> str | None:
+        found: str | None = self.objects["Queue", name]["metadata"].get("annotations", {}).get(key)
+        return found
+
+    def commands(self) -> list[str]:
+        return [key[1] for key in self.objects if key[0] == "Command"]
+
+    def events(self) -> list[str]:
+        return [action.body["reason"] for _, action in self.written if isinstance(action, Create)]
+
+    # --- the process
+
+    def start(self) -> None:
+        """A new process that knows nothing."""
+        state = ClusterState()
+        controller = VolcanoQueuesController(lambda name: state.records.get(("Queue", name)), Configuration())
+        self.core = Core(state, [controller], kueue=False)
+        self._news = []
+        for kind in KINDS:
+            found = tuple(self._observed(key) for key in self.objects if key[0] == kind)
+            self._handle(Listed(kind, found, str(self._version)))
+        self._handle(LeadershipGained())
+
+    def settle(self, seconds: int = 3) -> None:
+        """Until nothing happens any more, for so many seconds. Raises Crash where that was asked for."""
+        until = self.now + seconds * SECOND
+        for _ in range(10_000):
+            before = len(self.written)
+            while self._news:
+                self._handle(self._news.pop(0))
+            self._handle(TimePassed())
+            while self.core.in_turn:
+                self._handle(Continue())
+            if self._news or len(self.written) != before:
+                continue
+            due = self.core.due_at(self.now)
+            if due is None or due > until:
+                return
+            self.now = max(self.now, due)
+        raise AssertionError("it never comes to rest")
+
+    def restart_until_settled(self) -> None:
+        """Crash after each single write, start anew, until there is nothing to do."""
+        for _ in range(500):
+            self.crash_after = 1
+            try:
+                self.settle()
+            except Crash:
+                self.start()
+            else:
+                self.crash_after = None
+                return
+        raise AssertionError("it never comes to rest")
+
+    def _handle(self, event: Event) -> None:
+        for command in self.core.handle((event,), self.now):
+            self._carry_out(command)
+
+    def _carry_out(self, command: Command) -> None:
+        match command:
+            case Write(key, action):
+                self._news.append(self._write(key, action))
+                if not isinstance(action, Create) and self.crash_after is not None:
+                    self.crash_after -= 1
+                    if not self.crash_after:
+                        raise Crash
+            case ReadObject(key):
+                found = self.objects.get(key)
+                error = NotFound(404, "NotFound", "gone")
+                self._news.append(Failed(key, None, error) if found is None else ObjectRead(key, copy.deepcopy(found)))
+            case Relist(watched, request):
+                objects = tuple(self._observed(key) for key in self.objects if key[0] == watched.kind)
+                self._news.append(Listed(watched.kind, objects, str(self._version), request))
+
+    def _write(self, key: Key, action: Action) -> Written | Failed:
+        if isinstance(action, Create):
+            self.written.append((key, action))
+            return Written(key, action, dict(action.body))
+        stored = self.objects.get(key)
+        if stored is None:
+            return Failed(key, action, NotFound(404, "NotFound", "gone"))
+        assert isinstance(action, Patch | Delete)
+        if stored["metadata"]["resourceVersion"] != action.resource_version:
+            return Failed(key, action, Conflict(409, "Conflict", "changed"))
+        self.written.append((key, action))
+        if isinstance(action, Delete):
+            self._delete(key)
+            return Written(key, action, copy.deepcopy(stored))
+        self._store(key, merged(stored, action.body))
+        return Written(key, action, copy.deepcopy(self.objects.get(key, stored)))
+
+    # --- what is stored
+
+    def _observed(self, key: Key) -> Observed:
+        return KINDS[key[0]].observed(copy.deepcopy(self.objects[key]))
+
+    def _store(self, key: Key, made: Manifest) -> None:
+        self._version += 1
+        made = copy.deepcopy(made)
+        made["metadata"]["resourceVersion"] = str(self._version)
+        self.objects[key] = made
+        if made["metadata"].get("deletionTimestamp") and not made["metadata"].get("finalizers"):
+            self.gone(key)
+        else:
+            self._news.append(self._observed(key))
+
+    def _delete(self, key: Key) -> None:
+        if self.objects[key]["metadata"].get("finalizers"):
+            self._store(key, merged(self.objects[key], {"metadata": {"deletionTimestamp": written(self.now)}}))
+        else:
+            self.gone(key)
+
+    def gone(self, key: Key) -> None:
+        self._version += 1
+        del self.objects[key]
+        self._news.append(Observed(key, str(self._version), None))
+
+
+def _shown(made: Manifest) -> str:
+    by_parent = made["metadata"].get("annotations", {}).get("volcano.sh/closed-by-parent") == "true"
+    return f"{made.get('status', {}).get('state', '')}{'+' if by_parent else ''}"

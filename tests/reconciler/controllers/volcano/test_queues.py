@@ -1,0 +1,332 @@
+"""The life of queues, with a crash after every write as well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from policies.dialects.reading import Manifest
+from reconciler.objects.observed import Key
+from scheduling.volcano_queues.operations import Kind, Operation
+from scheduling.volcano_queues.queue_object import FINALIZER, OPERATION
+from tests.builders import container, manifest, pod
+from tests.reconciler.controllers.volcano.queue_cluster import QueueCluster
+
+Settle = Callable[[QueueCluster], None]
+BOTH = pytest.mark.parametrize("settle", [QueueCluster.settle, QueueCluster.restart_until_settled])
+
+
+def organisation() -> QueueCluster:
+    """p > a > a1, a2; p > b; p > c > c1 > c2: b and a1 were closed by hand, and work is in a2 and c2."""
+    made = QueueCluster()
+    for name, parent in {"root": None, "p": "root", "a": "p", "b": "p", "c": "p", "a1": "a", "a2": "a"}.items():
+        made.queue(name, parent)
+    made.queue("c1", "c")
+    made.queue("c2", "c1")
+    made.settle()
+    for name in ("b", "a1"):
+        made.command("CloseQueue", name)
+        made.settle()
+    made.work("one", "a2")
+    made.work("two", "c2")
+    made.settle()
+    return made
+
+
+def test_a_new_queue_opens_gets_its_parent_and_the_finalizer() -> None:
+    made = QueueCluster()
+    made.queue("root", None)
+    made.queue("q", None)
+    made.settle()
+
+    assert made.states() == {"root": "Open", "q": "Open"}
+    assert made.objects["Queue", "q"]["spec"]["parent"] == "root"
+    assert made.objects["Queue", "q"]["metadata"]["finalizers"] == [FINALIZER]
+    assert "finalizers" not in made.objects["Queue", "root"]["metadata"]
+    assert not made.written[len(made.written) :]
+    made.start()
+    before = len(made.written)
+    made.settle()
+    assert len(made.written) == before, "a second look finds nothing to write"
+
+
+@BOTH
+def test_a_parent_closes_with_its_children_while_work_drains_and_opens_to_exactly_the_former_states(
+    settle: Settle,
+) -> None:
+    made = organisation()
+    former = made.states()
+    assert (former["b"], former["a1"]) == ("Closed", "Closed")
+    made.command("CloseQueue", "p")
+    settle(made)
+
+    assert made.states() == {
+        "root": "Open",
+        "p": "Closing",
+        "a": "Closing+",
+        "a1": "Closed",
+        "a2": "Closing+",
+        "b": "Closed",
+        "c": "Closing+",
+        "c1": "Closing+",
+        "c2": "Closing+",
+    }
+    made.done("two")
+    settle(made)
+    assert (made.states()["c"], made.states()["p"]) == ("Closed+", "Closing")
+    made.done("one")
+    settle(made)
+    assert set(made.states().values()) == {"Open", "Closed", "Closed+"}
+    assert made.states()["p"] == "Closed"
+
+    made.command("OpenQueue", "p")
+    settle(made)
+    assert made.states() == former
+    assert made.commands() == []
+
+
+@BOTH
+def test_no_queue_is_closed_before_all_below_it(settle: Settle) -> None:
+    made = organisation()
+    made.done("one")
+    made.done("two")
+    made.command("CloseQueue", "p")
+    settle(made)
+    order = [
+        key[1]
+        for key, action in made.written
+        if key[0] == "Queue" and getattr(action, "body", {}).get("status", {}).get("state") == "Closed"
+    ]
+
+    assert order.index("c2") < order.index("c1") < order.index("c") < order.index("p")
+    assert order.index("a2") < order.index("a") < order.index("p")
+
+
+@BOTH
+def test_a_user_who_closes_a_queue_that_its_parent_has_closed_finds_it_closed_afterwards(settle: Settle) -> None:
+    made = organisation()
+    made.command("CloseQueue", "p")
+    settle(made)
+    made.command("CloseQueue", "c")
+    settle(made)
+    made.command("OpenQueue", "p")
+    settle(made)
+
+    assert made.states()["c"] == "Closing", "its work has not ended"
+    assert made.states()["c1"] == "Closing+"
+    assert made.states()["a"] == "Open"
+
+
+def test_no_queue_opens_below_a_closed_parent_and_an_event_says_why() -> None:
+    made = organisation()
+    made.command("CloseQueue", "p")
+    made.settle()
+    made.command("OpenQueue", "c")
+    made.settle()
+    assert made.commands() == ["default/OpenQueue-c"], "the parent may be opened in a moment"
+
+    made.settle(60)
+    assert made.commands() == []
+    assert "CommandRefused" in made.events()
+    assert made.states()["c"] == "Closing+"
+
+
+@pytest.mark.parametrize("first", ["p", "b"])
+def test_a_script_may_open_the_child_before_the_parent(first: str) -> None:
+    made = organisation()
+    made.command("CloseQueue", "p")
+    made.settle()
+    for name in (first, "b" if first == "p" else "p"):
+        made.command("OpenQueue", name, seconds_ago=3600)
+    made.settle()
+
+    assert (made.states()["p"], made.states()["b"]) == ("Open", "Open")
+
+
+def test_of_two_commands_the_later_one_counts_in_the_end() -> None:
+    made = organisation()
+    made.command("CloseQueue", "c", "z", seconds_ago=5)
+    made.command("OpenQueue", "c", "a", seconds_ago=4)
+    made.settle()
+
+    assert made.states()["c"] == "Open"
+    assert made.states()["c2"] == "Open"
+
+
+@pytest.mark.parametrize(
+    ("action", "target", "uid"),
+    [("SyncAll", "p", ""), ("CloseQueue", "root", ""), ("CloseQueue", "p", "another"), ("CloseQueue", "gone", "")],
+)
+def test_a_command_that_cannot_be_done_changes_nothing_and_goes(action: str, target: str, uid: str) -> None:
+    made = organisation()
+    before = made.states()
+    made.command(action, target, uid=uid)
+    made.settle()
+
+    assert made.states() == before
+    assert made.commands() == []
+
+
+def test_a_command_to_something_else_is_left_alone() -> None:
+    made = organisation()
+    made.command("AbortJob", "p")
+    key: Key = ("Command", "default/AbortJob-p")
+    of_job: Manifest = {**made.objects[key], "target": {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job"}}
+    made.put(of_job)
+    made.settle(60)
+
+    assert made.commands() == ["default/AbortJob-p"]
+
+
+@BOTH
+def test_who_joins_a_closed_parent_closes_and_who_leaves_it_opens(settle: Settle) -> None:
+    made = organisation()
+    made.command("CloseQueue", "c")
+    settle(made)
+    made.queue("late", "c")
+    settle(made)
+    assert made.states()["late"] == "Closed+"
+
+    made.set("late", {"spec": {"parent": "a"}})
+    settle(made)
+    assert made.states()["late"] == "Open"
+
+
+def test_a_state_that_somebody_writes_is_followed_by_those_below() -> None:
+    made = organisation()
+    made.set("a", {"status": {"state": "Closed"}})
+    made.settle()
+    assert made.states()["a2"] == "Closing+"
+    made.set("a", {"status": {"state": "Open"}})
+    made.settle()
+    assert (made.states()["a1"], made.states()["a2"]) == ("Closed", "Open")
+
+
+@BOTH
+def test_a_deleted_queue_stays_until_it_is_closed_and_empty(settle: Settle) -> None:
+    made = organisation()
+    made.delete("c1")
+    settle(made)
+    assert made.states()["c1"] == "Closing"
+    made.done("two")
+    settle(made)
+    assert made.states()["c1"] == "Closed", "a child is left"
+    made.delete("c2")
+    settle(made)
+    assert not {"c1", "c2"} & made.states().keys()
+
+
+def test_a_status_sums_up_the_whole_subtree() -> None:
+    made = organisation()
+    made.work("three", "c2", "Pending")
+    spec = {"nodeName": "n", "containers": [container(cpu="1500m", memory="1Gi")]}
+    for name in ("x", "y"):
+        made.put(pod(name, "ns", spec, annotations={"scheduling.k8s.io/group-name": "two"}), "BoundPod")
+    made.settle()
+
+    for name in ("c2", "c1", "c", "p", "root"):
+        assert made.status(name)["allocated"] == {"cpu": "3", "memory": "2Gi", "pods": "2"}
+    assert [made.status("p")[phase] for phase in ("running", "pending", "unknown")] == [2, 1, 0]
+
+    made.gone(("BoundPod", "ns/x"))
+    made.gone(("BoundPod", "ns/y"))
+    made.settle()
+    assert made.status("root")["allocated"] == {}
+
+
+def test_counts_of_one_queue_are_written_at_most_once_a_second() -> None:
+    made = organisation()
+    before = len(made.written)
+    for number in range(20):
+        made.work(f"w{number}", "a2")
+        made.settle(0)
+    assert len(made.written) - before <= 4
+    made.settle()
+    assert made.status("root")["running"] == 22
+
+
+def lease(name: str, holder: str, renewed: str) -> Manifest:
+    spec = {"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 15}
+    return manifest("coordination.k8s.io/v1", "Lease", name, spec, namespace="volcano-system")
+
+
+def test_nothing_is_written_while_volcanos_controller_renews_its_lease() -> None:
+    made = organisation()
+    made.put(lease("vc-controller-manager", "theirs", "1"), "VolcanoManager")
+    made.settle(0)
+    before = len(made.written)
+    made.command("CloseQueue", "p")
+    made.settle(10)
+    made.put(lease("vc-controller-manager", "theirs", "2"), "VolcanoManager")
+    made.settle(10)
+    assert len(made.written) == before
+    made.settle(20)
+    assert made.states()["p"] == "Closing"
+
+
+def test_the_amounts_are_left_to_volcanos_scheduler_while_that_works() -> None:
+    made = organisation()
+    made.put(lease("volcano", "theirs", "1"), "VolcanoScheduler")
+    made.settle(0)
+    made.set("a2", {"status": {"allocated": {"cpu": "7"}}})
+    made.settle(5)
+    assert made.status("a2")["allocated"] == {"cpu": "7"}
+    made.settle(20)
+    assert made.status("a2")["allocated"] == {}
+
+
+@BOTH
+def test_a_recorded_pause_goes_on_and_a_recorded_resume_opens_what_was_open(settle: Settle) -> None:
+    made = organisation()
+    former = made.states()
+    names = ("p", "a", "c", "a2", "c1", "c2")
+    made.set("p", {"metadata": {"annotations": {OPERATION: Operation(Kind.PAUSE, names).text()}}})
+    settle(made)
+    assert {state for name, state in made.states().items() if name != "root"} == {"Closing", "Closed"}
+    assert made.annotation("p", OPERATION) == Operation(Kind.PAUSED, names).text()
+
+    made.set("p", {"metadata": {"annotations": {OPERATION: Operation(Kind.RESUME, names).text()}}})
+    settle(made)
+    assert made.states() == former
+    assert made.annotation("p", OPERATION) is None
+
+
+@BOTH
+def test_a_recorded_move_goes_on_to_its_end(settle: Settle) -> None:
+    made = organisation()
+    former = made.states()
+    moving = Operation(Kind.MOVE, ("c", "c1", "c2"), "p", "root")
+    made.set("c", {"metadata": {"annotations": {OPERATION: moving.text()}}})
+    settle(made)
+
+    assert made.objects["Queue", "c"]["spec"]["parent"] == "root"
+    assert made.states() == former
+    assert made.annotation("c", OPERATION) is None
+
+
+@BOTH
+def test_a_move_that_is_refused_by_now_goes_back(settle: Settle) -> None:
+    made = organisation()
+    former = made.states()
+    made.set("c", {"spec": {"guarantee": {"resource": {"cpu": "4"}}, "deserved": {"cpu": "4"}}})
+    made.set(
+        "c", {"metadata": {"annotations": {OPERATION: Operation(Kind.MOVE, ("c", "c1", "c2"), "root", "p").text()}}}
+    )
+    settle(made)
+
+    assert made.objects["Queue", "c"]["spec"]["parent"] == "root"
+    assert made.states() == former
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", "null", '{"operation": "pause", "open": 3}', '{"operation": "x", "open": []}']
+)
+def test_a_record_that_nobody_can_read_is_left_alone(text: str) -> None:
+    made = organisation()
+    before = made.states()
+    made.set("p", {"metadata": {"annotations": {OPERATION: text}}})
+    made.settle()
+
+    assert made.states() == before
+    assert made.annotation("p", OPERATION) == text

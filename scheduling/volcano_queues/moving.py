@@ -33,7 +33,17 @@ def objections(tree: QueueTree, name: str, source: str, target: str, configurati
     forest = Forest.of((before if queue is here else queue for queue in judged), known=[QUEUE])
     verdict = evaluate(propose(forest, [Change(before, after)], configuration))
     found = [f"{each.finding.message} [{each.rule.id}]" for each in verdict.of(Severity.ERROR)]
-    return found or list(_over_capability(tree, here, source, target))
+    return found or [*_work_in_parent(tree, name, target), *_over_capability(tree, here, source, target)]
+
+
+def _work_in_parent(tree: QueueTree, name: str, target: str) -> list[str]:
+    """Only leaves take work, and Volcano's scheduler refuses all where another queue has some."""
+    held = 0 if target == TOP else tree.pod_groups(target)
+    others = [child for child in tree.children(target) if child != name]
+    if not held or others:
+        return []
+    number = "a PodGroup is" if held == 1 else f"{held} PodGroups are"
+    return [f"{number} in queue {target}, and a queue with children takes no work [parent-with-workloads]"]
 
 
 def _over_capability(tree: QueueTree, queue: Queue, source: str, target: str) -> list[str]:

@@ -18,13 +18,8 @@ class Contents:
     def __init__(self, tree: QueueTree) -> None:
         self._tree = tree
         self._groups: dict[str, tuple[str, str]] = {}
-        self._in_queue: Counter[str] = Counter()
         self._pods: dict[str, BoundPod] = {}
         self._pods_of: dict[str, dict[str, None]] = {}
-
-    def holds(self, queue: str) -> bool:
-        """Whether there is any PodGroup in the queue itself, in whatever phase."""
-        return self._in_queue[queue] > 0
 
     def put_group(self, key: str, group: tuple[str, str] | None) -> None:
         """`group` is its queue and phase; None: it is gone."""
@@ -52,9 +47,6 @@ class Contents:
 
     def _enter(self, group: tuple[str, str], key: str, sign: int) -> None:
         queue, phase = group
-        self._in_queue[queue] += sign
-        if not self._in_queue[queue]:
-            del self._in_queue[queue]
         self._tree.add(queue, [(("phase", phase), sign)])
         self._add(queue, [self._pods[pod] for pod in self._pods_of.get(key, ())], sign)
 

@@ -119,7 +119,7 @@ class VolcanoQueuesController(Controller):
             for command in commands:
                 yield from _removed(command, busy)
             return
-        work = self._contents.holds(name) or not self.tree.settled_below(name)
+        work = bool(self.tree.pod_groups(name)) or not self.tree.settled_below(name)
         order = next_order(self.tree, queue, commands, ordered, now, work=work, opening=self._opens_above(name))
         if order.refused:
             yield from _removed(commands[0], busy, queue, order.refused)
@@ -171,7 +171,7 @@ class VolcanoQueuesController(Controller):
             return False
         if not queue.deleting:
             return True
-        empty = not self._contents.holds(queue.name) and not self.tree.children(queue.name)
+        empty = not self.tree.pod_groups(queue.name) and not self.tree.children(queue.name)
         return queue.guarded and not (queue.state == State.CLOSED and empty)
 
     def _report(self, waiting: bool) -> None:

@@ -1,0 +1,224 @@
+"""Open, close, pause, resume and move Volcano's queues, each with all queues below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cli.exits import Exit, Misused, OutOfReach
+from cli.input.options import kubeconfig
+from cli.input.settings import settings as read_settings
+from cli.output import emit
+from policies.model.printing import plain
+
+if TYPE_CHECKING:
+    from cluster.client import Cluster
+    from reconciler.controllers.volcano.by_hand import ByHand
+    from scheduling.volcano_queues.plans import Plan
+    from scheduling.volcano_queues.tree import QueueTree
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _acting(command: F) -> F:
+    """The options of commands that act on a queue and those below."""
+    for option in reversed(
+        (
+            click.argument("name"),
+            click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing."),
+            click.option(
+                "--timeout",
+                type=click.FloatRange(0),
+                default=60.0,
+                show_default=True,
+                help="Seconds without progress until it gives up.",
+            ),
+            click.option(
+                "--namespace", default="default", show_default=True, help="Where Commands to the controller are put."
+            ),
+            click.option("--context", metavar="NAME", help="A context of the kubeconfig. Default: the current one."),
+            kubeconfig,
+            click.option("--config", metavar="FILE", help="Default: QUOTREE_CONFIG."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.group()
+def queue() -> None:
+    """Open, close, pause, resume and move Volcano's queues, each with all queues below.
+
+    What will be done is printed first. A controller carries it out: Volcano's, or quotree serve reconciler with the
+    dialect volcano. An operation that was interrupted goes on when the same command is run again.
+    """
+
+
+@queue.command("open")
+@_acting
+def open_queue(name: str, **options: Any) -> None:
+    """Open the queue NAME, and those below that it had closed."""
+    from scheduling.volcano_queues import plans
+
+    _run(name, partial(plans.open_, name=name), **options)
+
+
+@queue.command("close")
+@_acting
+def close_queue(name: str, **options: Any) -> None:
+    """Close the queue NAME and all below; what runs goes on."""
+    from scheduling.volcano_queues import plans
+
+    _run(name, partial(plans.close, name=name), **options)
+
+
+@queue.command("pause")
+@_acting
+def pause_queue(name: str, **options: Any) -> None:
+    """Close the queue NAME and all below, and record which of them took work."""
+    from scheduling.volcano_queues import plans
+
+    _run(name, partial(plans.pause, name=name), **options)
+
+
+@queue.command("resume")
+@_acting
+def resume_queue(name: str, **options: Any) -> None:
+    """Open exactly those queues that took work when NAME was paused."""
+    from scheduling.volcano_queues import plans
+
+    _run(name, partial(plans.resume, name=name), **options)
+
+
+@queue.command("move")
+@click.option("--to", "target", metavar="PARENT", required=True, help="The new parent.")
+@_acting
+def move_queue(name: str, target: str, config: str | None, **options: Any) -> None:
+    """Move the queue NAME with all below and their work under another parent.
+
+    The rules judge it before the first step and after each. While it moves the queue takes no work.
+    """
+    from scheduling.volcano_queues import plans
+
+    configuration = read_settings(config, [])
+    _run(name, partial(plans.move, name=name, target=target, configuration=configuration), config=config, **options)
+
+
+def _run(
+    name: str,
+    planned: Callable[[QueueTree], Plan],
+    *,
+    dry_run: bool,
+    timeout: float,
+    namespace: str,
+    context: str | None,
+    kubeconfig: str | None,
+    config: str | None,
+) -> None:
+    from reconciler.controllers.volcano.by_hand import ByHand  # here, since it takes long to load
+
+    configuration = read_settings(config, [])
+    with _connected(context, kubeconfig) as cluster:
+        hand = ByHand(cluster, configuration, namespace, timeout, lambda step: emit(plain(f"{step} ...")))
+        tree = hand.read()
+        plan = planned(tree)
+        emit("\n".join(map(plain, [*plan.lines, *(f"refused: {each}" for each in plan.refusals)])))
+        if plan.refusals:
+            click.get_current_context().exit(Exit.FINDINGS)
+        if not dry_run:
+            _carry_out(hand, tree, name, plan)
+
+
+def _carry_out(hand: ByHand, tree: QueueTree, name: str, plan: Plan) -> None:
+    from scheduling.volcano_queues.operations import Kind
+
+    if plan.command is not None:
+        hand.command(tree.queues[name], plan.command)
+        emit("done")
+    elif plan.operation is not None:
+        hand.carry_out(name, plan.operation)
+        moved = (
+            plan.operation.kind is not Kind.MOVE or hand.read(work=False).queues[name].parent == plan.operation.target
+        )
+        emit("done" if moved else f"refused: {plain(name)} is back below {plain(plan.operation.source)}")
+        if not moved:
+            click.get_current_context().exit(Exit.FINDINGS)
+
+
+@contextmanager
+def _connected(context: str | None, kubeconfig: str | None) -> Iterator[Cluster]:
+    """Raises OutOfReach for what the cluster answers."""
+    from cluster.client import Cluster
+    from cluster.errors import ClusterError
+
+    try:
+        with Cluster.connect(context, kubeconfig) as cluster:
+            yield cluster
+    except ClusterError as error:
+        raise OutOfReach(str(error)) from error
+
+
+# -- as vcctl has them -------------------------------------------------------------------------------------------------
+
+
+@queue.command("list")
+@kubeconfig
+def list_queues(kubeconfig: str | None) -> None:
+    """List all queues with their PodGroups by phase, as vcctl queue list does."""
+    from reconciler.controllers.volcano.kinds import POD_GROUP, QUEUES
+    from scheduling.volcano_queues.vcctl import counts_by_queue, listed
+
+    with _connected(None, kubeconfig) as cluster:
+        text = listed(cluster.list(QUEUES), counts_by_queue(cluster.list(POD_GROUP.resource)))
+    emit("\n".join(map(plain, text.splitlines())))
+
+
+@queue.command("operate")
+@click.option("-n", "--name", default="", help="The queue.")
+@click.option("-a", "--action", default="", help="open, close or update.")
+@click.option("-w", "--weight", type=int, default=0, help="The weight, for update.")
+@kubeconfig
+def operate_queue(name: str, action: str, weight: int, kubeconfig: str | None) -> None:
+    """Open or close a queue, or update its weight, as vcctl queue operate does."""
+    from cluster.apply import perform
+    from policies.configuration.settings import Configuration
+    from reconciler.controllers.volcano.by_hand import ByHand
+    from reconciler.controllers.volcano.queue_writes import patch
+    from scheduling.volcano_queues.states import Action
+    from scheduling.volcano_queues.vcctl import BadRequest, requested
+
+    try:
+        wanted = requested(name, action, weight)
+    except BadRequest as error:
+        raise Misused(str(error)) from error
+    with _connected(None, kubeconfig) as cluster:
+        if isinstance(wanted, Action):
+            hand = ByHand(cluster, Configuration(), "default", 0, emit)
+            found = hand.read().queues.get(name)
+            if found is None:
+                raise Misused(f"queue {name} does not exist")
+            hand.give(found, wanted)
+        else:
+            perform(cluster, patch(name, {"spec": {"weight": wanted}}, ""))
+
+
+@queue.command("delete")
+@click.option("-n", "--name", default="", help="The queue.")
+@kubeconfig
+def delete_queue(name: str, kubeconfig: str | None) -> None:
+    """Delete a queue, as vcctl queue delete does."""
+    from cluster.actions import Delete
+    from cluster.apply import perform
+    from reconciler.controllers.volcano.kinds import QUEUES
+    from scheduling.volcano_queues.vcctl import BadRequest, check_name
+
+    try:
+        check_name(name)
+    except BadRequest as error:
+        raise Misused(str(error)) from error
+    with _connected(None, kubeconfig) as cluster:
+        perform(cluster, Delete(QUEUES, None, name))

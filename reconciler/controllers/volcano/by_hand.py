@@ -1,0 +1,174 @@
+"""Carries out what a person asks of a queue, step by step, beside whatever controller looks after queues.
+
+Queues are opened and closed by Commands, which Volcano's controller takes as well as ours. The record of an operation
+is written before its first step; who runs the same command again goes on from there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from cluster.actions import Create
+from cluster.apply import perform
+from cluster.client import Cluster
+from cluster.errors import ClusterError, Conflict, NotFound
+from policies.configuration.settings import Configuration
+from reconciler.controllers.volcano.contents import Contents
+from reconciler.controllers.volcano.kinds import BUS, COMMANDS, POD_GROUP, QUEUES
+from reconciler.controllers.volcano.operating import checked_steps, follow_patch
+from reconciler.controllers.volcano.queue_writes import FIELD_MANAGER, parent_patch, record_patch
+from reconciler.objects.stored import Stored, read_stored
+from scheduling.volcano_queues.operations import (
+    Close,
+    Follow,
+    Kind,
+    Open,
+    Operation,
+    Record,
+    Reparent,
+    Step,
+    read_operation,
+)
+from scheduling.volcano_queues.queue_object import QueueObject, read_queue_object
+from scheduling.volcano_queues.states import Action
+from scheduling.volcano_queues.tree import QueueTree
+
+_LOOK = 0.3
+"""Seconds between two looks at what a controller has done."""
+
+
+class TooLong(ClusterError):
+    """No controller carries Commands out."""
+
+
+class ByHand:
+    """`namespace` is where Commands are put. `longest`: seconds without any progress until it gives up.
+
+    `begun` is called with each step, in words.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        configuration: Configuration,
+        namespace: str,
+        longest: float,
+        begun: Callable[[str], object],
+        rest: Callable[[float], object] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._cluster = cluster
+        self._configuration = configuration
+        self._namespace = namespace
+        self._longest = longest
+        self._begun = begun
+        self._rest = rest
+        self._clock = clock
+        self._stored: Mapping[str, Stored] = {}
+
+    def read(self, *, work: bool = True) -> QueueTree:
+        """All queues as they are now, and the PodGroups in them if `work` is asked for."""
+        tree, stored = QueueTree(), {}
+        contents = Contents(tree)
+        for manifest in self._cluster.list(QUEUES):
+            queue = read_queue_object(manifest)
+            tree.put(queue)
+            stored[queue.name] = read_stored(manifest)
+        for manifest in self._cluster.list(POD_GROUP.resource) if work else ():
+            observed = POD_GROUP.observed(manifest)
+            contents.put_group(observed.key[1], observed.value)
+        self._stored = stored
+        return tree
+
+    def command(self, queue: QueueObject, action: Action) -> None:
+        """Have a controller do this, and wait until it has taken the Command."""
+        name = self.give(queue, action)
+        since = self._clock()
+        with suppress(NotFound):
+            while self._cluster.get(COMMANDS.item(name, self._namespace)):
+                self._check(since, f"{action} of {queue.name}")
+                self._rest(_LOOK)
+
+    def carry_out(self, name: str, operation: Operation) -> Operation | None:
+        """Record the operation and do what is left of it; returns what is recorded in the end.
+
+        Raises TooLong where nothing moves, and other ClusterErrors; what was done stays.
+        """
+        tree = self.read(work=False)
+        if read_operation(tree.queues[name].operation) != operation:
+            perform(self._cluster, record_patch(name, self._stored[name], operation.text()))
+        before: list[Step] = []
+        done: set[Step] = set()
+        since = self._clock()
+        while True:
+            tree = self.read(work=operation.kind is Kind.MOVE)
+            queue = tree.queues.get(name)
+            recorded = read_operation(queue.operation) if queue is not None else None
+            if recorded is None or recorded.rests:
+                return recorded
+            steps = checked_steps(tree, name, recorded, self._configuration)
+            if steps != before:
+                before, since = steps, self._clock()
+            elif done.issuperset(steps):
+                self._check(since, ", ".join(map(in_words, steps)))
+                self._rest(_LOOK)
+            for step in (each for each in steps if each not in done):
+                with suppress(Conflict, NotFound):  # changed or gone since it was read: the next look says what is left
+                    self._do(step, tree)
+                    done.add(step)
+
+    def _do(self, step: Step, tree: QueueTree) -> None:
+        if not isinstance(step, Record):
+            self._begun(in_words(step))
+        stored = self._stored[step.queue]
+        match step:
+            case Close(queue):
+                self.give(tree.queues[queue], Action.CLOSE)
+            case Open(queue):
+                self.give(tree.queues[queue], Action.OPEN)
+            case Follow(queue):
+                perform(self._cluster, follow_patch(tree.queues[queue], stored))
+            case Reparent(queue, parent):
+                perform(self._cluster, parent_patch(queue, stored, parent))
+            case Record(queue, operation):
+                text = operation.text() if operation is not None else None
+                perform(self._cluster, record_patch(queue, stored, text))
+
+    def give(self, queue: QueueObject, action: Action) -> str:
+        """The name of the Command; one that is there already, from a run that crashed, will do."""
+        name = f"{queue.name[:200]}-{action.lower()}-{hashlib.sha256(queue.name.encode()).hexdigest()[:8]}"
+        target = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": queue.name, "uid": queue.uid}
+        body = {
+            "apiVersion": f"{BUS}/v1alpha1",
+            "kind": "Command",
+            "metadata": {"name": name, "namespace": self._namespace, "ownerReferences": [target]},
+            "action": action.value,
+            "target": target,
+        }
+        with suppress(Conflict):
+            perform(self._cluster, Create(COMMANDS, body, FIELD_MANAGER))
+        return name
+
+    def _check(self, since: float, what: str) -> None:
+        if self._clock() - since > self._longest:
+            raise TooLong(
+                f"waited {self._longest:g} s for {what}: no controller carries it out; see whether Volcano's controller"
+                " runs, or quotree serve reconciler with the dialect volcano. The same command goes on from here"
+            )
+
+
+def in_words(step: Step) -> str:
+    match step:
+        case Close(queue):
+            return f"close {queue}"
+        case Open(queue):
+            return f"open {queue}"
+        case Follow(queue):
+            return f"{queue} follows its parent"
+        case Reparent(queue, parent):
+            return f"move {queue} to {parent}"
+        case Record(queue):
+            return f"the record of {queue}"

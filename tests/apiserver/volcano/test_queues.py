@@ -1,0 +1,175 @@
+"""The life of Volcano's queues on a real API server: cascades while work drains, crashes at each write, operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from reconciler.controllers.volcano import by_hand
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.volcano.queue_world import (
+    QUEUES,
+    Mortal,
+    command,
+    commands,
+    done,
+    install,
+    looked_after,
+    organisation,
+    patch,
+    pod_group,
+    states,
+)
+from tests.cli.runs import run
+from tests.waiting import eventually
+
+
+@pytest.fixture(scope="module")
+def server(control_plane: ControlPlane) -> ControlPlane:
+    install(control_plane)
+    return control_plane
+
+
+@pytest.fixture
+def former(server: ControlPlane, namespace: str) -> Iterator[dict[str, str]]:
+    """The states of an organisation with work in a11 and b, in which a2 was closed by hand."""
+    with organisation(server):
+        with looked_after(server):
+            eventually(lambda: set(states(server).values()) == {"Open"})
+            command(server, "CloseQueue", "a2")
+            eventually(lambda: states(server)["a2"] == "Closed" and not commands(server))
+        pod_group(server, namespace, "deep", "a11")
+        pod_group(server, namespace, "flat", "b")
+        yield states(server)
+
+
+def becomes(server: ControlPlane, expected: dict[str, str]) -> None:
+    eventually(lambda: states(server) == expected and not commands(server), lambda: f"{states(server)}")
+
+
+def test_a_parent_closes_with_three_levels_while_work_drains_and_opens_again_with_a_crash_at_each_write(
+    server: ControlPlane, namespace: str, former: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reached(**expected: str) -> bool:
+        return states(server) == {"root": "Open", "a2": "Closed", **expected} and not commands(server)
+
+    mortal = Mortal(server, monkeypatch)
+    command(server, "CloseQueue", "org")
+    draining = {"a": "Closing+", "a1": "Closing+", "a11": "Closing+", "b": "Closing+"}
+    mortal.live_until(lambda: reached(org="Closing", **draining))
+    done(server, namespace, "deep")
+    mortal.live_until(lambda: reached(org="Closing", a="Closed+", a1="Closed+", a11="Closed+", b="Closing+"))
+    done(server, namespace, "flat")
+    closed = {"a": "Closed+", "a1": "Closed+", "a11": "Closed+", "b": "Closed+"}
+    mortal.live_until(lambda: reached(org="Closed", **closed))
+
+    command(server, "OpenQueue", "org")
+    mortal.live_until(lambda: states(server) == former and not commands(server))
+    assert mortal.lives >= 25
+
+
+def test_pause_and_resume_leave_exactly_what_was_open(
+    server: ControlPlane, former: dict[str, str], namespace: str
+) -> None:
+    access = ("--kubeconfig", str(server.kubeconfig))
+    with looked_after(server):
+        shown = run("queue", "pause", "org", "--dry-run", *access)
+        assert shown.stdout.splitlines()[-1].startswith("resume opens these again: org, ")
+        assert states(server) == former
+
+        assert run("queue", "pause", "org", *access).exit_code == 0
+        assert {state for name, state in states(server).items() if name != "root"} <= {"Closed", "Closing"}
+        assert run("queue", "open", "a", *access).exit_code == 1, "its parent is closed"
+        assert run("queue", "resume", "org", *access).exit_code == 0
+        becomes(server, former)
+        again = run("queue", "resume", "org", *access)
+        assert (again.exit_code, again.stdout) == (1, "refused: org is not paused\n")
+
+
+def test_a_queue_moves_with_its_work_or_is_refused_with_the_arithmetic(
+    server: ControlPlane, former: dict[str, str], namespace: str
+) -> None:
+    access = ("--kubeconfig", str(server.kubeconfig))
+    with looked_after(server):
+        refused = run("queue", "move", "a", "--to", "b", *access)
+        assert refused.exit_code == 1
+        assert "a PodGroup is in queue b" in refused.stdout
+        done(server, namespace, "flat")
+        assert run("queue", "move", "a", "--to", "b", *access).exit_code == 0
+        becomes(server, former)
+        assert server.request("GET", f"{QUEUES}/a")["spec"]["parent"] == "b"
+
+        patch(server, f"{QUEUES}/a11", {"spec": {"capability": {"cpu": "8"}}})
+        patch(server, f"{QUEUES}/a2", {"spec": {"capability": {"cpu": "4"}}})
+        refused = run("queue", "move", "a11", "--to", "a2", *access)
+        assert refused.exit_code == 1
+        assert "[capability-exceeds-ancestor]" in refused.stdout
+        assert server.request("GET", f"{QUEUES}/a11")["spec"]["parent"] == "a1"
+
+
+class Died(BaseException):
+    """The command is gone in the middle."""
+
+
+@pytest.mark.parametrize("looks_on", [True, False])
+def test_a_command_that_dies_after_any_write_goes_on_when_it_is_run_again(
+    server: ControlPlane, former: dict[str, str], namespace: str, monkeypatch: pytest.MonkeyPatch, looks_on: bool
+) -> None:
+    """`looks_on`: the reconciler runs on meanwhile, and goes on with what is recorded itself."""
+    access = ("--kubeconfig", str(server.kubeconfig), "--timeout", "30")
+    perform = by_hand.perform
+
+    def once(cluster: Any, action: Any) -> Any:
+        perform(cluster, action)
+        raise Died
+
+    def dies(arguments: tuple[str, ...]) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(by_hand, "perform", once)
+            with pytest.raises(Died):
+                run(*arguments, *access)
+
+    with looked_after(server):
+        for arguments in (
+            ("queue", "pause", "org"),
+            ("queue", "resume", "org"),
+            ("queue", "move", "a1", "--to", "root"),
+        ):
+            dies(arguments)
+            if not looks_on:
+                assert run(*arguments, *access).exit_code == 0
+            eventually(lambda: not _under_way(server), lambda: f"{states(server)}")
+        becomes(server, former)
+    assert server.request("GET", f"{QUEUES}/a1")["spec"]["parent"] == "root"
+
+
+def _under_way(server: ControlPlane) -> list[str]:
+    """The queues with an operation that has steps left."""
+    found = server.request("GET", QUEUES)["items"]
+    notes = {each["metadata"]["name"]: each["metadata"].get("annotations", {}) for each in found}
+    return [
+        name for name, every in notes.items() if '"paused"' not in every.get("quotree.dev/queue-operation", '"paused"')
+    ]
+
+
+def test_a_queue_that_is_deleted_goes_once_it_is_empty(
+    server: ControlPlane, former: dict[str, str], namespace: str
+) -> None:
+    with looked_after(server):
+        server.request("DELETE", f"{QUEUES}/b")
+        eventually(lambda: states(server).get("b") == "Closing")
+        done(server, namespace, "flat")
+        eventually(lambda: "b" not in states(server))
+
+
+def test_the_status_counts_what_is_below_and_list_prints_what_vcctl_prints(
+    server: ControlPlane, former: dict[str, str], namespace: str
+) -> None:
+    with looked_after(server):
+        eventually(lambda: server.request("GET", f"{QUEUES}/org")["status"].get("running") == 2)
+        assert server.request("GET", f"{QUEUES}/a")["status"]["running"] == 1
+        listed = run("queue", "list", "--kubeconfig", str(server.kubeconfig)).stdout.splitlines()
+        assert listed[0].startswith("Name                     Weight  State   Parent  Inqueue Pending Running")
+        assert "a11                      1       Open    a1      0       0       1       0       0       " in listed

@@ -1,0 +1,116 @@
+"""What is said before anything is done, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from policies.configuration.settings import Configuration
+from scheduling.volcano_queues import plans
+from scheduling.volcano_queues.operations import LONGEST, Kind, Operation
+from scheduling.volcano_queues.plans import Plan
+from scheduling.volcano_queues.queue_object import CLOSED_BY_PARENT, OPERATION, read_queue_object
+from scheduling.volcano_queues.states import Action
+from scheduling.volcano_queues.tree import QueueTree
+from tests.builders import Manifest, queue
+
+RULES = Configuration()
+
+
+def tree(*queues: Manifest) -> QueueTree:
+    made = QueueTree()
+    for each in (queue("root", None), *queues):
+        made.put(read_queue_object(each))
+    return made
+
+
+def noted(made: Manifest, **annotations: str) -> Manifest:
+    keys = {"by_parent": CLOSED_BY_PARENT, "operation": OPERATION}
+    made["metadata"]["annotations"] = {keys[key]: text for key, text in annotations.items()}
+    return made
+
+
+def test_a_queue_closes_after_those_below_and_what_is_closed_stays_so() -> None:
+    found = plans.close(tree(queue("p"), queue("a", "p"), queue("b", "p", state="Closed")), "p")
+
+    assert found == Plan(
+        ("close a, which opens with its parent", "close p", "b is closed already, and stays so"), command=Action.CLOSE
+    )
+
+
+def test_what_the_parent_has_closed_can_be_closed_for_good() -> None:
+    by_parent = noted(queue("a", "p", state="Closed"), by_parent="true")
+
+    assert plans.close(tree(queue("p", state="Closed"), by_parent), "a").command is Action.CLOSE
+    assert plans.close(tree(queue("a", state="Closed")), "a").command is None
+
+
+def test_a_queue_opens_with_what_it_had_closed_and_no_other() -> None:
+    by_parent = noted(queue("a", "p", state="Closed"), by_parent="true")
+    found = plans.open_(tree(queue("p", state="Closed"), by_parent, queue("b", "p", state="Closed")), "p")
+
+    assert found == Plan(("open p", "open a", "b stays closed: its parent did not close it"), command=Action.OPEN)
+
+
+@pytest.mark.parametrize("name", ["root", "gone"])
+def test_what_is_not_there_or_has_no_parent_is_refused(name: str) -> None:
+    for found in (plans.close(tree(), name), plans.pause(tree(), name), plans.move(tree(), name, "root", RULES)):
+        assert len(found.refusals) == 1
+
+
+def test_a_queue_below_a_closed_one_is_not_opened() -> None:
+    (refusal,) = plans.open_(tree(queue("p", state="Closing"), queue("a", "p", state="Closed")), "a").refusals
+
+    assert refusal == "the parent p of a is Closing; open that first"
+
+
+def test_a_pause_records_what_is_open_and_is_gone_on_with() -> None:
+    found = plans.pause(tree(queue("p"), queue("a", "p"), queue("b", "p", state="Closed")), "p")
+    assert found.operation == Operation(Kind.PAUSE, ("p", "a"))
+    assert found.lines == ("close a", "close p", "resume opens these again: p, a")
+
+    halfway = noted(queue("p"), operation=found.operation.text())
+    again = plans.pause(tree(halfway, queue("a", "p", state="Closed")), "p")
+    assert again.operation == found.operation, "a has been closed by now, and is remembered"
+    assert again.lines[0] == "close p"
+
+
+def test_nothing_else_begins_while_an_operation_is_under_way() -> None:
+    paused = noted(queue("p", state="Closed"), operation=Operation(Kind.PAUSED, ("p",)).text())
+    moving = noted(queue("p"), operation=Operation(Kind.MOVE, ("p",), "root", "q").text())
+
+    assert plans.move(tree(paused, queue("q")), "p", "q", RULES).refusals == ("p is paused; resume it first",)
+    assert plans.pause(tree(moving), "p").refusals == ("p is being changed: move",)
+    assert plans.move(tree(moving, queue("q"), queue("r")), "p", "r", RULES).refusals == ("p is on its way to q",)
+    assert plans.resume(tree(queue("p")), "p").refusals == ("p is not paused",)
+
+
+def test_a_move_is_judged_with_what_runs() -> None:
+    running = queue("p", capability="cpu:8")
+    running["status"]["allocated"] = {"cpu": "3", "pods": "1"}
+    small = queue("small", capability="cpu:8")
+    small["status"]["allocated"] = {"cpu": "6"}
+
+    (refusal,) = plans.move(tree(running, small), "p", "small", RULES).refusals
+    assert refusal == "cpu=3 runs in queue p; with it queue small would hold 9, and its capability is 8"
+
+
+@pytest.mark.parametrize("target", ["p", "a"])
+def test_a_queue_is_not_moved_below_itself(target: str) -> None:
+    (refusal,) = plans.move(tree(queue("p"), queue("a", "p")), "p", target, RULES).refusals
+
+    assert "[parent-cycle]" in refusal
+
+
+def test_a_queue_becomes_no_parent_while_work_is_in_it() -> None:
+    found = tree(queue("p"), queue("q"))
+    found.add("q", [(("phase", "Completed"), 1)])
+
+    assert "[parent-with-workloads]" in plans.move(found, "p", "q", RULES).refusals[0]
+    assert not plans.move(found, "p", "root", RULES).refusals
+
+
+def test_a_record_that_no_annotation_holds_is_refused() -> None:
+    many = [queue(f"{'q' * 240}-{number}", "p") for number in range(LONGEST // 240)]
+
+    (refusal,) = plans.pause(tree(queue("p"), *many), "p").refusals
+    assert "do not fit an annotation" in refusal

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry
 
+from reconciler.controllers.volcano.comparison import QueueComparison
 from reconciler.core.records import WORKLOAD
 from reconciler.core.state import ClusterState
 from reconciler.metrics.chosen_queues import ChosenQueues
@@ -22,6 +23,7 @@ from reconciler.metrics.occasions import (
     Compared,
     CycleDecided,
     GateRemoved,
+    QueueStateCompared,
     RoundPassed,
     WorkloadChange,
     WorkloadCreated,
@@ -29,7 +31,7 @@ from reconciler.metrics.occasions import (
 from reconciler.metrics.standing import Standing
 from reconciler.objects.observed import Observed
 from reconciler.observer.comparison import PATIENCE, Comparison, Difference, Result
-from reconciler.observer.observer import Observer
+from reconciler.observer.observer import Observer, Observers
 from scheduling.world.decisions import Decision
 
 log = logging.getLogger(__name__)
@@ -50,7 +52,11 @@ class MetricsObserver:
         *,
         kueue: bool,
     ) -> None:
-        inner: Observer = KueueObserver(state, leads, registry, labels, queues) if kueue else comparing(registry, state)
+        inner: Observer = (
+            KueueObserver(state, leads, registry, labels, queues)
+            if kueue
+            else Observers(comparing(registry, state), comparing_queues(registry))
+        )
         self._rounds = Instruments(registry, RoundPassed)
         self._inner = inner
         self.changing, self.changed, self.decided = inner.changing, inner.changed, inner.decided
@@ -118,6 +124,18 @@ class KueueObserver:
     def _cohorts_above(self, queue: str) -> list[str]:
         node = self._state.world.state.tree.queues.get(queue)
         return [each.name for each in node.path()[1:]] if node is not None else []
+
+
+def comparing_queues(registry: CollectorRegistry) -> QueueComparison:
+    """Compares the states of Volcano's queues; each difference is logged and counted."""
+    instruments = Instruments(registry, QueueStateCompared)
+
+    def report(queue: str, theirs: str, ours: str) -> None:
+        instruments.count(QueueStateCompared(theirs, ours))
+        if theirs != ours:
+            log.warning("queue %s is %s by Volcano's controller, and would be %s by ours", queue, theirs, ours)
+
+    return QueueComparison(report)
 
 
 def comparing(registry: CollectorRegistry, state: ClusterState, patience: int = PATIENCE) -> Comparison:

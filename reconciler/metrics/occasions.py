@@ -80,6 +80,13 @@ class Compared(NamedTuple):
     difference: Difference | None
 
 
+class QueueStateCompared(NamedTuple):
+    """With `--mode observe`: Volcano's controller wrote this state of a queue, and ours would have written that."""
+
+    theirs: str
+    ours: str
+
+
 class Process(NamedTuple):
     """At a scrape: the process itself. `writes`: whether it may write."""
 

@@ -39,3 +39,26 @@ class NullObserver:
 
     def passed(self, now: int, seconds: float, /) -> None:
         """Nothing."""
+
+
+class Observers:
+    """Several, in their order."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def changing(self, before: Observed | None, after: Observed, now: int) -> None:
+        for each in self._observers:
+            each.changing(before, after, now)
+
+    def changed(self, now: int) -> None:
+        for each in self._observers:
+            each.changed(now)
+
+    def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
+        for each in self._observers:
+            each.decided(decisions, seconds)
+
+    def passed(self, now: int, seconds: float, /) -> None:
+        for each in self._observers:
+            each.passed(now, seconds)

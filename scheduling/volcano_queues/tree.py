@@ -32,10 +32,13 @@ class QueueTree:
     # --- the tree
 
     def put(self, queue: QueueObject) -> None:
-        """It is there, or has changed; those next to it are touched."""
+        """It is there, or has changed; those next to it are touched where its state is another one."""
+        before = self.queues.get(queue.name)
         self._link(queue.name, None if queue.name == TOP else queue.parent or TOP)
         self.queues[queue.name] = queue
-        self._touch_around(queue.name)
+        self._touched[queue.name] = None
+        if before is None or before.state != queue.state:
+            self._touch_around(queue.name)
 
     def drop(self, name: str) -> None:
         """It is gone; what is below keeps naming it."""

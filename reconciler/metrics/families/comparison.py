@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cluster.metrics import Family, Sample, Type
-from reconciler.metrics.occasions import Compared
+from reconciler.metrics.occasions import Compared, QueueStateCompared
 from reconciler.metrics.source import source
 from reconciler.observer.comparison import Kind, Result
 
@@ -23,6 +23,12 @@ DIFFERENCES = Family(
     ("kind",),
     initial=tuple((kind.value,) for kind in Kind),
 )
+QUEUE_STATES = Family(
+    "quotree_observe_queue_states_total",
+    Type.COUNTER,
+    "States of Volcano's queues that its controller wrote, and what ours would have been; alike where they agree.",
+    ("theirs", "ours"),
+)
 
 
 @source(Compared, DECISIONS, DIFFERENCES)
@@ -30,3 +36,8 @@ def comparisons(compared: Compared) -> Iterator[Sample]:
     yield DECISIONS.sample(1, compared.result.value)
     if compared.difference is not None:
         yield DIFFERENCES.sample(1, compared.difference.kind.value)
+
+
+@source(QueueStateCompared, QUEUE_STATES)
+def queue_states(compared: QueueStateCompared) -> Iterator[Sample]:
+    yield QUEUE_STATES.sample(1, compared.theirs, compared.ours)

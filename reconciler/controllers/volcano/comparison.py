@@ -1,0 +1,88 @@
+"""With `--mode observe`: the states that Volcano's controller writes, compared with those that ours would have written.
+
+Watches of several kinds run beside each other, so what a state follows from may arrive after it. A state that is not
+what ours would be is looked at again after a while, and differs only if it still does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from reconciler.controllers.volcano.contents import Contents
+from reconciler.controllers.volcano.kinds import COMMAND, POD_GROUP, QUEUE
+from reconciler.objects.observed import Observed
+from scheduling.objects.times import SECOND
+from scheduling.volcano_queues.life import Refused, wanted
+from scheduling.volcano_queues.queue_object import QueueObject
+from scheduling.volcano_queues.states import Action
+from scheduling.volcano_queues.tree import QueueTree
+from scheduling.world.decisions import Decision
+
+PATIENCE = 2 * SECOND
+
+
+class _Doubt(NamedTuple):
+    """At this moment `theirs` is compared again with what becomes of the queue as it was."""
+
+    due: int
+    before: QueueObject
+    theirs: str
+    actions: tuple[Action, ...]
+
+
+class QueueComparison:
+    """An Observer. `report` gets each queue, the state that was written, and ours: that, or the first it might be."""
+
+    def __init__(self, report: Callable[[str, str, str], None]) -> None:
+        self._report = report
+        self._tree = QueueTree()
+        self._contents = Contents(self._tree)
+        self._actions: dict[str, dict[Action, None]] = {}
+        self._doubts: list[_Doubt] = []
+
+    def changing(self, before: Observed | None, after: Observed, now: int) -> None:
+        kind, key = after.key
+        if kind == POD_GROUP.kind:
+            self._contents.put_group(key, after.value)
+        elif kind == COMMAND.kind and after.value is not None:
+            if after.value.action in (Action.OPEN, Action.CLOSE):
+                self._actions.setdefault(after.value.queue, {})[Action(after.value.action)] = None
+        elif kind == QUEUE.kind and after.value is None:
+            self._tree.drop(key)
+            self._actions.pop(key, None)
+        elif kind == QUEUE.kind:
+            if before is not None and before.value is not None and before.value.state != after.value.state:
+                self._compare(before.value, after.value.state, now)
+            self._tree.put(after.value)
+
+    def changed(self, now: int) -> None:
+        """It keeps its own tree."""
+
+    def decided(self, decisions: Sequence[Decision], seconds: float) -> None:
+        """Decisions are Kueue's."""
+
+    def passed(self, now: int, _: float, /) -> None:
+        due = [doubt for doubt in self._doubts if doubt.due <= now]
+        self._doubts = [doubt for doubt in self._doubts if doubt.due > now]
+        for doubt in due:
+            ours = self._ours(doubt.before, doubt.actions)
+            self._report(doubt.before.name, doubt.theirs, doubt.theirs if doubt.theirs in ours else ours[0])
+
+    def _compare(self, before: QueueObject, theirs: str, now: int) -> None:
+        """Volcano deletes a Command before it acts, so all since the last change of the state may be meant."""
+        actions = (*self._actions.pop(before.name, {}), Action.SYNC)
+        if theirs in self._ours(before, actions):
+            self._report(before.name, theirs, theirs)
+        else:
+            self._doubts.append(_Doubt(now + PATIENCE, before, theirs, actions))
+
+    def _ours(self, queue: QueueObject, actions: Sequence[Action]) -> list[str]:
+        above, found = self._tree.above(queue.name), []
+        work = bool(self._tree.pod_groups(queue.name)) or not self._tree.settled_below(queue.name)
+        for action in actions:
+            try:
+                found.append(wanted(queue, above, action, work=work).state.value)
+            except Refused:
+                found.append(queue.state)
+        return found

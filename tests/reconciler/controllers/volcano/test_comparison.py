@@ -1,0 +1,77 @@
+"""What Volcano's controller writes, compared with what ours would write."""
+
+from __future__ import annotations
+
+from reconciler.controllers.volcano.comparison import PATIENCE, QueueComparison
+from reconciler.controllers.volcano.kinds import COMMAND, POD_GROUP, QUEUE, CommandObject
+from reconciler.objects.observed import Key, Observed
+from scheduling.volcano_queues.queue_object import QueueObject
+
+NOW = 10**18
+
+
+class Watched:
+    """An organisation p > a that Volcano's controller looks after."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str]] = []
+        self.comparison = QueueComparison(lambda _, theirs, ours: self.found.append((theirs, ours)))
+        self._known: dict[Key, Observed] = {}
+        self.queue("p", "Open", "root")
+        self.queue("a", "Open", "p")
+
+    def queue(self, name: str, state: str, parent: str, *, by_parent: bool = False) -> None:
+        self._put((QUEUE.kind, name), QueueObject(name, parent=parent, state=state, closed_by_parent=by_parent))
+
+    def command(self, action: str, queue: str) -> None:
+        self._put((COMMAND.kind, action), CommandObject(queue, "", action, NOW))
+        self._put((COMMAND.kind, action), None)
+
+    def work(self, queue: str | None) -> None:
+        self._put((POD_GROUP.kind, "ns/one"), (queue, "Running") if queue else None)
+
+    def wait(self) -> None:
+        self.comparison.passed(NOW + PATIENCE, 0.0)
+
+    def _put(self, key: Key, value: object) -> None:
+        observed = Observed(key, "1", value)
+        self.comparison.changing(self._known.get(key), observed, NOW)
+        self._known[key] = observed
+
+
+def test_a_state_that_follows_from_a_command_that_is_gone_already_is_alike() -> None:
+    found = Watched()
+    found.command("CloseQueue", "a")
+    found.queue("a", "Closed", "p")
+
+    assert found.found == [("Closed", "Closed")]
+
+
+def test_a_parent_that_is_closed_before_its_children_differs() -> None:
+    found = Watched()
+    found.command("CloseQueue", "p")
+    found.queue("p", "Closed", "root")
+    found.wait()
+    found.queue("a", "Closed", "p", by_parent=True)
+
+    assert found.found == [("Closed", "Closing"), ("Closed", "Closed")]
+
+
+def test_news_of_work_that_comes_later_makes_no_difference() -> None:
+    found = Watched()
+    found.work("a")
+    found.command("CloseQueue", "a")
+    found.queue("a", "Closing", "p")
+    found.queue("a", "Closed", "p")
+    found.work(None)
+    found.wait()
+
+    assert found.found == [("Closing", "Closing"), ("Closed", "Closed")]
+
+
+def test_a_state_that_nothing_asks_for_differs() -> None:
+    found = Watched()
+    found.queue("a", "Closed", "p")
+    found.wait()
+
+    assert found.found == [("Closed", "Open")]

@@ -20,8 +20,9 @@ log = logging.getLogger(__name__)
 _THREADS = 8
 """As many writes at a time; one write waits for the API server, so this is its load and not ours."""
 _LATER_THREADS = 2
-_LATER = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck")
-"""Kinds whose writes only report have threads of their own: admissions never wait behind a thousand statuses."""
+_LATER = ("Event", "ClusterQueue", "LocalQueue", "Cohort", "ResourceFlavor", "AdmissionCheck", "Queue")
+"""Kinds whose writes only report, as nearly all of Volcano's queues do, have threads of their own: admissions never
+wait behind a thousand statuses."""
 
 
 class LeaseLost(ClusterError):

@@ -99,30 +99,35 @@ def open_below(tree: QueueTree, name: str) -> tuple[str, ...]:
 
 
 def next_steps(tree: QueueTree, name: str, operation: Operation) -> list[Step]:
-    """What is to be done next, all of it in any order; empty where the operation rests, or the queue is gone."""
+    """What is to be done next, all of it in any order; empty where the operation rests, or the queue is gone.
+
+    A record reaches no further than its queue and those below: who may write the one may not touch others by it.
+    """
     queue = tree.queues.get(name)
     if queue is None or operation.rests:
         return []
     parent = queue.parent or TOP
+    below = set(tree.subtree(name))
+    names = [each for each in operation.open if each in below]
     if operation.kind is Kind.PAUSE:
-        return _closing(tree, operation.open) or [Record(name, replace(operation, kind=Kind.PAUSED))]
+        return _closing(tree, names) or [Record(name, replace(operation, kind=Kind.PAUSED))]
     if operation.kind is Kind.MOVE and parent == operation.source != operation.target:
-        return _closing(tree, operation.open) or [Reparent(name, operation.target)]
+        return _closing(tree, names) or [Reparent(name, operation.target)]
     if operation.kind is Kind.BACK and parent == operation.target != operation.source:
         return [Reparent(name, operation.source)]
-    return _opening(tree, operation.open) or [Record(name, None)]
+    return _opening(tree, names) or [Record(name, None)]
 
 
 def _closing(tree: QueueTree, names: Iterable[str]) -> list[Step]:
     """The children first."""
-    left = [name for name in names if name in tree.queues and tree.queues[name].state not in SHUT]
+    left = [name for name in names if tree.queues[name].state not in SHUT]
     waiting = {above for name in left for above in tree.ancestors(name)}
     return [Close(name) for name in left if name not in waiting]
 
 
 def _opening(tree: QueueTree, names: Iterable[str]) -> list[Step]:
     """The parents first. Below a queue that stays closed each one follows that."""
-    left = [tree.queues[name] for name in names if name in tree.queues and tree.queues[name].state in SHUT]
+    left = [tree.queues[name] for name in names if tree.queues[name].state in SHUT]
     ready: list[Step] = [
         Open(queue.name) for queue in left if tree.above(queue.name) not in SHUT and not queue.deleting
     ]

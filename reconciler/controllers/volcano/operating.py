@@ -83,9 +83,14 @@ def follow_patch(queue: QueueObject, stored: Stored) -> Patch:
 
 
 def checked_steps(tree: QueueTree, name: str, operation: Operation, configuration: Configuration) -> list[Step]:
-    """The next steps; a move that is refused by now, before or after the queue has its new parent, goes back."""
+    """The next steps. A move that is refused by now, before or after the queue has its new parent, goes back; where the
+    way back is refused as well, the queue stays where it is.
+    """
     steps = next_steps(tree, name, operation)
-    moves = operation.kind is Kind.MOVE and bool(steps)
-    if moves and objections(tree, name, operation.source, operation.target, configuration):
+    source, target = operation.source, operation.target
+    if operation.kind is Kind.MOVE and steps and objections(tree, name, source, target, configuration):
         return [Record(name, replace(operation, kind=Kind.BACK))]
+    goes_back = any(isinstance(step, Reparent) for step in steps) and operation.kind is Kind.BACK
+    if goes_back and objections(tree, name, target, source, configuration):
+        return [Record(name, replace(operation, kind=Kind.RESUME))]
     return steps

@@ -330,3 +330,26 @@ def test_a_record_that_nobody_can_read_is_left_alone(text: str) -> None:
 
     assert made.states() == before
     assert made.annotation("p", OPERATION) == text
+
+
+@BOTH
+def test_a_record_reaches_no_further_than_the_queues_below_its_own(settle: Settle) -> None:
+    made = organisation()
+    before = made.states()
+    made.set("b", {"metadata": {"annotations": {OPERATION: Operation(Kind.PAUSE, ("a", "p", "root", "gone")).text()}}})
+    settle(made)
+    assert made.states() == before
+    made.set("b", {"metadata": {"annotations": {OPERATION: Operation(Kind.RESUME, ("a1",)).text()}}})
+    settle(made)
+    assert made.states() == before
+
+
+def test_a_way_back_that_the_rules_refuse_is_not_taken() -> None:
+    made = organisation()
+    former = made.states()
+    made.set("a", {"metadata": {"annotations": {OPERATION: Operation(Kind.BACK, (), "a2", "p").text()}}})
+    made.settle()
+
+    assert made.objects["Queue", "a"]["spec"]["parent"] == "p", "a2 is below a"
+    assert made.states() == former
+    assert made.annotation("a", OPERATION) is None

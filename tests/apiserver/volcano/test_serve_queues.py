@@ -1,0 +1,90 @@
+"""`quotree serve reconciler` with the dialect volcano as shipped: roles, two replicas, Volcano's Lease, observe."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.apiserver.harness import ControlPlane
+from tests.apiserver.reconciler.shipped_reconciler import Replica, shipped
+from tests.apiserver.volcano.queue_world import QUEUES, command, commands, organisation, patch, pod_group, states
+from tests.apiserver.webhook.guard import ROOT
+from tests.waiting import eventually
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+OURS = {"apiVersion": "config.quotree.dev/v1alpha1", "kind": "Configuration"}
+
+
+@pytest.fixture
+def server(new_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
+    server = shipped(new_control_plane())
+    server.kubectl("apply", "-f", str(ROOT / "manifests" / "components" / "reconciler-volcano" / "rbac.yaml"))
+    return server
+
+
+@pytest.fixture
+def replica(server: ControlPlane, tmp_path: Path) -> Iterator[Callable[..., Replica]]:
+    started: list[Replica] = []
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(yaml.safe_dump({**OURS, "reconciler": {"dialects": ["kueue", "volcano"]}}))
+
+    def start(*arguments: str) -> Replica:
+        started.append(Replica(server, tmp_path / str(len(started)), f"--settings={settings}", *arguments))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.close()
+
+
+def lease(holder: str, renewed: str) -> dict[str, Any]:
+    spec = {"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 3}
+    return {"metadata": {"name": "vc-controller-manager"}, "spec": spec}
+
+
+def test_replicas_look_after_queues_under_their_own_account_and_wait_for_volcanos_controller(
+    server: ControlPlane, replica: Callable[..., Replica]
+) -> None:
+    first = replica()
+    with organisation(server):
+        eventually(lambda: set(states(server).values()) == {"Open"}, lambda: first.log()[-3000:])
+        pod_group(server, "default", "deep", "a11")
+        command(server, "CloseQueue", "org")
+        eventually(lambda: states(server)["org"] == "Closing", lambda: first.log()[-3000:])
+        first.end(signal.SIGKILL)
+        second = replica()
+        closed = {"org": "Closing", "a": "Closing+", "a1": "Closing+", "a11": "Closing+"}
+        expected = {"root": "Open", "a2": "Closed+", "b": "Closed+", **closed}
+        eventually(lambda: states(server) == expected and not commands(server), lambda: f"{states(server)}")
+
+        server.request("POST", LEASES, lease("theirs", "2026-01-01T00:00:00.000000Z"))
+        eventually(lambda: "Volcano's controller renews its Lease" in second.log(), lambda: second.log()[-3000:])
+        command(server, "OpenQueue", "org")
+        patch(server, f"{LEASES}/vc-controller-manager", lease("theirs", "2026-01-01T00:00:01.000000Z"))
+        eventually(lambda: set(states(server).values()) == {"Open"}, lambda: second.log()[-3000:])
+        assert "does not renew its Lease any more" in second.log(), "it has waited"
+        assert re.search(r"\b403\b|forbidden", first.log() + second.log(), re.IGNORECASE) is None
+
+
+def test_observe_writes_nothing_and_counts_what_the_other_controller_does(
+    server: ControlPlane, replica: Callable[..., Replica]
+) -> None:
+    with organisation(server):
+        watching = replica("--mode=observe")
+        eventually(lambda: watching.ready, lambda: watching.log()[-3000:])
+        for name in ("root", "org"):
+            patch(server, f"{QUEUES}/{name}/status", {"status": {"state": "Open"}})
+        alike = 'quotree_observe_queue_states_total{ours="Open",theirs="Open"} 2.0'
+        eventually(lambda: alike in watching.get("/metrics")[1], lambda: watching.log()[-3000:])
+        patch(server, f"{QUEUES}/org/status", {"status": {"state": "Closed"}})
+        differs = 'quotree_observe_queue_states_total{ours="Open",theirs="Closed"} 1.0'
+        eventually(lambda: differs in watching.get("/metrics")[1], lambda: watching.log()[-3000:])
+
+        assert "queue org is Closed by Volcano's controller" in watching.log()
+        assert {name: state for name, state in states(server).items() if state} == {"root": "Open", "org": "Closed"}

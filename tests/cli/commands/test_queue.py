@@ -1,0 +1,35 @@
+"""`quotree queue` without a cluster: what it refuses at once; tests/apiserver/volcano has the rest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.runs import run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["delete"], "queue name must be specified"),
+        (["operate"], "queue name must be specified"),
+        (["operate", "-n", "q"], "action can not be null"),
+        (["operate", "-n", "q", "-a", "drain"], "action drain invalid, valid actions are open, close and update"),
+        (
+            ["operate", "-n", "q", "-a", "update"],
+            "when update queue q, weight must be specified, the value must be greater than 0",
+        ),
+        (["move", "q"], "Missing option '--to'"),
+        (["pause"], "Missing argument 'NAME'"),
+    ],
+)
+def test_what_vcctl_refuses_is_refused_in_its_words(arguments: list[str], said: str) -> None:
+    result = run("queue", *arguments)
+
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_a_cluster_that_cannot_be_reached_is_said(tmp_path: Path) -> None:
+    assert run("queue", "close", "q", "--kubeconfig", str(tmp_path / "none")).exit_code == 4

@@ -16,6 +16,7 @@ OF_KIND = {
     "Explanation": "explanation",
     "Tree": "tree",
     "Snapshot": "snapshot",
+    "Migration": "migration",
 }
 
 

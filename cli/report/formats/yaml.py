@@ -32,14 +32,14 @@ _Dumper.add_representer(str, _text)
 
 
 def render(report: Report) -> str:
-    return _document(report_json(report))
+    return document(report_json(report))
 
 
 def render_suites(outcomes: Sequence[Outcome]) -> str:
-    return _document(suites_json(outcomes))
+    return document(suites_json(outcomes))
 
 
-def _document(answer: dict[str, Any]) -> str:
+def document(answer: dict[str, Any]) -> str:
     """Letters of all languages are shown; where anything does not print, all that is not ASCII is an escape."""
     shown = _dumped(answer, letters=True)
     printable = all(line.isprintable() for line in shown.split("\n"))

@@ -56,9 +56,9 @@ def _partition(node: Node, at: str, faults: Faults) -> Partition:
     limits = _limits(entry, faults)
     sort_type, weights = _sort_policy(entry, faults)
     preemption = entry.inner("preemption")
-    quota_preemption = False
+    quota_preemption, preempts = False, True
     if preemption is not None:
-        preemption.flag("enabled")
+        preempts = preemption.node("enabled") is None or preemption.flag("enabled")
         quota_preemption = preemption.flag("quotapreemptionenabled")
         preemption.done()
     resolver = entry.inner("usergroupresolver")
@@ -73,6 +73,7 @@ def _partition(node: Node, at: str, faults: Faults) -> Partition:
         weights=weights,
         resolver=resolver.text("type") if resolver else Text(),
         quota_preemption=quota_preemption,
+        preempts=preempts,
     )
     if resolver is not None:
         resolver.done()

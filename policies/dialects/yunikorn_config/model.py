@@ -150,7 +150,8 @@ class PlacementRule:
 class Partition:
     """`root` is the queue above all others, inserted where the text has none; None where `queues` is absent.
 
-    `limits` are the partition's own, which root takes over where it has none.
+    `limits` are the partition's own, which root takes over where it has none. `preempts`: queues win back what they are
+    guaranteed.
     """
 
     name: Text
@@ -163,6 +164,7 @@ class Partition:
     weights: Mapping[str, tuple[Text, float]] = made(default_factory=dict)
     resolver: Text = NONE
     quota_preemption: bool = False
+    preempts: bool = True
 
     @property
     def called(self) -> str:

@@ -1,0 +1,73 @@
+"""Migrate queues of Volcano or YuniKorn, or of Kueue's old versions, to Kueue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from cli.exits import Exit, Misused, strongest
+from cli.input.context import Against
+from cli.input.migration import Migrated, Origin, migrated, totals
+from cli.input.options import against as against_option
+from cli.input.options import inputs, output
+from cli.output import emit, note
+from cli.report.migration_json import migration_json
+from cli.report.migration_text import migration_text
+from policies.dialects.labels import is_domain
+from policies.migration import Wish
+
+
+@click.command()
+@inputs
+@click.option("--from", "origin", type=click.Choice([it.value for it in Origin]), required=True, help="Whose queues.")
+@click.option("--to", type=click.Choice(["kueue"]), default="kueue", show_default=True, help="Whose objects to write.")
+@click.option(
+    "--total", metavar="RESOURCE=AMOUNT", multiple=True, help="What the machines have, repeatable: cpu=64, memory=1Ti."
+)
+@click.option("--flavor", metavar="NAME", default="default", show_default=True, help="The ResourceFlavor of the quota.")
+@against_option
+@output
+def migrate(
+    paths: tuple[str, ...],
+    filenames: tuple[str, ...],
+    origin: str,
+    to: str,  # noqa: ARG001, there is one choice today
+    total: tuple[str, ...],
+    flavor: str,
+    against: Against,
+    kubeconfig: str | None,
+    output: str,
+) -> None:
+    """Write Kueue's objects (v1beta2) for the queues in PATH..., and list what of them cannot be kept.
+
+    The output is YAML for `kubectl apply`; the list stands above it in comments, each entry with why and what to do
+    instead. Say with --total what the machines have, which is in no manifest; without it the tree has what its queues
+    are promised. Nothing is written to a cluster.
+
+    \b
+    Examples:
+      quotree migrate queues/ --from volcano --total cpu=64 --total memory=256Gi > kueue.yaml
+      quotree migrate queues.yaml namespaces.yaml --from yunikorn --total cpu=64
+      quotree migrate --from volcano --against cluster     # with the namespaces whose work uses each queue
+      quotree migrate old/ --from kueue                    # v1alpha1 and v1beta1 to v1beta2
+      quotree migrate queues/ --from volcano | quotree validate -
+      quotree migrate queues/ --from volcano -o json       # for programs
+    """
+    if not is_domain(flavor):
+        raise Misused(f"--flavor {flavor}: the name of an object has lower-case letters, digits, - and .")
+    every = tuple(dict.fromkeys([*paths, *filenames]))
+    found = migrated(Origin(origin), every, against, kubeconfig, Wish(totals(total), flavor))
+    for item in found.unreadable:
+        note(str(item))
+    if not found.migration.objects and not found.migration.lost and output == "text":
+        note(f"nothing to migrate: no queues of {origin} in the input")
+    else:
+        emit(migration_json(found) if output == "json" else migration_text(found))
+    click.get_current_context().exit(strongest(_codes(found)))
+
+
+def _codes(found: Migrated) -> Iterator[Exit]:
+    """Where nothing came of what is there, it could not be read."""
+    if found.unreadable or (found.migration.lost and not found.migration.objects):
+        yield Exit.UNREADABLE

@@ -1,0 +1,115 @@
+"""The manifests that a migration starts from: of files, of standard input, and of what --against names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from cli.exits import Misused
+from cli.input.context import Against, collect
+from cli.input.documents import Unreadable
+from cli.input.given import Given, gather
+from cli.input.snapshot_file import read as read_snapshot
+from policies import dialects
+from policies.configuration.settings import YuniKornSettings
+from policies.dialects import core, kueue_kinds, volcano
+from policies.dialects.reading import Manifest
+from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
+from policies.migration import Migration, Wish, migrate_kueue, migrate_volcano, migrate_yunikorn
+from policies.model.objects import GroupKind, Ref
+from policies.model.pools import count
+from policies.model.quantity import BadQuantity, Quantity
+
+
+class Origin(StrEnum):
+    """What the queues are migrated from."""
+
+    VOLCANO = "volcano"
+    YUNIKORN = "yunikorn"
+    KUEUE = "kueue"
+
+
+_KINDS: Final[Mapping[Origin, frozenset[GroupKind]]] = {
+    Origin.VOLCANO: frozenset({volcano.QUEUE, volcano.POD_GROUP, volcano.JOB, core.POD, core.NAMESPACE}),
+    Origin.YUNIKORN: frozenset({CONFIG_MAP, core.NAMESPACE, core.POD}),
+    Origin.KUEUE: frozenset(
+        {
+            kueue_kinds.COHORT,
+            kueue_kinds.CLUSTER_QUEUE,
+            kueue_kinds.LOCAL_QUEUE,
+            kueue_kinds.RESOURCE_FLAVOR,
+            kueue_kinds.ADMISSION_CHECK,
+            kueue_kinds.MULTIKUEUE_CONFIG,
+            kueue_kinds.MULTIKUEUE_CLUSTER,
+            kueue_kinds.WORKLOAD_PRIORITY_CLASS,
+            kueue_kinds.TOPOLOGY,
+            kueue_kinds.PROVISIONING_REQUEST_CONFIG,
+        }
+    ),
+}
+"""What is read of a cluster or a snapshot; of files every kind that the migration knows is read."""
+_MIGRATE: Final[Mapping[Origin, Callable[[Sequence[Manifest], Wish], Migration]]] = {
+    Origin.VOLCANO: migrate_volcano,
+    Origin.YUNIKORN: migrate_yunikorn,
+    Origin.KUEUE: lambda manifests, _: migrate_kueue(manifests),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    origin: Origin
+    migration: Migration
+    unreadable: tuple[Unreadable, ...]
+
+
+def migrated(origin: Origin, paths: Sequence[str], against: Against, kubeconfig: str | None, wish: Wish) -> Migrated:
+    """Raises Misused without any input, and OutOfReach where a cluster or a snapshot cannot be read."""
+    if not paths and against.kind == "nothing":
+        raise Misused("no input: name files or folders, -f - for standard input, or --against cluster")
+    context, unreadable = _context(origin, against, kubeconfig)
+    given = gather(paths) if paths else Given({}, (), 0)
+    own = {ref: placed.document.manifest for ref, placed in given.objects.items()}
+    rest = [document.manifest for document in given.rest]
+    manifests = [*({**context, **own}).values(), *rest]
+    return Migrated(origin, _MIGRATE[origin](manifests, wish), (*given.unreadable, *unreadable))
+
+
+def _context(
+    origin: Origin, against: Against, kubeconfig: str | None
+) -> tuple[dict[Ref, Manifest], tuple[Unreadable, ...]]:
+    kinds = _KINDS[origin]
+    found: dict[Ref, Manifest] = {}
+
+    def keep(ref: Ref, manifest: Manifest) -> None:
+        if ref.group_kind in kinds:
+            found[ref] = manifest
+
+    if against.kind == "cluster":
+        collect(against, kubeconfig, YuniKornSettings(), keep)
+    elif against.kind == "snapshot":
+        for manifest in read_snapshot(against.name).objects:
+            if (each := dialects.read(manifest)) is not None:
+                keep(each.ref, manifest)
+    elif against.kind == "files":
+        held = gather([against.name])
+        return {ref: placed.document.manifest for ref, placed in held.objects.items()}, held.unreadable
+    return found, ()
+
+
+def totals(written: Sequence[str]) -> dict[str, int]:
+    """`cpu=64` and so on, as Kueue counts. Raises Misused."""
+    found: dict[str, int] = {}
+    for each in written:
+        resource, equals, amount = each.partition("=")
+        try:
+            quantity = Quantity.parse(amount)
+        except BadQuantity as error:
+            raise Misused(f"--total {each}: {error}") from error
+        if not resource or not equals or quantity.nano < 0:
+            raise Misused(f"--total {each}: write RESOURCE=AMOUNT, as in cpu=64 or memory=256Gi")
+        if resource in found:
+            raise Misused(f"--total {each}: {resource} has two totals; keep one")
+        found[resource] = count(resource, quantity)
+    return found

@@ -1,0 +1,46 @@
+"""A migration as YAML; above it, in comments, what cannot be kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from cli.input.migration import Migrated, Origin
+from cli.report.formats.yaml import document
+from policies.migration import Lost
+from policies.model.printing import plain
+
+_CALLED = {Origin.VOLCANO: "Volcano", Origin.YUNIKORN: "YuniKorn", Origin.KUEUE: "old versions of Kueue"}
+_LISTED = 8
+"""Objects of one entry that are named; the JSON has all of them."""
+
+
+def migration_text(found: Migrated) -> str:
+    comments = (f"# {plain(line)}".rstrip() for line in _comments(found))
+    return "\n".join([*comments, *(f"---\n{document(each)}" for each in found.migration.objects)])
+
+
+def _comments(found: Migrated) -> Iterator[str]:
+    kinds = Counter(each["kind"] for each in found.migration.objects)
+    counted = ", ".join(f"{number} {kind}{'' if number == 1 else 's'}" for kind, number in kinds.items())
+    yield f"from {_CALLED[found.origin]}: {counted or 'nothing'}"
+    if found.migration.names:
+        yield "names that Kueue cannot have:"
+        yield from (f"  {old} is now {new}" for old, new in sorted(found.migration.names.items()))
+    if not found.migration.lost:
+        yield "everything is kept"
+        return
+    yield "what cannot be kept:"
+    yield from _lost(found.migration.lost)
+
+
+def _lost(every: tuple[Lost, ...]) -> Iterator[str]:
+    """Entries that say the same of several objects are one."""
+    same: dict[tuple[str, str, str], list[str]] = {}
+    for each in every:
+        same.setdefault((each.field, each.why, each.instead), []).append(each.object)
+    for (field, why, instead), objects in same.items():
+        named = ", ".join(objects[:_LISTED])
+        named += f" and {len(objects) - _LISTED} more" if len(objects) > _LISTED else ""
+        yield f"  {named}{f', {field}' if field else ''}: {why}"
+        yield f"    instead: {instead}"

@@ -1,0 +1,13 @@
+"""From the queues of another scheduler to Kueue's objects, with all that cannot be kept.
+
+migrated = migrate_volcano(manifests, Wish(totals={"cpu": 64000}))
+migrated.objects   # manifests of Kueue, v1beta2
+migrated.lost      # each with object, field, why, and what to do instead
+"""
+
+from policies.migration.kueue import migrate_kueue
+from policies.migration.model import Lost, Migration, Wish
+from policies.migration.volcano import migrate_volcano
+from policies.migration.yunikorn import migrate_yunikorn
+
+__all__ = ["Lost", "Migration", "Wish", "migrate_kueue", "migrate_volcano", "migrate_yunikorn"]

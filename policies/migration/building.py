@@ -1,0 +1,193 @@
+"""Kueue's objects for a tree of queues, and what of the tree has no place in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from policies.dialects.kueue_kinds import GROUP
+from policies.migration.model import Lost, Migration, SourceQueue, Wish, Words
+from policies.migration.names import kueue_names
+from policies.migration.quota import Quota, quota
+from policies.migration.tree import Tree
+from policies.model.pools import Terms
+from policies.model.quantity import INT64_MAX, Quantity
+
+VERSION: Final = "v1beta2"
+DEFAULT: Final = "default"
+"""The LocalQueue of a namespace whose jobs name none."""
+_MOST_RESOURCES = 64
+"""In one resource group. A flavor may be in one group only, so a ClusterQueue with one flavor has one."""
+_FIRST = ("cpu", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Work of `namespace` goes to this queue of the source: under its name, or as the default of the namespace."""
+
+    namespace: str
+    queue: str
+    default: bool = False
+
+
+def build(
+    tree: Tree, entries: Iterable[Entry], wish: Wish, words: Words, *, reclaim: bool = True, lost: Iterable[Lost] = ()
+) -> Migration:
+    """`reclaim`: queues win back what others borrow of what they deserve."""
+    return _Building(tree, wish, words, reclaim).migration(entries, lost)
+
+
+class _Building:
+    def __init__(self, tree: Tree, wish: Wish, words: Words, reclaim: bool) -> None:
+        self.tree, self.wish, self.words, self.reclaim = tree, wish, words, reclaim
+        every = resources(tree.queues.values(), wish)
+        self.resources, self.beyond = every[:_MOST_RESOURCES], every[_MOST_RESOURCES:]
+        self.totals = _totals(tree, self.resources, wish)
+        self.quota: Quota = quota(tree, self.resources, self.totals)
+        self.names = kueue_names(tree.order)
+        self.reclaimable = {leaf for leaf in tree.leaves() if not tree.queues[leaf].shielded}
+
+    def migration(self, entries: Iterable[Entry], lost: Iterable[Lost]) -> Migration:
+        ways = sorted(set(entries), key=lambda entry: (entry.namespace, not entry.default, entry.queue))
+        objects = [manifest("ResourceFlavor", self.wish.flavor), *map(self._node, self.tree.order)]
+        local = {(each["metadata"]["namespace"], each["metadata"]["name"]): each for each in self._local_queues(ways)}
+        found = [*lost, *self._about_amounts(), *self._about_ways(ways)]
+        renamed = {name: new for name, new in self.names.items() if new != name}
+        return Migration((*objects, *local.values()), tuple(dict.fromkeys(found)), renamed)
+
+    # -- objects -----------------------------------------------------------------------------------------------------
+
+    def _node(self, name: str) -> dict[str, Any]:
+        queue = self.tree.queues[name]
+        parent = None if name == self.tree.root else self.names[self.tree.parent(name)]
+        shares = {} if queue.weight is None else {"fairSharing": {"weight": str(queue.weight)}}
+        if not self.tree.is_leaf(name) or parent is None:
+            above = {} if parent is None else {"parentName": parent}
+            return manifest("Cohort", self.names[name], {**above, **self._groups(name, every=False), **shares})
+        spec = {
+            "cohortName": parent,
+            "namespaceSelector": {},
+            "queueingStrategy": "BestEffortFIFO",
+            **self._groups(name, every=True),
+            **self._preemption(name),
+            **({"stopPolicy": "Hold"} if queue.stopped else {}),
+            **shares,
+        }
+        return manifest("ClusterQueue", self.names[name], spec)
+
+    def _groups(self, name: str, *, every: bool) -> dict[str, Any]:
+        """A ClusterQueue lists every resource of the tree, or it could borrow none of it; a Cohort what it has."""
+        terms = {r: each for r, each in self.quota.terms[name].items() if every or each != Terms()}
+        if not terms:
+            return {}
+        flavor = {"name": self.wish.flavor, "resources": [_row(r, each) for r, each in terms.items()]}
+        return {"resourceGroups": [{"coveredResources": list(terms), "flavors": [flavor]}]}
+
+    def _preemption(self, name: str) -> dict[str, Any]:
+        if not self.reclaim or len(self.reclaimable) == (name in self.reclaimable) or name not in self.quota.lenders:
+            return {}
+        return {"preemption": {"reclaimWithinCohort": "Any"}}
+
+    def _local_queues(self, ways: Iterable[Entry]) -> Iterator[dict[str, Any]]:
+        taken = set()
+        for way in ways:
+            if not self._is_open(way.queue):
+                continue
+            name = DEFAULT if way.default else self.names[way.queue]
+            if (way.namespace, name) in taken:
+                continue
+            taken.add((way.namespace, name))
+            yield manifest("LocalQueue", name, {"clusterQueue": self.names[way.queue]}, namespace=way.namespace)
+
+    # -- what cannot be kept -----------------------------------------------------------------------------------------
+
+    def _about_amounts(self) -> Iterator[Lost]:
+        yield from self._about_totals()
+        for resource in self.beyond:
+            why = f"one flavor has at most {_MOST_RESOURCES} resources"
+            yield Lost(self._called(self.tree.root), resource, why, "leave out resources that no work asks for")
+        for cut in self.quota.cuts:
+            why = (
+                f"{shown(cut.resource, cut.wanted)} is promised, but under its limits and beside its siblings"
+                f" there is room for {shown(cut.resource, cut.held)}"
+            )
+            instead = "raise the limits above, or promise less here and to its siblings"
+            yield Lost(self._called(cut.name), f"{self.words.deserved}[{cut.resource}]", why, instead)
+        for each in self.quota.unreachable:
+            field = f"{self.words.most}[{each.resource}]"
+            why = f"{shown(each.resource, each.most)} is more than the {shown(each.resource, each.reach)} that the"
+            why += " tree could give"
+            yield Lost(self._called(each.name), field, why, "set borrowingLimit once the tree has more")
+
+    def _about_totals(self) -> Iterator[Lost]:
+        for resource in self.resources:
+            if resource in self.totals:
+                continue
+            held = sum(terms[resource].nominal for terms in self.quota.terms.values())
+            why = f"what the machines have is in no manifest; the tree has the {shown(resource, held)} that is promised"
+            if not held:
+                why = "what the machines have is in no manifest, and none of it is promised: nothing is admitted"
+            yield Lost(self._called(self.tree.root), resource, why, f"name it: --total {resource}=AMOUNT")
+
+    def _about_ways(self, ways: Iterable[Entry]) -> Iterator[Lost]:
+        served = set()
+        for way in ways:
+            namespace = f"Namespace {way.namespace}"
+            if way.queue not in self.names:
+                yield Lost(namespace, "", f"its work names {way.queue}, which does not exist", "name another queue")
+            elif not self.tree.is_leaf(way.queue):
+                yield Lost(namespace, "", f"its work names {way.queue}, which has children", "name a leaf")
+            elif self.tree.queues[way.queue].stopped:
+                why = f"{way.queue} is closed, so there is no LocalQueue for it"
+                yield Lost(namespace, "", why, "make the LocalQueue when the ClusterQueue starts again")
+            else:
+                served.add(way.queue)
+        for leaf in self.tree.leaves():
+            if leaf not in served and not self.tree.queues[leaf].stopped and leaf != self.tree.root:
+                why = "no work in the input shows which namespaces use it"
+                yield Lost(self._called(leaf), "", why, "make a LocalQueue in each namespace that submits to it")
+
+    def _is_open(self, name: str) -> bool:
+        return name in self.names and self.tree.is_leaf(name) and not self.tree.queues[name].stopped
+
+    def _called(self, name: str) -> str:
+        return f"{self.words.queue} {name}"
+
+
+def resources(queues: Iterable[SourceQueue], wish: Wish) -> list[str]:
+    """All that any queue names, or the totals do; cpu and memory first."""
+    named = {r for queue in queues for amounts in (queue.guarantee, queue.deserved, queue.most) for r in amounts}
+    return sorted(named | wish.totals.keys(), key=lambda r: (r not in _FIRST, r))
+
+
+def _totals(tree: Tree, every: Iterable[str], wish: Wish) -> dict[str, int]:
+    """The lower of what the machines have and of what root may use."""
+    most = tree.queues[tree.root].most
+    named = {r: [each[r] for each in (most, wish.totals) if r in each] for r in every}
+    return {r: min(amounts) for r, amounts in named.items() if amounts}
+
+
+def manifest(kind: str, name: str, spec: Mapping[str, Any] | None = None, *, namespace: str = "") -> dict[str, Any]:
+    meta = {"name": name, **({"namespace": namespace} if namespace else {})}
+    body = {} if spec is None else {"spec": dict(spec)}
+    return {"apiVersion": f"{GROUP}/{VERSION}", "kind": kind, "metadata": meta, **body}
+
+
+def _row(resource: str, terms: Terms) -> dict[str, str]:
+    row = {"name": resource, "nominalQuota": written(resource, terms.nominal)}
+    if terms.borrowing is not None:
+        row["borrowingLimit"] = written(resource, terms.borrowing)
+    if terms.lending is not None:
+        row["lendingLimit"] = written(resource, terms.lending)
+    return row
+
+
+def written(resource: str, amount: int) -> str:
+    """The shorter of the two ways to write it, with suffixes of 1000 or of 1024."""
+    nano = min(amount, INT64_MAX) * (10**6 if resource == "cpu" else 10**9)
+    return min((str(Quantity.of_nano(nano, like)) for like in ("DecimalSI", "BinarySI")), key=len)
+
+
+def shown(resource: str, amount: int) -> str:
+    return f"{resource}={written(resource, amount)}"

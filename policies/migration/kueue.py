@@ -1,0 +1,91 @@
+"""Kueue's objects of old versions in v1beta2."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from policies.conversion import DOMAIN, Unconvertible, convert, is_convertible
+from policies.conversion.remainder import Lost as Remainder
+from policies.conversion.remainder import Step
+from policies.dialects.kueue_kinds import GROUP
+from policies.dialects.reading import Manifest, identity, mapping, metadata
+from policies.migration.model import Lost, Migration
+from policies.model import fields
+from policies.model.objects import GroupKind
+
+NEW, OLD, OLDEST = "v1beta2", "v1beta1", "v1alpha1"
+_KEPT = ("name", "generateName", "namespace", "labels", "annotations")
+_SAME_AS_OLD = ("Cohort", "Topology", "MultiKueueConfig", "MultiKueueCluster")
+"""Kinds whose v1alpha1 differs from v1beta1 by no more than a Cohort's parent."""
+
+
+def migrate_kueue(manifests: Iterable[Manifest]) -> Migration:
+    """Each object of Kueue in v1beta2, without status and what else only a server writes; other kinds are left out."""
+    objects: list[dict[str, Any]] = []
+    lost: list[Lost] = []
+    for manifest in manifests:
+        group, _, version = str(manifest.get("apiVersion")).rpartition("/")
+        if group != GROUP:
+            continue
+        called = _called(manifest)
+        try:
+            converted = convert(_at_least_old(manifest, version), NEW)
+        except Unconvertible as error:
+            lost.append(Lost(called, "apiVersion", str(error), f"write it as {NEW}"))
+            continue
+        result, gone = _without_remainder(converted)
+        objects.append(result)
+        lost += (Lost(called, field, f"{NEW} does not have it", _instead(field)) for field in gone)
+    return Migration(tuple(objects), tuple(lost))
+
+
+def _called(manifest: Manifest) -> str:
+    kind = str(manifest.get("kind"))
+    return str(identity(manifest, GroupKind(GROUP, kind), namespaced="namespace" in metadata(manifest)))
+
+
+def _at_least_old(manifest: Manifest, version: str) -> dict[str, Any]:
+    """v1alpha1 in the form of v1beta1; the status goes, since nobody applies it."""
+    body = {key: value for key, value in manifest.items() if key != "status"}
+    body["metadata"] = {key: value for key, value in metadata(manifest).items() if key in _KEPT}
+    if version != OLDEST or manifest.get("kind") not in _SAME_AS_OLD or not is_convertible(str(manifest.get("kind"))):
+        return body
+    body["apiVersion"] = f"{GROUP}/{OLD}"
+    spec = body.get("spec")
+    if manifest.get("kind") == "Cohort" and isinstance(spec, Mapping) and "parent" in spec:
+        body["spec"] = {("parentName" if key == "parent" else key): value for key, value in spec.items()}
+    return body
+
+
+def _without_remainder(converted: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The object without our annotation, and the fields that this says v1beta2 does not have."""
+    key = DOMAIN + OLD
+    annotations = dict(mapping(metadata(converted).get("annotations")))
+    text = annotations.pop(key, None)
+    if text is None:
+        return converted, []
+    meta = {name: value for name, value in converted["metadata"].items() if name != "annotations"}
+    meta |= {"annotations": annotations} if annotations else {}
+    return {**converted, "metadata": meta}, list(_gone(text))
+
+
+def _gone(text: object) -> Iterator[str]:
+    try:
+        entries = Remainder.read(json.loads(str(text)))
+    except (ValueError, RecursionError):
+        return
+    for entry in entries:
+        for key in entry.value:
+            yield fields.join(_path(entry.at), key)
+
+
+def _path(steps: Iterable[Step]) -> str:
+    return fields.join("", *(step if isinstance(step, str) else step[0] for step in steps))
+
+
+def _instead(field: str) -> str:
+    if field == "spec.retryDelayMinutes":
+        return "nothing: Kueue does not read it any more"
+    return "leave it out; docs/kueue-versions.md has how to keep it in an annotation"

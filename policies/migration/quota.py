@@ -1,0 +1,170 @@
+"""Which quota each queue gets in Kueue, so that it may use what its source allows and no more.
+
+Per resource a queue and all below it are guaranteed G, hold H, and may use M at most. Then
+
+    nominalQuota    H less the H of the children: Kueue adds a Cohort's own quota to that of its children
+    lendingLimit    H less G: what is guaranteed is never lent
+    borrowingLimit  M less H
+
+and Kueue lets a subtree use M at most, and each queue its G whatever the others do. Where the source promises more than
+a limit above allows, H is cut; where a limit can never be reached, it is left out.
+docs/migrate.md says what that promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from policies.migration.model import Amounts
+from policies.migration.tree import Tree
+from policies.model.pools import Terms
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A queue that holds less than its source promises, for want of room under the limits above."""
+
+    name: str
+    resource: str
+    wanted: int
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """A limit above what the whole tree could give to the queue."""
+
+    name: str
+    resource: str
+    most: int
+    reach: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """`terms` by queue and resource. `lenders`: queues that lend quota, themselves or by a Cohort below the root."""
+
+    terms: dict[str, dict[str, Terms]]
+    lenders: frozenset[str]
+    cuts: tuple[Cut, ...]
+    unreachable: tuple[Unreachable, ...]
+
+
+def quota(tree: Tree, resources: list[str], totals: Amounts) -> Quota:
+    """`totals` is what the root has; of a resource that it does not name, the root has what its children hold."""
+    terms: dict[str, dict[str, Terms]] = {name: {} for name in tree.order}
+    cuts: list[Cut] = []
+    unreachable: list[Unreachable] = []
+    lending: set[str] = set()
+    for resource in resources:
+        one = _One(tree, resource, totals.get(resource))
+        for name in tree.order:
+            terms[name][resource] = one.terms(name)
+        cuts += one.cuts.values()
+        unreachable += one.unreachable()
+        lending |= set(one.lenders())
+    return Quota(terms, frozenset(lending), tuple(cuts), tuple(unreachable))
+
+
+class _One:
+    """The arithmetic of one resource."""
+
+    def __init__(self, tree: Tree, resource: str, total: int | None) -> None:
+        self.tree, self.resource, self.total = tree, resource, total
+        self.most = {name: tree.queues[name].most.get(resource) for name in tree.order}
+        self.kept: dict[str, int] = {}
+        self.held: dict[str, int] = {}
+        self.cuts: dict[str, Cut] = {}
+        self._gather()
+        for name in tree.order:
+            self._share_out(name)
+        self.kept_below = {name: self._kept_below(name) for name in tree.order}
+        self.leaves = self._count_leaves()
+        self.reach = {tree.root: self.held[tree.root]}
+        self._look_down()
+
+    def terms(self, name: str) -> Terms:
+        """Root has neither limit: it has nobody to borrow from, and nobody to lend to."""
+        nominal = self.held[name] - sum(self.held[child] for child in self.tree.children[name])
+        if name == self.tree.root:
+            return Terms(nominal)
+        most = self.most[name]
+        borrowing = most - self.held[name] if most is not None and most <= self._offered(name) else None
+        keeps = self.kept[name] > self.kept_below[name] and self.leaves[name] < self.leaves[self.tree.root]
+        return Terms(nominal, borrowing, self.held[name] - self.kept[name] if keeps else None)
+
+    def unreachable(self) -> Iterator[Unreachable]:
+        for name in self.tree.order[1:]:
+            most, offered = self.most[name], self._offered(name)
+            if most is not None and most > offered:
+                yield Unreachable(name, self.resource, most, offered)
+
+    def lenders(self) -> Iterator[str]:
+        lending: set[str] = set()
+        for name in self.tree.order[1:]:
+            if self.held[name] > self.kept[name] or self.tree.parent(name) in lending:
+                lending.add(name)
+                yield name
+
+    # -- what is promised, from the leaves up -----------------------------------------------------------------------
+
+    def _gather(self) -> None:
+        """Whoever is promised something is promised what its children are; nobody is promised more than its limit."""
+        for name in reversed(self.tree.order):
+            queue = self.tree.queues[name]
+            kept = max(queue.guarantee.get(self.resource, 0), self._kept_below(name))
+            held = max(queue.deserved.get(self.resource, 0), kept, self._held_below(name))
+            most = self.most[name]
+            if name == self.tree.root and self.total is not None:
+                held = self.total
+            elif most is not None and most < held:
+                self._cut(name, held, most)
+                held = most
+            self.kept[name], self.held[name] = min(kept, held), held
+
+    def _kept_below(self, name: str) -> int:
+        return sum(self.kept[child] for child in self.tree.children[name])
+
+    def _held_below(self, name: str) -> int:
+        return sum(self.held[child] for child in self.tree.children[name])
+
+    # -- what there is of it, from the root down --------------------------------------------------------------------
+
+    def _share_out(self, name: str) -> None:
+        """Cut the children to what the queue holds: what they are guaranteed last, and all in proportion."""
+        children, room = self.tree.children[name], self.held[name]
+        kept, held = self._kept_below(name), self._held_below(name)
+        if held <= room:
+            return
+        for child in children:
+            wanted, own = self.held[child], self.kept[child]
+            beyond = (wanted - own) * (room - kept) // (held - kept) if kept <= room else 0
+            now = own + beyond if kept <= room else own * room // kept
+            self.kept[child], self.held[child] = min(own, now), now
+            if now < wanted:
+                self._cut(child, wanted, now)
+
+    def _cut(self, name: str, wanted: int, held: int) -> None:
+        before = self.cuts.get(name)
+        self.cuts[name] = Cut(name, self.resource, before.wanted if before else wanted, held)
+
+    # -- what could be reached --------------------------------------------------------------------------------------
+
+    def _count_leaves(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for name in reversed(self.tree.order):
+            below = sum(found[child] for child in self.tree.children[name])
+            found[name] = below + self.tree.is_leaf(name)
+        return found
+
+    def _look_down(self) -> None:
+        """The most that each subtree could use if all others were idle."""
+        for name in self.tree.order[1:]:
+            most, offered = self.most[name], self._offered(name)
+            self.reach[name] = offered if most is None else min(most, offered)
+
+    def _offered(self, name: str) -> int:
+        """What the parent could give: all that it reaches but what the siblings keep to themselves."""
+        parent = self.tree.parent(name)
+        return self.reach[parent] - self.kept_below[parent] + self.kept[name]

@@ -1,0 +1,51 @@
+"""The queues of the source as one tree, parents first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from policies.migration.model import SourceQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """`order` has the root first and each queue after its parent; `unrooted` are those that do not lead to it."""
+
+    queues: dict[str, SourceQueue]
+    children: dict[str, list[str]]
+    order: tuple[str, ...]
+    unrooted: tuple[str, ...]
+
+    @property
+    def root(self) -> str:
+        return self.order[0]
+
+    def is_leaf(self, name: str) -> bool:
+        return not self.children[name] and not self.queues[name].inner
+
+    def leaves(self) -> Iterator[str]:
+        return (name for name in self.order if self.is_leaf(name))
+
+    def parent(self, name: str) -> str:
+        """Of any queue but the root."""
+        parent = self.queues[name].parent
+        assert parent is not None
+        return parent
+
+
+def grow(root: str, queues: Iterable[SourceQueue]) -> Tree:
+    """The tree below `root`, which is one of the queues. Siblings are in the order of their names."""
+    named = {queue.name: queue for queue in queues}
+    children: dict[str, list[str]] = {name: [] for name in named}
+    for name in sorted(named):
+        parent = named[name].parent
+        if name != root and parent in children:
+            children[parent].append(name)
+    order, waiting = [], [root]
+    while waiting:
+        here = waiting.pop()
+        order.append(here)
+        waiting += reversed(children[here])
+    reached = set(order)
+    return Tree(named, children, tuple(order), tuple(sorted(named.keys() - reached)))

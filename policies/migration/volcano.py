@@ -1,0 +1,118 @@
+"""Volcano's queues as Kueue's: `guarantee` is not lent, `deserved` is nominal quota, `capability` the limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from policies import dialects
+from policies.dialects.core import VOLCANO_QUEUE, Namespace, Pod
+from policies.dialects.reading import Manifest, mapping
+from policies.dialects.volcano import BUILT_IN, QUEUE, Job, PodGroup, Queue, queue_ref, read_queue
+from policies.migration.building import Entry, build
+from policies.migration.model import Amounts, Lost, Migration, SourceQueue, Wish, Words
+from policies.migration.tree import Tree, grow
+from policies.migration.volcano_fields import lost_fields, sorts_lost
+from policies.model.objects import KubeObject
+from policies.model.quantity import Quantity
+
+ROOT, DEFAULT = BUILT_IN
+WORDS = Words(queue="Queue", guarantee="spec.guarantee.resource", deserved="spec.deserved", most="spec.capability")
+_NO_QUEUE = SourceQueue(name=ROOT, parent=None)
+
+
+def migrate_volcano(manifests: Iterable[Manifest], wish: Wish) -> Migration:
+    """Queues, and LocalQueues for the namespaces whose PodGroups, Jobs and Pods name them; other kinds are left out."""
+    every = list(manifests)
+    queues = {queue.ref.name: (queue, each) for each in every if (queue := _queue(each)) is not None}
+    entries = list(_entries(every))
+    if not queues and not entries:
+        return Migration()
+    lost = [each for queue, written in queues.values() for each in lost_fields(queue, written)]
+    sources = {name: _source(queue, written) for name, (queue, written) in queues.items()}
+    sources |= _built_in(sources, entries)
+    missing = {each.parent for each in sources.values() if each.parent is not None} - sources.keys()
+    for parent in sorted(missing):
+        sources[parent] = SourceQueue(name=parent, parent=ROOT, inner=True)
+        lost.append(
+            Lost(f"Queue {parent}", "", "other queues name it as their parent, and it does not exist", "add it")
+        )
+    tree = grow(ROOT, _limited_by_root(sources))
+    for name in tree.unrooted:
+        why = "its parents lead back to it, or to a queue where they do: it is left out"
+        lost.append(Lost(f"Queue {name}", "spec.parent", why, "name a parent that leads to root"))
+    return build(_stopped(tree), entries, wish, WORDS, lost=lost)
+
+
+def _queue(manifest: Manifest) -> Queue | None:
+    return read_queue(manifest) if dialects.group_kind(manifest) == QUEUE else None
+
+
+def _source(queue: Queue, written: Manifest) -> SourceQueue:
+    """As Volcano reads it: who is guaranteed something deserves it, and a capability of 0 is none."""
+    spec = mapping(written.get("spec"))
+    weight = spec.get("weight")
+    return SourceQueue(
+        name=queue.name,
+        parent=queue.parent.name if queue.parent else None,
+        guarantee=counted(queue.guarantee),
+        deserved=counted(queue.deserved),
+        most=counted(queue.capability if queue.name == ROOT else dict(queue.limits())),
+        stopped=queue.state in ("Closed", "Closing"),
+        shielded=spec.get("reclaimable") is False and queue.name != ROOT,
+        weight=weight if isinstance(weight, int) and weight > 1 and queue.name != ROOT else None,
+    )
+
+
+def counted(amounts: Mapping[str, Quantity]) -> Amounts:
+    """The amounts that Volcano counts and Kueue can, in Kueue's units; a fraction of a unit is cut off."""
+    lost = dict(sorts_lost(amounts))
+    units = {r: each.nano // (10**6 if r == "cpu" else 10**9) for r, each in amounts.items() if r not in lost}
+    return {resource: max(0, amount) for resource, amount in units.items()}
+
+
+def _built_in(sources: Mapping[str, SourceQueue], entries: Iterable[Entry]) -> dict[str, SourceQueue]:
+    """Root, and `default` where work names it: Volcano's scheduler makes both."""
+    found = {} if ROOT in sources else {ROOT: _NO_QUEUE}
+    if DEFAULT not in sources and any(entry.queue == DEFAULT for entry in entries):
+        found[DEFAULT] = SourceQueue(name=DEFAULT, parent=ROOT)
+    return found
+
+
+def _limited_by_root(sources: Mapping[str, SourceQueue]) -> Iterator[SourceQueue]:
+    """A capability of root limits each resource, also one that it does not name: there is none of that. What root is
+    promised is what its children are, whatever its manifest says."""
+    root = sources[ROOT]
+    named = {r for each in sources.values() for amounts in (each.guarantee, each.deserved, each.most) for r in amounts}
+    most = {resource: root.most.get(resource, 0) for resource in named} if root.most else {}
+    for each in sources.values():
+        yield replace(each, guarantee={}, deserved={}, most=most, inner=True) if each.name == ROOT else each
+
+
+def _stopped(tree: Tree) -> Tree:
+    """A queue below a closed one is closed, too."""
+    queues = dict(tree.queues)
+    for name in tree.order[1:]:
+        if queues[tree.parent(name)].stopped:
+            queues[name] = replace(queues[name], stopped=True)
+    return replace(tree, queues=queues)
+
+
+# -- who uses them -----------------------------------------------------------------------------------------------------
+
+
+def _entries(manifests: Iterable[Manifest]) -> Iterator[Entry]:
+    """A Namespace with the annotation sends there what names no queue."""
+    for manifest in manifests:
+        if dialects.group_kind(manifest) != QUEUE and (found := dialects.read(manifest)) is not None:
+            yield from _entries_of(found)
+
+
+def _entries_of(found: KubeObject) -> Iterator[Entry]:
+    if isinstance(found, Namespace):
+        if queue := found.annotations.get(VOLCANO_QUEUE):
+            yield Entry(found.ref.name, queue, default=True)
+    elif (
+        isinstance(found, PodGroup | Job | Pod) and found.queue is not None and found.queue.group == queue_ref("").group
+    ):
+        yield Entry(found.ref.namespace, found.queue.name)

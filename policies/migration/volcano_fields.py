@@ -1,0 +1,86 @@
+"""What of a Volcano queue has no place in Kueue's objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from policies.dialects.labels import is_qualified_name
+from policies.dialects.reading import Manifest, mapping
+from policies.dialects.volcano import HIERARCHY, Queue
+from policies.migration.model import Lost
+from policies.model import fields
+
+_DEVICES = "deviceclass/"
+_NATIVE = ("cpu", "memory", "ephemeral-storage")
+
+
+def lost_fields(queue: Queue, written: Manifest) -> Iterator[Lost]:
+    """One entry for each field that says something else than its default."""
+    called = f"Queue {queue.name}"
+    for defect in queue.defects:
+        yield Lost(called, defect.field, defect.message, "correct it, then migrate again")
+    for field, why, instead in (*_of_spec(queue, written), *_of_amounts(queue)):
+        yield Lost(called, field, why, instead)
+
+
+def _of_spec(queue: Queue, written: Manifest) -> Iterator[tuple[str, str, str]]:
+    spec = mapping(written.get("spec"))
+    if spec.get("priority"):
+        yield "spec.priority", "Kueue does not order queues", "give their jobs a WorkloadPriorityClass"
+    if spec.get("reclaimable") is False and queue.name != "root":
+        why = "Kueue preempts whoever borrows, if the lender reclaims"
+        yield "spec.reclaimable", why, "set borrowingLimit to 0: who never borrows is never preempted for another queue"
+    if spec.get("weight") not in (None, 0, 1) and queue.name != "root":
+        why = "it becomes fairSharing.weight, which counts between queues that borrow, not for what is deserved"
+        yield "spec.weight", why, "enable fairSharing in Kueue's Configuration, or write nominalQuota by hand"
+    if spec.get("affinity"):
+        why = "groups of nodes are flavors in Kueue"
+        yield "spec.affinity", why, "make a ResourceFlavor for each group, by its node labels, and divide the quota"
+    if spec.get("extendClusters"):
+        yield "spec.extendClusters", "other clusters are MultiKueue's", "make an AdmissionCheck with a MultiKueueConfig"
+    if spec.get("dequeueStrategy") == "fifo":
+        why = "Volcano's scheduler does not act on it, so BestEffortFIFO keeps what happens"
+        yield "spec.dequeueStrategy", why, "set queueingStrategy to StrictFIFO if you want it"
+    if queue.hierarchy or queue.hierarchy_weights:
+        why = "the tree of hierarchical DRF is apart from spec.parent, which is migrated"
+        yield fields.join("metadata.annotations", HIERARCHY), why, "write its weights as fairSharing.weight"
+
+
+def _of_amounts(queue: Queue) -> Iterator[tuple[str, str, str]]:
+    if queue.name == "root" and (queue.deserved or queue.guarantee):
+        yield "spec", "Volcano does not read what root deserves or is guaranteed", "nothing: it had no effect"
+    for field, amounts in (
+        ("spec.guarantee.resource", queue.guarantee),
+        ("spec.deserved", queue.deserved),
+        ("spec.capability", queue.capability),
+    ):
+        for resource, (why, instead) in sorts_lost(amounts):
+            yield fields.join(field, resource), why, instead
+        if field == "spec.capability":
+            for resource, amount in amounts.items():
+                if not amount.nano and queue.name != "root":
+                    yield (
+                        fields.join(field, resource),
+                        "Volcano reads 0 as no limit",
+                        "set borrowingLimit to 0 to keep work out",
+                    )
+
+
+def sorts_lost(resources: Iterable[str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """The resources that Volcano does not count, or Kueue cannot, each with why and what to do."""
+    for resource in resources:
+        if resource == "pods":
+            yield (
+                resource,
+                ("Volcano does not limit the number of pods", "add `pods` to every ClusterQueue to limit it"),
+            )
+        elif _DEVICES in resource:
+            instead = "name a resource for the DeviceClass in deviceClassMappings of Kueue's Configuration"
+            yield resource, ("Kueue counts devices by a resource of your own", instead)
+        elif not _is_counted(resource):
+            yield resource, ("Volcano does not count it", "use the full name of the resource")
+
+
+def _is_counted(resource: str) -> bool:
+    known = resource in _NATIVE or resource.startswith(("hugepages-", "attachable-volumes-"))
+    return known or ("/" in resource and not resource.startswith("count/") and is_qualified_name(resource))

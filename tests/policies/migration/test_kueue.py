@@ -1,0 +1,51 @@
+"""Kueue's old versions."""
+
+from __future__ import annotations
+
+from policies.migration import migrate_kueue
+from tests.builders import kueue, queue
+from tests.policies.migration.reading import fields
+
+
+def test_v1beta1_becomes_v1beta2_without_status() -> None:
+    old = kueue(
+        "ClusterQueue", "a", {"cohort": "org", "flavorFungibility": {"whenCanBorrow": "Borrow"}}, version="v1beta1"
+    )
+    old |= {"status": {"pendingWorkloads": 3}}
+    old["metadata"] |= {"uid": "1", "labels": {"a": "b"}}
+
+    (made,) = migrate_kueue([old]).objects
+
+    assert made == {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "a", "labels": {"a": "b"}},
+        "spec": {"cohortName": "org", "flavorFungibility": {"whenCanBorrow": "MayStopSearch"}},
+    }
+
+
+def test_a_cohort_of_v1alpha1_names_its_parent_anew() -> None:
+    (made,) = migrate_kueue([kueue("Cohort", "a", {"parent": "org"}, version="v1alpha1")]).objects
+
+    assert (made["apiVersion"], made["spec"]) == ("kueue.x-k8s.io/v1beta2", {"parentName": "org"})
+
+
+def test_fields_that_are_gone_are_listed_and_leave_no_annotation() -> None:
+    check = kueue("AdmissionCheck", "a", {"controllerName": "x", "retryDelayMinutes": 3}, version="v1beta1")
+    found = migrate_kueue([check])
+
+    assert found.objects[0]["spec"] == {"controllerName": "x"}
+    assert found.objects[0]["metadata"] == {"name": "a"}
+    assert fields(found) == [("AdmissionCheck a", "spec.retryDelayMinutes")]
+
+
+def test_what_cannot_be_converted_is_listed_and_other_projects_are_left_out() -> None:
+    found = migrate_kueue([kueue("ClusterQueue", "a", {}, version="v1alpha2"), queue("b")])
+
+    assert (found.objects, fields(found)) == ((), [("ClusterQueue a", "apiVersion")])
+
+
+def test_what_is_v1beta2_already_stays() -> None:
+    new = kueue("LocalQueue", "a", {"clusterQueue": "b"}, namespace="ns")
+
+    assert migrate_kueue([new]).objects == (new,)

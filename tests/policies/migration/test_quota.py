@@ -1,0 +1,47 @@
+"""The reach of each queue in Kueue, held against Volcano's realCapability."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from policies.amounts.quota import potential
+from policies.dialects.kueue import cluster_queue_ref
+from policies.dialects.volcano import queue_ref
+from policies.impact.quotas import Pair
+from policies.impact.volcano_quotas import volcano_quotas
+from policies.migration import Wish, migrate_volcano
+from policies.migration.model import SourceQueue
+from policies.model.forest import Forest
+from tests.builders import queue, typed, world
+from tests.policies.migration.reading import named, trees, volcano
+
+_MILLI = 10**6
+
+
+def sound(queues: list[SourceQueue]) -> list[SourceQueue]:
+    """The same tree with amounts that Volcano's webhook accepts: nobody is promised less than its children."""
+    found: dict[str, SourceQueue] = {}
+    for each in reversed(queues):  # children come after their parents
+        below = [child for child in found.values() if child.parent == each.name]
+        kept = max(each.guarantee.get("cpu", 0), sum(child.guarantee["cpu"] for child in below))
+        deserved = max(each.deserved.get("cpu", 0), kept, sum(child.deserved["cpu"] for child in below))
+        most = {"cpu": max(deserved, each.most["cpu"])} if each.most.get("cpu") else {}
+        found[each.name] = replace(each, guarantee={"cpu": kept}, deserved={"cpu": deserved}, most=most)
+    return [found[each.name] for each in queues]
+
+
+@given(trees(), st.integers(1, 40))
+def test_a_queue_could_reach_what_volcano_would_let_it_use(drawn: list[SourceQueue], more: int) -> None:
+    queues = sound(drawn)
+    total = queues[0].deserved["cpu"] + more * 1000
+    migration = migrate_volcano(volcano(queues), Wish({"cpu": total}))
+    before = volcano_quotas(world(queue("root", None, capability=f"cpu:{total}m"), *volcano(queues)), ["cpu"])
+
+    after = Forest.of(typed(each) for each in migration.objects)
+    leaves = named(migration, "ClusterQueue")
+    assert {leaf: potential(after, cluster_queue_ref(leaf), "default/cpu").amount * _MILLI for leaf in leaves} == {
+        leaf: before[queue_ref(leaf)].of(Pair("", "cpu")).reach for leaf in leaves
+    }

@@ -1,0 +1,194 @@
+"""Queues of Volcano as Kueue's."""
+
+from __future__ import annotations
+
+from policies.migration import Migration, Wish, migrate_volcano
+from tests.builders import Manifest, namespace, pod_group, queue
+from tests.builders import job as volcano_job
+from tests.policies.migration.reading import fields, named, quota_of
+
+
+def migrated(*manifests: Manifest, **totals: int) -> Migration:
+    return migrate_volcano(manifests, Wish(totals))
+
+
+def with_spec(manifest: Manifest, **spec: object) -> Manifest:
+    return {**manifest, "spec": {**manifest["spec"], **spec}}
+
+
+ENG = queue("eng", deserved="cpu:10", guarantee="cpu:4", capability="cpu:16")
+ML = queue("ml", "eng", deserved="cpu:6", guarantee="cpu:2", capability="cpu:7")
+WEB = queue("web", "eng", deserved="cpu:2")
+OPS = queue("ops", deserved="cpu:4")
+
+
+def test_guarantee_is_not_lent_deserved_is_nominal_and_capability_the_limit_on_every_level() -> None:
+    found = migrated(ENG, ML, WEB, OPS, cpu=32000)
+
+    assert quota_of(found, "root") == ("18", None, None)
+    assert quota_of(found, "eng") == ("2", "6", "6")
+    assert quota_of(found, "ml") == ("6", "1", "4")
+    assert quota_of(found, "web") == ("2", None, None)
+    assert quota_of(found, "ops") == ("4", None, None)
+    assert named(found, "Cohort")["eng"]["parentName"] == "root"
+    assert named(found, "ClusterQueue")["ml"]["cohortName"] == "eng"
+
+
+def test_an_inner_queue_has_at_least_what_its_children_are_promised() -> None:
+    found = migrated(
+        queue("a", deserved="cpu:1"), queue("b", "a", guarantee="cpu:3"), queue("c", "a", deserved="cpu:4")
+    )
+
+    assert [quota_of(found, name)[0] for name in ("root", "a", "b", "c")] == [None, None, "3", "4"]
+
+
+def test_zero_is_no_capability_and_a_resource_that_is_not_named_has_no_limit() -> None:
+    found = migrated(queue("a", capability="cpu:0,memory:8Gi"), queue("b"), cpu=8000, memory=2**34)
+
+    assert quota_of(found, "a") == ("0", None, None)
+    assert quota_of(found, "a", "memory") == ("0", "8Gi", None)
+    assert quota_of(found, "b", "memory") == ("0", None, None)
+    assert fields(found)[0] == ("Queue a", "spec.capability.cpu")
+
+
+def test_every_queue_lists_what_only_some_name() -> None:
+    found = migrated(queue("a", deserved="vendor/gpu:4"), queue("b", deserved="cpu:2"))
+
+    assert quota_of(found, "b", "vendor/gpu") == ("0", None, None)
+    assert quota_of(found, "a", "cpu") == ("0", None, None)
+
+
+def test_a_capability_of_root_limits_every_resource() -> None:
+    found = migrated(queue("root", None, capability="cpu:10"), queue("a", deserved="cpu:4,memory:1Gi"), cpu=99000)
+
+    assert quota_of(found, "root") == ("6", None, None)
+    assert quota_of(found, "a", "memory")[0] == "0"
+    assert ("Queue a", "spec.deserved[memory]") in fields(found)
+
+
+def test_more_than_the_machines_have_is_cut_in_proportion_and_guarantees_last() -> None:
+    found = migrated(queue("a", deserved="cpu:10", guarantee="cpu:4"), queue("b", deserved="cpu:6"), cpu=10000)
+
+    assert quota_of(found, "a") == ("7", None, "3")
+    assert quota_of(found, "b") == ("3", None, None)
+    assert [each.why for each in found.lost if each.object == "Queue b"][:1] == [
+        "cpu=6 is promised, but under its limits and beside its siblings there is room for cpu=3"
+    ]
+
+
+def test_guarantees_beyond_the_machines_are_cut_too() -> None:
+    found = migrated(queue("a", guarantee="cpu:6"), queue("b", guarantee="cpu:2"), cpu=4000)
+
+    assert (quota_of(found, "a"), quota_of(found, "b")) == (("3", None, "0"), ("1", None, "0"))
+
+
+def test_a_limit_that_the_tree_cannot_give_is_left_out_and_named() -> None:
+    found = migrated(queue("a", deserved="cpu:2", capability="cpu:100"), queue("b", deserved="cpu:2"))
+
+    assert quota_of(found, "a") == ("2", None, None)
+    assert ("Queue a", "spec.capability[cpu]") in fields(found)
+
+
+def test_a_queue_alone_keeps_nothing_from_anybody() -> None:
+    assert quota_of(migrated(queue("a", guarantee="cpu:2"), cpu=4000), "a") == ("2", None, None)
+
+
+def test_queues_reclaim_what_they_lend_unless_nobody_else_may_be_preempted() -> None:
+    shielded = with_spec(OPS, reclaimable=False)
+    found = named(migrated(WEB_ALONE, shielded), "ClusterQueue")
+
+    assert "preemption" not in found["web"]
+    assert found["ops"]["preemption"] == {"reclaimWithinCohort": "Any"}
+    assert ("Queue ops", "spec.reclaimable") in fields(migrated(WEB_ALONE, shielded))
+
+
+WEB_ALONE = queue("web", deserved="cpu:2")
+
+
+def test_a_queue_that_keeps_all_it_has_reclaims_nothing() -> None:
+    found = named(migrated(queue("a", guarantee="cpu:2"), OPS), "ClusterQueue")
+
+    assert "preemption" not in found["a"]
+
+
+def test_queues_below_a_closed_one_are_stopped_and_get_no_local_queue() -> None:
+    found = migrated(queue("a", state="Closing"), queue("b", "a"), queue("c"), pod_group("p", "b"), pod_group("q", "c"))
+
+    assert [spec.get("stopPolicy") for spec in named(found, "ClusterQueue").values()] == ["Hold", None]
+    assert list(named(found, "LocalQueue")) == ["ns/c"]
+    assert ("Namespace ns", "") in fields(found)
+
+
+def test_work_shows_which_namespaces_use_a_queue() -> None:
+    found = migrated(
+        OPS,
+        pod_group("p", "ops", "one"),
+        volcano_job("j", None, "two"),
+        namespace("three", {"scheduling.volcano.sh/queue-name": "ops"}),
+    )
+
+    assert named(found, "LocalQueue") == {
+        "one/ops": {"clusterQueue": "ops"},
+        "two/default": {"clusterQueue": "default"},
+        "three/default": {"clusterQueue": "ops"},
+    }
+    assert "default" in named(found, "ClusterQueue")
+
+
+def test_work_in_a_queue_that_is_no_leaf_or_missing_is_named() -> None:
+    lost = migrated(ENG, ML, pod_group("p", "eng"), pod_group("q", "gone")).lost
+
+    assert [each.why for each in lost if each.object == "Namespace ns"] == [
+        "its work names eng, which has children",
+        "its work names gone, which does not exist",
+    ]
+
+
+def test_what_has_no_place_in_kueue_is_listed() -> None:
+    odd = with_spec(
+        queue("a", deserved="cpu:1,pods:5,gpu:1,deviceclass/x:2"),
+        priority=3,
+        weight=4,
+        affinity={"nodeGroupAffinity": {}},
+        extendClusters=[{"name": "c"}],
+        dequeueStrategy="fifo",
+    )
+    odd["metadata"]["annotations"] = {"volcano.sh/hierarchy": "root/a", "volcano.sh/hierarchy-weights": "1/2"}
+    found = migrated(odd)
+
+    assert {field for name, field in fields(found) if name == "Queue a" and field} == {
+        "spec.priority",
+        "spec.weight",
+        "spec.affinity",
+        "spec.extendClusters",
+        "spec.dequeueStrategy",
+        "spec.deserved.pods",
+        "spec.deserved.gpu",
+        "spec.deserved[deviceclass/x]",
+        "metadata.annotations[volcano.sh/hierarchy]",
+    }
+    assert named(found, "ClusterQueue")["a"]["fairSharing"] == {"weight": "4"}
+
+
+def test_a_missing_parent_becomes_a_cohort_and_a_cycle_is_left_out() -> None:
+    found = migrated(queue("a", "gone"), queue("x", "y"), queue("y", "x"), queue("z", "y"))
+
+    assert list(named(found, "Cohort")) == ["root", "gone"]
+    assert list(named(found, "ClusterQueue")) == ["a"]
+    assert {name for name, field in fields(found) if field == "spec.parent"} == {"Queue x", "Queue y", "Queue z"}
+
+
+def test_amounts_that_cannot_be_read_are_named() -> None:
+    assert ("Queue a", "spec.deserved.cpu") in fields(migrated(queue("a", deserved="cpu:4x,memory:1Gi")))
+
+
+def test_nothing_comes_of_nothing() -> None:
+    assert migrated(namespace("a")) == Migration()
+
+
+def test_deep_trees_are_walked_without_recursion() -> None:
+    deep = [queue("n0", capability="cpu:5"), *(queue(f"n{i}", f"n{i - 1}", guarantee="cpu:1") for i in range(1, 800))]
+
+    found = migrated(*deep, cpu=8000)
+
+    assert (quota_of(found, "n0"), quota_of(found, "n799")) == (("0", "4", None), ("1", None, None))

@@ -31,23 +31,22 @@ class Origin(StrEnum):
     KUEUE = "kueue"
 
 
+_TARGETS = frozenset(
+    {kueue_kinds.COHORT, kueue_kinds.CLUSTER_QUEUE, kueue_kinds.LOCAL_QUEUE, kueue_kinds.RESOURCE_FLAVOR}
+)
+"""The kinds that are written for another scheduler's queues; some of them may be there already."""
 _KINDS: Final[Mapping[Origin, frozenset[GroupKind]]] = {
-    Origin.VOLCANO: frozenset({volcano.QUEUE, volcano.POD_GROUP, volcano.JOB, core.POD, core.NAMESPACE}),
-    Origin.YUNIKORN: frozenset({CONFIG_MAP, core.NAMESPACE, core.POD}),
-    Origin.KUEUE: frozenset(
-        {
-            kueue_kinds.COHORT,
-            kueue_kinds.CLUSTER_QUEUE,
-            kueue_kinds.LOCAL_QUEUE,
-            kueue_kinds.RESOURCE_FLAVOR,
-            kueue_kinds.ADMISSION_CHECK,
-            kueue_kinds.MULTIKUEUE_CONFIG,
-            kueue_kinds.MULTIKUEUE_CLUSTER,
-            kueue_kinds.WORKLOAD_PRIORITY_CLASS,
-            kueue_kinds.TOPOLOGY,
-            kueue_kinds.PROVISIONING_REQUEST_CONFIG,
-        }
-    ),
+    Origin.VOLCANO: _TARGETS | {volcano.QUEUE, volcano.POD_GROUP, volcano.JOB, core.POD, core.NAMESPACE},
+    Origin.YUNIKORN: _TARGETS | {CONFIG_MAP, core.NAMESPACE, core.POD},
+    Origin.KUEUE: _TARGETS
+    | {
+        kueue_kinds.ADMISSION_CHECK,
+        kueue_kinds.MULTIKUEUE_CONFIG,
+        kueue_kinds.MULTIKUEUE_CLUSTER,
+        kueue_kinds.WORKLOAD_PRIORITY_CLASS,
+        kueue_kinds.TOPOLOGY,
+        kueue_kinds.PROVISIONING_REQUEST_CONFIG,
+    },
 }
 """What is read of a cluster or a snapshot; of files every kind that the migration knows is read."""
 _MIGRATE: Final[Mapping[Origin, Callable[[Sequence[Manifest], Wish], Migration]]] = {

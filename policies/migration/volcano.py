@@ -9,6 +9,7 @@ from policies import dialects
 from policies.dialects.core import VOLCANO_QUEUE, Namespace, Pod
 from policies.dialects.reading import Manifest, mapping
 from policies.dialects.volcano import BUILT_IN, QUEUE, Job, PodGroup, Queue, queue_ref, read_queue
+from policies.migration.beside import beside
 from policies.migration.building import Entry, build
 from policies.migration.model import Amounts, Lost, Migration, SourceQueue, Wish, Words
 from policies.migration.tree import Tree, grow
@@ -41,7 +42,7 @@ def migrate_volcano(manifests: Iterable[Manifest], wish: Wish) -> Migration:
     for name in tree.unrooted:
         why = "its parents lead back to it, or to a queue where they do: it is left out"
         lost.append(Lost(f"Queue {name}", "spec.parent", why, "name a parent that leads to root"))
-    return build(_stopped(tree), entries, wish, WORDS, lost=lost)
+    return beside(build(_stopped(tree), entries, wish, WORDS, lost=lost), every)
 
 
 def _queue(manifest: Manifest) -> Queue | None:

@@ -14,6 +14,7 @@ from policies.dialects.yunikorn_config.dynamic import Leaf
 from policies.dialects.yunikorn_config.model import ROOT, Resources, amounts
 from policies.dialects.yunikorn_config.resources import Amounts as OwnAmounts
 from policies.dialects.yunikorn_config.resources import is_positive
+from policies.migration.beside import beside
 from policies.migration.building import build
 from policies.migration.model import Amounts, Lost, Migration, SourceQueue, Wish, Words
 from policies.migration.tree import grow
@@ -35,7 +36,8 @@ def migrate_yunikorn(manifests: Iterable[Manifest], wish: Wish) -> Migration:
 
     Pods that name a queue give LocalQueues, too; other kinds are left out.
     """
-    every = [found for found in map(dialects.read, manifests) if isinstance(found, _READ)]
+    written = list(manifests)
+    every = [found for found in map(dialects.read, written) if isinstance(found, _READ)]
     config, lost = _config(every)
     partition = config.partition
     if not every or partition is None or partition.root is None:
@@ -48,7 +50,8 @@ def migrate_yunikorn(manifests: Iterable[Manifest], wish: Wish) -> Migration:
     lost += lost_of_partition(partition)
     lost += (each for queue in partition.root.walk() for each in lost_of_queue(queue))
     lost += places.lost
-    return build(grow(ROOT, sources), entries, wish, WORDS, reclaim=partition.preempts, lost=lost)
+    made = build(grow(ROOT, sources), entries, wish, WORDS, reclaim=partition.preempts, lost=lost)
+    return beside(made, written)
 
 
 T = TypeVar("T", bound=KubeObject)

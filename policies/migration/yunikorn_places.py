@@ -14,8 +14,9 @@ from policies.dialects.yunikorn_config.placement import Configured, placed
 from policies.migration.building import Entry
 from policies.migration.model import Lost
 
-_BYPASSED = "kube-system"
-"""The namespace that YuniKorn's admission controller leaves alone unless it is configured otherwise."""
+_BYPASSED = "kube-"
+"""How the namespaces of Kubernetes itself begin. YuniKorn's admission controller leaves kube-system alone
+unless it is configured otherwise."""
 
 
 class _Open(Configured):
@@ -40,7 +41,7 @@ class Places:
         for namespace in sorted(every, key=lambda each: each.ref.name):
             name, enabled = namespace.ref.name, yunikorn.enabled(namespace)
             self._tags[name] = {"namespace": name, **yunikorn.application_tags(namespace)}
-            if enabled is False or (name == _BYPASSED and enabled is None):
+            if enabled is False or (name.startswith(_BYPASSED) and enabled is None):
                 continue
             declares = any(key in namespace.annotations for key in _DECLARING)
             if path := self._place(name, "", complain=declares):

@@ -21,6 +21,7 @@ from tests.apiserver.organisation import (
     ACCEPTED,
     CONFIGURATION,
     EXAMPLES,
+    NO_FINALIZERS,
     Example,
     accept,
     examples,
@@ -203,6 +204,36 @@ def test_each_warned_example_is_stored_and_its_cure_is_shown(guard: Guard, examp
         assert any(line.endswith((" created", " configured")) for line in done.stdout.splitlines()), done.stdout
     finally:
         put_back(guard.control_plane, documents(example.file))
+
+
+# -- what comes from other schedulers --
+
+
+@pytest.mark.parametrize("origin", ["volcano", "yunikorn"])
+def test_queues_that_are_migrated_from_the_live_cluster_are_accepted_as_they_are(guard: Guard, origin: str) -> None:
+    asked = ("migrate", f"--from={origin}", "--total=cpu=1000", "--total=memory=4Ti")
+    place = ("--against=cluster", f"--kubeconfig={guard.control_plane.kubeconfig}")
+    done = subprocess.run([str(QUOTREE), *asked, *place], capture_output=True, text=True, check=True)
+    made = [each for each in yaml.safe_load_all(done.stdout) if each]
+
+    try:
+        said = guard.control_plane.kubectl("apply", "-f", "-", input=done.stdout).stdout
+        assert said.count(" created") == len(made), said
+        assert {"ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue"} == {each["kind"] for each in made}
+    finally:
+        remove(guard.control_plane, made)
+
+
+def remove(control_plane: ControlPlane, made: list[Manifest]) -> None:
+    """Children before their parents; the webhook may still know some that have gone."""
+    kubectl, last_first = control_plane.kubectl, as_input(made[::-1])
+    held = [each for each in made if each["kind"] in ("ClusterQueue", "ResourceFlavor")]
+    kubectl("patch", "--type=merge", "-p", NO_FINALIZERS, "-f", "-", input=as_input(held), check=False)
+    command = ("delete", "--ignore-not-found", "--wait=false", "-f", "-")
+    eventually(
+        lambda: not kubectl(*command, input=last_first, check=False).returncode,
+        lambda: "what was migrated cannot be removed",
+    )
 
 
 # -- what never reaches the webhook --

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from policies.migration import Migration, Wish, migrate_volcano
-from tests.builders import Manifest, namespace, pod_group, queue
+from tests.builders import FLAVOR, Manifest, local_queue, namespace, pod_group, queue
 from tests.builders import job as volcano_job
 from tests.policies.migration.reading import fields, named, quota_of
 
@@ -180,6 +180,15 @@ def test_a_missing_parent_becomes_a_cohort_and_a_cycle_is_left_out() -> None:
 
 def test_amounts_that_cannot_be_read_are_named() -> None:
     assert ("Queue a", "spec.deserved.cpu") in fields(migrated(queue("a", deserved="cpu:4x,memory:1Gi")))
+
+
+def test_what_kueue_has_already_is_left_as_it_is() -> None:
+    found = migrated(
+        OPS, pod_group("p", "ops"), FLAVOR | {"metadata": {"name": "default"}}, local_queue("ops", "other")
+    )
+
+    assert [each["kind"] for each in found.objects] == ["Cohort", "ClusterQueue"]
+    assert [each.object for each in found.lost if "already" in each.why] == ["LocalQueue ns/ops"]
 
 
 def test_nothing_comes_of_nothing() -> None:

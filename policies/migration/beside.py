@@ -1,0 +1,31 @@
+"""What of a migration is in Kueue already: it stays as it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from policies.dialects import group_kind
+from policies.dialects.kueue_kinds import GROUP, RESOURCE_FLAVOR
+from policies.dialects.reading import Manifest, identity, metadata
+from policies.migration.model import Lost, Migration
+from policies.model.objects import Ref
+
+
+def beside(migration: Migration, manifests: Iterable[Manifest]) -> Migration:
+    """The migration without objects that the manifests have by kind and name; a ResourceFlavor is used without a word.
+
+    A LocalQueue could not be changed to name another ClusterQueue anyway.
+    """
+    there = {_ref(each) for each in manifests if group_kind(each).group == GROUP}
+    twice = [ref for each in migration.objects if (ref := _ref(each)) in there]
+    if not twice:
+        return migration
+    objects = tuple(each for each in migration.objects if _ref(each) not in there)
+    why = "it exists in Kueue already and is left as it is"
+    lost = (Lost(str(ref), "", why, "rename one of the two, or edit it") for ref in twice if ref[:2] != RESOURCE_FLAVOR)
+    return replace(migration, objects=objects, lost=(*migration.lost, *lost))
+
+
+def _ref(manifest: Manifest) -> Ref:
+    return identity(manifest, group_kind(manifest), namespaced="namespace" in metadata(manifest))

@@ -11,9 +11,9 @@ from cli.exits import Misused
 from cli.input.context import Against, collect
 from cli.input.documents import Unreadable
 from cli.input.given import Given, gather
+from cli.input.settings import settings
 from cli.input.snapshot_file import read as read_snapshot
 from policies import dialects
-from policies.configuration.settings import YuniKornSettings
 from policies.dialects import core, kueue_kinds, volcano
 from policies.dialects.reading import Manifest
 from policies.dialects.yunikorn_config.configmap import CONFIG_MAP
@@ -64,10 +64,13 @@ class Migrated:
 
 
 def migrated(origin: Origin, paths: Sequence[str], against: Against, kubeconfig: str | None, wish: Wish) -> Migrated:
-    """Raises Misused without any input, and OutOfReach where a cluster or a snapshot cannot be read."""
+    """Raises Misused without any input, and OutOfReach where a cluster or a snapshot cannot be read.
+
+    In a cluster YuniKorn's configuration is where Quotree's says that it is.
+    """
     if not paths and against.kind == "nothing":
         raise Misused("no input: name files or folders, -f - for standard input, or --against cluster")
-    context, unreadable = _context(origin, against, kubeconfig)
+    context, unreadable = _context(origin, paths, against, kubeconfig)
     given = gather(paths) if paths else Given({}, (), 0)
     own = {ref: placed.document.manifest for ref, placed in given.objects.items()}
     rest = [document.manifest for document in given.rest]
@@ -76,7 +79,7 @@ def migrated(origin: Origin, paths: Sequence[str], against: Against, kubeconfig:
 
 
 def _context(
-    origin: Origin, against: Against, kubeconfig: str | None
+    origin: Origin, paths: Sequence[str], against: Against, kubeconfig: str | None
 ) -> tuple[dict[Ref, Manifest], tuple[Unreadable, ...]]:
     kinds = _KINDS[origin]
     found: dict[Ref, Manifest] = {}
@@ -86,7 +89,7 @@ def _context(
             found[ref] = manifest
 
     if against.kind == "cluster":
-        collect(against, kubeconfig, YuniKornSettings(), keep)
+        collect(against, kubeconfig, settings(None, paths, None).yunikorn, keep)
     elif against.kind == "snapshot":
         for manifest in read_snapshot(against.name).objects:
             if (each := dialects.read(manifest)) is not None:

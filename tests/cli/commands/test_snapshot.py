@@ -213,6 +213,22 @@ def test_diff_and_order_say_the_same_as_of_the_cluster(tmp_path: Path, api: Fake
 
 
 @pytest.mark.parametrize(
+    ("origin", "made"), [("volcano", "ns/vision"), ("yunikorn", "ns/default"), ("kueue", "ns/door")]
+)
+def test_migrate_says_the_same_as_of_the_cluster(tmp_path: Path, api: FakeApi, origin: str, made: str) -> None:
+    file = taken(tmp_path, api)
+    command = ("migrate", "--from", origin, "-o", "json", "--against")
+
+    of_cluster = run(*command, "cluster:lab", "--kubeconfig", kubeconfig(tmp_path, api.url))
+    of_file = run(*command, f"snapshot:{file}")
+
+    assert of_cluster.exit_code == of_file.exit_code == 0, of_file.output
+    assert of_file.stdout == of_cluster.stdout
+    queues = [each["metadata"] for each in json.loads(of_file.stdout)["objects"] if each["kind"] == "LocalQueue"]
+    assert [f"{each['namespace']}/{each['name']}" for each in queues] == [made]
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"apiVersion": "quotree.dev/v2"}, "its apiVersion is 'quotree.dev/v2', and this quotree reads"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 from policies.conversion import DOMAIN, Unconvertible, convert, is_convertible
@@ -36,7 +37,7 @@ def migrate_kueue(manifests: Iterable[Manifest]) -> Migration:
             lost.append(Lost(called, "apiVersion", str(error), f"write it as {NEW}"))
             continue
         result, gone = _without_remainder(converted)
-        objects.append(result)
+        objects.append(_with_texts(result))
         lost += (Lost(called, field, f"{NEW} does not have it", _instead(field)) for field in gone)
     return Migration(tuple(objects), tuple(lost))
 
@@ -57,6 +58,15 @@ def _at_least_old(manifest: Manifest, version: str) -> dict[str, Any]:
     if manifest.get("kind") == "Cohort" and isinstance(spec, Mapping) and "parent" in spec:
         body["spec"] = {("parentName" if key == "parent" else key): value for key, value in spec.items()}
     return body
+
+
+def _with_texts(value: Any) -> Any:
+    """Fractional numbers as texts: that is what the API server takes as a quantity."""
+    if isinstance(value, Mapping):
+        return {key: _with_texts(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_texts(inner) for inner in value]
+    return str(value) if isinstance(value, Decimal | float) else value
 
 
 def _without_remainder(converted: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -14,6 +14,7 @@ from policies.dialects.yunikorn_config.dynamic import Leaf
 from policies.dialects.yunikorn_config.model import ROOT, Resources, amounts
 from policies.dialects.yunikorn_config.resources import Amounts as OwnAmounts
 from policies.dialects.yunikorn_config.resources import is_positive
+from policies.dialects.yunikorn_config.validation import refusals
 from policies.migration.beside import beside
 from policies.migration.building import build
 from policies.migration.model import Amounts, Lost, Migration, SourceQueue, Wish, Words
@@ -77,7 +78,7 @@ def _config(every: Iterable[KubeObject]) -> tuple[Config, list[Lost]]:
     config = tree.config if tree.text is not None else Config()
     lost += (
         Lost(str(tree.ref), problem.field or tree.key, problem.message, problem.fix or "correct it, then migrate again")
-        for problem in config.problems
+        for problem in dict.fromkeys([*config.problems, *refusals(config)])
     )
     if config.partition is None or config.partition.root is None:
         lost.append(Lost(str(tree.ref), tree.key, "it has no default partition with queues", "migrate another file"))

@@ -19,11 +19,14 @@ import jsonpatch
 from cli.input.context import Against, load
 from cli.input.documents import read
 from cli.input.given import gather
+from cli.input.migration import Origin, migrated
 from cli.input.options import EngineOptions
 from cli.input.simulation import start
 from cli.judgement import judge
 from cli.report.as_json import as_json
 from cli.report.as_text import as_text
+from cli.report.migration_json import migration_json
+from cli.report.migration_text import migration_text
 from cli.report.model import report
 from cli.report.simulation_json import simulation_json
 from cli.report.simulation_text import simulation_text
@@ -32,6 +35,7 @@ from policies import dialects
 from policies.configuration.file import read_configuration
 from policies.configuration.settings import Configuration, KueueSettings
 from policies.dialects.yunikorn_config.decode import read_config
+from policies.migration import Wish
 from policies.model.errors import PolicyError
 from policies.model.forest import Forest
 from policies.rules import registry
@@ -229,6 +233,18 @@ def simulations(chance: random.Random, mutator: Mutator) -> Status:
     return "unreadable" if taken.unreadable else "played"
 
 
+def migrations(chance: random.Random, mutator: Mutator) -> Status:
+    """The whole of `quotree migrate -`; what it prints can be read again."""
+    origin = chance.choice(list(Origin))
+    with _StandardInput(_manifests(chance, mutator)), redirect_stderr(io.StringIO()):
+        found = migrated(origin, ["-"], Against(), None, Wish({"cpu": chance.choice((0, 8000))}))
+    text = migration_text(found)
+    assert all(line.isprintable() for line in f"{text}\n{migration_json(found)}".split("\n"))
+    documents, unreadable = read(["-"], io.BytesIO(text.encode()))
+    assert len(documents) == len(found.migration.objects) or unreadable, text
+    return f"{origin}: {'some' if documents else 'nothing'}"
+
+
 class _StandardInput:
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -277,7 +293,7 @@ def targets(seed: str) -> list[tuple[str, int, Target]]:
     """By name, with their share of the inputs in percent."""
     webhook = Webhook(seed)
     return [
-        ("webhook", 50, webhook.validate_or_mutate),
+        ("webhook", 48, webhook.validate_or_mutate),
         ("conversion", 8, webhook.convert),
         ("texts", 20, texts),
         ("trees", 8, trees),
@@ -285,4 +301,5 @@ def targets(seed: str) -> list[tuple[str, int, Target]]:
         ("configurations", 4, configurations),
         ("files", 3, files),
         ("simulations", 1, simulations),
+        ("migrations", 2, migrations),
     ]

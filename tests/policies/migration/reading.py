@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hypothesis import strategies as st
 
 from policies.migration import Migration
 from policies.migration.model import SourceQueue
-from tests.builders import Manifest, queue
+from tests.builders import Manifest, config_map, queue
 
 AMOUNTS = st.integers(0, 40)
 
@@ -68,3 +69,30 @@ def volcano(queues: list[SourceQueue]) -> list[Manifest]:
         for each in queues
         if each.parent is not None
     ]
+
+
+def leaves(queues: Iterable[SourceQueue]) -> list[str]:
+    every = list(queues)
+    inner = {each.parent for each in every}
+    return [each.name for each in every if each.name not in inner and each.parent is not None]
+
+
+def yunikorn(queues: list[SourceQueue]) -> Manifest:
+    """The same queues of YuniKorn, which has no guarantee apart from what is deserved."""
+    partition = {"name": "default", "queues": [{**_queue_text(queues[0], queues), "submitacl": "*"}]}
+    return config_map("yunikorn-configs", "yunikorn", data={"queues.yaml": json.dumps({"partitions": [partition]})})
+
+
+def paths(queues: Iterable[SourceQueue]) -> dict[str, str]:
+    """Of YuniKorn: root and the names, one below the other."""
+    found: dict[str, str] = {}
+    for each in queues:
+        found[each.name] = each.name if each.parent is None else f"{found[each.parent]}.{each.name}"
+    return found
+
+
+def _queue_text(queue: SourceQueue, every: list[SourceQueue]) -> dict[str, object]:
+    below = [_queue_text(each, every) for each in every if each.parent == queue.name]
+    both = {"guaranteed": queue.deserved, "max": queue.most}
+    sized = {key: {"vcore": f"{amounts['cpu']}m"} for key, amounts in both.items() if amounts and queue.parent}
+    return {"name": queue.name, "queues": below, "resources": sized} if sized else {"name": queue.name, "queues": below}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from policies.migration import migrate_kueue
 from tests.builders import kueue, queue
 from tests.policies.migration.reading import fields
@@ -49,3 +51,10 @@ def test_what_is_v1beta2_already_stays() -> None:
     new = kueue("LocalQueue", "a", {"clusterQueue": "b"}, namespace="ns")
 
     assert migrate_kueue([new]).objects == (new,)
+
+
+def test_a_fractional_number_becomes_a_text() -> None:
+    weighted = kueue("ClusterQueue", "a", {"fairSharing": {"weight": Decimal("0.5")}}, version="v1beta1")
+
+    (made,) = migrate_kueue([weighted]).objects
+    assert made["spec"] == {"fairSharing": {"weight": "0.5"}}

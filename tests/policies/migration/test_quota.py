@@ -1,4 +1,4 @@
-"""The reach of each queue in Kueue, held against Volcano's realCapability."""
+"""The reach of each queue in Kueue, held against Volcano's realCapability and YuniKorn's lowest max."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from policies.dialects.kueue import cluster_queue_ref
 from policies.dialects.volcano import queue_ref
 from policies.impact.quotas import Pair
 from policies.impact.volcano_quotas import volcano_quotas
-from policies.migration import Wish, migrate_volcano
+from policies.migration import Wish, migrate_volcano, migrate_yunikorn
 from policies.migration.model import SourceQueue
 from policies.model.forest import Forest
 from tests.builders import queue, typed, world
-from tests.policies.migration.reading import named, trees, volcano
+from tests.policies.migration.reading import leaves, named, paths, trees, volcano, yunikorn
 
 _MILLI = 10**6
 
@@ -45,3 +45,16 @@ def test_a_queue_could_reach_what_volcano_would_let_it_use(drawn: list[SourceQue
     assert {leaf: potential(after, cluster_queue_ref(leaf), "default/cpu").amount * _MILLI for leaf in leaves} == {
         leaf: before[queue_ref(leaf)].of(Pair("", "cpu")).reach for leaf in leaves
     }
+
+
+@given(trees(), st.integers(0, 80))
+def test_a_queue_could_reach_the_lowest_max_of_yunikorn_on_its_way(drawn: list[SourceQueue], total: int) -> None:
+    queues = [replace(each, most=each.most if each.most.get("cpu") else {}) for each in drawn]
+    migration = migrate_yunikorn([yunikorn(queues)], Wish({"cpu": total * 1000}))
+    after, called = Forest.of(typed(each) for each in migration.objects), paths(queues)
+
+    most = {"root": total * 1000}
+    for each in queues[1:]:
+        most[each.name] = min(most[each.parent or ""], each.most.get("cpu", most[each.parent or ""]))
+    for leaf in leaves(queues):
+        assert potential(after, cluster_queue_ref(called[leaf]), "default/cpu").amount == most[leaf]

@@ -185,6 +185,14 @@ def test_a_configuration_that_cannot_be_read_is_named() -> None:
     assert (found.objects, len(found.lost)) == ((), 2)
 
 
+def test_what_yunikorn_refuses_is_named() -> None:
+    found = migrated(tree(one("a", {"vcore": 4}, {"vcore": 2}), one("A")), cpu=8000)
+
+    refused = [each for each in found.lost if each.object == "ConfigMap yunikorn/yunikorn-configs"]
+    assert len(refused) == 2
+    assert quota_of(found, "root.a")[0] is not None
+
+
 def test_quotas_of_namespaces_that_share_a_queue_and_differ_are_named() -> None:
     rule = {"name": "fixed", "value": "root.shared", "create": True}
     found = migrated(

@@ -5,7 +5,6 @@ The limits are counted here by the source's own rules; neither the migration nor
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -16,18 +15,13 @@ from hypothesis import strategies as st
 from policies.migration import Migration, Wish, migrate_volcano, migrate_yunikorn
 from policies.migration.model import SourceQueue
 from scheduling.simulation.simulation import Simulation
-from tests.builders import Manifest, config_map, kueue, namespace, pod, pod_group, queued_job
-from tests.policies.migration.reading import trees, volcano
+from tests.builders import Manifest, kueue, namespace, pod, pod_group, queued_job
+from tests.policies.migration.reading import leaves, paths, trees, volcano, yunikorn
+from tests.profiles import times
 
 URGENT = {**kueue("WorkloadPriorityClass", "urgent"), "value": 1000}
 WORK = st.lists(st.tuples(st.integers(0, 7), st.integers(1, 20)), max_size=14)
 """Jobs, as the number of a leaf and cores."""
-
-
-def leaves(queues: Iterable[SourceQueue]) -> list[str]:
-    every = list(queues)
-    inner = {each.parent for each in every}
-    return [each.name for each in every if each.name not in inner and each.parent is not None]
 
 
 def of_volcano(queues: list[SourceQueue], total: int | None) -> Migration:
@@ -36,28 +30,11 @@ def of_volcano(queues: list[SourceQueue], total: int | None) -> Migration:
 
 
 def of_yunikorn(queues: list[SourceQueue], total: int | None) -> Migration:
-    """Paths are root and the names, one below the other; Pods make a LocalQueue for each leaf."""
-    root = _queue_text(queues[0], queues)
-    partition = {"name": "default", "queues": [{**root, "submitacl": "*"}]}
-    text = config_map("yunikorn-configs", "yunikorn", data={"queues.yaml": json.dumps({"partitions": [partition]})})
-    paths = _paths(queues)
-    pods = [pod(leaf, "ns", {"schedulerName": "yunikorn"}, labels={"queue": paths[leaf]}) for leaf in leaves(queues)]
+    """Pods make a LocalQueue for each leaf."""
+    named = paths(queues)
+    pods = [pod(leaf, "ns", {"schedulerName": "yunikorn"}, labels={"queue": named[leaf]}) for leaf in leaves(queues)]
     wish = Wish({} if total is None else {"cpu": total * 1000})
-    return migrate_yunikorn([text, namespace("ns"), *pods], wish)
-
-
-def _paths(queues: Iterable[SourceQueue]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for each in queues:
-        found[each.name] = each.name if each.parent is None else f"{found[each.parent]}.{each.name}"
-    return found
-
-
-def _queue_text(queue: SourceQueue, every: list[SourceQueue]) -> dict[str, object]:
-    below = [_queue_text(each, every) for each in every if each.parent == queue.name]
-    both = {"guaranteed": queue.deserved, "max": queue.most}
-    sized = {key: {"vcore": f"{amounts['cpu']}m"} for key, amounts in both.items() if amounts and queue.parent}
-    return {"name": queue.name, "queues": below, "resources": sized} if sized else {"name": queue.name, "queues": below}
+    return migrate_yunikorn([yunikorn(queues), namespace("ns"), *pods], wish)
 
 
 class Contention:
@@ -120,6 +97,7 @@ def numbered(queues: list[SourceQueue], jobs: Iterable[tuple[int, int]]) -> list
     return [(ends[number % len(ends)], cores) for number, cores in jobs]
 
 
+@times(0.5)
 @given(trees(), st.none() | st.integers(0, 80), WORK)
 def test_work_stays_within_every_limit_of_volcano(
     queues: list[SourceQueue], total: int | None, jobs: list[tuple[int, int]]
@@ -132,17 +110,19 @@ def test_work_stays_within_every_limit_of_volcano(
     assert contention.over(total) == []
 
 
+@times(0.5)
 @given(trees(), st.none() | st.integers(0, 80), WORK)
 def test_work_stays_within_every_limit_of_yunikorn(
     queues: list[SourceQueue], total: int | None, jobs: list[tuple[int, int]]
 ) -> None:
     queues = [replace(each, most={} if not any(each.most.values()) else each.most) for each in queues]
-    contention = Contention(of_yunikorn(queues, total), queues, _paths(queues))
+    contention = Contention(of_yunikorn(queues, total), queues, paths(queues))
     contention.submit(numbered(queues, jobs))
 
     assert contention.over(total) == []
 
 
+@times(0.5)
 @given(promised(keeps=True), st.integers(0, 40), WORK)
 def test_what_volcano_guarantees_can_be_had_at_once(
     queues: list[SourceQueue], more: int, jobs: list[tuple[int, int]]
@@ -159,12 +139,13 @@ def test_what_volcano_guarantees_can_be_had_at_once(
     assert contention.admitted() >= {*asked, *before}  # and nobody has to leave for it
 
 
+@times(0.5)
 @given(promised(keeps=False), st.integers(0, 40), WORK)
 def test_what_yunikorn_guarantees_is_won_back(
     queues: list[SourceQueue], more: int, jobs: list[tuple[int, int]]
 ) -> None:
     total = queues[0].deserved["cpu"] // 1000 + more
-    contention = Contention(of_yunikorn(queues, total), queues, _paths(queues))
+    contention = Contention(of_yunikorn(queues, total), queues, paths(queues))
     contention.submit(numbered(queues, jobs))
     used = contention.used()
     left = {each.name: each.deserved["cpu"] // 1000 - used[each.name] for each in queues}
@@ -175,6 +156,7 @@ def test_what_yunikorn_guarantees_is_won_back(
     assert contention.admitted() >= set(asked)
 
 
+@times(0.5)
 @given(promised(keeps=True), st.integers(0, 40), WORK)
 def test_what_a_queue_of_volcano_deserves_is_won_back(
     queues: list[SourceQueue], more: int, jobs: list[tuple[int, int]]

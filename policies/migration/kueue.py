@@ -18,6 +18,8 @@ from policies.model.objects import GroupKind
 
 NEW, OLD, OLDEST = "v1beta2", "v1beta1", "v1alpha1"
 _KEPT = ("name", "generateName", "namespace", "labels", "annotations")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""Where kubectl keeps what it applied, in the old version."""
 _SAME_AS_OLD = ("Cohort", "Topology", "MultiKueueConfig", "MultiKueueCluster")
 """Kinds whose v1alpha1 differs from v1beta1 by no more than a Cohort's parent."""
 
@@ -50,7 +52,10 @@ def _called(manifest: Manifest) -> str:
 def _at_least_old(manifest: Manifest, version: str) -> dict[str, Any]:
     """v1alpha1 in the form of v1beta1; the status goes, since nobody applies it."""
     body = {key: value for key, value in manifest.items() if key != "status"}
-    body["metadata"] = {key: value for key, value in metadata(manifest).items() if key in _KEPT}
+    meta = {key: value for key, value in metadata(manifest).items() if key in _KEPT}
+    if _LAST_APPLIED in mapping(meta.get("annotations")):
+        meta["annotations"] = {key: value for key, value in meta["annotations"].items() if key != _LAST_APPLIED}
+    body["metadata"] = {key: value for key, value in meta.items() if value != {}}
     if version != OLDEST or manifest.get("kind") not in _SAME_AS_OLD or not is_convertible(str(manifest.get("kind"))):
         return body
     body["apiVersion"] = f"{GROUP}/{OLD}"

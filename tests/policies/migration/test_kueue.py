@@ -14,14 +14,15 @@ def test_v1beta1_becomes_v1beta2_without_status() -> None:
         "ClusterQueue", "a", {"cohort": "org", "flavorFungibility": {"whenCanBorrow": "Borrow"}}, version="v1beta1"
     )
     old |= {"status": {"pendingWorkloads": 3}}
-    old["metadata"] |= {"uid": "1", "labels": {"a": "b"}}
+    notes = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "team": "ml"}
+    old["metadata"] |= {"uid": "1", "labels": {"a": "b"}, "annotations": notes}
 
     (made,) = migrate_kueue([old]).objects
 
     assert made == {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "ClusterQueue",
-        "metadata": {"name": "a", "labels": {"a": "b"}},
+        "metadata": {"name": "a", "labels": {"a": "b"}, "annotations": {"team": "ml"}},
         "spec": {"cohortName": "org", "flavorFungibility": {"whenCanBorrow": "MayStopSearch"}},
     }
 

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
+import urllib3
+
 from cluster.endpoint import Endpoint, from_kubeconfig, from_service_account, in_pod
 from cluster.errors import BadAnswer, Gone, NotFound
 from cluster.resource import Resource
 from cluster.stream import Manifest, Watch, drop_managed_fields
+from cluster.unreachable import unreachable
 from cluster.wire import Request, Timeouts, Wire
 
 T = TypeVar("T")
@@ -17,6 +20,7 @@ T = TypeVar("T")
 
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"  # JSON is YAML too
+LONGEST_TEXT = 16 * 2**20  # bytes
 PAGE = 500  # objects per page, as in client-go's reflectors
 
 
@@ -92,6 +96,15 @@ class Cluster:
     def get(self, path: str, params: Mapping[str, str] | None = None) -> Manifest:
         """The object at a path."""
         return self._wire.call(Request("GET", path, params or {}, idempotent=True))
+
+    def text(self, path: str) -> str:
+        """What is at a path that answers with text, such as the metrics of a Pod behind the API server's proxy."""
+        request = Request("GET", path)
+        with self._wire.stream(request, self._wire.timeouts.read) as response:
+            try:
+                return str(response.read(LONGEST_TEXT).decode("utf-8", "replace"))
+            except (urllib3.exceptions.HTTPError, OSError) as error:
+                raise unreachable(self.host, error) from error
 
     def served(self, resource: Resource) -> bool:
         """Whether the API server serves this kind in this version (a CRD may not be installed)."""
@@ -201,17 +214,19 @@ class Cluster:
         response = self._wire.stream(request, seconds + self._wire.timeouts.watch_grace)
         return Watch(response, self.host, f"watch {request.path}")
 
-    def create(self, path: str, body: Manifest, *, field_manager: str | None = None) -> Manifest:
-        """POST to a collection; Conflict (AlreadyExists) if the name is taken."""
-        return self._wire.call(Request("POST", path, _manager(field_manager), body))
+    def create(self, path: str, body: Manifest, *, field_manager: str | None = None, dry_run: bool = False) -> Manifest:
+        """POST to a collection; Conflict (AlreadyExists) if the name is taken. A dry run stores nothing."""
+        return self._wire.call(Request("POST", path, _writing(field_manager, dry_run), body))
 
     def replace(self, path: str, body: Manifest, *, field_manager: str | None = None) -> Manifest:
         """PUT; Conflict if the body has an outdated resource version."""
-        return self._wire.call(Request("PUT", path, _manager(field_manager), body))
+        return self._wire.call(Request("PUT", path, _writing(field_manager), body))
 
-    def patch(self, path: str, body: Any, content_type: str, *, field_manager: str | None = None) -> Manifest:
-        """PATCH with a JSON Patch, merge patch or strategic merge patch."""
-        return self._wire.call(Request("PATCH", path, _manager(field_manager), body, content_type))
+    def patch(
+        self, path: str, body: Any, content_type: str, *, field_manager: str | None = None, dry_run: bool = False
+    ) -> Manifest:
+        """PATCH with a JSON Patch, merge patch or strategic merge patch. A dry run stores nothing."""
+        return self._wire.call(Request("PATCH", path, _writing(field_manager, dry_run), body, content_type))
 
     def apply(self, path: str, body: Manifest, field_manager: str, force: bool = False) -> Manifest:
         """Server-side apply: creates or changes exactly the fields of `body`.
@@ -249,8 +264,8 @@ def _selectors(labels: str | None, fields: str | None) -> dict[str, str]:
     return {**({"labelSelector": labels} if labels else {}), **({"fieldSelector": fields} if fields else {})}
 
 
-def _manager(field_manager: str | None) -> dict[str, str]:
-    return {"fieldManager": field_manager} if field_manager else {}
+def _writing(field_manager: str | None, dry_run: bool = False) -> dict[str, str]:
+    return {**({"fieldManager": field_manager} if field_manager else {}), **({"dryRun": "All"} if dry_run else {})}
 
 
 def _page(answer: Manifest, path: str) -> tuple[Listing[Manifest], str]:

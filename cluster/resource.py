@@ -49,6 +49,7 @@ CONFIG_MAPS = Resource("", "v1", "configmaps", namespaced=True)
 PODS = Resource("", "v1", "pods", namespaced=True)
 PRIORITY_CLASSES = Resource("scheduling.k8s.io", "v1", "priorityclasses", namespaced=False)
 JOBS = Resource("batch", "v1", "jobs", namespaced=True)
+DEPLOYMENTS = Resource("apps", "v1", "deployments", namespaced=True)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", namespaced=True)
 SECRETS = Resource("", "v1", "secrets", namespaced=True)
 VALIDATING_WEBHOOKS = Resource(

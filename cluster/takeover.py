@@ -14,6 +14,7 @@ from cluster.errors import ApiError, ClusterError, Conflict, NotFound
 from cluster.resource import (
     CONFIG_MAPS,
     CUSTOM_RESOURCE_DEFINITIONS,
+    DEPLOYMENTS,
     LEASES,
     MUTATING_WEBHOOKS,
     PODS,
@@ -25,14 +26,13 @@ from policies.takeover.objects import Found, Names, Plan, Ref, Step, Write, ref_
 
 MANAGER = "quotree-take-over"
 """The field manager of all writes."""
-_DEPLOYMENTS = Resource("apps", "v1", "deployments", namespaced=True)
 _API_SERVICES = Resource("apiregistration.k8s.io", "v1", "apiservices", namespaced=False)
 _CLUSTERS = Resource("kueue.x-k8s.io", "v1beta2", "multikueueclusters", namespaced=False)
 _RESOURCES: Mapping[str, Resource] = {
     "APIService": _API_SERVICES,
     "ConfigMap": CONFIG_MAPS,
     "CustomResourceDefinition": CUSTOM_RESOURCE_DEFINITIONS,
-    "Deployment": _DEPLOYMENTS,
+    "Deployment": DEPLOYMENTS,
     "MutatingWebhookConfiguration": MUTATING_WEBHOOKS,
     "ValidatingWebhookConfiguration": VALIDATING_WEBHOOKS,
 }

@@ -11,6 +11,7 @@ import jsonschema_rs
 
 SCHEMAS = Path(__file__).parents[1] / "docs" / "schemas"
 OF_KIND = {
+    "Diagnosis": "diagnosis",
     "Report": "report",
     "Simulation": "simulation",
     "Explanation": "explanation",

@@ -62,6 +62,12 @@ def kubeconfig(command: F) -> F:
     return click.option("--kubeconfig", metavar="FILE", help="The kubeconfig for --against cluster.")(command)
 
 
+def context(command: F) -> F:
+    return click.option("--context", metavar="NAME", help="A context of the kubeconfig. Default: the current one.")(
+        command
+    )
+
+
 def output(command: F) -> F:
     return click.option(
         "-o",

@@ -9,14 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.generated import command_table, configuration_table, crds, job_kinds, metric_tables, rule_pages, schemas
+from tests.generated import (
+    command_table,
+    configuration_table,
+    crds,
+    doctor_checks,
+    job_kinds,
+    metric_tables,
+    rights,
+    rule_pages,
+    schemas,
+)
 from tests.generated.blocks import filled
 
 ROOT = Path(__file__).parents[2]
-GENERATORS: list[Callable[[], Mapping[str, str]]] = [crds.generate, rule_pages.generate, schemas.generate]
+GENERATORS: list[Callable[[], Mapping[str, str]]] = [
+    crds.generate,
+    rights.generate,
+    rule_pages.generate,
+    schemas.generate,
+]
 BLOCKS: list[Callable[[], Mapping[str, Mapping[str, str]]]] = [
     command_table.generate,
     configuration_table.generate,
+    doctor_checks.generate,
     job_kinds.generate,
     metric_tables.generate,
 ]

@@ -99,7 +99,12 @@ _WORK = {"job": _JOB, "podSet": _POD_SET, "lack": _LACK}
 
 
 def generate() -> dict[str, str]:
-    found = {"explanation": _explanation(), "simulation": _simulation(), "tree": _tree()}
+    found = {
+        "diagnosis": _diagnosis(),
+        "explanation": _explanation(),
+        "simulation": _simulation(),
+        "tree": _tree(),
+    }
     return {f"docs/schemas/{name}.schema.json": json.dumps(schema, indent=2) + "\n" for name, schema in found.items()}
 
 
@@ -113,6 +118,27 @@ def _document(name: str, title: str, kind: str, body: Schema, definitions: Schem
         **body,
         "$defs": definitions,
     }
+
+
+def _diagnosis() -> Schema:
+    state = ["ok", "warning", "failure", "skipped"]
+    result = _object(
+        {
+            "id": {"description": "Of the check; it never changes.", "type": "string", "pattern": "^[a-z-]+$"},
+            "state": {"description": "skipped: it could not look, for the reason in the message.", "enum": state},
+            "subject": {"description": "The object that it is about; empty for the cluster.", **_TEXT},
+            "message": _TEXT,
+            "fix": {"description": "What to do; a warning and a failure have one.", **_TEXT},
+        }
+    )
+    fields: Schema = {
+        "apiVersion": True,
+        "kind": True,
+        "context": _object({"name": {"description": "Empty for the current one.", **_TEXT}, "server": _TEXT}),
+        "summary": _object(dict.fromkeys(state, _COUNT)),
+        "checks": _list(result),
+    }
+    return _whole("diagnosis", "Output of quotree doctor", "Diagnosis", fields, {})
 
 
 def _explanation() -> Schema:
@@ -152,11 +178,15 @@ def _simulation() -> Schema:
         "cycles": _list(_list(_TEXT)),
         "unreadable": _list(_object({**place, "message": _TEXT})),
     }
+    parts = {**_WORK, "event": _event(), "node": _node()}
+    return _whole("simulation", "Output of quotree simulate", "Simulation", fields, parts)
+
+
+def _whole(name: str, title: str, kind: str, fields: Schema, definitions: Schema) -> Schema:
+    """A document of which all fields are required."""
     body = _object(fields)
     del body["properties"]["apiVersion"], body["properties"]["kind"]
-    document = _document(
-        "simulation", "Output of quotree simulate", "Simulation", {}, {**_WORK, "event": _event(), "node": _node()}
-    )
+    document = _document(name, title, kind, {}, definitions)
     document["properties"] |= body.pop("properties")
     return {**document, **body}
 

@@ -1,0 +1,1 @@
+"""What `quotree doctor` looks at: each check reads facts of a cluster, and judges them in pure functions."""

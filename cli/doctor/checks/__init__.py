@@ -1,0 +1,33 @@
+"""The checks of `quotree doctor`, one file for each topic."""
+
+from __future__ import annotations
+
+from cli.doctor.checks.answering import webhook_answers
+from cli.doctor.checks.certificates import ca_bundle, certificate_expiry, webhook_configurations
+from cli.doctor.checks.definitions import crds
+from cli.doctor.checks.health import cache_age
+from cli.doctor.checks.leases import kueue_manager, reconciler_lease
+from cli.doctor.checks.ledger import ledger
+from cli.doctor.checks.replicas import replicas, versions
+from cli.doctor.checks.rights import rbac
+from cli.doctor.checks.server import api_server, clock
+from cli.doctor.checks.workers import workers
+
+CHECKS = (
+    api_server,
+    clock,
+    versions,
+    crds,
+    replicas,
+    webhook_configurations,
+    ca_bundle,
+    certificate_expiry,
+    webhook_answers,
+    cache_age,
+    ledger,
+    rbac,
+    reconciler_lease,
+    kueue_manager,
+    workers,
+)
+"""In the order of the report: what others rest upon comes first."""

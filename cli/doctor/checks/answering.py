@@ -1,0 +1,74 @@
+"""The whole way from the API server to the webhook, by a request that the webhook refuses and nobody stores."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+from cli.doctor.result import Result, check, failure, ok, skipped, warning
+from cli.doctor.target import Target
+from cluster.errors import ApiError, Forbidden
+from cluster.resource import Resource
+from policies.dialects import kueue, volcano
+
+_REFUSED = re.compile(r'admission webhook "([^"]*\.quotree\.dev)" denied the request')
+_FAILED = re.compile(r'failed calling webhook "([^"]*\.quotree\.dev)"')
+_FIXES = (
+    ("x509", "see ca-bundle and certificate-expiry"),
+    ("no endpoints available", "see replicas"),
+    ("connection refused", "see replicas; the Service must lead to the port that the webhook listens on"),
+    (
+        "deadline exceeded",
+        "let the API server reach the port of the webhook: firewall, network policy, private cluster",
+    ),
+    ("not ready", "see the webhook's logs: its cache has not read everything, or the ledger fails"),
+)
+
+
+@check("webhook-answers", "The API server reaches the webhook, trusts it, and gets an answer.")
+def webhook_answers(target: Target) -> Iterator[Result]:
+    if not target.has_webhook:
+        yield skipped("", "the webhook is not installed")
+        return
+    resource, trial = _trial(target.groups)
+    if resource is None:
+        yield skipped("", "neither Kueue nor Volcano is installed, so there is nothing to try")
+        return
+    try:
+        target.cluster.create(resource.collection(), trial, dry_run=True)
+    except ApiError as error:
+        yield judged_answer(error)
+    else:
+        yield judged_answer(None)
+
+
+def _trial(groups: frozenset[str]) -> tuple[Resource | None, dict[str, Any]]:
+    """A node that is its own parent."""
+    from cluster.sources import FOLLOWED  # here, since it takes long to load
+
+    name = f"quotree-doctor-{uuid4().hex[:8]}"
+    for kind, parent in ((kueue.COHORT, "parentName"), (volcano.QUEUE, "parent")):
+        if kind.group in groups:
+            resource = FOLLOWED[kind][0]
+            head = {"apiVersion": f"{kind.group}/{resource.version}", "kind": kind.kind}
+            return resource, {**head, "metadata": {"name": name}, "spec": {parent: name}}
+    return None, {}
+
+
+def judged_answer(error: ApiError | None) -> Result:
+    """What the API server said to a dry run of a node that is its own parent."""
+    if error is None:
+        message = "a Cohort that is its own parent passed a dry run: nobody was asked, or the rule parent-cycle is off"
+        return warning(
+            "", message, "see webhook-configurations; `failurePolicy: Ignore` lets all pass while it is down"
+        )
+    if refused := _REFUSED.search(error.message):
+        return ok(refused[1], "refused a Cohort that is its own parent, as it should")
+    if failed := _FAILED.search(error.message):
+        fix = next((fix for sign, fix in _FIXES if sign in error.message), "see the webhook's logs")
+        return failure(failed[1], f"the API server cannot ask it: {error.message}", fix)
+    if isinstance(error, Forbidden):
+        return skipped("", f"a dry run needs the right to create what it tries: {error.message}")
+    return warning("", f"something else refused the dry run: {error.message}", "see what it says")

@@ -1,0 +1,187 @@
+"""Certificates: who calls the webhook trusts what it serves, and nothing expires soon."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+
+from certs.pki import BadCertificate, inspect, split
+from cli.doctor.result import Result, check, failure, ok, skipped, warning
+from cli.doctor.served import Served, client_configurations, from_secret, from_server, reached, server_name
+from cli.doctor.target import Target, arguments
+from cluster.apply import converts_with_us
+from cluster.errors import ApiError, Forbidden
+from cluster.resource import (
+    MUTATING_WEBHOOKS,
+    SECRETS,
+    VALIDATING_WEBHOOKS,
+)
+from policies.dialects.reading import Manifest, mapping, metadata, text
+
+_SECRET = "quotree-webhook-certificate"  # noqa: S105, a name
+_LATE = 0.75
+"""Of a lifetime. A certificate is renewed when half of it is over."""
+_RENEW = "see the webhook's logs and rbac: it renews its certificates itself. With cert-manager: see the Certificate"
+_TRUST = (
+    "the webhook writes its authority there within minutes: see its logs and rbac. With cert-manager or certificates of"
+    " your own, write the authority of the served certificate into caBundle"
+)
+
+
+@check("webhook-configurations", "Both webhook configurations are there, so that the API server asks the webhook.")
+def webhook_configurations(target: Target) -> Iterator[Result]:
+    for resource, ref in (
+        (VALIDATING_WEBHOOKS, target.names.validating),
+        (MUTATING_WEBHOOKS, target.names.mutating),
+    ):
+        yield judged_configuration(str(ref), target.get(resource.item(ref.name)), target.has_webhook)
+
+
+def judged_configuration(subject: str, found: Manifest | None, installed: bool) -> Result:
+    if found is None and not installed:
+        return skipped(subject, "the webhook is not installed")
+    if found is None:
+        return failure(subject, "does not exist, so nothing is checked", "kubectl apply -k manifests/base")
+    hooks = found.get("webhooks") or []
+    if not installed:
+        message = "has no webhook behind it: queues cannot be changed"
+        return failure(
+            subject, message, f"delete it, or install the webhook: kubectl delete {subject.replace(' ', '/')}"
+        )
+    return ok(subject, f"has {len(hooks)} webhooks")
+
+
+@check("ca-bundle", "The API server trusts the certificate that the webhook serves, wherever it calls it.")
+def ca_bundle(target: Target) -> Iterator[Result]:
+    callers = dict(_callers(target))
+    if not callers:
+        yield skipped("", "nobody calls the webhook")
+        return
+    try:
+        served = _served(target, callers.values())
+    except OSError as error:
+        yield failure(
+            "", f"the webhook serves nothing: {error}", "see replicas; with --webhook, the address must be its"
+        )
+        return
+    if isinstance(served, str):
+        yield skipped("", served, "run it in the cluster, or forward a port and name it: --webhook 127.0.0.1:9443")
+        return
+    for subject, manifest in callers.items():
+        yield judged_caller(subject, manifest, served)
+
+
+def judged_caller(subject: str, manifest: Manifest, served: Served) -> Result:
+    """The first fault of its caBundles."""
+    configurations = list(client_configurations(manifest))
+    for configuration in configurations:
+        encoded = text(configuration.get("caBundle"))
+        if not encoded:
+            return failure(subject, "its caBundle is empty, so no call succeeds", _TRUST)
+        try:
+            fault = served.distrust(base64.b64decode(encoded, validate=True), server_name(configuration))
+        except binascii.Error:
+            fault = "the caBundle is not base64"
+        if fault:
+            return failure(subject, f"its caBundle does not trust what {served.source} serves: {fault}", _TRUST)
+    return ok(subject, f"trusts what {served.source} serves")
+
+
+@check("certificate-expiry", "Neither the served certificate nor an authority expires soon.")
+def certificate_expiry(target: Target) -> Iterator[Result]:
+    callers = dict(_callers(target))
+    try:
+        served = _served(target, callers.values())
+    except OSError as error:
+        yield skipped("", f"the webhook serves nothing: {error}", "see ca-bundle")
+        return
+    if isinstance(served, str):
+        yield skipped("", served, "see ca-bundle")
+        return
+    yield judged_expiry(f"certificate of {served.source}", [served.certificate], target.now())
+    for pem in dict.fromkeys(_bundles(callers.values())):
+        try:
+            yield judged_expiry("authority in the caBundles", split(pem), target.now())
+        except BadCertificate:
+            continue  # ca-bundle says so
+
+
+def judged_expiry(subject: str, certificates: Iterable[bytes], now: datetime) -> Result:
+    """Of several the one that lasts longest: authorities overlap while they are replaced. Raises BadCertificate."""
+    facts = max(map(inspect, certificates), key=lambda each: each.not_after)
+    until = f"{facts.not_after:%Y-%m-%d %H:%M} UTC"
+    if now < facts.not_before:
+        fix = "set the clock that is wrong, or wait"
+        return failure(subject, f"is not valid before {facts.not_before:%Y-%m-%d %H:%M} UTC", fix)
+    if now >= facts.not_after:
+        return failure(subject, f"expired at {until}", _RENEW)
+    late = facts.not_before + (facts.not_after - facts.not_before) * _LATE
+    if now >= late:
+        return warning(subject, f"expires at {until}, in {_span(facts.not_after - now)}, and was not renewed", _RENEW)
+    return ok(subject, f"is valid until {until}")
+
+
+def _span(left: timedelta) -> str:
+    return f"{left.days} days" if left.days > 1 else f"{left.total_seconds() / 3600:.1f} hours"
+
+
+def _callers(target: Target) -> Iterator[tuple[str, Manifest]]:
+    """What makes the API server call the webhook, by its name."""
+    for resource, ref in (
+        (VALIDATING_WEBHOOKS, target.names.validating),
+        (MUTATING_WEBHOOKS, target.names.mutating),
+    ):
+        if (found := target.get(resource.item(ref.name))) is not None:
+            yield str(ref), found
+    for definition in target.definitions:
+        if converts_with_us(definition):
+            yield f"CustomResourceDefinition {metadata(definition).get('name')}", definition
+
+
+def _bundles(manifests: Iterable[Manifest]) -> Iterator[bytes]:
+    for manifest in manifests:
+        for configuration in client_configurations(manifest):
+            try:
+                yield base64.b64decode(text(configuration.get("caBundle")) or "", validate=True)
+            except binascii.Error:
+                continue
+
+
+def _served(target: Target, callers: Iterable[Manifest]) -> Served | str:
+    """By the first way that leads there, else what the Secret holds; else why not. Raises OSError."""
+    for manifest in callers:
+        for configuration in client_configurations(manifest):
+            client = reached(configuration, target.webhook)
+            if client is not None:
+                return from_server(client)
+    return _stored(target)
+
+
+def _stored(target: Target) -> Served | str:
+    name = _secret(target)
+    source = f"Secret {target.names.namespace}/{name}"
+    try:
+        found = target.get(SECRETS.item(name, target.names.namespace))
+    except ApiError as error:
+        return f"the webhook cannot be reached from here, and you may not read {source}: {error.message}"
+    encoded = text(mapping((found or {}).get("data")).get("tls.crt"))
+    if encoded is None:
+        return f"the webhook cannot be reached from here, and {source} holds no certificate"
+    try:
+        return from_secret(source, split(base64.b64decode(encoded)))
+    except (BadCertificate, binascii.Error) as error:
+        return f"{source} holds no certificate: {error}"
+
+
+def _secret(target: Target) -> str:
+    """As --secret of the Deployment names it, where that may be read."""
+    try:
+        deployment = target.webhook_deployment
+    except Forbidden:
+        deployment = None
+    option: Mapping[str, str] = {
+        key: value for key, _, value in (each.partition("=") for each in arguments(deployment))
+    }
+    return option.get("--secret", "").rpartition("/")[2] or _SECRET

@@ -1,0 +1,67 @@
+"""The CustomResourceDefinitions: installed, served, in a version that Quotree reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from cli.doctor.result import Result, check, failure, ok, skipped
+from cli.doctor.target import Target
+from cluster.resource import Resource
+from policies.dialects import kueue, volcano
+from policies.dialects.reading import Manifest, mapping, metadata
+
+_PROJECTS = {kueue.GROUP: "Kueue", volcano.GROUP: "Volcano", volcano.JOB.group: "Volcano"}
+_APPLY = "kubectl apply -k manifests/crds, or install {project}"
+
+
+@check("crds", "The kinds that rules and decisions read are installed, in a version that Quotree reads.")
+def crds(target: Target) -> Iterator[Result]:
+    from reconciler.objects.patches import WORKLOADS  # here, since these take long to load
+
+    wanted = dict(_followed())
+    if target.has_reconciler:
+        wanted[f"{WORKLOADS.plural}.{WORKLOADS.group}"] = [WORKLOADS]
+    found = {str(metadata(each).get("name")): each for each in target.definitions}
+    yield from judged_definitions(wanted, found)
+
+
+def _followed() -> Iterator[tuple[str, Sequence[Resource]]]:
+    from cluster.sources import FOLLOWED
+
+    for versions in FOLLOWED.values():
+        if versions[0].group in _PROJECTS:
+            yield f"{versions[0].plural}.{versions[0].group}", versions
+
+
+def judged_definitions(wanted: Mapping[str, Sequence[Resource]], found: Mapping[str, Manifest]) -> Iterator[Result]:
+    """By the names of the definitions: in which versions each is read, and what is installed."""
+    for group in dict.fromkeys(versions[0].group for versions in wanted.values()):
+        names = [name for name, versions in wanted.items() if versions[0].group == group]
+        if not any(name in found for name in names):
+            yield skipped(group, f"{_PROJECTS[group]} is not installed")
+            continue
+        results = [each for name in names for each in _judged(name, wanted[name], found.get(name))]
+        yield from results or [ok(group, f"{len(names)} kinds are served")]
+
+
+def _judged(name: str, versions: Sequence[Resource], definition: Manifest | None) -> Iterator[Result]:
+    project = _PROJECTS[versions[0].group]
+    subject = f"CustomResourceDefinition {name}"
+    if definition is None:
+        yield failure(subject, "is not installed", _APPLY.format(project=project))
+        return
+    read = [each.version for each in versions]
+    parts = map(mapping, mapping(definition.get("spec")).get("versions") or ())
+    served = [str(each.get("name")) for each in parts if each.get("served") is True]
+    if not set(read) & set(served):
+        message = f"is served as {', '.join(served) or 'nothing'}, and Quotree reads {', '.join(read)}"
+        yield failure(subject, message, f"use versions of {project} and Quotree that go together")
+    conditions = map(mapping, mapping(definition.get("status")).get("conditions") or ())
+    states = {str(each.get("type")): each for each in conditions}
+    if states.get("Established", {}).get("status") != "True":
+        message = str(states.get("NamesAccepted", {}).get("message") or "it is not established yet")
+        yield failure(
+            subject, f"is not served: {message}", "see `kubectl describe` of it; another one may have its names"
+        )
+    if states.get("Terminating", {}).get("status") == "True":
+        yield failure(subject, "is being deleted, and its objects with it", "see what deletes it, and apply it again")

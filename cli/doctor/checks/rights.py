@@ -1,0 +1,134 @@
+"""The rights of each process, as the shipped roles have them: rights.json is generated from manifests/."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import resources
+from typing import Any
+
+from cli.doctor.result import Result, check, failure, ok, skipped
+from cli.doctor.target import Target, arguments
+from cluster.client import Cluster
+from cluster.errors import Forbidden
+from cluster.reviews import Access, Caller, may
+from policies.dialects.reading import Manifest, mapping, text
+
+_AT_ONCE = 8
+"""Requests to the API server at a time; about two hundred questions are asked."""
+_SHOWN = 4
+_OWN = "quotree-system"
+"""The namespace in the shipped manifests."""
+_NO_MULTIKUEUE = "--feature-gates=MultiKueue=false"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a process may do by one shipped role. `file` is where that is in this project."""
+
+    process: str
+    kind: str
+    name: str
+    file: str
+    accesses: tuple[Access, ...]
+
+
+@check("rbac", "Webhook and reconciler may do what they have to do, by the roles that are shipped.")
+def rbac(target: Target) -> Iterator[Result]:
+    deployments = {"webhook": target.webhook_deployment, "reconciler": target.reconciler_deployment}
+    for role in roles():
+        deployment, subject = deployments[role.process], f"{role.kind} {role.name}"
+        why = "is not installed" if deployment is None else _needless(role, target)
+        if why or deployment is None:
+            yield skipped(subject, why)
+            continue
+        account = _account(deployment, role.process, target.names.namespace)
+        wanted = list(_wanted(role, deployment, target))
+        try:
+            yield judged_rights(subject, account.name, wanted, _missing(target.cluster, account, wanted), role.file)
+        except Forbidden as error:
+            fix = f"ask an administrator, or try `kubectl auth can-i --list --as={account.name}`"
+            yield skipped(subject, f"you may not ask for the rights of others: {error.message}", fix)
+
+
+def judged_rights(subject: str, account: str, wanted: Sequence[Access], missing: Sequence[Access], file: str) -> Result:
+    if not missing:
+        return ok(subject, f"{account} has its {len(wanted)} rights")
+    shown = "; ".join(map(_written, missing[:_SHOWN]))
+    more = f"; and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else ""
+    return failure(subject, f"{account} may not {shown}{more}", f"kubectl apply -f {file}")
+
+
+@cache
+def roles() -> tuple[Role, ...]:
+    """All shipped roles with what they allow, right by right."""
+    text = (resources.files("cli.doctor") / "rights.json").read_text(encoding="utf-8")
+    return tuple(
+        Role(
+            each["process"],
+            each["kind"],
+            each["name"],
+            each["file"],
+            tuple(_accesses(each["namespace"], each["rules"])),
+        )
+        for each in json.loads(text)
+    )
+
+
+def _accesses(namespace: str, rules: Iterable[Mapping[str, Any]]) -> Iterator[Access]:
+    for rule in rules:
+        for group in rule["apiGroups"]:
+            for whole in rule["resources"]:
+                resource, _, subresource = whole.partition("/")
+                for name in rule.get("resourceNames", [""]):
+                    yield from (Access(verb, group, resource, subresource, namespace, name) for verb in rule["verbs"])
+
+
+def _needless(role: Role, target: Target) -> str:
+    """Why the process does without this role, empty where it does not."""
+    if role.name == "quotree-webhook-certificates" and not _keeps_secret(target.webhook_deployment):
+        return "the certificates are supplied"
+    if role.name == "quotree-webhook-yunikorn" and not target.configuration.yunikorn.follow:
+        return "`yunikorn.follow` is off"
+    if role.name == "quotree-reconciler-multikueue" and _NO_MULTIKUEUE in arguments(target.reconciler_deployment):
+        return "MultiKueue is off"
+    return ""
+
+
+def _wanted(role: Role, deployment: Manifest, target: Target) -> Iterator[Access]:
+    """Without kinds that the API server does not have, and what the settings leave out."""
+    for access in role.accesses:
+        needless = (access.resource == "secrets" and role.process == "webhook" and not _keeps_secret(deployment)) or (
+            access.name == "quotree-ledger" and not target.configuration.ledger
+        )
+        if access.group in target.groups and not needless:
+            namespace = target.names.namespace if access.namespace == _OWN else access.namespace
+            yield Access(access.verb, access.group, access.resource, access.subresource, namespace, access.name)
+
+
+def _missing(cluster: Cluster, account: Caller, wanted: Sequence[Access]) -> list[Access]:
+    """Raises ClusterError."""
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        answers = threads.map(partial(may, cluster, account), wanted)
+        return [access for access, allowed in zip(wanted, answers, strict=True) if not allowed]
+
+
+def _account(deployment: Manifest, process: str, namespace: str) -> Caller:
+    pod = mapping(mapping(mapping(deployment.get("spec")).get("template")).get("spec"))
+    name = text(pod.get("serviceAccountName")) or f"quotree-{process}"
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
+    return Caller(f"system:serviceaccount:{namespace}:{name}", groups=groups)
+
+
+def _keeps_secret(deployment: Manifest | None) -> bool:
+    return any(each.partition("=")[0] == "--secret" for each in arguments(deployment))
+
+
+def _written(access: Access) -> str:
+    """Such as `patch configmaps quotree-ledger in quotree-system`."""
+    kind = f"{access.resource}.{access.group}".rstrip(".") + (f"/{access.subresource}" if access.subresource else "")
+    where = f" in {access.namespace}" if access.namespace else ""
+    return f"{access.verb} {kind}{f' {access.name}' if access.name else ''}{where}"

@@ -1,0 +1,57 @@
+"""The API server itself: that it answers, its version, its clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from cli.doctor.result import Result, check, failure, ok, skipped, warning
+from cli.doctor.target import Target
+from cluster.errors import ApiError
+from policies.dialects.reading import mapping, metadata, text
+
+_OLDEST = 30
+"""The minor version of Kubernetes that brought match conditions of webhooks and ValidatingAdmissionPolicies."""
+_CLOCKS_DIFFER = timedelta(seconds=30)
+_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+
+
+@check("api-server", "The API server answers, in a version that Quotree supports.")
+def api_server(target: Target) -> Iterator[Result]:
+    version = target.cluster.get("/version")
+    yield judged_version(target.cluster.host, text(version.get("gitVersion")) or "", text(version.get("minor")) or "")
+
+
+def judged_version(host: str, version: str, minor: str) -> Result:
+    """`minor` as the API server writes it: some distributions add a `+`."""
+    number = minor.rstrip("+")
+    if number.isdecimal() and int(number) < _OLDEST:
+        return failure(host, f"Kubernetes {version} is older than 1.{_OLDEST}", f"upgrade to 1.{_OLDEST} or later")
+    return ok(host, f"Kubernetes {version}")
+
+
+@check("clock", "The clock of this machine agrees with that of the API server.")
+def clock(target: Target) -> Iterator[Result]:
+    before = target.now()
+    try:
+        review = target.cluster.create(_REVIEWS, _REVIEW)
+    except ApiError as error:
+        yield skipped("", f"the API server does not say its time: {error.message}")
+        return
+    written = text(metadata(review).get("creationTimestamp"))
+    user = text(mapping(mapping(review.get("status")).get("userInfo")).get("username")) or "nobody"
+    if written is None:
+        yield skipped("", "the API server does not say its time")
+        return
+    yield judged_clock(datetime.fromisoformat(written), before, target.now(), user)
+
+
+def judged_clock(theirs: datetime, before: datetime, after: datetime, user: str) -> Result:
+    """`theirs` was read between `before` and `after`, and is cut to whole seconds."""
+    ahead = max(theirs - after, before - theirs - timedelta(seconds=1), timedelta())
+    if ahead > _CLOCKS_DIFFER:
+        way = "ahead of" if theirs > after else "behind"
+        message = f"the API server's clock is {ahead.total_seconds():.0f} s {way} this machine's"
+        return warning("", message, "synchronise both; certificates and Leases are judged by this machine's clock")
+    return ok("", f"agrees with the API server's, which knows you as {user}")

@@ -1,0 +1,32 @@
+"""The worker clusters of MultiKueue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from cli.doctor.result import Result, check, failure, ok, skipped, warning
+from cli.doctor.target import Target
+
+
+@check("workers", "Every worker cluster of MultiKueue is connected.")
+def workers(target: Target) -> Iterator[Result]:
+    from reconciler.multikueue.stored_clusters import stored_clusters  # here, since it takes long to load
+
+    yield from judged_workers(stored_clusters(target.cluster)["items"])
+
+
+def judged_workers(found: Sequence[Mapping[str, Any]]) -> Iterator[Result]:
+    """As `quotree clusters -o json` has them."""
+    if not found:
+        yield skipped("", "there are no MultiKueueClusters")
+    for each in found:
+        subject = f"MultiKueueCluster {each['name']}"
+        if each["connection"] == "connected":
+            yield ok(subject, f"is connected since {each['since']}, {each['placed']} workloads")
+        elif each["connection"] == "not connected":
+            fix = f"mend what the message says; {each['placed']} workloads are there. `quotree clusters` shows more"
+            yield failure(subject, f"is not connected: {each['reason']}: {each['error']}", fix)
+        else:
+            fix = "start the reconciler with MultiKueue (manifests/with-multikueue), or delete the MultiKueueCluster"
+            yield warning(subject, "nobody has said whether it is connected", fix)

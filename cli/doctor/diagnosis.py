@@ -1,0 +1,53 @@
+"""All checks, one after the other. What one of them cannot find out never keeps the others from looking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from cli.doctor.result import Check, Result, State, failure, skipped
+from cli.doctor.target import Target
+from cluster.errors import ClusterError, Forbidden, NotConfigured, Unauthorized, Unreachable
+
+_NO_ANSWER = (Unreachable, NotConfigured, Unauthorized)
+"""After these nothing else can be found out either."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Each result with its check; a check has at least one. `answered`: the API server did, until the end."""
+
+    results: tuple[tuple[Check, Result], ...]
+    answered: bool
+
+    @property
+    def counts(self) -> dict[State, int]:
+        states = [result.state for _, result in self.results]
+        return {state: states.count(state) for state in State}
+
+
+def diagnose(target: Target, checks: Iterable[Check]) -> Diagnosis:
+    found: list[tuple[Check, Result]] = []
+    answered = True
+    for check in checks:
+        if not answered:
+            found.append((check, skipped("", "the API server does not answer")))
+            continue
+        try:
+            found += ((check, result) for result in _results(check, target))
+        except _NO_ANSWER as error:
+            answered = False
+            fix = "check the address, the credentials and the network: `kubectl version` with the same kubeconfig"
+            found.append((check, failure("", str(error), fix)))
+    return Diagnosis(tuple(found), answered)
+
+
+def _results(check: Check, target: Target) -> Iterator[Result]:
+    try:
+        yield from check.run(target)
+    except _NO_ANSWER:
+        raise
+    except Forbidden as error:
+        yield skipped("", f"you may not read what it looks at: {error.message}", "ask for this right")
+    except ClusterError as error:
+        yield failure("", f"cannot find out: {error}", "see what it says, and try again")

@@ -1,0 +1,267 @@
+"""What each check makes of its facts, without a cluster."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from certs.pki import new_authority, new_server
+from cli.doctor.checks.answering import judged_answer
+from cli.doctor.checks.certificates import judged_caller, judged_configuration, judged_expiry
+from cli.doctor.checks.definitions import judged_definitions
+from cli.doctor.checks.health import judged_metrics
+from cli.doctor.checks.leases import judged_lease, judged_manager
+from cli.doctor.checks.ledger import judged_ledger
+from cli.doctor.checks.replicas import judged_replicas, judged_versions
+from cli.doctor.checks.rights import judged_rights, roles
+from cli.doctor.checks.server import judged_clock, judged_version
+from cli.doctor.checks.workers import judged_workers
+from cli.doctor.result import Result, State
+from cli.doctor.served import from_secret
+from cluster.errors import ApiError, Forbidden
+from cluster.resource import Resource
+from cluster.reviews import Access
+from policies.takeover.objects import Ref
+from tests.builders import manifest
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+WEBHOOK = Ref("Deployment", "quotree-webhook", "quotree-system")
+QUEUES = Resource("scheduling.volcano.sh", "v1beta1", "queues", namespaced=False)
+
+
+def states(*results: Result) -> list[str]:
+    for each in results:
+        assert each.fix or each.state in (State.OK, State.SKIPPED), each
+    return [each.state.value for each in results]
+
+
+# -- the API server --
+
+
+@pytest.mark.parametrize(
+    ("minor", "state"), [("29", "failure"), ("29+", "failure"), ("30", "ok"), ("31+", "ok"), ("", "ok")]
+)
+def test_only_a_version_that_is_too_old_fails(minor: str, state: str) -> None:
+    assert states(judged_version("https://lab", f"v1.{minor}.0", minor)) == [state]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "state"), [(0, "ok"), (-1, "ok"), (30, "ok"), (-31, "ok"), (32, "warning"), (-33, "warning")]
+)
+def test_clocks_may_differ_by_half_a_minute_and_the_second_that_is_cut_off(seconds: int, state: str) -> None:
+    after = NOW + timedelta(seconds=1)
+    assert states(judged_clock(NOW + timedelta(seconds=seconds), NOW, after, "me")) == [state]
+
+
+# -- what is installed --
+
+
+def definition(*served: str, established: str = "True", **conditions: str) -> dict[str, Any]:
+    spec = {"versions": [{"name": each, "served": True} for each in served] + [{"name": "v9", "served": False}]}
+    found = [{"type": kind, "status": status} for kind, status in {"Established": established, **conditions}.items()]
+    version = "apiextensions.k8s.io/v1"
+    return manifest(version, "CustomResourceDefinition", "any", spec, status={"conditions": found})
+
+
+def crds(found: dict[str, Any]) -> list[str]:
+    wanted = {"queues.scheduling.volcano.sh": [QUEUES], "podgroups.scheduling.volcano.sh": [QUEUES]}
+    return states(*judged_definitions(wanted, found))
+
+
+def test_definitions() -> None:
+    whole = {
+        name: definition("v1beta1") for name in ("queues.scheduling.volcano.sh", "podgroups.scheduling.volcano.sh")
+    }
+
+    assert crds({}) == ["skipped"]
+    assert crds({"others.example.dev": definition("v1")}) == ["skipped"]
+    assert crds(whole) == ["ok"]
+    assert crds({"queues.scheduling.volcano.sh": definition("v1beta1")}) == ["failure"]
+    assert crds({**whole, "queues.scheduling.volcano.sh": definition("v9")}) == ["failure"]
+    assert crds({**whole, "queues.scheduling.volcano.sh": definition("v1beta1", established="False")}) == ["failure"]
+    assert crds({**whole, "queues.scheduling.volcano.sh": definition("v1beta1", Terminating="True")}) == ["failure"]
+    assert crds({**whole, "queues.scheduling.volcano.sh": manifest("v1", "Any", "any")}) == ["failure", "failure"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "state"),
+    [
+        ({"replicas": 3}, {"readyReplicas": 3}, "ok"),
+        ({"replicas": 3}, {"readyReplicas": 2}, "warning"),
+        ({"replicas": 3}, {}, "failure"),
+        ({"replicas": 0}, {}, "failure"),
+        ({}, {"readyReplicas": 1}, "ok"),
+    ],
+)
+def test_replicas(spec: dict[str, int], status: dict[str, int], state: str) -> None:
+    deployment = manifest("apps/v1", "Deployment", "quotree-webhook", spec, status=status)
+    assert states(judged_replicas(WEBHOOK, deployment), judged_replicas(WEBHOOK, None)) == [state, "skipped"]
+
+
+@pytest.mark.parametrize(
+    ("image", "state"),
+    [
+        ("quotree:1.0", "ok"),
+        ("registry.example.dev:5000/quotree:1.0@sha256:abc", "ok"),
+        ("quotree:0.9", "warning"),
+        ("registry.example.dev:5000/quotree", "skipped"),
+        ("istio/proxyv2:1.2", "skipped"),
+    ],
+)
+def test_versions(image: str, state: str) -> None:
+    assert states(*judged_versions({WEBHOOK: [image]}, own="1.0")) == [state]
+
+
+def test_configurations_without_a_webhook_block_every_change() -> None:
+    found = manifest("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "quotree-validate")
+
+    assert states(judged_configuration("any", None, False), judged_configuration("any", found, True)) == [
+        "skipped",
+        "ok",
+    ]
+    assert states(judged_configuration("any", None, True), judged_configuration("any", found, False)) == ["failure"] * 2
+
+
+# -- certificates --
+
+
+def test_a_caller_trusts_what_its_authority_signed_for_its_name() -> None:
+    authority, stranger = (new_authority(name, NOW, timedelta(days=9)) for name in ("ours", "stranger"))
+    served = from_secret("Secret any", [new_server(authority, ["web.lab.svc"], NOW, timedelta(days=9)).certificate])
+
+    def caller(ca: bytes | str, service: str = "web") -> str:
+        text = ca if isinstance(ca, str) else base64.b64encode(ca).decode()
+        client = {"service": {"name": service, "namespace": "lab"}, "caBundle": text}
+        return states(judged_caller("any", {"webhooks": [{"clientConfig": client}]}, served))[0]
+
+    assert caller(authority.certificate) == "ok"
+    assert caller(stranger.certificate + authority.certificate) == "ok"
+    assert caller(stranger.certificate) == "failure"
+    assert caller(authority.certificate, service="other") == "failure"
+    assert [caller(text) for text in ("", "???", "bm90IFBFTQ==")] == ["failure"] * 3
+
+
+@pytest.mark.parametrize(
+    ("hours", "state"), [(-2, "failure"), (0, "ok"), (73, "ok"), (75, "warning"), (99, "warning"), (100, "failure")]
+)
+def test_expiry(hours: int, state: str) -> None:
+    """It is valid for an hour before NOW and for a hundred after it."""
+    pem = new_authority("any", NOW, timedelta(hours=100)).certificate
+    assert states(judged_expiry("any", [pem], NOW + timedelta(hours=hours))) == [state]
+
+
+def test_of_overlapping_authorities_the_newest_counts() -> None:
+    old, new = (new_authority("any", NOW, timedelta(hours=hours)).certificate for hours in (1, 100))
+    assert states(judged_expiry("any", [old, new], NOW + timedelta(hours=2))) == ["ok"]
+
+
+# -- what answers --
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (None, "warning"),
+        (Forbidden(403, "Forbidden", 'admission webhook "a.quotree.dev" denied the request: no'), "ok"),
+        (Forbidden(403, "Forbidden", 'cohorts is forbidden: User "me" cannot create'), "skipped"),
+        (ApiError(500, "InternalError", 'failed calling webhook "a.quotree.dev": x509: unknown authority'), "failure"),
+        (ApiError(500, "InternalError", 'failed calling webhook "a.quotree.dev": new words'), "failure"),
+        (ApiError(500, "InternalError", 'failed calling webhook "a.example.dev": x509'), "warning"),
+    ],
+)
+def test_the_answer_to_a_trial(error: ApiError | None, state: str) -> None:
+    assert states(judged_answer(error)) == [state]
+
+
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("quotree_cache_synced 1.0\nquotree_cache_age_seconds 3.5\n", "ok"),
+        ("quotree_cache_synced 1.0\nquotree_cache_age_seconds 181.0\n", "warning"),
+        ("quotree_cache_synced 1.0\nquotree_cache_age_seconds NaN\n", "failure"),
+        ("quotree_cache_synced 0.0\nquotree_cache_age_seconds 3.5\n", "failure"),
+        ("quotree_cache_synced what\n", "skipped"),
+        ("<html>a proxy's page</html>", "skipped"),
+    ],
+)
+def test_cache_age(text: str, state: str) -> None:
+    assert states(judged_metrics("any", text)) == [state]
+
+
+# -- the ledger --
+
+
+def test_ledger() -> None:
+    empty = manifest("v1", "ConfigMap", "quotree-ledger", resourceVersion="1")
+    refused = ApiError(422, "Invalid", "data: Forbidden: field is immutable when `immutable` is set")
+    mine = Forbidden(403, "Forbidden", 'configmaps "quotree-ledger" is forbidden: User "me" cannot patch')
+
+    assert states(*judged_ledger("any", empty, None)) == ["ok"]
+    assert states(*judged_ledger("any", None, None)) == ["failure"]
+    assert states(*judged_ledger("any", {**empty, "data": {"uid-1": "no entry"}}, None)) == ["failure"]
+    assert states(*judged_ledger("any", empty, refused)) == ["failure"]
+    assert states(*judged_ledger("any", empty, mine)) == ["skipped"]
+
+
+# -- who leads --
+
+
+def lease(holder: str = "pod-1", age: float | None = 0, **spec: object) -> dict[str, Any]:
+    renewed = {} if age is None else {"renewTime": (NOW - timedelta(seconds=age)).isoformat()}
+    return manifest("coordination.k8s.io/v1", "Lease", "any", {"holderIdentity": holder, **renewed, **spec})
+
+
+@pytest.mark.parametrize(
+    ("found", "state"),
+    [
+        (None, "failure"),
+        (lease(), "ok"),
+        (lease(age=-3), "ok"),
+        (lease(age=20), "ok"),
+        (lease(age=21), "failure"),
+        (lease(age=21, leaseDurationSeconds=60), "ok"),
+        (lease(holder=""), "failure"),
+        (lease(age=None), "failure"),
+    ],
+)
+def test_the_lease_of_the_reconciler(found: dict[str, Any] | None, state: str) -> None:
+    assert states(judged_lease("any", found, NOW)) == [state]
+
+
+def test_kueues_manager_may_run_or_the_reconciler_but_not_both() -> None:
+    assert states(judged_manager([lease()], True, NOW), judged_manager([lease()], False, NOW)) == ["failure", "ok"]
+    assert states(judged_manager([lease(age=99)], True, NOW), judged_manager([], False, NOW)) == ["ok", "skipped"]
+
+
+# -- rights and workers --
+
+
+def test_what_is_missing_is_named_with_the_file_that_gives_it() -> None:
+    missing = [Access("patch", "", "configmaps", namespace="lab", name=f"ledger-{number}") for number in range(6)]
+
+    result = judged_rights("any", "me", missing, missing, "manifests/base/rbac.yaml")
+
+    assert result.message.startswith("me may not patch configmaps ledger-0 in lab; ")
+    assert result.message.endswith("; and 2 more")
+    assert result.fix == "kubectl apply -f manifests/base/rbac.yaml"
+    assert states(judged_rights("any", "me", missing, [], "any")) == ["ok"]
+
+
+def test_the_shipped_roles_are_asked_for() -> None:
+    accesses = {access for role in roles() for access in role.accesses}
+
+    assert Access("list", "kueue.x-k8s.io", "clusterqueues") in accesses
+    assert Access("patch", "", "configmaps", namespace="quotree-system", name="quotree-ledger") in accesses
+    assert Access("patch", "kueue.x-k8s.io", "workloads", "status") in accesses
+    assert {role.process for role in roles()} == {"webhook", "reconciler"}
+
+
+def test_workers() -> None:
+    one = {"name": "east", "since": "2026-01-01T00:00:00Z", "placed": 2, "reason": "Bad", "error": "no route"}
+    found = [{**one, "connection": state} for state in ("connected", "not connected", "not known yet")]
+
+    assert states(*judged_workers(found)) == ["ok", "failure", "warning"]
+    assert states(*judged_workers([])) == ["skipped"]

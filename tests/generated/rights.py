@@ -1,0 +1,30 @@
+"""What `quotree doctor` asks of RBAC: the rules of the shipped roles, as JSON beside the check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+FILES = (
+    ("webhook", "manifests/base/rbac.yaml"),
+    ("reconciler", "manifests/components/reconciler/rbac.yaml"),
+    ("reconciler", "manifests/components/multikueue/rbac.yaml"),
+)
+
+
+def generate() -> dict[str, str]:
+    roles = [role for process, file in FILES for role in _roles(process, file)]
+    return {"cli/doctor/rights.json": json.dumps(roles, indent=1) + "\n"}
+
+
+def _roles(process: str, file: str) -> Iterator[dict[str, Any]]:
+    for manifest in yaml.safe_load_all((ROOT / file).read_text(encoding="utf-8")):
+        if manifest["kind"] in ("Role", "ClusterRole"):
+            meta = manifest["metadata"]
+            named = {"kind": manifest["kind"], "name": meta["name"], "namespace": meta.get("namespace", "")}
+            yield {"process": process, **named, "file": file, "rules": manifest["rules"]}

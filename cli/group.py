@@ -110,7 +110,14 @@ _VERBOSE = click.Option(
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(VERSION, "-V", "--version", prog_name="quotree", message="%(prog)s %(version)s")
 def quotree() -> None:
-    """Guard hierarchical quota on Kubernetes: Kueue cohorts, Volcano queues, YuniKorn namespace quotas."""
+    """Guard hierarchical quota on Kubernetes: Kueue cohorts, Volcano queues, YuniKorn namespace quotas.
+
+    \b
+    Examples:
+      quotree validate trees/
+      quotree tree --against cluster
+      quotree doctor
+    """
 
 
 _complete(quotree)

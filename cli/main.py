@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 from cli.version import VERSION
@@ -30,9 +31,12 @@ def _run() -> None:
         print(f"quotree {VERSION}", flush=True)
         return
     gc.set_threshold(*_GARBAGE)
+    from cli.completion import VARIABLE, register
     from cli.group import quotree
 
-    quotree.main(prog_name=_called(sys.argv[0]))
+    if VARIABLE in os.environ:
+        register()
+    quotree.main(prog_name=_called(sys.argv[0]), complete_var=VARIABLE)
 
 
 def _called(path: str) -> str:

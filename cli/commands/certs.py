@@ -32,6 +32,11 @@ def certs(folder: Path, names: tuple[str, ...], show: bool) -> None:
     The command makes what is missing, too old or lacks a name: ca.crt (for clients), tls.crt and tls.key (for the
     server) and ca.key. A running `quotree serve webhook` serves the new certificate at once. In a cluster,
     `serve webhook --secret` does all this itself.
+
+    \b
+    Examples:
+      quotree certs ./certs --name quotree.example
+      quotree certs ./certs --show
     """
     from certs import files  # here, since cryptography takes long to load
     from certs.pki import BadCertificate

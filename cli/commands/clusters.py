@@ -35,6 +35,11 @@ def clusters(
 
     The command reads the manager cluster with your own rights. Only its reconciler knows when a worker cluster last
     answered and what is free there; with --reconciler the command asks it, at /v1/clusters.
+
+    \b
+    Examples:
+      quotree clusters
+      quotree clusters --reconciler https://127.0.0.1:8443 --ca ca.crt --server-name quotree-reconciler
     """
     if against.kind != "cluster":
         raise Misused("--against: name the manager cluster; files do not say which worker clusters are connected")

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import click
+from click.shell_completion import CompletionItem
 
 from cli.exits import Misused
 from cli.output import emit
-from cli.report.rulebook import kinds_of
+from cli.report.rulebook import by_id, kinds_of
 from policies.judging.rule import Rule
 from policies.model.errors import UnknownRule
 from policies.rules import find
 
 
+def _begun(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+    return [CompletionItem(each.id, help=each.title) for each in by_id() if each.id.startswith(incomplete)]
+
+
 @click.command()
-@click.argument("rule")
+@click.argument("rule", shell_complete=_begun)
 def explain(rule: str) -> None:
-    """Explain RULE: what it refuses, why, an example, and what to do."""
+    """Explain RULE: what it refuses, why, an example, and what to do.
+
+    \b
+    Examples:
+      quotree explain parent-cycle
+    """
     try:
         found = find(rule)
     except UnknownRule as error:

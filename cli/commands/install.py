@@ -10,6 +10,7 @@ import click
 import yaml
 
 from cli.exits import Exit, Misused, OutOfReach
+from cli.input.options import context as context_option
 from cli.input.options import kubeconfig
 from cli.output import emit
 from policies.model.printing import plain
@@ -35,7 +36,13 @@ _Readable.add_representer(str, _text)
 
 @click.group()
 def install() -> None:
-    """Render manifests for a cluster, and take over from Kueue's manager."""
+    """Render manifests for a cluster, and take over from Kueue's manager.
+
+    \b
+    Examples:
+      quotree install render --vap -o policies.yaml
+      quotree install take-over
+    """
 
 
 @install.command()
@@ -52,6 +59,10 @@ def render(vap: bool, file: Path | None) -> None:
 
     With --vap: ValidatingAdmissionPolicies. The API server evaluates them itself, so they also refuse a wrong object
     while the webhook is down. Rules that need the tree are not among them.
+
+    \b
+    Examples:
+      quotree install render --vap | kubectl apply -f -
     """
     if not vap:
         raise Misused("name what to render: add --vap")
@@ -83,7 +94,7 @@ def _yaml_of(documents: list[dict[str, object]]) -> str:
     help="What the names of Kueue's objects begin with; for Helm the full name of the release.",
 )
 @click.option("--namespace", default="quotree-system", show_default=True, help="Where Quotree is.")
-@click.option("--context", metavar="NAME", help="A context of the kubeconfig. Default: the current one.")
+@context_option
 @kubeconfig
 @click.option(
     "--timeout",
@@ -107,6 +118,12 @@ def take_over(
 
     Without --apply and --undo the command shows each step and changes nothing. What was there before is kept in
     annotations of the objects. Exit code 1: something is missing, and nothing was begun.
+
+    \b
+    Examples:
+      quotree install take-over
+      quotree install take-over --apply
+      quotree install take-over --undo --plan
     """
     if applied and (undo or shown):
         raise Misused("--apply goes with neither --undo nor --plan")

@@ -43,7 +43,14 @@ _EMPTY = "no pending workloads"
 def pending(
     queue: str, against: Against, kubeconfig: str | None, limit: int, output: str, engine: EngineOptions
 ) -> None:
-    """List the pending workloads of CLUSTERQUEUE, of the LocalQueue NS/LOCALQUEUE, or of all queues."""
+    """List the pending workloads of CLUSTERQUEUE, of the LocalQueue NS/LOCALQUEUE, or of all queues.
+
+    \b
+    Examples:
+      quotree pending
+      quotree pending research
+      quotree pending ml/main -o json
+    """
     found = snapshot.take(against, kubeconfig, engine)
     queues = list(_queues(found.world, queue, limit))
     emit(_json(queues) if output == "json" else "\n".join(_text(found.names, queues)) or _EMPTY)

@@ -13,7 +13,13 @@ from policies.judging.rule import Rule
 @click.command()
 @output
 def rules(output: str) -> None:
-    """List the rules: id, default action, kinds, and what is wrong."""
+    """List the rules: id, default action, kinds, and what is wrong.
+
+    \b
+    Examples:
+      quotree rules
+      quotree rules -o json
+    """
     every = by_id()
     emit(_json(every) if output == "json" else _table(every))
 

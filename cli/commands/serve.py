@@ -9,6 +9,7 @@ import click
 
 from cli.exits import Misused
 from cli.input.context import Against, AgainstType
+from cli.input.options import context as context_option
 from cli.input.settings import settings as read_settings
 from policies.model.errors import PolicyError
 
@@ -18,7 +19,13 @@ PATIENCE = 0.1
 
 @click.group()
 def serve() -> None:
-    """Run a server until SIGTERM or Ctrl-C."""
+    """Run a server until SIGTERM or Ctrl-C.
+
+    \b
+    Examples:
+      quotree serve webhook --certs ./certs --against files:trees/
+      quotree serve reconciler --mode observe
+    """
 
 
 @serve.command()
@@ -117,7 +124,12 @@ def webhook(
     drain: float,
     address_file: Path | None,
 ) -> None:
-    """Answer the API server's admission reviews."""
+    """Answer the API server's admission reviews.
+
+    \b
+    Examples:
+      quotree serve webhook --certs ./certs --against files:trees/
+    """
     from cli.serving.certificates import Certificates
     from cli.serving.webhook import run  # here, since servers take long to load
     from webhook.settings import WebhookSettings
@@ -165,7 +177,7 @@ def webhook(
 @click.option(
     "--kubeconfig", metavar="FILE", help="Default: KUBECONFIG, ~/.kube/config, or in a pod its service account."
 )
-@click.option("--context", metavar="NAME", help="A context of the kubeconfig. Default: the current one.")
+@context_option
 @click.option("--config", metavar="FILE", help="A Configuration of Kueue. Default: Kueue's defaults.")
 @click.option("--settings", metavar="FILE", help="Quotree's own Configuration. Default: QUOTREE_CONFIG.")
 @click.option(
@@ -218,7 +230,13 @@ def reconciler(
     secret: str | None,
     service: str | None,
 ) -> None:
-    """Admit, preempt and requeue the workloads of Kueue's queues, instead of Kueue's manager."""
+    """Admit, preempt and requeue the workloads of Kueue's queues, instead of Kueue's manager.
+
+    \b
+    Examples:
+      quotree serve reconciler --mode observe
+      quotree serve reconciler --config kueue.yaml --lease quotree-system/quotree-reconciler
+    """
     from cli.input.settings import read_file, read_gates
     from cli.serving.api import ApiSettings
     from cli.serving.certificates import Certificates

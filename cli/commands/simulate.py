@@ -28,6 +28,11 @@ def simulate(
     queues. Scheduling cycles run until nothing moves; then the events follow in the order of the command line, and
     after each one cycles run again until nothing moves. A preempted job stops at once and queues again. A job runs
     until --finish ends it.
+
+    \b
+    Examples:
+      quotree simulate queues/ work/
+      quotree simulate queues/ --add work.yaml --at +1h --finish ml/train
     """
     files, simulation = start(input_paths(paths, filenames), engine)
     for event in events:

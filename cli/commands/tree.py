@@ -43,6 +43,11 @@ def tree(
     Each node has a line for each resource (in Kueue: flavor/resource), with the amounts as written and the sums over
     its children. In Kueue a sum includes the whole subtree, since a Cohort's own quota adds to that of its children.
     For a cluster the lines also show what Kueue's nodes use and borrow, and how many workloads wait and are admitted.
+
+    \b
+    Examples:
+      quotree tree trees/
+      quotree tree --against cluster -o json
     """
     if against.kind in ("cluster", "snapshot") and not paths and not filenames:
         files = Given({}, (), 0)

@@ -40,6 +40,11 @@ def why(workload: str, against: Against, kubeconfig: str | None, output: str, en
     The answer has its ClusterQueue and its position there, what is short, in which flavor and at which node of the
     tree, who uses it, and which limit to raise. For work of MultiKueue it also has the worker clusters that were
     nominated, and why none of them admits it.
+
+    \b
+    Examples:
+      quotree why ml/train
+      quotree why ml/train --against files:cluster/
     """
     if against.kind == "files":
         _from_files(workload, against.name, output, engine)

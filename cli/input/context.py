@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from cli.exits import OutOfReach
 from cli.input import snapshot_file
+from cli.input.contexts import complete_context
 from cli.input.documents import Unreadable
 from cli.input.given import gather
 from cli.input.snapshot_file import WORK, Snapshot
@@ -68,6 +70,10 @@ class Against:
         return f"the files in {self.name}" if self.kind == "files" else f"cluster {self.name or '(current context)'}"
 
 
+_KINDS = ("nothing", "files:", "snapshot:", "cluster", "cluster:")
+"""How a value begins, for completion."""
+
+
 class AgainstType(click.ParamType[Against]):
     """Reads `nothing`, `files:DIR`, `snapshot:FILE`, `cluster` and `cluster:CONTEXT`."""
 
@@ -75,6 +81,12 @@ class AgainstType(click.ParamType[Against]):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002, click's signature
         return "nothing|files:DIR|snapshot:FILE|cluster[:CONTEXT]"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        kind, colon, name = incomplete.partition(":")
+        if not colon:
+            return [CompletionItem(each) for each in _KINDS if each.startswith(incomplete)]
+        return complete_context(ctx, param, name, "cluster:") if kind == "cluster" else []
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Against:
         if isinstance(value, Against):

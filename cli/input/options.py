@@ -11,6 +11,7 @@ import click
 
 from cli.exits import Misused
 from cli.input.context import AgainstType
+from cli.input.contexts import complete_context
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -63,9 +64,12 @@ def kubeconfig(command: F) -> F:
 
 
 def context(command: F) -> F:
-    return click.option("--context", metavar="NAME", help="A context of the kubeconfig. Default: the current one.")(
-        command
-    )
+    return click.option(
+        "--context",
+        metavar="NAME",
+        help="A context of the kubeconfig. Default: the current one.",
+        shell_complete=complete_context,
+    )(command)
 
 
 def output(command: F) -> F:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from cli.output import terminal_wants_colour
 
@@ -31,6 +32,14 @@ class OutputType(click.ParamType[Output]):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:  # noqa: ARG002, click's signature
         return "FORMAT[=FILE]"
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002, click's signature
+        param: click.Parameter,  # noqa: ARG002, click's signature
+        incomplete: str,
+    ) -> list[CompletionItem[str]]:
+        return [CompletionItem(each) for each in self._formats if each.startswith(incomplete)]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Output:
         if isinstance(value, Output):

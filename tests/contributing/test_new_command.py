@@ -27,7 +27,12 @@ from cli.output import emit, note
 @click.command()
 @inputs
 def count_queues(paths: tuple[str, ...], filenames: tuple[str, ...]) -> None:
-    """Count the queues in PATH..."""
+    """Count the queues in PATH...
+
+    \\b
+    Examples:
+      quotree count-queues trees/
+    """
     given = gather(input_paths(paths, filenames))
     for unreadable in given.unreadable:
         note(str(unreadable))
@@ -91,6 +96,8 @@ def test_an_internal_error_in_it_is_one_line_and_exit_code_4(scratch: Scratch) -
 def test_the_docs_list_it_once_they_are_generated(scratch: Scratch) -> None:
     row = "| `quotree count-queues` | Count the queues in manifests. |"
 
-    assert scratch.run("tests.generated") == "wrote docs/command-line.md\n"
+    wrote = ("docs/man/quotree-count-queues.1", "docs/man/quotree.1", "docs/reference.md", "docs/command-line.md")
+
+    assert sorted(scratch.run("tests.generated").splitlines()) == sorted(f"wrote {file}" for file in wrote)
     assert row in (scratch.root / "docs" / "command-line.md").read_text()
     assert row not in (ROOT / "docs" / "command-line.md").read_text()

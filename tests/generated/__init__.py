@@ -15,7 +15,9 @@ from tests.generated import (
     crds,
     doctor_checks,
     job_kinds,
+    man_pages,
     metric_tables,
+    reference,
     rights,
     rule_pages,
     schemas,
@@ -25,6 +27,8 @@ from tests.generated.blocks import filled
 ROOT = Path(__file__).parents[2]
 GENERATORS: list[Callable[[], Mapping[str, str]]] = [
     crds.generate,
+    man_pages.generate,
+    reference.generate,
     rights.generate,
     rule_pages.generate,
     schemas.generate,

@@ -1,0 +1,88 @@
+"""Completion in shells, by click's own mechanism: a script calls `quotree` again, with `VARIABLE` set."""
+
+from __future__ import annotations
+
+import os
+from typing import ClassVar
+
+import click
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+    split_arg_string,
+)
+
+VARIABLE = "_QUOTREE_COMPLETE"
+SHELLS = ("bash", "zsh", "fish")
+_BREAKS = ":="
+"""Characters of our values at which bash begins a new word, where COMP_WORDBREAKS has them."""
+
+_BASH = r"""%(complete_func)s() {
+    local type value
+    COMPREPLY=()
+    while IFS=, read -r type value; do
+        case $type in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            plain) COMPREPLY+=("$value") ;;
+        esac
+    done < <(env COMP_LINE="${COMP_LINE:0:COMP_POINT}" COMP_WORDBREAKS="$COMP_WORDBREAKS" \
+        %(complete_var)s=bash_complete "$1" 2>/dev/null)
+    if [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *: ]]; then compopt -o nospace; fi
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
+"""Click's own script hands over the words as bash splits them, which takes `cluster:prod` for three, and lets the shell
+expand what comes back."""
+
+
+class _OrFiles(ShellComplete):
+    """Where nothing is known about a value it may be a file, as shells have it without us."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+        return super().get_completions(args, incomplete) or [CompletionItem(incomplete, type="file")]
+
+
+class _Bash(_OrFiles, BashComplete):
+    source_template: ClassVar[str] = _BASH
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        line = os.environ["COMP_LINE"]
+        words = split_arg_string(line)
+        incomplete = "" if line[-1:].isspace() else words.pop()
+        return words[1:], incomplete
+
+    def complete(self) -> str:
+        """Without what bash leaves alone: all before the last `:` or `=` of the word."""
+        args, incomplete = self.get_completion_args()
+        typed = incomplete.partition("=")[2] if incomplete.startswith("--") else incomplete
+        breaks = set(_BREAKS) & set(os.environ.get("COMP_WORDBREAKS", _BREAKS))
+        kept = 1 + max((typed.rfind(char) for char in breaks), default=-1)
+        found = self.get_completions(args, incomplete)
+        return "\n".join(f"{each.type},{each.value[kept:] if each.type == 'plain' else ''}" for each in found)
+
+
+class _Zsh(_OrFiles, ZshComplete):
+    """As click has it."""
+
+
+class _Fish(_OrFiles, FishComplete):
+    """As click has it."""
+
+
+_CLASSES: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
+
+
+def register() -> None:
+    """Let click answer the scripts by the classes above."""
+    for shell in _CLASSES.values():
+        add_completion_class(shell)
+
+
+def script(shell: str, command: click.Command) -> str:
+    """What a shell of this name reads once."""
+    return ShellComplete.source(_CLASSES[shell](command, {}, "quotree", VARIABLE)).rstrip("\n")

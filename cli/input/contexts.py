@@ -1,0 +1,43 @@
+"""The contexts of a kubeconfig, for completion: without the client, which takes long to load."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from policies.dialects.reading import listing, mapping, text
+from policies.text.positions import BadText
+from policies.text.yaml_values import single
+
+_DEFAULT = "~/.kube/config"
+_MOST = 16 * 2**20
+"""Bytes of one file."""
+
+
+def complete_context(
+    ctx: click.Context, _: click.Parameter | None, incomplete: str, prefix: str = ""
+) -> list[CompletionItem[str]]:
+    """Those that begin so; each with `prefix` before it."""
+    names = sorted(set(_names(ctx.params.get("kubeconfig"))))
+    return [CompletionItem(prefix + name) for name in names if name.startswith(incomplete)]
+
+
+def _names(kubeconfig: str | None) -> Iterator[str]:
+    """What cannot be read has none: a completion reports nothing."""
+    files = kubeconfig or os.environ.get("KUBECONFIG") or _DEFAULT
+    for file in filter(None, files.split(os.pathsep)):
+        path = Path(file).expanduser()
+        try:
+            if path.stat().st_size > _MOST:
+                continue
+            value = single(path.read_text(encoding="utf-8-sig"))
+        except (OSError, ValueError, BadText):
+            continue
+        for each in listing(mapping(value).get("contexts")):
+            name = text(mapping(each).get("name"))
+            if name is not None and name.isprintable():
+                yield name

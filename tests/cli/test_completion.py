@@ -1,0 +1,93 @@
+"""Completion in a real bash, which calls the real program."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cli.completion import SHELLS
+from policies.rules import registry
+from tests.builders import kubeconfig
+from tests.cli.runs import run, write
+
+pytestmark = pytest.mark.apiserver
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a `quotree`, a kubeconfig and a folder `trees`."""
+    folder = tmp_path_factory.mktemp("home")
+    (folder / "trees").mkdir()
+    program = folder / "quotree"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m cli.main "$@"\n')
+    program.chmod(0o755)
+    first = kubeconfig({"server": "https://a"}, name="lab-east")
+    contexts = [{"name": name, "context": {}} for name in ("lab-east", "lab-west", "prod $(touch injected)*")]
+    write(folder / ".kube" / "config", {**first, "contexts": contexts})
+    return folder
+
+
+def completed(shell: Path, line: str, setup: str = "") -> list[str]:
+    """What bash offers where the cursor stands behind this line, as its programmable completion has it."""
+    words = f"""
+        PATH={shlex.quote(str(shell))}:$PATH; HOME={shlex.quote(str(shell))}; unset KUBECONFIG
+        eval "$(quotree completion bash)"; {setup}
+        COMP_LINE={shlex.quote(line)}; COMP_POINT=${{#COMP_LINE}}
+        compopt() {{ echo "compopt $*"; }}
+        _quotree_completion quotree
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(
+        ["bash", "--norc", "-c", words], capture_output=True, text=True, timeout=60, cwd=shell, stdin=subprocess.DEVNULL
+    )
+    assert done.stderr == ""
+    return done.stdout.split("\n")[:-1]
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("quotree val", ["validate"]),
+        ("quotree install take", ["take-over"]),
+        ("quotree validate --requ", ["--require-evaluated", "--require-objects"]),
+        ("quotree validate -o sa", ["sarif"]),
+        ("quotree validate --profile ", ["strict", "compat"]),
+        ("quotree validate --profile=str", ["strict"]),
+        ("quotree explain parent-c", ["parent-cycle"]),
+        ("quotree validate --against cluster:lab-", ["lab-east", "lab-west"]),
+        ("quotree validate --against=cluster:lab-e", ["lab-east"]),
+        ("quotree doctor --context lab-w", ["lab-west"]),
+        ("quotree validate tre", ["compopt -o default"]),
+        ("quotree validate -o sarif=tre", ["compopt -o default"]),
+        ("quotree validate 'trees/ --against clu", ["compopt -o default"]),
+    ],
+)
+def test_bash(shell: Path, line: str, offered: list[str]) -> None:
+    found = completed(shell, line)
+    assert [each for each in found if each] == offered
+
+
+def test_a_context_that_is_no_word_runs_nothing(shell: Path) -> None:
+    assert completed(shell, "quotree doctor --context prod") == ["prod $(touch injected)*"]
+    assert not (shell / "injected").exists()
+
+
+def test_where_a_colon_ends_no_word_the_whole_word_is_offered(shell: Path) -> None:
+    found = completed(shell, "quotree tree --against cluster:lab-e", 'COMP_WORDBREAKS=" ="')
+    assert found == ["cluster:lab-e" + "ast"]
+
+
+def test_each_rule_can_be_completed(shell: Path) -> None:
+    assert completed(shell, "quotree explain ") == sorted(registry())
+
+
+def test_each_shell_has_a_script() -> None:
+    scripts = [run("completion", shell).stdout for shell in SHELLS]
+
+    assert all("_QUOTREE_COMPLETE" in each for each in scripts)
+    assert len(set(scripts)) == len(SHELLS)
+    assert run("completion", "tcsh").exit_code == 2

@@ -1,0 +1,66 @@
+"""What `--help` shows of every command."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from cli.group import quotree
+from tests.cli.runs import run
+
+_EXAMPLE = re.compile(r'^ +(?:eval "\$\()?(quotree [^|<>)\n]*)', re.MULTILINE)
+
+
+def commands(command: click.Command = quotree, *words: str) -> Iterator[tuple[str, ...]]:
+    """The words of each command; none for `quotree` itself."""
+    yield words
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from commands(found, *words, name)
+
+
+COMMANDS = list(commands())
+
+
+def examples(words: tuple[str, ...]) -> list[str]:
+    """The command lines that the help of a command shows, without what is piped and redirected."""
+    _, _, after = run(*words, "--help", env={"COLUMNS": "200"}).stdout.partition("Examples:\n")
+    return _EXAMPLE.findall(after.partition("\n\n")[0])
+
+
+def problem(line: str) -> str:
+    """Why click would not take it, empty where it would; files need not exist."""
+    words = shlex.split(line, comments=True)[1:]
+    command: click.Command = quotree
+    while isinstance(command, click.Group) and words:
+        found = command.get_command(click.Context(command), words.pop(0))
+        if found is None:
+            return "no such command"
+        command = found
+    try:
+        command.make_context(command.name, words, resilient_parsing=False).close()
+    except click.ClickException as error:
+        message = error.format_message()
+        return "" if "no such file or folder" in message else message
+    return ""
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words) or "quotree")
+def test_each_command_has_examples_that_it_takes(words: tuple[str, ...]) -> None:
+    shown = examples(words)
+
+    assert any(line.split()[1 : 1 + len(words)] == list(words) for line in shown)
+    assert [problem(line) for line in shown] == [""] * len(shown)
+
+
+def test_an_example_that_is_wrong_is_found() -> None:
+    assert "No such option" in problem("quotree tree trees/ --agains cluster")
+    assert "Missing argument" in problem("quotree explain")
+    assert problem("quotree nothing") == "no such command"

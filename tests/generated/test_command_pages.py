@@ -1,0 +1,39 @@
+"""The reference page and the man pages: complete, and roff as it should be."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.generated import ROOT, man_pages, reference
+from tests.generated.command_help import every_help
+
+HELPS = list(every_help())
+PAGES = man_pages.generate()
+_MACROS = {".TH", ".SH", ".PP", ".TP", ".B", ".BR", ".nf", ".fi", '.\\"'}
+
+
+def test_every_option_of_every_command_is_on_both_pages() -> None:
+    page = reference.generate()["docs/reference.md"]
+
+    for each in HELPS:
+        man = PAGES[f"docs/man/{man_pages.name(each)}.1"].replace("\\-", "-")
+        assert f"## {each.name}\n" in page
+        assert each.text
+        for written, _ in each.options:
+            assert written in page.replace("\\|", "|")
+            assert written in man
+        assert all(line in page and line in man.replace("\\e", "\\") for line in each.examples)
+
+
+def test_no_page_of_a_command_that_is_gone_is_left() -> None:
+    assert {f"docs/man/{each.name}" for each in (ROOT / "docs" / "man").iterdir()} == PAGES.keys()
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_every_line_that_could_be_a_command_of_roff_is_meant_as_one(name: str) -> None:
+    lines = PAGES[name].splitlines()
+
+    assert {line.split()[0] for line in lines if line.startswith((".", "'"))} <= _MACROS
+    assert all(re.fullmatch(r"(?:[^\\]|\\[-e&])*", line) for line in lines if not line.startswith('.\\"'))

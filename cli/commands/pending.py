@@ -13,6 +13,7 @@ from cli.input.context import Against, AgainstType
 from cli.input.options import EngineOptions, kubeconfig, output
 from cli.input.options import engine as engine_options
 from cli.input.snapshot import Names
+from cli.input.watching import watchable
 from cli.output import emit, json_text
 from policies.model.printing import plain
 from reconciler.api.pending import Row, homeless, item, local_rows, rows
@@ -22,6 +23,7 @@ _EMPTY = "no pending workloads"
 
 
 @click.command()
+@watchable
 @click.argument("queue", metavar="[CLUSTERQUEUE | NS/LOCALQUEUE]", default="")
 @click.option(
     "--against",
@@ -50,6 +52,7 @@ def pending(
       quotree pending
       quotree pending research
       quotree pending ml/main -o json
+      quotree pending --watch
     """
     found = snapshot.take(against, kubeconfig, engine)
     queues = list(_queues(found.world, queue, limit))

@@ -13,6 +13,7 @@ from cli.input.context import Against, Context, load
 from cli.input.given import Given, gather
 from cli.input.options import against as against_option
 from cli.input.options import input_paths, inputs, output
+from cli.input.watching import watchable
 from cli.output import emit, json_text, note
 from cli.report.drawing import glyphs, lines, row_text
 from cli.report.quotas import Quotas, Row, namespace_rows
@@ -32,6 +33,7 @@ MakeQuotas: TypeAlias = Callable[[Forest, Sequence[Ref]], Quotas]
 
 
 @click.command()
+@watchable
 @inputs
 @against_option
 @output
@@ -48,6 +50,7 @@ def tree(
     Examples:
       quotree tree trees/
       quotree tree --against cluster -o json
+      quotree tree trees/ --watch
     """
     if against.kind in ("cluster", "snapshot") and not paths and not filenames:
         files = Given({}, (), 0)

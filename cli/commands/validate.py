@@ -13,6 +13,7 @@ from cli.input import baseline as baselines
 from cli.input.outputs import Output, outputs
 from cli.input.question import Question, asked
 from cli.input.selection import Selection, selected
+from cli.input.watching import watchable
 from cli.report.answering import answer, note_problems
 from cli.report.baselined import without_old
 from cli.report.formats import OF_REPORTS, deliver
@@ -27,6 +28,7 @@ _FAILING = {
 
 
 @click.command()
+@watchable
 @selected
 @asked
 @outputs(tuple(OF_REPORTS))
@@ -68,6 +70,7 @@ def validate(
       quotree validate change.yaml --against cluster
       quotree validate --kustomize overlays/prod --against snapshot:prod.json
       quotree validate --helm chart -f values.yaml
+      quotree validate trees/ --watch
       quotree validate trees/ --baseline .quotree-baseline.jsonl
     """
     old = baselines.read(baseline) if baseline is not None else None

@@ -193,19 +193,24 @@ def collect(against: Against, kubeconfig: str | None, yunikorn: YuniKornSettings
     """
     from cluster.client import Cluster  # here, since these take long to load
     from cluster.errors import ClusterError
-    from cluster.sources import Source, sources
     from cluster.store import load as read_all
+
+    try:
+        with Cluster.connect(against.name or None, kubeconfig) as cluster:
+            return read_all(cluster, [_noticed(source, keep) for source in read_kinds(yunikorn)]).known
+    except ClusterError as error:
+        raise OutOfReach(f"cannot read {against}: {error}") from error
+
+
+def read_kinds(yunikorn: YuniKornSettings | None = None) -> list[Source]:
+    """All kinds of a cluster that rules or decisions read."""
+    from cluster.sources import Source, sources  # here, since these take long to load
     from reconciler.core.watched import WATCHED_KINDS
 
     followed = [*sources(yunikorn)]
     kinds = {source.kind for source in followed}
     watched = [(GroupKind(each.resource.group, each.kind), each.resource) for each in WATCHED_KINDS]
-    followed += [Source(kind, (resource,)) for kind, resource in watched if kind not in kinds]
-    try:
-        with Cluster.connect(against.name or None, kubeconfig) as cluster:
-            return read_all(cluster, [_noticed(source, keep) for source in followed]).known
-    except ClusterError as error:
-        raise OutOfReach(f"cannot read {against}: {error}") from error
+    return followed + [Source(kind, (resource,)) for kind, resource in watched if kind not in kinds]
 
 
 def _noticed(source: Source, keep: Keep) -> Source:

@@ -27,9 +27,14 @@ def settings(option: str | None, paths: Sequence[str], profile: str | None = Non
 
     Raises Misused, naming file and key.
     """
-    file = option or os.environ.get(VARIABLE) or (_upward(paths) if paths else None)
+    file = configuration_file(option, paths)
     configuration = _load(file) if file else Configuration()
     return replace(configuration, profile=Profile(profile)) if profile else configuration
+
+
+def configuration_file(option: str | None, paths: Sequence[str]) -> str | None:
+    """The file of the configuration in force; None for the defaults."""
+    return option or os.environ.get(VARIABLE) or (_upward(paths) if paths else None)
 
 
 def _upward(paths: Sequence[str]) -> str | None:

@@ -25,7 +25,7 @@ def judged_workers(found: Sequence[Mapping[str, Any]]) -> Iterator[Result]:
         if each["connection"] == "connected":
             yield ok(subject, f"is connected since {each['since']}, {each['placed']} workloads")
         elif each["connection"] == "not connected":
-            fix = f"mend what the message says; {each['placed']} workloads are there. `quotree clusters` shows more"
+            fix = f"act on the message; {each['placed']} workloads are there, and `quotree clusters` shows more"
             yield failure(subject, f"is not connected: {each['reason']}: {each['error']}", fix)
         else:
             fix = "start the reconciler with MultiKueue (manifests/with-multikueue), or delete the MultiKueueCluster"

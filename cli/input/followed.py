@@ -1,0 +1,71 @@
+"""How much has changed in a cluster, of what commands read there."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from cli.exits import OutOfReach
+from cli.input.context import Against, read_kinds
+
+if TYPE_CHECKING:
+    from cluster.sources import Source
+
+_LISTED = 10.0
+"""Seconds to wait for the first lists; what comes later counts as a change."""
+_LOOK = 0.05
+
+
+class Changes:
+    """Counts; for use by many threads."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._lock = threading.Lock()
+
+    def add(self) -> None:
+        with self._lock:
+            self.count += 1
+
+
+@contextmanager
+def following(against: Against, kubeconfig: str | None) -> Iterator[Changes]:
+    """Watches a cluster until the end of the block; without one nothing ever changes. Raises OutOfReach."""
+    changes = Changes()
+    if against.kind != "cluster":
+        yield changes
+        return
+    from cluster.client import Cluster  # here, since these take long to load
+    from cluster.errors import ClusterError
+    from cluster.store import Store
+
+    try:
+        cluster = Cluster.connect(against.name or None, kubeconfig)
+    except ClusterError as error:
+        raise OutOfReach(f"cannot read {against}: {error}") from error
+    store = Store(following=[_counted(source, changes) for source in read_kinds()])
+    with cluster:
+        store.start(cluster)
+        try:
+            until = time.monotonic() + _LISTED
+            while store.ready() and time.monotonic() < until:
+                time.sleep(_LOOK)
+            yield changes
+        finally:
+            store.close()
+
+
+def _counted(source: Source, changes: Changes) -> Source:
+    """The source, of which only names are kept."""
+
+    def count(manifest: Mapping[str, Any]) -> dict[str, Any]:
+        changes.add()
+        meta = manifest.get("metadata") or {}
+        named = {key: meta[key] for key in ("name", "namespace") if key in meta}
+        return {"apiVersion": manifest.get("apiVersion"), "kind": manifest.get("kind"), "metadata": named}
+
+    return replace(source, trim=count)

@@ -1,0 +1,160 @@
+"""--watch: the command runs again whenever its inputs change."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
+from datetime import datetime
+from functools import wraps
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from cli.exits import Misused
+from cli.input.context import Against
+from cli.input.documents import expand
+from cli.input.followed import Changes, following
+from cli.input.settings import configuration_file
+from cli.output import discard, note
+
+_LISTS = ("paths", "filenames", "kustomizations", "charts", "values")
+_FILES = ("config", "kueue_config", "baseline")
+"""The parameters of commands that name inputs."""
+_EVERY = 0.5
+"""Seconds between two looks at the files."""
+_SHARE = 20
+"""A look at many files takes at most this part of the time."""
+_SETTLED = 5.0
+"""Seconds; where changes never pause for two looks, the command runs all the same."""
+Look = Mapping[str, tuple[int, ...] | None]
+
+
+def watchable(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--watch. Stands above the decorators of all other options, whose values say what is watched."""
+
+    @wraps(command)
+    def with_watch(*arguments: Any, watch: bool, **options: Any) -> Any:
+        if not watch:
+            return command(*arguments, **options)
+        if "-" in (*options.get("paths", ()), *options.get("filenames", ())):
+            raise Misused("--watch: standard input cannot be watched; name files")
+        return _watch(lambda: command(*arguments, **options), options)
+
+    return click.option(
+        "--watch", is_flag=True, help="Run again whenever an input or the cluster changes, until Ctrl-C."
+    )(with_watch)
+
+
+def _watch(command: Callable[[], Any], options: Mapping[str, Any]) -> None:
+    shown: str | None = None
+    with following(options.get("against") or Against(), options.get("kubeconfig")) as cluster:
+        while True:
+            before = _look(options, cluster)
+            began = time.monotonic()
+            text = _output(command, first=shown is None)
+            if text != shown:
+                _show(text)
+            else:
+                note("nothing is different")
+            shown = text
+            _wait(before, lambda: _look(options, cluster), time.monotonic() - began)
+            note(f"{datetime.now():%H:%M:%S} something changed; run again")  # noqa: DTZ005, for people here
+
+
+def _wait(before: object, look: Callable[[], object], least: float) -> None:
+    """Until it looks different, and changes pause. Not before `least` seconds have passed: so long did the run take."""
+    time.sleep(least)
+    while (now := _paced(look)) == before:
+        pass
+    until = time.monotonic() + _SETTLED
+    while time.monotonic() < until and (later := _paced(look)) != now:
+        now = later
+
+
+def _paced(look: Callable[[], object]) -> object:
+    """A look, and then a rest."""
+    began = time.monotonic()
+    found = look()
+    time.sleep(max(_EVERY, (time.monotonic() - began) * _SHARE))
+    return found
+
+
+def _look(options: Mapping[str, Any], cluster: Changes) -> tuple[Look, int]:
+    """Each file with what changes when it is written, and how much has changed in the cluster."""
+    written = {str(Path(each.file).absolute()) for each in options.get("outputs") or () if each.file}
+    found = {file: state for file, state in _states(options) if str(Path(file).absolute()) not in written}
+    return found, cluster.count
+
+
+def _states(options: Mapping[str, Any]) -> Iterator[tuple[str, tuple[int, ...] | None]]:
+    for name in dict.fromkeys(_named(options)):
+        for path in expand(name) or [name]:
+            yield path, _state(path)
+            for folder, inner, files in os.walk(path):
+                inner[:] = [each for each in inner if not each.startswith(".")]
+                yield from ((file, _state(file)) for each in files if (file := f"{folder}/{each}"))
+
+
+def _named(options: Mapping[str, Any]) -> Iterator[str]:
+    """Files, folders and patterns."""
+    paths = [path for key in _LISTS for path in options.get(key) or ()]
+    yield from paths
+    yield from (file for key in _FILES if (file := options.get(key)))
+    against = options.get("against") or Against()
+    if against.kind in ("files", "snapshot"):
+        yield against.name
+    if file := configuration_file(options.get("config"), paths):
+        yield file
+
+
+def _state(file: str) -> tuple[int, ...] | None:
+    try:
+        found = os.stat(file)  # noqa: PTH116, a Path for each of many files takes longer than the look
+    except (OSError, ValueError):
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _output(command: Callable[[], Any], *, first: bool) -> str:
+    """What it prints. A failure is raised the first time; later it is shown, since the next change may end it."""
+    captured = _Captured(sys.stdout)
+    try:
+        with redirect_stdout(captured):
+            command()
+    except click.exceptions.Exit:
+        pass  # the report says what was found
+    except click.ClickException as error:
+        if first:
+            raise
+        error.show()
+    return captured.getvalue()
+
+
+def _show(text: str) -> None:
+    """Ends the command where nobody reads it any more."""
+    try:
+        click.echo(text, nl=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard(1)
+        click.get_current_context().exit(0)
+
+
+class _Captured(io.StringIO):
+    """Looks like the stream that it stands for, so that letters and colours are chosen for that."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._stream.encoding or "utf-8"
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()

@@ -13,8 +13,8 @@ from cli.input.context import Against, AgainstType
 from cli.input.options import EngineOptions, kubeconfig, output
 from cli.input.options import engine as engine_options
 from cli.input.snapshot import Names
-from cli.input.watching import watchable
 from cli.output import emit, json_text
+from cli.watching.again import watchable
 from policies.model.printing import plain
 from reconciler.api.pending import Row, homeless, item, local_rows, rows
 from scheduling.world.world import World

@@ -13,13 +13,13 @@ from cli.input.context import Against, Context, load
 from cli.input.given import Given, gather
 from cli.input.options import against as against_option
 from cli.input.options import input_paths, inputs, output
-from cli.input.watching import watchable
 from cli.output import emit, json_text, note
 from cli.report.drawing import glyphs, lines, row_text
 from cli.report.quotas import Quotas, Row, namespace_rows
 from cli.report.tree_json import DIALECTS, dialect_of, namespace_entry, node_entry
 from cli.report.trees import cycles, walk
 from cli.report.usage import QuotasAndWorkloads
+from cli.watching.again import watchable
 from policies.configuration.settings import YuniKornSettings
 from policies.dialects import kueue
 from policies.dialects.core import Namespace

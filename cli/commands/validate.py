@@ -13,11 +13,11 @@ from cli.input import baseline as baselines
 from cli.input.outputs import Output, outputs
 from cli.input.question import Question, asked
 from cli.input.selection import Selection, selected
-from cli.input.watching import watchable
 from cli.report.answering import answer, note_problems
 from cli.report.baselined import without_old
 from cli.report.formats import OF_REPORTS, deliver
 from cli.report.model import Report
+from cli.watching.again import watchable
 from policies.model.findings import Severity
 
 _FAILING = {

@@ -89,23 +89,35 @@ def judged_caller(subject: str, manifest: Manifest, served: Served) -> Result:
     return ok(subject, f"trusts what {served.source} serves")
 
 
-@check("certificate-expiry", "Neither the served certificate nor an authority expires soon.")
+@check("certificate-expiry", "Neither the served certificates nor an authority expire soon.")
 def certificate_expiry(target: Target) -> Iterator[Result]:
     callers = dict(_callers(target))
     try:
         served = _served(target, callers.values())
     except OSError as error:
-        yield skipped("", f"the webhook serves nothing: {error}", "see ca-bundle")
-        return
+        served = f"the webhook serves nothing: {error}"
     if isinstance(served, str):
         yield skipped("", served, "see ca-bundle")
-        return
-    yield judged_expiry(f"certificate of {served.source}", [served.certificate], target.now())
+    else:
+        yield judged_expiry(f"certificate of {served.source}", [served.certificate], target.now())
     for pem in dict.fromkeys(_bundles(callers.values())):
         try:
             yield judged_expiry("authority in the caBundles", split(pem), target.now())
         except BadCertificate:
             continue  # ca-bundle says so
+    yield from _of_reconciler(target)
+
+
+def _of_reconciler(target: Target) -> Iterator[Result]:
+    """The certificate of /v1, where the reconciler keeps one in a Secret. Raises ClusterError."""
+    deployment = target.reconciler_deployment
+    if deployment is None or (name := _secret(deployment)) is None:
+        return
+    stored = _stored(target, name)
+    if isinstance(stored, str):
+        yield skipped("", stored, "see the reconciler's logs")
+    else:
+        yield judged_expiry(f"certificate of {stored.source}", [stored.certificate], target.now())
 
 
 def judged_expiry(subject: str, certificates: Iterable[bytes], now: datetime) -> Result:
@@ -156,32 +168,33 @@ def _served(target: Target, callers: Iterable[Manifest]) -> Served | str:
             client = reached(configuration, target.webhook)
             if client is not None:
                 return from_server(client)
-    return _stored(target)
+    try:
+        deployment = target.webhook_deployment
+    except Forbidden:
+        deployment = None
+    stored = _stored(target, _secret(deployment) or _SECRET)
+    return f"the webhook cannot be reached from here, and {stored}" if isinstance(stored, str) else stored
 
 
-def _stored(target: Target) -> Served | str:
-    name = _secret(target)
+def _stored(target: Target, name: str) -> Served | str:
+    """What is served by who has read this Secret, else why that is not known."""
     source = f"Secret {target.names.namespace}/{name}"
     try:
         found = target.get(SECRETS.item(name, target.names.namespace))
     except ApiError as error:
-        return f"the webhook cannot be reached from here, and you may not read {source}: {error.message}"
+        return f"you may not read {source}: {error.message}"
     encoded = text(mapping((found or {}).get("data")).get("tls.crt"))
     if encoded is None:
-        return f"the webhook cannot be reached from here, and {source} holds no certificate"
+        return f"{source} holds no certificate"
     try:
         return from_secret(source, split(base64.b64decode(encoded)))
     except (BadCertificate, binascii.Error) as error:
         return f"{source} holds no certificate: {error}"
 
 
-def _secret(target: Target) -> str:
-    """As --secret of the Deployment names it, where that may be read."""
-    try:
-        deployment = target.webhook_deployment
-    except Forbidden:
-        deployment = None
-    option: Mapping[str, str] = {
+def _secret(deployment: Manifest | None) -> str | None:
+    """As --secret names it."""
+    options: Mapping[str, str] = {
         key: value for key, _, value in (each.partition("=") for each in arguments(deployment))
     }
-    return option.get("--secret", "").rpartition("/")[2] or _SECRET
+    return options.get("--secret", "").rpartition("/")[2] or None

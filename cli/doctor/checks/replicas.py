@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from cli.doctor.result import Result, check, failure, ok, skipped, warning
 from cli.doctor.target import Target
@@ -31,33 +31,25 @@ def judged_replicas(ref: Ref, deployment: Manifest | None) -> Result:
     return ok(str(ref), f"{ready} of {wanted} replicas are ready")
 
 
-@check("versions", "Webhook, reconciler and this program are of one version.")
+@check("versions", "Webhook and reconciler run the same image of Quotree.")
 def versions(target: Target) -> Iterator[Result]:
     both = {target.names.webhook: target.webhook_deployment, target.names.reconciler: target.reconciler_deployment}
-    yield from judged_versions({ref: images(each) for ref, each in both.items() if each is not None})
+    yield judged_versions({ref: images(each) for ref, each in both.items() if each is not None})
 
 
 def images(deployment: Manifest) -> list[str]:
+    """Those of Quotree; other containers in the Pod say nothing."""
     pod = mapping(mapping(mapping(deployment.get("spec")).get("template")).get("spec"))
-    return [str(mapping(each).get("image")) for each in pod.get("containers") or ()]
+    names = (str(mapping(each).get("image")) for each in pod.get("containers") or ())
+    return [name for name in names if "quotree" in name]
 
 
-def judged_versions(found: Mapping[Ref, list[str]], own: str = VERSION) -> Iterator[Result]:
-    """A container that is not Quotree's says nothing, and neither does an image without a tag."""
-    if not found:
-        yield skipped("", "neither webhook nor reconciler is installed")
-    for ref, names in found.items():
-        tags = sorted({tag for name in names if (tag := _tag(name))})
-        if not tags:
-            yield skipped(str(ref), f"its image names no version: {', '.join(names) or 'none'}")
-        elif tags != [own]:
-            message = f"runs {', '.join(tags)}, and this program is {own}"
-            yield warning(str(ref), message, "upgrade the older one; a rule may say something else in the other")
-        else:
-            yield ok(str(ref), f"runs {own}, as this program")
-
-
-def _tag(image: str) -> str:
-    """The tag of an image of ours; a digest and the port of a registry are none."""
-    name, _, tag = image.partition("@")[0].rpartition("/")[2].partition(":")
-    return tag if "quotree" in name else ""
+def judged_versions(found: Mapping[Ref, Sequence[str]], own: str = VERSION) -> Result:
+    """What a tag says is up to whoever pushed the image, so it is shown beside our version and not compared with it."""
+    names = sorted({name for each in found.values() for name in each})
+    if not names:
+        return skipped("", f"no image of Quotree runs here; this program is {own}")
+    if len(names) > 1:
+        message = f"{' and '.join(names)} run here; this program is {own}"
+        return warning("", message, "upgrade both to one version, and use the command line of that version")
+    return ok("", f"{names[0]} runs here; this program is {own}")

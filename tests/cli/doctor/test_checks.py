@@ -15,7 +15,7 @@ from cli.doctor.checks.definitions import judged_definitions
 from cli.doctor.checks.health import judged_metrics
 from cli.doctor.checks.leases import judged_lease, judged_manager
 from cli.doctor.checks.ledger import judged_ledger
-from cli.doctor.checks.replicas import judged_replicas, judged_versions
+from cli.doctor.checks.replicas import images, judged_replicas, judged_versions
 from cli.doctor.checks.rights import judged_rights, roles
 from cli.doctor.checks.server import judged_clock, judged_version
 from cli.doctor.checks.workers import judged_workers
@@ -101,18 +101,15 @@ def test_replicas(spec: dict[str, int], status: dict[str, int], state: str) -> N
     assert states(judged_replicas(WEBHOOK, deployment), judged_replicas(WEBHOOK, None)) == [state, "skipped"]
 
 
-@pytest.mark.parametrize(
-    ("image", "state"),
-    [
-        ("quotree:1.0", "ok"),
-        ("registry.example.dev:5000/quotree:1.0@sha256:abc", "ok"),
-        ("quotree:0.9", "warning"),
-        ("registry.example.dev:5000/quotree", "skipped"),
-        ("istio/proxyv2:1.2", "skipped"),
-    ],
-)
-def test_versions(image: str, state: str) -> None:
-    assert states(*judged_versions({WEBHOOK: [image]}, own="1.0")) == [state]
+def test_versions() -> None:
+    other = Ref("Deployment", "quotree-reconciler", "quotree-system")
+    pod = {"containers": [{"image": "lab:5000/quotree:1.0"}, {"image": "istio/proxyv2:1.2"}]}
+    found = images(manifest("apps/v1", "Deployment", "any", {"template": {"spec": pod}}))
+
+    assert found == ["lab:5000/quotree:1.0"]
+    assert states(judged_versions({WEBHOOK: found}), judged_versions({WEBHOOK: found, other: found})) == ["ok", "ok"]
+    assert states(judged_versions({WEBHOOK: found, other: ["lab:5000/quotree:0.9"]})) == ["warning"]
+    assert states(judged_versions({}), judged_versions({WEBHOOK: []})) == ["skipped", "skipped"]
 
 
 def test_configurations_without_a_webhook_block_every_change() -> None:

@@ -1,4 +1,4 @@
-"""--watch: the command runs again whenever its inputs change."""
+"""The option --watch, and the loop of looks and runs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ import click
 from cli.exits import Misused
 from cli.input.context import Against
 from cli.input.documents import expand
-from cli.input.followed import Changes, following
 from cli.input.settings import configuration_file
 from cli.output import discard, note
+from cli.watching.followed import Changes, following
 
 _LISTS = ("paths", "filenames", "kustomizations", "charts", "values")
 _FILES = ("config", "kueue_config", "baseline")

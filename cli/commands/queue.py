@@ -55,13 +55,24 @@ def queue() -> None:
 
     What will be done is printed first. A controller carries it out: Volcano's, or quotree serve reconciler with the
     dialect volcano. An operation that was interrupted goes on when the same command is run again.
+
+    \b
+    Examples:
+      quotree queue list
+      quotree queue pause research --dry-run
+      quotree queue move vision --to research
     """
 
 
 @queue.command("open")
 @_acting
 def open_queue(name: str, **options: Any) -> None:
-    """Open the queue NAME, and those below that it had closed."""
+    """Open the queue NAME, and those below that it had closed.
+
+    \b
+    Examples:
+      quotree queue open research
+    """
     from scheduling.volcano_queues import plans
 
     _run(name, partial(plans.open_, name=name), **options)
@@ -70,7 +81,13 @@ def open_queue(name: str, **options: Any) -> None:
 @queue.command("close")
 @_acting
 def close_queue(name: str, **options: Any) -> None:
-    """Close the queue NAME and all below; what runs goes on."""
+    """Close the queue NAME and all below; what runs goes on.
+
+    \b
+    Examples:
+      quotree queue close research --dry-run
+      quotree queue close research
+    """
     from scheduling.volcano_queues import plans
 
     _run(name, partial(plans.close, name=name), **options)
@@ -79,7 +96,12 @@ def close_queue(name: str, **options: Any) -> None:
 @queue.command("pause")
 @_acting
 def pause_queue(name: str, **options: Any) -> None:
-    """Close the queue NAME and all below, and record which of them took work."""
+    """Close the queue NAME and all below, and record which of them took work.
+
+    \b
+    Examples:
+      quotree queue pause research
+    """
     from scheduling.volcano_queues import plans
 
     _run(name, partial(plans.pause, name=name), **options)
@@ -88,7 +110,12 @@ def pause_queue(name: str, **options: Any) -> None:
 @queue.command("resume")
 @_acting
 def resume_queue(name: str, **options: Any) -> None:
-    """Open exactly those queues that took work when NAME was paused."""
+    """Open exactly those queues that took work when NAME was paused.
+
+    \b
+    Examples:
+      quotree queue resume research
+    """
     from scheduling.volcano_queues import plans
 
     _run(name, partial(plans.resume, name=name), **options)
@@ -101,6 +128,11 @@ def move_queue(name: str, target: str, config: str | None, **options: Any) -> No
     """Move the queue NAME with all below and their work under another parent.
 
     The rules judge it before the first step and after each. While it moves the queue takes no work.
+
+    \b
+    Examples:
+      quotree queue move vision --to research --dry-run
+      quotree queue move vision --to root
     """
     from scheduling.volcano_queues import plans
 
@@ -168,7 +200,12 @@ def _connected(context: str | None, kubeconfig: str | None) -> Iterator[Cluster]
 @queue.command("list")
 @kubeconfig
 def list_queues(kubeconfig: str | None) -> None:
-    """List all queues with their PodGroups by phase, as vcctl queue list does."""
+    """List all queues with their PodGroups by phase, as vcctl queue list does.
+
+    \b
+    Examples:
+      quotree queue list
+    """
     from reconciler.controllers.volcano.kinds import POD_GROUP, QUEUES
     from scheduling.volcano_queues.vcctl import counts_by_queue, listed
 
@@ -183,7 +220,13 @@ def list_queues(kubeconfig: str | None) -> None:
 @click.option("-w", "--weight", type=int, default=0, help="The weight, for update.")
 @kubeconfig
 def operate_queue(name: str, action: str, weight: int, kubeconfig: str | None) -> None:
-    """Open or close a queue, or update its weight, as vcctl queue operate does."""
+    """Open or close a queue, or update its weight, as vcctl queue operate does.
+
+    \b
+    Examples:
+      quotree queue operate --name research --action close
+      quotree queue operate --name research --action update --weight 4
+    """
     from cluster.apply import perform
     from policies.configuration.settings import Configuration
     from reconciler.controllers.volcano.by_hand import ByHand
@@ -210,7 +253,12 @@ def operate_queue(name: str, action: str, weight: int, kubeconfig: str | None) -
 @click.option("-n", "--name", default="", help="The queue.")
 @kubeconfig
 def delete_queue(name: str, kubeconfig: str | None) -> None:
-    """Delete a queue, as vcctl queue delete does."""
+    """Delete a queue, as vcctl queue delete does.
+
+    \b
+    Examples:
+      quotree queue delete --name research
+    """
     from cluster.actions import Delete
     from cluster.apply import perform
     from reconciler.controllers.volcano.kinds import QUEUES

@@ -1,0 +1,23 @@
+"""Why there is no room: which queue, which resource, and how much is short."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """At `queue` the limit is exceeded by `short`. All amounts are in the unit of the resource.
+
+    `used` counts what is there already, reservations included; `asked` comes on top.
+    """
+
+    queue: str
+    resource: str
+    used: int
+    asked: int
+    limit: float
+
+    @property
+    def short(self) -> float:
+        return self.used + self.asked - self.limit

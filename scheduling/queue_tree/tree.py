@@ -1,0 +1,174 @@
+"""A tree of queues with what is used in each: one mutable structure, each change of which costs the tree's depth.
+
+A queue has accounts, such as `allocated`. What is added to an account at a queue is added to all above it. Besides, a
+queue shows its parent some amounts, such as its guarantee, and the parent knows the sum over its direct children.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Generic, TypeVar
+
+from scheduling.queue_tree.amounts import Amounts, add_to
+
+S = TypeVar("S")
+Shown = Mapping[str, Amounts]
+
+
+class QueueNode(Generic[S]):
+    """A queue where it stands. `above` names its parent, None: it is a root. `up` is that parent.
+
+    `up` is None also where there is no such queue, or where the queue lies on a cycle: `detached` says which.
+    """
+
+    __slots__ = ("above", "accounts", "below", "children", "name", "on_cycle", "settings", "shown", "up")
+
+    def __init__(self, name: str, settings: S) -> None:
+        self.name = name
+        self.above: str | None = None
+        self.settings = settings
+        self.up: QueueNode[S] | None = None
+        self.on_cycle = False
+        self.children: dict[str, QueueNode[S]] = {}
+        self.accounts: dict[str, dict[str, int]] = {}
+        self.shown: Shown = {}
+        self.below: dict[str, dict[str, int]] = {}
+
+    def amounts(self, account: str) -> Amounts:
+        return self.accounts.get(account, {})
+
+    def sum_below(self, account: str) -> Amounts:
+        """What the direct children show together."""
+        return self.below.get(account, {})
+
+    def path(self) -> Iterator[QueueNode[S]]:
+        """The queue itself, then all above it, up to the root."""
+        here: QueueNode[S] | None = self
+        while here is not None:
+            yield here
+            here = here.up
+
+    def ancestors(self) -> list[QueueNode[S]]:
+        """The root first, the parent last."""
+        return [*self.path()][:0:-1]
+
+    @property
+    def detached(self) -> QueueNode[S] | None:
+        """The first queue upward that should have a parent and has none: the parent is missing, or on a cycle."""
+        top = [*self.path()][-1]
+        return top if top.above is not None else None
+
+
+class QueueTree(Generic[S]):
+    """All queues by name. A child may come before its parent, and stays when its parent goes.
+
+    `strays` are the queues that name a parent and have none.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, QueueNode[S]] = {}
+        self.strays: dict[str, QueueNode[S]] = {}
+        self._named: dict[str, dict[str, QueueNode[S]]] = {}
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def get(self, name: str) -> QueueNode[S] | None:
+        return self.nodes.get(name)
+
+    def put(self, name: str, above: str | None, settings: S, shown: Shown) -> QueueNode[S]:
+        """Add a queue, or change it: its parent, its settings, what it shows its parent. Its usage stays."""
+        node = self.nodes.get(name)
+        if node is None:
+            node = self.nodes[name] = QueueNode(name, settings)
+        elif node.above == above:
+            node.settings = settings
+            self._show(node, shown)
+            return node
+        else:
+            self._leave(node)
+        node.settings, node.shown = settings, shown
+        self._name(node, above)
+        for stray in [node, *self._named.get(name, {}).values(), *self._circular()]:
+            self._hang(stray)
+        return node
+
+    def drop(self, name: str) -> None:
+        """Remove a queue; its children stay, without a parent. Raises KeyError if there is none."""
+        node = self.nodes.pop(name)
+        self._leave(node)
+        for child in [*node.children.values()]:
+            self._unhang(child)
+        for stray in [*self._named.get(name, {}).values(), *self._circular()]:
+            self._hang(stray)
+
+    def add(self, node: QueueNode[S], account: str, amounts: Amounts, times: int = 1) -> None:
+        """Add to the account of the queue and of all above it; times -1 takes back."""
+        if amounts:
+            for here in node.path():
+                add_to(here.accounts.setdefault(account, {}), amounts, times)
+
+    # --- edges
+
+    def _name(self, node: QueueNode[S], above: str | None) -> None:
+        node.above = above
+        if above is not None:
+            self._named.setdefault(above, {})[node.name] = node
+
+    def _leave(self, node: QueueNode[S]) -> None:
+        """Away from its parent, in deed and in name."""
+        self._unhang(node)
+        self.strays.pop(node.name, None)
+        node.on_cycle = False
+        if node.above is not None:
+            named = self._named[node.above]
+            del named[node.name]
+            if not named:
+                del self._named[node.above]
+
+    def _hang(self, node: QueueNode[S]) -> None:
+        """Below its parent, if there is one; the queue that would close a cycle stays without."""
+        if node.up is not None or node.above is None:
+            return
+        parent = self.nodes.get(node.above)
+        node.on_cycle = parent is not None and any(here is node for here in parent.path())
+        if parent is None or node.on_cycle:
+            self.strays[node.name] = node
+            return
+        self.strays.pop(node.name, None)
+        node.up = parent
+        parent.children[node.name] = node
+        self._carry(node, 1)
+        self._shows(node, 1)
+
+    def _unhang(self, node: QueueNode[S]) -> None:
+        if node.up is None:
+            return
+        self._carry(node, -1)
+        self._shows(node, -1)
+        del node.up.children[node.name]
+        node.up = None
+
+    def _circular(self) -> list[QueueNode[S]]:
+        """The queues that would close a cycle; an edge that goes may free them."""
+        return [stray for stray in self.strays.values() if stray.on_cycle]
+
+    # --- sums
+
+    def _carry(self, node: QueueNode[S], times: int) -> None:
+        """Add what the queue uses to all above it, or take it back."""
+        assert node.up is not None
+        for account, amounts in node.accounts.items():
+            self.add(node.up, account, amounts, times)
+
+    def _show(self, node: QueueNode[S], shown: Shown) -> None:
+        if node.up is not None:
+            self._shows(node, -1)
+        node.shown = shown
+        if node.up is not None:
+            self._shows(node, 1)
+
+    def _shows(self, node: QueueNode[S], times: int) -> None:
+        assert node.up is not None
+        for account, amounts in node.shown.items():
+            add_to(node.up.below.setdefault(account, {}), amounts, times)

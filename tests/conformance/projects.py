@@ -23,6 +23,7 @@ from tests.conformance import (
     volcano,
     volcano_mutations,
     volcano_queues,
+    volcano_scheduler,
     yunikorn,
     yunikorn_admission,
     yunikorn_config,
@@ -47,6 +48,7 @@ PROJECTS = (
     volcano,
     volcano_mutations,
     volcano_queues,
+    volcano_scheduler,
     yunikorn,
     yunikorn_admission,
     yunikorn_config,
@@ -55,8 +57,6 @@ PROJECTS = (
 
 _NO_RUNNER = {
     "kueue/scheduler/TestRequeueAndUpdate.json": "the writes of one entry after a cycle; whole cycles are compared",
-    "volcano/capacity*.json": "sessions of Volcano's scheduler, which decides there and not here",
-    "volcano/scheduler-*.json": "sessions of Volcano's scheduler, which decides there and not here",
 }
 
 

@@ -1,0 +1,264 @@
+"""The actions of a session: enqueue, allocate, reclaim, preempt.
+
+Source: Volcano v1.16, pkg/scheduler/actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from scheduling.volcano.jobs import Job
+from scheduling.volcano.machines import Room
+from scheduling.volcano.objects import Status, Task
+from scheduling.volcano.order import Line, of_jobs, of_queues, of_tasks, of_victims
+from scheduling.volcano.refusal import Refusal
+from scheduling.volcano.resources import fits, is_nothing
+from scheduling.volcano.session import Outcome, Session
+
+Candidate = Callable[[Task], bool]
+
+
+def run(session: Session, actions: Sequence[str]) -> Outcome:
+    """What the actions decide, in their order. Raises KeyError for an action that is not known."""
+    before = {task.name: task for job in session.jobs.values() for task in job.tasks.values()}
+    for action in actions:
+        if action == "allocate" and "enqueue" not in actions:
+            _let_in(session)
+        ACTIONS[action](session)
+    return _outcome(session, before)
+
+
+def enqueue(session: Session) -> None:
+    """PodGroups that fit enter their queues. One that names no minimum enters without a question."""
+    lines = _by_queue(session, (job for job in session.jobs.values() if job.group.phase == "Pending"))
+    queues = Line(of_queues(session), lines)
+    while queues:
+        queue = queues.pop()
+        if not lines[queue]:
+            continue
+        job = lines[queue].pop()
+        refusal = None if job.group.minimum is None else session.may_enter(job)
+        if refusal is None:
+            session.entered(job)
+            job.group = replace(job.group, phase="Inqueue")
+        else:
+            session.refusals[job.name] = refusal
+        queues.put(queue)
+
+
+def allocate(session: Session) -> None:
+    """Pods of PodGroups in the queue get nodes, queue by queue, one PodGroup at a time."""
+    lines = _by_queue(session, _valid(session))
+    waiting: dict[str, Line[Task]] = {}
+    queues = Line(of_queues(session), lines)
+    while queues:
+        queue = queues.pop()
+        if session.overused(queue) or not lines[queue]:
+            continue
+        job = lines[queue].pop()
+        if job.name not in waiting:
+            some = (task for task in session.pending(job) if not is_nothing(task.request))
+            waiting[job.name] = Line(of_tasks(session), some)
+        if waiting[job.name] and _allocate_job(session, queue, job, waiting[job.name]):
+            lines[queue].put(job)
+        queues.put(queue)
+
+
+def reclaim(session: Session) -> None:
+    """PodGroups that starve win back pods of other queues."""
+    lines = _by_queue(session, (job for job in _valid(session) if session.starves(job)))
+    queues = Line(of_queues(session), lines)
+    while queues:
+        queue = queues.pop()
+        if session.overused(queue):
+            continue
+        while lines[queue]:
+            _reclaim_for(session, queue, lines[queue].pop())
+
+
+def preempt(session: Session) -> None:
+    """PodGroups that starve take pods of less important ones in their own queue, then pods of their own."""
+    lines = _by_queue(session, (job for job in _valid(session) if session.starves(job)))
+    queues = Line(of_queues(session), lines)
+    while queues:
+        queue = queues.pop()
+        while lines[queue]:
+            job = lines[queue].pop()
+            _preempt_for(session, queue, job, own=False)
+            _preempt_for(session, queue, job, own=True)
+
+
+ACTIONS: dict[str, Callable[[Session], None]] = {
+    "enqueue": enqueue,
+    "allocate": allocate,
+    "reclaim": reclaim,
+    "preempt": preempt,
+}
+
+
+# --- who takes part
+
+
+def _by_queue(session: Session, jobs: Iterable[Job]) -> dict[str, Line[Job]]:
+    """The jobs in order, by queue; a job whose queue does not exist takes no part."""
+    lines: dict[str, Line[Job]] = {}
+    for job in jobs:
+        if session.queues.get(job.group.queue) is None:
+            session.refusals[job.name] = Refusal(f"queue {job.group.queue} does not exist")
+        else:
+            lines.setdefault(job.group.queue, Line(of_jobs(session))).put(job)
+    return lines
+
+
+def _valid(session: Session) -> Iterator[Job]:
+    """The jobs that are in their queue and have the pods that they need."""
+    for job in session.jobs.values():
+        refusal = session.valid(job)
+        if job.group.phase != "Pending" and refusal is not None:
+            session.refusals[job.name] = refusal
+        elif job.group.phase != "Pending":
+            yield job
+
+
+def _let_in(session: Session) -> None:
+    """Where nothing enqueues, every PodGroup is in its queue."""
+    for job in session.jobs.values():
+        if job.group.phase == "Pending":
+            job.group = replace(job.group, phase="Inqueue")
+
+
+# --- one job
+
+
+def _allocate_job(session: Session, queue: str, job: Job, waiting: Line[Task]) -> bool:
+    """Give nodes to pods until the job is ready; all or nothing until then. True: there is more to give."""
+    steps: list[Task] = []
+    while waiting:
+        task = waiting.pop()
+        refusal = session.allocatable(queue, task)
+        if refusal is not None:
+            session.refusals[task.name] = refusal
+            continue
+        room = _best_room(session, task)
+        if room is None:
+            session.refusals[task.name] = Refusal("no node has room for the pod")
+            continue
+        steps.append(task)
+        (session.allocate if fits(task.request, room.idle) else session.pipeline)(task, room)
+        if session.ready(job) and waiting:
+            break
+    if not session.ready(job) and not session.pipelined(job):
+        session.undo(steps)
+        return False
+    return bool(steps) and bool(waiting)
+
+
+def _reclaim_for(session: Session, queue: str, job: Job) -> None:
+    waiting = Line(of_tasks(session), session.pending(job))
+    steps: list[Task] = []
+    while waiting and session.starves(job):
+        task = waiting.pop()
+        if task.never_preempts:
+            session.refusals[task.name] = Refusal("its preemptionPolicy is Never")
+            continue
+        refusal = session.preemptive(queue, task)
+        if refusal is not None:
+            session.refusals[task.name] = refusal
+            continue
+        steps += _make_room(session, task, "reclaimable", lambda t: _reclaimable_from(session, queue, t))
+    if not session.pipelined(job):
+        session.undo(steps)
+
+
+def _reclaimable_from(session: Session, queue: str, task: Task) -> bool:
+    other = session.queue_of(task)
+    node = session.queues.get(other)
+    return other != queue and node is not None and node.settings.reclaimable
+
+
+def _preempt_for(session: Session, queue: str, job: Job, *, own: bool) -> None:
+    """Take pods of other PodGroups in the queue, or the own ones."""
+
+    def within(candidate: Task) -> bool:
+        return session.queue_of(candidate) == queue and (candidate.group == job.name) == own
+
+    waiting = Line(of_tasks(session), session.pending(job))
+    steps: list[Task] = []
+    while waiting and session.starves(job):
+        task = waiting.pop()
+        if task.never_preempts:
+            session.refusals[task.name] = Refusal("its preemptionPolicy is Never")
+            continue
+        steps += _make_room(session, task, "preemptable", within, allocatable_in=queue)
+    if not session.pipelined(job):
+        session.undo(steps)
+
+
+def _make_room(
+    session: Session, task: Task, question: str, candidate: Candidate, allocatable_in: str = ""
+) -> list[Task]:
+    """Evict what is needed on the first node where that is enough, and let the pod wait for it.
+
+    Returns what the pods were before. With `allocatable_in` the pod must fit into that queue as well.
+    """
+
+    def enough(room: Room) -> bool:
+        refused = allocatable_in and session.allocatable(allocatable_in, task)
+        return not refused and fits(task.request, room.future_idle())
+
+    for room in session.rooms.values():
+        steps = _evict_on(session, task, room, question, candidate, enough)
+        if steps and enough(room):
+            steps.append(task)
+            session.pipeline(task, room)
+            return steps
+        session.undo(steps)
+    session.refusals.setdefault(task.name, Refusal("no pods may be taken that would make room for it"))
+    return []
+
+
+def _evict_on(
+    session: Session, task: Task, room: Room, question: str, candidate: Candidate, enough: Callable[[Room], bool]
+) -> list[Task]:
+    if session.misplaced(task, room):
+        return []
+    running = (
+        t for t in room.tasks.values() if t.status is Status.RUNNING and t.preemptable and t.group in session.jobs
+    )
+    key = of_victims(session, task)
+    candidates = sorted((t for t in running if candidate(t)), key=key)
+    steps: list[Task] = []
+    for victim in sorted(session.victims(question, task, candidates), key=key):
+        if enough(room):
+            break
+        steps.append(victim)
+        session.evict(victim)
+    return steps
+
+
+def _best_room(session: Session, task: Task) -> Room | None:
+    """A node that is free now, else one that will be; of several the first by name."""
+    later = None
+    for room in session.rooms.values():
+        if not fits(task.request, room.idle) and (later or not fits(task.request, room.future_idle())):
+            continue
+        if session.misplaced(task, room):
+            continue
+        if fits(task.request, room.idle):
+            return room
+        later = room
+    return later
+
+
+def _outcome(session: Session, before: dict[str, Task]) -> Outcome:
+    now = {task.name: task for job in session.jobs.values() for task in job.tasks.values()}
+    changed = {name: task for name, task in now.items() if task.status is not before[name].status}
+    got = {name: task.node for name, task in changed.items() if session.ready(session.job_of(task))}
+    return Outcome(
+        binds={name: node for name, node in got.items() if now[name].status is Status.ALLOCATED},
+        evicted=tuple(sorted(name for name, task in changed.items() if task.status is Status.RELEASING)),
+        pipelined={name: task.node for name, task in changed.items() if task.status is Status.PIPELINED},
+        phases={name: job.group.phase for name, job in session.jobs.items()},
+        refusals={name: refusal for name, refusal in session.refusals.items() if name not in changed},
+    )

@@ -1,0 +1,226 @@
+"""The plugin `capacity`: limits on every level, what a queue deserves, and who is served first.
+
+A limit is checked from the leaf up; the first queue that says no decides. Source: Volcano v1.16, plugins/capacity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from scheduling.queue_tree.amounts import Amounts, total
+from scheduling.volcano.devices import DeviceUse
+from scheduling.volcano.jobs import Job
+from scheduling.volcano.objects import Task
+from scheduling.volcano.plugin import Plugin
+from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, ROOT, Node, Queues, share
+from scheduling.volcano.reclaimable import Reclaim
+from scheduling.volcano.refusal import Refusal, beyond
+from scheduling.volcano.resources import asked, is_nothing, shortages
+
+
+@dataclass(frozen=True, slots=True)
+class CapacitySettings:
+    """Arguments of the plugin. `ancestor_reclaim_level`: up to how many levels above the leaf reclaim looks at what is
+    deserved; 0: at the leaf only."""
+
+    ancestor_reclaim_level: int = 0
+    devices: bool = True
+    device_capacities: bool = False
+
+
+DEFAULTS = CapacitySettings()
+
+
+class Capacity(Plugin):
+    """Decisions from the queues as they are. The share of a queue with children is that of the session's beginning."""
+
+    answers = frozenset(
+        ["jobEnqueueable", "jobEnqueued", "allocatable", "preemptive", "reclaimable", "queueOrder", "victimQueueOrder"]
+    )
+
+    def __init__(self, queues: Queues, settings: CapacitySettings = DEFAULTS) -> None:
+        self.queues = queues
+        self.settings = settings
+        self.devices = DeviceUse(capacities=settings.device_capacities)
+        self.halted: str | None = queues.broken()
+        self._opening: dict[str, float] = {}
+
+    def open(self, jobs: Iterable[Job]) -> None:
+        """The beginning of a session. A job in a queue with children halts all decisions, as a broken tree does."""
+        self._opening.clear()
+        self.halted = self.queues.broken()
+        for job in jobs:
+            node = self.queues.get(job.group.queue)
+            if node is not None:
+                self._load(node, job)
+
+    # --- may it?
+
+    def job_enqueueable(self, job: Job) -> Refusal | None:
+        """Whether the PodGroup may reserve its minimum in its queue and in all above."""
+        node = self._node(job)
+        refusal = self._shut(node)
+        if refusal is not None or job.group.minimum is None:
+            return refusal
+        for here in self._levels(node):
+            reserved = total(here.amounts(ALLOCATED), here.amounts(INQUEUE))
+            used = {r: a - here.amounts(ELASTIC).get(r, 0) for r, a in _named(reserved, job.group.minimum).items()}
+            short = tuple(shortages(here.name, used, job.group.minimum, self.queues.limit(here)))
+            if short:
+                return beyond("limit", short)
+            short = self.devices.short_for_job(here, job.least_devices()) if self.settings.devices else ()
+            if short:
+                return beyond("capability of devices", short)
+        return None
+
+    def job_enqueued(self, job: Job) -> None:
+        node = self.queues.get(job.group.queue)
+        if node is None:
+            return
+        if job.group.minimum is not None:
+            self.queues.tree.add(node, INQUEUE, job.without_gated(job.group.minimum))
+        if self.settings.devices:
+            self.devices.reserve(self._levels(node), job.least_devices())
+
+    def allocatable(self, queue: str, task: Task) -> Refusal | None:
+        """Whether the pod fits into its queue and into all above."""
+        node = self.queues.get(queue)
+        refusal = self._shut(node)
+        if node is None or refusal is not None:
+            return refusal
+        for here in self._levels(node):
+            short = self.devices.short_for_task(here, task) if self.settings.devices else ()
+            if short:
+                return beyond("capability of devices", short)
+            short = tuple(shortages(here.name, here.amounts(ALLOCATED), task.request, self.queues.limit(here)))
+            if short:
+                return beyond("limit", short)
+        return None
+
+    def preemptive(self, queue: str, task: Task) -> Refusal | None:
+        """Whether the queue may take pods from others for this one: it would stay within its limit, and within what it
+        deserves of one resource at least. Only its own limit counts here, not those above."""
+        node = self.queues.get(queue)
+        if self.halted is not None or node is None or not node.settings.is_open:
+            return self._shut(node)
+        used = node.amounts(ALLOCATED)
+        short = tuple(shortages(node.name, used, task.request, self.queues.limit(node)))
+        if short:
+            return beyond("limit", short)
+        level = self.settings.ancestor_reclaim_level if self.queues.hierarchy else 0
+        above = [here for here in node.ancestors()[::-1][:level] if here.name != ROOT]
+        if any(self._deserves(here, task.request) for here in [node, *above]):
+            return None
+        short = tuple(shortages(node.name, used, task.request, self.queues.deserved(node)))
+        return beyond("deserved amount", short) if short else Refusal("the pod asks for nothing that is deserved")
+
+    def reclaimable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Those of the candidates, in their order, that the pod may take."""
+        if self.halted is not None:
+            return []
+        return Reclaim(self.queues, self.settings.ancestor_reclaim_level, self.session).victims(task, candidates)
+
+    # --- in what order?
+
+    def queue_order(self, a: str, b: str) -> int:
+        """Below 0: `a` is served first. Priority, then leaves before parents, then the lower share.
+
+        Two leaves are compared by the shares of their first different ancestors.
+        """
+        left, right = self.queues.tree.nodes[a], self.queues.tree.nodes[b]
+        if left.settings.priority != right.settings.priority:
+            return right.settings.priority - left.settings.priority
+        if bool(left.children) != bool(right.children):
+            return 1 if left.children else -1
+        if not left.children:
+            left, right = _first_different(left, right)
+        return self._compare_shares(left, right)
+
+    def victim_queue_order(self, a: str, b: str, preemptor: str) -> int:
+        """Below 0: pods of `a` go first; a queue with a deeper common ancestor with the preemptor comes first."""
+        if not self.queues.hierarchy:
+            return 0
+        nodes = self.queues.tree.nodes
+        return common_depth(nodes[b], nodes[preemptor]) - common_depth(nodes[a], nodes[preemptor])
+
+    # --- what happens in a session
+
+    def allocated(self, task: Task) -> None:
+        self._count(task, 1)
+
+    def deallocated(self, task: Task) -> None:
+        self._count(task, -1)
+
+    def _count(self, task: Task, times: int) -> None:
+        node = self.queues.get(self.session.queue_of(task))
+        if node is None:
+            return
+        for above in node.ancestors():
+            self._opening.setdefault(above.name, self._share(above))
+        self.queues.tree.add(node, ALLOCATED, task.request, times)
+        (self.devices.add if times > 0 else self.devices.remove)(node.path(), task)
+
+    def _load(self, node: Node, job: Job) -> None:
+        if self.queues.hierarchy and node.children:
+            self.halted = self.halted or f"PodGroup {job.name} is in queue {node.name}, which has children"
+        standing = job.standing()
+        self.queues.tree.add(node, ALLOCATED, standing.allocated)
+        self.queues.tree.add(node, INQUEUE, standing.inqueue)
+        self.queues.tree.add(node, ELASTIC, standing.elastic)
+        for task in job.tasks.values():
+            if task.status.holds_quota:
+                self.devices.add(node.path(), task)
+
+    def _node(self, job: Job) -> Node | None:
+        return self.queues.get(job.group.queue)
+
+    def _levels(self, node: Node | None) -> list[Node]:
+        return [] if node is None else [*node.path()]
+
+    def _shut(self, node: Node | None) -> Refusal | None:
+        """Why nothing may enter the queue, whatever it asks for."""
+        if self.halted is not None:
+            return Refusal(f"no queue is served: {self.halted}")
+        if node is None:
+            return Refusal("the queue does not exist")
+        if not node.settings.is_open:
+            return Refusal(f"queue {node.name} is {node.settings.state}")
+        if self.queues.hierarchy and node.children:
+            return Refusal(f"queue {node.name} has children; only a leaf takes work")
+        return None
+
+    def _deserves(self, node: Node, request: Amounts) -> bool:
+        used, deserved = node.amounts(ALLOCATED), self.queues.deserved(node)
+        return any(used.get(r, 0) + request[r] <= deserved.get(r, 0) for r in asked(request))
+
+    def _compare_shares(self, a: Node, b: Node) -> int:
+        left, right = self._share(a), self._share(b)
+        if left != right:
+            return -1 if left < right else 1
+        return int(is_nothing(self.queues.deserved(a))) - int(is_nothing(self.queues.deserved(b)))
+
+    def _share(self, node: Node) -> float:
+        opening = self._opening.get(node.name)
+        return share(self.queues.deserved(node), node.amounts(ALLOCATED)) if opening is None else opening
+
+
+def _named(amounts: Amounts, by: Amounts) -> dict[str, int]:
+    return {resource: amounts.get(resource, 0) for resource in by}
+
+
+def common_depth(a: Node, b: Node) -> int:
+    """How deep the deepest common ancestor lies; root has depth 0. Without one it is 0 as well."""
+    depth = 0
+    for i, (left, right) in enumerate(zip(a.ancestors(), b.ancestors(), strict=False)):
+        if left is not right:
+            break
+        depth = i
+    return depth
+
+
+def _first_different(a: Node, b: Node) -> tuple[Node, Node]:
+    """The ancestors of both just below the deepest common one, or the queues themselves where they hang there."""
+    depth = common_depth(a, b) + 1
+    left, right = a.ancestors(), b.ancestors()
+    return (left[depth] if depth < len(left) else a), (right[depth] if depth < len(right) else b)

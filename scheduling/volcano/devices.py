@@ -1,0 +1,76 @@
+"""Devices by class: what pods claim, per queue, and the capability that limits it.
+
+A claim that several pods share counts once in each queue. A class that a queue's capability does not name is unlimited
+there, and nothing is inherited. Source: Volcano v1.16, pkg/scheduler/plugins/capacity, draQuotaAttr.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from scheduling.queue_tree.amounts import Amounts, add_to, total
+from scheduling.queue_tree.shortage import Shortage
+from scheduling.volcano.objects import Devices, Task
+from scheduling.volcano.queues import Node
+
+_COUNT = "deviceclass/"
+_CAPACITY = ".deviceclass/"
+
+
+class DeviceUse:
+    """What is claimed and what is reserved, by queue. `capacities`: limits on parts of devices count as well."""
+
+    def __init__(self, *, capacities: bool = False) -> None:
+        self._capacities = capacities
+        self._used: dict[str, dict[str, int]] = {}
+        self._reserved: dict[str, dict[str, int]] = {}
+        self._claims: dict[str, Counter[str]] = {}
+
+    def add(self, path: Iterable[Node], task: Task) -> None:
+        for node in path if task.claims else ():
+            claims = self._claims.setdefault(node.name, Counter())
+            for name, devices in task.claims.items():
+                if not claims[name]:
+                    add_to(self._used.setdefault(node.name, {}), devices)
+                claims[name] += 1
+
+    def remove(self, path: Iterable[Node], task: Task) -> None:
+        for node in path if task.claims else ():
+            claims = self._claims[node.name]
+            for name, devices in task.claims.items():
+                claims[name] -= 1
+                if not claims[name]:
+                    del claims[name]
+                    add_to(self._used[node.name], devices, -1)
+
+    def reserve(self, path: Iterable[Node], devices: Amounts) -> None:
+        for node in path if devices else ():
+            add_to(self._reserved.setdefault(node.name, {}), devices)
+
+    def short_for_task(self, node: Node, task: Task) -> tuple[Shortage, ...]:
+        """What is short for the pod; claims that a pod of the queue has already cost nothing."""
+        claims = self._claims.get(node.name, Counter())
+        new = total(*(devices for name, devices in task.claims.items() if not claims[name]))
+        return tuple(self._short(node, self._used.get(node.name, {}), new))
+
+    def short_for_job(self, node: Node, least: Amounts) -> tuple[Shortage, ...]:
+        used = total(self._used.get(node.name, {}), self._reserved.get(node.name, {}))
+        return tuple(self._short(node, used, least))
+
+    def _short(self, node: Node, used: Amounts, request: Amounts) -> Iterator[Shortage]:
+        limits = node.settings.devices
+        for name in sorted(request):
+            there, asked = used.get(name, 0), request[name]
+            if name.startswith(_COUNT):
+                limit = limits.get(name, 0)
+                if limit and there + asked > limit:
+                    yield Shortage(node.name, name, there, asked, limit)
+            elif self._capacities and _limits_class(limits, name) and there + asked > limits.get(name, 0):
+                yield Shortage(node.name, name, there, asked, limits.get(name, 0))
+
+
+def _limits_class(limits: Devices, capacity: str) -> bool:
+    """Whether the class of this capacity is limited at all, by a count or by any capacity."""
+    device_class = capacity.partition(_CAPACITY)[2]
+    return any(name == _COUNT + device_class or name.endswith(_CAPACITY + device_class) for name in limits)

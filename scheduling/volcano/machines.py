@@ -1,0 +1,73 @@
+"""Nodes with what is free on them now, and once all that is leaving has left.
+
+Source: Volcano v1.16, pkg/scheduler/api/node_info.go, plugins/predicates.
+"""
+
+from __future__ import annotations
+
+from scheduling.objects.selectors import Requirement
+from scheduling.queue_tree.amounts import add_to, total
+from scheduling.volcano.objects import Machine, Placement, Status, Task
+
+_REPELLING = ("NoSchedule", "NoExecute")
+_NAME = "metadata.name"
+
+
+class Room:
+    """A node and its pods. `idle` is free now; a pod that is leaving still holds its part."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.idle = dict(machine.allocatable)
+        self.tasks: dict[str, Task] = {}
+        self._leaving: dict[str, int] = {}
+        self._awaited: dict[str, int] = {}
+
+    @property
+    def name(self) -> str:
+        return self.machine.name
+
+    def future_idle(self) -> dict[str, int]:
+        """What will be free: with what is leaving, without what waits for it."""
+        future = total(self.idle, self._leaving)
+        add_to(future, self._awaited, -1)
+        return future
+
+    def put(self, task: Task) -> None:
+        """Count the pod by its status; it replaces what was counted for it."""
+        self.remove(task.name)
+        self.tasks[task.name] = task
+        self._count(task, 1)
+
+    def remove(self, name: str) -> None:
+        task = self.tasks.pop(name, None)
+        if task is not None:
+            self._count(task, -1)
+
+    def _count(self, task: Task, times: int) -> None:
+        if task.status is Status.PIPELINED:
+            add_to(self._awaited, task.request, times)
+            return
+        add_to(self.idle, task.request, -times)
+        if task.status is Status.RELEASING:
+            add_to(self._leaving, task.request, times)
+
+
+def obstacle(placement: Placement, machine: Machine) -> str:
+    """Why the pod may not run on the node, apart from room; empty where it may."""
+    labels = {**machine.labels}
+    if machine.unschedulable:
+        return "the node is unschedulable"
+    if any(labels.get(key) != value for key, value in placement.selector):
+        return "the node selector does not match"
+    if placement.terms is not None and not any(_holds(term, machine) for term in placement.terms):
+        return "the node affinity does not match"
+    for taint in machine.taints:
+        if taint.effect in _REPELLING and not any(t.tolerates(taint) for t in placement.tolerations):
+            return f"the taint {taint.key} is not tolerated"
+    return ""
+
+
+def _holds(term: tuple[Requirement, ...], machine: Machine) -> bool:
+    fields = {**machine.labels, _NAME: machine.name}
+    return all(requirement.holds(fields) for requirement in term)

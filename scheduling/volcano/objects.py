@@ -1,0 +1,113 @@
+"""Volcano's objects as decisions need them. Amounts are in the units of `resources.py`, times in nanoseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+from scheduling.objects.resource_flavor import Taint, Toleration
+from scheduling.objects.selectors import Requirement
+from scheduling.queue_tree.amounts import Amounts
+
+NOTHING: Amounts = MappingProxyType({})
+Devices = Mapping[str, int]
+"""By `deviceclass/<class>` a count, by `<dimension>.deviceclass/<class>` a capacity in nano."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """A Queue. `capability` is None where it is not set at all."""
+
+    name: str
+    parent: str = "root"
+    priority: int = 0
+    weight: int = 1
+    reclaimable: bool = True
+    state: str = "Open"
+    capability: Amounts | None = None
+    deserved: Amounts = field(default_factory=dict)
+    guarantee: Amounts = field(default_factory=dict)
+    devices: Devices = field(default_factory=dict)
+    created: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == "Open"
+
+
+class Status(Enum):
+    """Where a pod stands. PIPELINED waits for a node to become free; ALLOCATED has a node and is not yet started."""
+
+    PENDING = "Pending"
+    ALLOCATED = "Allocated"
+    RUNNING = "Running"
+    PIPELINED = "Pipelined"
+    RELEASING = "Releasing"
+    FINISHED = "Finished"
+
+    @property
+    def holds_quota(self) -> bool:
+        return self in (Status.ALLOCATED, Status.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Which nodes will do. `terms`: one of them must hold, None: any node."""
+
+    selector: tuple[tuple[str, str], ...] = ()
+    terms: tuple[tuple[Requirement, ...], ...] | None = None
+    tolerations: tuple[Toleration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A Pod of a PodGroup. `claims` are the devices of each ResourceClaim that it names.
+
+    `gated`: it has a scheduling gate and is not placed. `never_preempts`: its preemptionPolicy is Never.
+    """
+
+    name: str
+    group: str
+    request: Amounts
+    status: Status = Status.PENDING
+    node: str = ""
+    priority: int = 0
+    priority_class: str = ""
+    preemptable: bool = True
+    never_preempts: bool = False
+    gated: bool = False
+    role: str = ""
+    claims: Mapping[str, Devices] = field(default_factory=dict)
+    placement: Placement = Placement()
+    created: int = 0
+
+    @property
+    def namespace(self) -> str:
+        return self.name.partition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    """Pods that are scheduled together. `minimum` is spec.minResources, None where it is not set."""
+
+    name: str
+    queue: str = "default"
+    phase: str = "Pending"
+    members: int = 0
+    members_of: Mapping[str, int] = field(default_factory=dict)
+    minimum: Amounts | None = None
+    priority: int = 0
+    created: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A Node of Kubernetes."""
+
+    name: str
+    allocatable: Amounts
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False

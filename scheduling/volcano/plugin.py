@@ -1,0 +1,92 @@
+"""What a plugin of Volcano's scheduler may have a say in.
+
+A plugin names in `answers` the questions that it speaks to; the configuration switches each on or off. Where a plugin
+says no, the answer is a Refusal; None is a yes. Source: Volcano v1.16, pkg/scheduler/framework/session_plugins.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from scheduling.volcano.jobs import Job
+from scheduling.volcano.machines import Room
+from scheduling.volcano.objects import Task
+from scheduling.volcano.refusal import Refusal
+
+SWITCHES = {"jobEnqueueable": "jobEnqueued"}
+"""Questions that are switched on by the name of another."""
+ALWAYS = ("jobValid", "victimQueueOrder")
+"""Questions that nothing switches off."""
+
+
+class Jobs(Protocol):
+    """Where pods belong."""
+
+    def job_of(self, task: Task) -> Job: ...
+
+    def queue_of(self, task: Task) -> str: ...
+
+
+class Plugin:
+    """Is asked nothing but what it answers. Events reach every plugin."""
+
+    answers: frozenset[str] = frozenset()
+    session: Jobs
+
+    def open(self, jobs: Iterable[Job]) -> None:
+        """A session begins with these jobs."""
+
+    def job_valid(self, job: Job) -> Refusal | None:
+        raise NotImplementedError
+
+    def job_enqueueable(self, job: Job) -> Refusal | None:
+        raise NotImplementedError
+
+    def job_enqueued(self, job: Job) -> None:
+        """The PodGroup has entered its queue."""
+
+    def job_starving(self, job: Job) -> bool:
+        raise NotImplementedError
+
+    def job_ready(self, job: Job) -> bool:
+        raise NotImplementedError
+
+    def job_pipelined(self, job: Job) -> bool:
+        raise NotImplementedError
+
+    def overused(self, queue: str) -> Refusal | None:
+        raise NotImplementedError
+
+    def allocatable(self, queue: str, task: Task) -> Refusal | None:
+        raise NotImplementedError
+
+    def preemptive(self, queue: str, task: Task) -> Refusal | None:
+        raise NotImplementedError
+
+    def predicate(self, task: Task, room: Room) -> Refusal | None:
+        raise NotImplementedError
+
+    def reclaimable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
+        raise NotImplementedError
+
+    def preemptable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
+        raise NotImplementedError
+
+    def queue_order(self, a: str, b: str) -> int:
+        raise NotImplementedError
+
+    def victim_queue_order(self, a: str, b: str, preemptor: str) -> int:
+        raise NotImplementedError
+
+    def job_order(self, a: Job, b: Job) -> int:
+        raise NotImplementedError
+
+    def task_order(self, a: Task, b: Task) -> int:
+        raise NotImplementedError
+
+    def allocated(self, task: Task) -> None:
+        """The pod has a node, or waits for one."""
+
+    def deallocated(self, task: Task) -> None:
+        """The pod is to leave its node, or does not wait for it any more."""

@@ -1,0 +1,130 @@
+"""The other plugins that decisions need: gang, priority, predicates, conformance and drf.
+
+Source: Volcano v1.16, pkg/scheduler/plugins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduling.queue_tree.amounts import Amounts
+from scheduling.volcano.jobs import Job
+from scheduling.volcano.machines import Room, obstacle
+from scheduling.volcano.objects import Status, Task
+from scheduling.volcano.plugin import Plugin
+from scheduling.volcano.refusal import Refusal
+from scheduling.volcano.resources import some
+
+_CRITICAL = ("system-cluster-critical", "system-node-critical")
+_SYSTEM = "kube-system"
+
+
+class Gang(Plugin):
+    """All pods that a PodGroup needs, or none; and never so few that a running PodGroup breaks."""
+
+    answers = frozenset(
+        ["jobValid", "jobOrder", "jobReady", "jobPipelined", "jobStarving", "preemptable", "reclaimable"]
+    )
+
+    def job_valid(self, job: Job) -> Refusal | None:
+        there = [task for task in job.tasks.values() if task.status is not Status.RELEASING]
+        for role, members in job.needed_by_role().items():
+            count = sum(task.role == role for task in there)
+            if count < members:
+                return Refusal(f"there are {count} pods of the task {role}, at least {members} are needed")
+        if len(there) < job.group.members:
+            return Refusal(f"there are {len(there)} pods, at least {job.group.members} are needed")
+        return None
+
+    def job_order(self, a: Job, b: Job) -> int:
+        """What still waits for its minimum comes first."""
+        return int(self.job_ready(a)) - int(self.job_ready(b))
+
+    def job_ready(self, job: Job) -> bool:
+        return job.ready() >= job.group.members and job.has_roles(Status.ALLOCATED, Status.RUNNING, Status.FINISHED)
+
+    def job_pipelined(self, job: Job) -> bool:
+        statuses = (Status.ALLOCATED, Status.RUNNING, Status.FINISHED, Status.PIPELINED)
+        return job.ready() + job.waiting() >= job.group.members and job.has_roles(*statuses)
+
+    def job_starving(self, job: Job) -> bool:
+        return job.starves()
+
+    def reclaimable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
+        return self.preemptable(task, candidates)
+
+    def preemptable(self, _task: Task, candidates: Sequence[Task]) -> list[Task]:
+        ready: dict[str, int] = {}
+        victims = []
+        for candidate in candidates:
+            job = self.session.job_of(candidate)
+            if ready.setdefault(job.name, job.ready()) > job.group.members:
+                ready[job.name] -= 1
+                victims.append(candidate)
+        return victims
+
+
+class Priority(Plugin):
+    """PriorityClasses: of PodGroups among each other, of pods within one."""
+
+    answers = frozenset(["jobOrder", "taskOrder", "preemptable", "jobStarving"])
+
+    def job_order(self, a: Job, b: Job) -> int:
+        return b.group.priority - a.group.priority
+
+    def task_order(self, a: Task, b: Task) -> int:
+        return b.priority - a.priority
+
+    def job_starving(self, job: Job) -> bool:
+        """A job that waits at all wants to preempt what is less important."""
+        return job.ready() + job.waiting() < len(job.tasks)
+
+    def preemptable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
+        job = self.session.job_of(task)
+        return [candidate for candidate in candidates if self._is_above(job, task, candidate)]
+
+    def _is_above(self, job: Job, task: Task, candidate: Task) -> bool:
+        other = self.session.job_of(candidate)
+        return task.priority > candidate.priority if other is job else job.group.priority > other.group.priority
+
+
+class Predicates(Plugin):
+    """Selectors, affinity and taints of nodes."""
+
+    answers = frozenset(["predicate"])
+
+    def predicate(self, task: Task, room: Room) -> Refusal | None:
+        found = obstacle(task.placement, room.machine)
+        return Refusal(f"node {room.name}: {found}") if found else None
+
+
+class Conformance(Plugin):
+    """Pods of the system are never taken."""
+
+    answers = frozenset(["preemptable", "reclaimable"])
+
+    def reclaimable(self, _task: Task, candidates: Sequence[Task]) -> list[Task]:
+        return [c for c in candidates if c.priority_class not in _CRITICAL and c.namespace != _SYSTEM]
+
+    def preemptable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
+        return self.reclaimable(task, candidates)
+
+
+class Drf(Plugin):
+    """Dominant resource fairness: the PodGroup with the lower share of the cluster comes first."""
+
+    answers = frozenset(["jobOrder"])
+
+    def __init__(self, total: Amounts) -> None:
+        self._total = total
+
+    def job_order(self, a: Job, b: Job) -> int:
+        left, right = self._share(a), self._share(b)
+        return 0 if left == right else -1 if left < right else 1
+
+    def _share(self, job: Job) -> float:
+        held = job.allocated
+        waiting = (t.request for t in job.tasks.values() if t.status is Status.PIPELINED)
+        for request in waiting:
+            held = {r: held.get(r, 0) + request.get(r, 0) for r in {**held, **request}}
+        return max((held.get(r, 0) / self._total[r] for r in some(self._total)), default=0)

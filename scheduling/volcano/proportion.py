@@ -1,0 +1,159 @@
+"""The plugin `proportion`: flat queues that share the nodes by weight.
+
+What a queue deserves follows from all weights and requests, so it is computed once, when the session begins.
+Source: Volcano v1.16, pkg/scheduler/plugins/proportion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf
+
+from scheduling.queue_tree.amounts import Amounts, Limits, add_to, total
+from scheduling.volcano.jobs import Job
+from scheduling.volcano.objects import Status, Task
+from scheduling.volcano.plugin import Plugin
+from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Queues, share
+from scheduling.volcano.refusal import Refusal, beyond
+from scheduling.volcano.resources import asked, is_nothing, shortages
+
+_FINE = 1 << 20
+"""Parts of a unit that shares are computed in; what is lost in rounding is far below one unit."""
+
+
+class Proportion(Plugin):
+    """`queues` must be without hierarchy: spec.parent and spec.deserved do not count here."""
+
+    answers = frozenset(
+        ["jobEnqueueable", "jobEnqueued", "allocatable", "overused", "preemptive", "reclaimable", "queueOrder"]
+    )
+
+    def __init__(self, queues: Queues) -> None:
+        self.queues = queues
+        self.deserved: dict[str, Amounts] = {}
+
+    def open(self, jobs: Iterable[Job]) -> None:
+        requests: dict[str, dict[str, int]] = {}
+        for job in jobs:
+            node = self.queues.get(job.group.queue)
+            if node is None:
+                continue
+            standing = job.standing()
+            self.queues.tree.add(node, ALLOCATED, standing.allocated)
+            self.queues.tree.add(node, INQUEUE, standing.inqueue)
+            self.queues.tree.add(node, ELASTIC, standing.elastic)
+            pending = (task.request for task in job.tasks.values() if task.status is Status.PENDING)
+            add_to(requests.setdefault(node.name, {}), total(standing.allocated, *pending))
+        self.deserved = divided(self.queues, requests)
+
+    def job_enqueueable(self, job: Job) -> Refusal | None:
+        node = self.queues.get(job.group.queue)
+        if node is None or not node.settings.is_open:
+            return self._shut(job.group.queue)
+        minimum = job.group.minimum
+        if minimum is None:
+            return None
+        used = total(node.amounts(ALLOCATED), node.amounts(INQUEUE))
+        add_to(used, node.amounts(ELASTIC), -1)
+        short = tuple(shortages(node.name, used, minimum, self.queues.limit(node)))
+        return beyond("limit", short) if short else None
+
+    def job_enqueued(self, job: Job) -> None:
+        node = self.queues.get(job.group.queue)
+        if node is not None and job.group.minimum is not None:
+            self.queues.tree.add(node, INQUEUE, job.without_gated(job.group.minimum))
+
+    def overused(self, queue: str) -> Refusal | None:
+        """A queue is overused once it has all that it deserves, of every resource."""
+        deserved, used = self.deserved.get(queue, {}), self._used(queue)
+        if all(amount <= used.get(resource, 0) for resource, amount in deserved.items()):
+            return Refusal(f"queue {queue} has all that it deserves")
+        return None
+
+    def allocatable(self, queue: str, task: Task) -> Refusal | None:
+        node = self.queues.get(queue)
+        if node is None or not node.settings.is_open:
+            return self._shut(queue)
+        return self.preemptive(queue, task)
+
+    def preemptive(self, queue: str, task: Task) -> Refusal | None:
+        short = tuple(shortages(queue, self._used(queue), task.request, self.deserved.get(queue, {})))
+        return beyond("deserved amount", short) if short else None
+
+    def reclaimable(self, task: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Pods of queues that use more than they deserve of any resource, as long as they do."""
+        left: dict[str, dict[str, int]] = {}
+        victims = []
+        for candidate in candidates:
+            queue = self.session.queue_of(candidate)
+            used = left.setdefault(queue, dict(self._used(queue)))
+            deserved = self.deserved.get(queue, {})
+            enough = all(used.get(r, 0) >= task.request[r] for r in asked(task.request))
+            if enough and any(amount > deserved.get(r, 0) for r, amount in used.items()):
+                add_to(used, candidate.request, -1)
+                victims.append(candidate)
+        return victims
+
+    def queue_order(self, a: str, b: str) -> int:
+        left, right = self.queues.tree.nodes[a].settings, self.queues.tree.nodes[b].settings
+        if left.priority != right.priority:
+            return right.priority - left.priority
+        shares = [self._share(a), self._share(b)]
+        return 0 if shares[0] == shares[1] else -1 if shares[0] < shares[1] else 1
+
+    def allocated(self, task: Task) -> None:
+        self._count(task, 1)
+
+    def deallocated(self, task: Task) -> None:
+        self._count(task, -1)
+
+    def _count(self, task: Task, times: int) -> None:
+        node = self.queues.get(self.session.queue_of(task))
+        if node is not None:
+            self.queues.tree.add(node, ALLOCATED, task.request, times)
+
+    def _used(self, queue: str) -> Amounts:
+        node = self.queues.get(queue)
+        return {} if node is None else node.amounts(ALLOCATED)
+
+    def _share(self, queue: str) -> float:
+        deserved = self.deserved.get(queue, {})
+        return 0 if is_nothing(deserved) else share(deserved, self._used(queue))
+
+    def _shut(self, queue: str) -> Refusal:
+        node = self.queues.get(queue)
+        return Refusal("the queue does not exist" if node is None else f"queue {queue} is {node.settings.state}")
+
+
+def divided(queues: Queues, requests: dict[str, dict[str, int]]) -> dict[str, Amounts]:
+    """What each queue with work deserves: the nodes' resources by weight, at most what the queue requests or may use.
+
+    What one queue does not need is divided again among the others, until nothing is left or nothing changes.
+    """
+    remaining = {r: amount * _FINE for r, amount in queues.total.items()}
+    shares: dict[str, dict[str, int]] = {name: {} for name in sorted(requests)}
+    unmet = set(shares)
+    while unmet and any(amount >= _FINE // 10 for amount in remaining.values()):
+        weights = sum(queues.tree.nodes[name].settings.weight for name in unmet)
+        gained: dict[str, int] = {}
+        for name in [*unmet]:
+            node, before = queues.tree.nodes[name], shares[name]
+            more = {r: amount * node.settings.weight // weights for r, amount in remaining.items()}
+            after = _cut(total(before, more), queues.limit(node), requests[name], queues.guarantee(node))
+            if after == before or all(_FINE * amount <= after.get(r, 0) for r, amount in requests[name].items()):
+                unmet.discard(name)
+            shares[name] = after
+            add_to(gained, after)
+            add_to(gained, before, -1)
+        add_to(remaining, gained, -1)
+        if not gained:
+            break
+    return {name: {r: amount // _FINE for r, amount in found.items()} for name, found in shares.items()}
+
+
+def _cut(amounts: Amounts, limit: Limits, request: Amounts, guarantee: Amounts) -> dict[str, int]:
+    """At most the limit and the request, at least the guarantee."""
+    most = {r: min(limit.get(r, inf), request.get(r, 0)) * _FINE for r in {**amounts, **guarantee}}
+    return {
+        r: amount for r in most if (amount := max(int(min(amounts.get(r, 0), most[r])), guarantee.get(r, 0) * _FINE))
+    }

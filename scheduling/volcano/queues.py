@@ -1,0 +1,150 @@
+"""Volcano's queues with their limits and their usage.
+
+Usage is kept in accounts, each of which counts a queue and all below it: `allocated` (pods that have a node), `inqueue`
+(reserved for PodGroups whose pods are still to come), `elastic` (allocated beyond the minimum of its PodGroup).
+Source: Volcano v1.16, pkg/scheduler/plugins/capacity, buildHierarchicalQueueAttrs and buildQueueAttrs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+from typing import TypeAlias
+
+from scheduling.queue_tree.amounts import Amounts, Limits, add_to
+from scheduling.queue_tree.tree import QueueNode, QueueTree
+from scheduling.volcano.objects import QueueSettings
+from scheduling.volcano.resources import BASIC, greatest, is_nothing, some
+
+ROOT = "root"
+ALLOCATED, INQUEUE, ELASTIC = "allocated", "inqueue", "elastic"
+_DESERVED, _GUARANTEE = "deserved", "guarantee"
+
+Node: TypeAlias = QueueNode[QueueSettings]
+
+
+class Queues:
+    """All queues. Without `hierarchy` every queue stands alone, whatever its parent, and shares the nodes' resources.
+
+    `total` is what all nodes have together.
+    """
+
+    def __init__(self, *, hierarchy: bool = True) -> None:
+        self.hierarchy = hierarchy
+        self.tree: QueueTree[QueueSettings] = QueueTree()
+        self.total: dict[str, int] = {}
+        self._guaranteed: dict[str, int] = {}
+        self._capability: dict[str, Limits] = {}
+        self._limits: dict[str, Limits] = {}
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.tree.nodes.values())
+
+    def get(self, name: str) -> Node | None:
+        return self.tree.get(name)
+
+    def put(self, queue: QueueSettings) -> Node:
+        """Add or change a queue; its usage stays."""
+        before = self.tree.get(queue.name)
+        if before is not None:
+            add_to(self._guaranteed, before.settings.guarantee, -1)
+        add_to(self._guaranteed, queue.guarantee)
+        above = queue.parent if self.hierarchy and queue.name != ROOT else None
+        shown = {_DESERVED: greatest(queue.deserved, queue.guarantee), _GUARANTEE: queue.guarantee}
+        self._forget_limits()
+        return self.tree.put(queue.name, above, queue, shown)
+
+    def drop(self, name: str) -> None:
+        add_to(self._guaranteed, self.tree.nodes[name].settings.guarantee, -1)
+        self.tree.drop(name)
+        self._forget_limits()
+
+    def resize(self, more: Amounts, times: int = 1) -> None:
+        """Nodes of the cluster came, or went with times -1."""
+        add_to(self.total, more, times)
+        self._forget_limits()
+
+    def broken(self) -> str | None:
+        """Why Volcano decides nothing at all in this tree; None where it does. One wrong queue stops all others."""
+        if not self.hierarchy:
+            return None
+        if ROOT not in self.tree.nodes:
+            return "there is no queue root"
+        for stray in self.tree.strays.values():
+            what = "lies on a cycle" if stray.on_cycle else f"has the parent {stray.above}, which does not exist"
+            return f"queue {stray.name} {what}"
+        return None
+
+    def guarantee(self, node: Node) -> Amounts:
+        """What the queue never lends; of root the sum over its children, whatever its spec."""
+        return node.sum_below(_GUARANTEE) if self._is_root(node) else node.settings.guarantee
+
+    def deserved(self, node: Node) -> Amounts:
+        """What the queue may win back: at least its guarantee. Without hierarchy at most its limit."""
+        if self._is_root(node):
+            return node.sum_below(_DESERVED)
+        if self.hierarchy:
+            return node.shown[_DESERVED]
+        limit = self.limit(node)
+        own = node.settings.deserved
+        within = {r: int(min(amount, limit.get(r, 0 if r in BASIC else inf))) for r, amount in own.items()}
+        return greatest(within, node.settings.guarantee)
+
+    def limit(self, node: Node) -> Limits:
+        """realCapability: what the queue may use at most. A resource that it lacks is limited to 0."""
+        known = self._limits.get(node.name)
+        if known is None:
+            if node.up is None:
+                known = self._limit_of_root(node) if self.hierarchy else self._limit_without_tree(node)
+            else:
+                known = _within(self.limit(node.up), node.up.sum_below(_GUARANTEE), node, self.capability(node))
+            self._limits[node.name] = known
+        return known
+
+    def capability(self, node: Node) -> Limits:
+        """The capability set here, else the one of the queue above, resource by resource."""
+        known = self._capability.get(node.name)
+        if known is None:
+            own = node.settings.capability or {}
+            if node.up is None:
+                known = self._limit_of_root(node)
+            else:
+                named = {r: amount for r, amount in own.items() if amount > 0 or r not in BASIC}
+                known = {**self.capability(node.up), **named}
+            self._capability[node.name] = known
+        return known
+
+    def _is_root(self, node: Node) -> bool:
+        return self.hierarchy and node.name == ROOT
+
+    def _limit_of_root(self, node: Node) -> Limits:
+        """Its capability if there is any: then also what it does not name is limited, to 0."""
+        own = node.settings.capability or {}
+        if not some(own):
+            return dict.fromkeys((*BASIC, *self.total), inf)
+        return own
+
+    def _limit_without_tree(self, node: Node) -> Limits:
+        own = node.settings.capability or {}
+        capability = {r: amount for r, amount in own.items() if amount > 0 or r not in BASIC}
+        return _within(self.total, self._guaranteed, node, capability)
+
+    def _forget_limits(self) -> None:
+        self._limits.clear()
+        self._capability.clear()
+
+
+def _within(above: Limits, guaranteed: Amounts, node: Node, capability: Limits) -> Limits:
+    """What is left above of what others are guaranteed, and the own guarantee; at most the capability."""
+    own = node.settings.guarantee
+    return {
+        r: min(max(0, above.get(r, 0) - guaranteed.get(r, 0)) + own.get(r, 0), capability.get(r, inf))
+        for r in {**above, **own}
+    }
+
+
+def share(deserved: Amounts, allocated: Amounts) -> float:
+    """The highest ratio of allocated to deserved; 1 where nothing is deserved: such a queue is served last."""
+    if is_nothing(deserved):
+        return 1
+    return max(allocated.get(r, 0) / deserved[r] for r in some(deserved))

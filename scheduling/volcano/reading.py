@@ -1,0 +1,193 @@
+"""From manifests to the objects that decisions need. What cannot be read counts as absent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from policies.amounts.requests import pod_requests
+from policies.dialects.go_booleans import FALSE
+from policies.dialects.reading import Manifest, Reader, listing, mapping, metadata, text, texts
+from policies.dialects.volcano_job import whole
+from policies.model.quantity import Quantity
+from scheduling.objects import times
+from scheduling.objects.resource_flavor import read_taint, read_toleration
+from scheduling.objects.selectors import Requirement
+from scheduling.queue_tree.amounts import add_to
+from scheduling.volcano.objects import Devices, Machine, Placement, PodGroup, QueueSettings, Status, Task
+from scheduling.volcano.resources import PODS, counted
+
+GROUP_NAME = "scheduling.k8s.io/group-name"
+GROUP_NAMES = (GROUP_NAME, "scheduling.volcano.sh/group-name")
+"""The annotations by which a Pod names its PodGroup."""
+_PREEMPTABLE = "volcano.sh/preemptable"
+_TASK = "volcano.sh/task-spec"
+_DEVICES = "deviceclass/"
+
+
+def read_queue(manifest: Manifest) -> QueueSettings:
+    """A Queue without a state counts as open, as it does everywhere in Quotree."""
+    spec = mapping(manifest.get("spec"))
+    capability = _amounts(spec.get("capability"))
+    return QueueSettings(
+        name=_name(manifest),
+        parent=text(spec.get("parent")) or "root",
+        priority=whole(spec.get("priority")) or 0,
+        weight=whole(spec.get("weight")) or 1,
+        reclaimable=spec.get("reclaimable") is not False,
+        state=text(mapping(manifest.get("status")).get("state")) or "Open",
+        capability=counted(capability) if capability else None,
+        deserved=counted(_amounts(spec.get("deserved"))),
+        guarantee=counted(_amounts(mapping(spec.get("guarantee")).get("resource"))),
+        devices=_limits(capability),
+        created=_created(manifest),
+    )
+
+
+def read_pod_group(manifest: Manifest, priorities: Mapping[str, int]) -> PodGroup:
+    """`priorities` are the values of the PriorityClasses by name."""
+    spec = mapping(manifest.get("spec"))
+    minimum = spec.get("minResources")
+    members = mapping(spec.get("minTaskMember"))
+    return PodGroup(
+        name=_key(manifest),
+        queue=text(spec.get("queue")) or "default",
+        phase=text(mapping(manifest.get("status")).get("phase")) or "Pending",
+        members=whole(spec.get("minMember")) or 0,
+        members_of={role: count for role, value in members.items() if (count := whole(value)) is not None},
+        minimum=counted(_amounts(minimum)) if minimum is not None else None,
+        priority=priorities.get(text(spec.get("priorityClassName")) or "", 0),
+        created=_created(manifest),
+    )
+
+
+def group_of(pod: Manifest) -> str | None:
+    """The PodGroup that the Pod names, as `<namespace>/<name>`."""
+    notes = texts(metadata(pod).get("annotations"))
+    named = next((notes[key] for key in GROUP_NAMES if notes.get(key)), None)
+    return f"{_namespace(pod)}/{named}" if named else None
+
+
+def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
+    """`claims` are the devices of the ResourceClaims, by `<namespace>/<name>`."""
+    spec, notes = mapping(pod.get("spec")), texts(metadata(pod).get("annotations"))
+    marks = {**texts(metadata(pod).get("labels")), **notes}
+    request = counted(pod_requests(spec))
+    return Task(
+        name=_key(pod),
+        group=group,
+        request={**request, PODS: request.get(PODS, 0) + 1},
+        status=_status(pod),
+        node=text(spec.get("nodeName")) or "",
+        priority=whole(spec.get("priority")) or 0,
+        priority_class=text(spec.get("priorityClassName")) or "",
+        preemptable=marks.get(_PREEMPTABLE) not in FALSE,
+        never_preempts=spec.get("preemptionPolicy") == "Never",
+        gated=bool(listing(spec.get("schedulingGates"))),
+        role=notes.get(_TASK, ""),
+        claims={name: claims[name] for name in _claimed(pod) if name in claims},
+        placement=_placement(spec),
+        created=_created(pod),
+    )
+
+
+def read_machine(manifest: Manifest) -> Machine:
+    spec = mapping(manifest.get("spec"))
+    return Machine(
+        name=_name(manifest),
+        allocatable=counted(_amounts(mapping(manifest.get("status")).get("allocatable"))),
+        labels=texts(metadata(manifest).get("labels")),
+        taints=tuple(map(read_taint, listing(spec.get("taints")))),
+        unschedulable=spec.get("unschedulable") is True,
+    )
+
+
+def read_claim(manifest: Manifest) -> tuple[str, Devices]:
+    """A ResourceClaim's name and the devices that it asks for, counts and capacities by class."""
+    devices: dict[str, int] = {}
+    for request in map(mapping, listing(mapping(mapping(manifest.get("spec")).get("devices")).get("requests"))):
+        exactly = mapping(request.get("exactly")) or request
+        device_class = text(exactly.get("deviceClassName"))
+        if not device_class:
+            continue
+        count = whole(exactly.get("count")) or 1
+        add_to(devices, {_DEVICES + device_class: count})
+        capacity = mapping(mapping(exactly.get("capacity")).get("requests"))
+        for dimension, amount in _amounts(capacity).items():
+            add_to(devices, {f"{dimension}.{_DEVICES}{device_class}": amount.nano * count})
+    return _key(manifest), devices
+
+
+def read_priorities(classes: Iterable[Manifest]) -> dict[str, int]:
+    return {_name(manifest): whole(manifest.get("value")) or 0 for manifest in classes}
+
+
+def _limits(capability: Mapping[str, Quantity]) -> Devices:
+    return {
+        name: amount.units() if name.startswith(_DEVICES) else amount.nano
+        for name, amount in capability.items()
+        if name.startswith(_DEVICES) or f".{_DEVICES}" in name
+    }
+
+
+def _status(pod: Manifest) -> Status:
+    phase = text(mapping(pod.get("status")).get("phase"))
+    if phase in ("Succeeded", "Failed"):
+        return Status.FINISHED
+    placed = text(mapping(pod.get("spec")).get("nodeName"))
+    if metadata(pod).get("deletionTimestamp"):
+        return Status.RELEASING if placed else Status.FINISHED
+    if phase == "Running":
+        return Status.RUNNING
+    return Status.ALLOCATED if placed else Status.PENDING
+
+
+def _claimed(pod: Manifest) -> Iterator[str]:
+    """The ResourceClaims of the Pod; those made from a template are named in its status."""
+    made = listing(mapping(pod.get("status")).get("resourceClaimStatuses"))
+    names = {text(mapping(entry).get("name")): text(mapping(entry).get("resourceClaimName")) for entry in made}
+    for entry in map(mapping, listing(mapping(pod.get("spec")).get("resourceClaims"))):
+        name = text(entry.get("resourceClaimName")) or names.get(text(entry.get("name")))
+        if name:
+            yield f"{_namespace(pod)}/{name}"
+
+
+def _placement(spec: Mapping[str, Any]) -> Placement:
+    affinity = mapping(mapping(mapping(spec.get("affinity")).get("nodeAffinity")))
+    required = mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
+    terms = [_term(mapping(term)) for term in listing(required.get("nodeSelectorTerms"))]
+    return Placement(
+        selector=tuple(sorted(texts(spec.get("nodeSelector")).items())),
+        terms=tuple(term for term in terms if term) if terms else None,
+        tolerations=tuple(map(read_toleration, listing(spec.get("tolerations")))),
+    )
+
+
+def _term(term: Mapping[str, Any]) -> tuple[Requirement, ...]:
+    entries = [*listing(term.get("matchExpressions")), *listing(term.get("matchFields"))]
+    return tuple(_requirement(mapping(entry)) for entry in entries)
+
+
+def _requirement(entry: Mapping[str, Any]) -> Requirement:
+    values = frozenset(str(value) for value in listing(entry.get("values")))
+    return Requirement(text(entry.get("key")) or "", text(entry.get("operator")) or "", values)
+
+
+def _amounts(value: object) -> dict[str, Quantity]:
+    return Reader({}).amounts(value, "")
+
+
+def _name(manifest: Manifest) -> str:
+    return text(metadata(manifest).get("name")) or ""
+
+
+def _namespace(manifest: Manifest) -> str:
+    return text(metadata(manifest).get("namespace")) or "default"
+
+
+def _key(manifest: Manifest) -> str:
+    return f"{_namespace(manifest)}/{_name(manifest)}"
+
+
+def _created(manifest: Manifest) -> int:
+    return times.parse(metadata(manifest).get("creationTimestamp"))

@@ -1,0 +1,90 @@
+"""Whom a queue may take pods from: never below a guarantee, never what a queue deserves.
+
+Source: Volcano v1.16, plugins/capacity, AddReclaimableFn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scheduling.queue_tree.amounts import Amounts, add_to
+from scheduling.volcano.objects import Task
+from scheduling.volcano.plugin import Jobs
+from scheduling.volcano.queues import ALLOCATED, ROOT, Node, Queues
+from scheduling.volcano.resources import BASIC, PODS, asked, shared_dimensions
+
+
+class Reclaim:
+    """One choice of victims. What is chosen counts as gone for the rest of the choice."""
+
+    def __init__(self, queues: Queues, ancestor_level: int, jobs: Jobs) -> None:
+        self._queues = queues
+        self._level = ancestor_level if queues.hierarchy else 0
+        self._jobs = jobs
+        self._left: dict[str, dict[str, int]] = {}
+
+    def victims(self, reclaimer: Task, candidates: Sequence[Task]) -> list[Task]:
+        """Those that may be taken, in the order of the candidates; none where the reclaimer has no queue."""
+        mine = self._queues.get(self._jobs.queue_of(reclaimer))
+        if mine is None:
+            return []
+        return [task for task in candidates if self._take(mine, reclaimer, task)]
+
+    def _take(self, mine: Node, reclaimer: Task, task: Task) -> bool:
+        node = self._queues.get(self._jobs.queue_of(task))
+        if node is None or not shared_dimensions(task.request, reclaimer.request) - {PODS}:
+            return False
+        if not self._keeps_guarantee(node, task) or not self._may_lose(mine, node, reclaimer, task):
+            return False
+        checked = [above for level in range(1, self._level + 1) if (above := _above(mine, node, level)) is not None]
+        if not all(self._exceeds(above, task) for above in checked):
+            return False
+        for here in [node, *checked]:
+            add_to(self._allocated(here), task.request, -1)
+        return True
+
+    def _may_lose(self, mine: Node, node: Node, reclaimer: Task, task: Task) -> bool:
+        if shared_dimensions(task.request, self._queues.deserved(node)):
+            return self._exceeds(node, task)
+        entitled = shared_dimensions(reclaimer.request, self._queues.deserved(mine))
+        return bool(entitled) or not self._level or not _share_ancestor(mine, node, self._level)
+
+    def _exceeds(self, node: Node, task: Task) -> bool:
+        """Whether the queue deserves nothing that the pod has, or uses more of one such resource than it deserves."""
+        deserved, allocated = self._queues.deserved(node), self._allocated(node)
+        if not shared_dimensions(task.request, deserved):
+            return True
+        relevant = (r for r in asked(task.request) if r in deserved and (deserved[r] or r not in BASIC))
+        return any(allocated.get(r, 0) > deserved[r] for r in relevant)
+
+    def _keeps_guarantee(self, node: Node, task: Task) -> bool:
+        allocated, guarantee = self._allocated(node), self._queues.guarantee(node)
+        return all(
+            amount <= allocated.get(r, 0) - task.request.get(r, 0) for r, amount in guarantee.items() if amount > 0
+        )
+
+    def _allocated(self, node: Node) -> dict[str, int]:
+        if node.name not in self._left:
+            allocated: Amounts = node.amounts(ALLOCATED)
+            self._left[node.name] = dict(allocated)
+        return self._left[node.name]
+
+
+def _above(mine: Node, node: Node, level: int) -> Node | None:
+    """The ancestor of the victim's queue so many levels up that must exceed what it deserves as well.
+
+    None where there is none, where it is root, and where the reclaimer has the same one at that level.
+    """
+    theirs = _at(node, level)
+    return None if theirs is None or theirs.name == ROOT or theirs is _at(mine, level) else theirs
+
+
+def _at(node: Node, level: int) -> Node | None:
+    ancestors = node.ancestors()
+    return ancestors[-level] if level <= len(ancestors) else None
+
+
+def _share_ancestor(a: Node, b: Node, level: int) -> bool:
+    """Whether both have an ancestor in common, other than root, among so many levels up from each."""
+    left, right = ({above.name for above in node.ancestors()[-level:]} for node in (a, b))
+    return bool((left & right) - {ROOT})

@@ -1,0 +1,35 @@
+"""A decision's no, with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from scheduling.queue_tree.shortage import Shortage
+from scheduling.volcano.resources import written
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """`reason` in words; where a limit is the reason, `shortages` has each resource of which there is too little."""
+
+    reason: str
+    shortages: tuple[Shortage, ...] = ()
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def beyond(limit: str, shortages: tuple[Shortage, ...]) -> Refusal:
+    """The limit of this name is exceeded in one queue."""
+    parts = "; ".join(map(_sentence, shortages))
+    return Refusal(f"queue {shortages[0].queue} would exceed its {limit}: {parts}", shortages)
+
+
+def _sentence(shortage: Shortage) -> str:
+    def text(amount: float) -> str:
+        name = shortage.resource
+        return str(amount) if "deviceclass/" in name and amount != inf else written(name, amount)
+
+    used, asked, limit = text(shortage.used), text(shortage.asked), text(shortage.limit)
+    return f"{shortage.resource} {used} used + {asked} asked > {limit}, {text(shortage.short)} short"

@@ -1,0 +1,84 @@
+"""Amounts as Volcano counts them: milli-CPU, bytes, whole pods, and thousandths of everything else.
+
+Whole numbers, rounded up, so nothing here needs Volcano's tolerance of a tenth of a unit.
+Source: Volcano v1.16, pkg/scheduler/api/resource_info.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf
+
+from policies.model.quantity import Format, Quantity
+from scheduling.queue_tree.amounts import Amounts, Limits
+from scheduling.queue_tree.shortage import Shortage
+
+CPU, MEMORY, PODS = "cpu", "memory", "pods"
+BASIC = (CPU, MEMORY)
+"""They need not be named: a capability of 0, or none, is inherited. Other resources are scalars."""
+_WHOLE = (MEMORY, PODS)
+_NATIVE = (PODS, "ephemeral-storage")
+_PREFIXES = ("hugepages-", "attachable-volumes-")
+_MILLI = 10**6
+_UNIT = 10**9
+
+
+def kept(resource: str) -> bool:
+    """Whether Volcano counts the resource at all; it drops object counts and names without a domain."""
+    if resource.startswith("count/"):
+        return False
+    return resource in BASIC or resource in _NATIVE or resource.startswith(_PREFIXES) or "/" in resource
+
+
+def counted(amounts: Mapping[str, Quantity]) -> dict[str, int]:
+    """What Volcano counts of these amounts; a resource that is named with 0 stays."""
+    return {
+        resource: amount.units() if resource in _WHOLE else amount.milli()
+        for resource, amount in amounts.items()
+        if kept(resource)
+    }
+
+
+def written(resource: str, amount: float) -> str:
+    """The amount as a person writes it."""
+    if amount == inf:
+        return "unlimited"
+    like: Format = "BinarySI" if resource in (MEMORY, "ephemeral-storage") else "DecimalSI"
+    return str(Quantity.of_nano(int(amount) * (_UNIT if resource in _WHOLE else _MILLI), like))
+
+
+def some(amounts: Amounts) -> list[str]:
+    """The resources of which there is any, in a stable order."""
+    return sorted(resource for resource, amount in amounts.items() if amount > 0)
+
+
+def asked(request: Amounts) -> list[str]:
+    """The resources that limits are checked for. Every pod asks for one pod, and no limit on pods is checked."""
+    return [resource for resource in some(request) if resource != PODS]
+
+
+def is_nothing(amounts: Amounts) -> bool:
+    return not asked(amounts)
+
+
+def fits(request: Amounts, room: Amounts) -> bool:
+    """Whether a node has room for the request, pods included."""
+    return all(amount <= room.get(resource, 0) for resource, amount in request.items() if amount > 0)
+
+
+def shortages(queue: str, used: Amounts, request: Amounts, limit: Limits) -> Iterator[Shortage]:
+    """Where the queue would exceed its limit; a resource that the limit does not have is limited to 0."""
+    for resource in asked(request):
+        there, most = used.get(resource, 0), limit.get(resource, 0)
+        if there + request[resource] > most:
+            yield Shortage(queue, resource, there, request[resource], most)
+
+
+def shared_dimensions(a: Amounts, b: Amounts) -> set[str]:
+    """The resources that both have: cpu and memory above 0, scalars if both name them."""
+    return {resource for resource in a.keys() & b.keys() if resource not in BASIC or (a[resource] and b[resource])}
+
+
+def greatest(a: Amounts, b: Amounts) -> dict[str, int]:
+    """The larger amount of each resource that either names."""
+    return {resource: max(a.get(resource, 0), b.get(resource, 0)) for resource in {**a, **b}}

@@ -43,7 +43,7 @@ def enqueue(session: Session) -> None:
             session.entered(job)
             job.group = replace(job.group, phase="Inqueue")
         else:
-            session.refusals[job.name] = refusal
+            session.refuse(job.name, refusal)
         queues.put(queue)
 
 
@@ -105,7 +105,7 @@ def _by_queue(session: Session, jobs: Iterable[Job]) -> dict[str, Line[Job]]:
     lines: dict[str, Line[Job]] = {}
     for job in jobs:
         if session.queues.get(job.group.queue) is None:
-            session.refusals[job.name] = Refusal(f"queue {job.group.queue} does not exist")
+            session.refuse(job.name, Refusal(f"queue {job.group.queue} does not exist"))
         else:
             lines.setdefault(job.group.queue, Line(of_jobs(session))).put(job)
     return lines
@@ -116,7 +116,7 @@ def _valid(session: Session) -> Iterator[Job]:
     for job in session.jobs.values():
         refusal = session.valid(job)
         if job.group.phase != "Pending" and refusal is not None:
-            session.refusals[job.name] = refusal
+            session.refuse(job.name, refusal)
         elif job.group.phase != "Pending":
             yield job
 
@@ -138,11 +138,11 @@ def _allocate_job(session: Session, queue: str, job: Job, waiting: Line[Task]) -
         task = waiting.pop()
         refusal = session.allocatable(queue, task)
         if refusal is not None:
-            session.refusals[task.name] = refusal
+            session.refuse(task.name, refusal)
             continue
         room = _best_room(session, task)
         if room is None:
-            session.refusals[task.name] = Refusal("no node has room for the pod")
+            session.refuse(task.name, Refusal("no node has room for the pod"))
             continue
         steps.append(task)
         (session.allocate if fits(task.request, room.idle) else session.pipeline)(task, room)
@@ -160,11 +160,11 @@ def _reclaim_for(session: Session, queue: str, job: Job) -> None:
     while waiting and session.starves(job):
         task = waiting.pop()
         if task.never_preempts:
-            session.refusals[task.name] = Refusal("its preemptionPolicy is Never")
+            session.refuse(task.name, Refusal("its preemptionPolicy is Never"))
             continue
         refusal = session.preemptive(queue, task)
         if refusal is not None:
-            session.refusals[task.name] = refusal
+            session.refuse(task.name, replace(refusal, reason=f"it may not reclaim: {refusal}"))
             continue
         steps += _make_room(session, task, "reclaimable", lambda t: _reclaimable_from(session, queue, t))
     if not session.pipelined(job):
@@ -188,7 +188,7 @@ def _preempt_for(session: Session, queue: str, job: Job, *, own: bool) -> None:
     while waiting and session.starves(job):
         task = waiting.pop()
         if task.never_preempts:
-            session.refusals[task.name] = Refusal("its preemptionPolicy is Never")
+            session.refuse(task.name, Refusal("its preemptionPolicy is Never"))
             continue
         steps += _make_room(session, task, "preemptable", within, allocatable_in=queue)
     if not session.pipelined(job):
@@ -214,7 +214,7 @@ def _make_room(
             session.pipeline(task, room)
             return steps
         session.undo(steps)
-    session.refusals.setdefault(task.name, Refusal("no pods may be taken that would make room for it"))
+    session.refuse(task.name, Refusal("no pods may be taken that would make room for it"))
     return []
 
 
@@ -260,5 +260,5 @@ def _outcome(session: Session, before: dict[str, Task]) -> Outcome:
         evicted=tuple(sorted(name for name, task in changed.items() if task.status is Status.RELEASING)),
         pipelined={name: task.node for name, task in changed.items() if task.status is Status.PIPELINED},
         phases={name: job.group.phase for name, job in session.jobs.items()},
-        refusals={name: refusal for name, refusal in session.refusals.items() if name not in changed},
+        refusals={name: tuple(reasons) for name, reasons in session.refusals.items() if name not in changed},
     )

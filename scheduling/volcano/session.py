@@ -35,13 +35,13 @@ Tiers = Sequence[Sequence[Enabled]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a session has decided. `refusals` says, by PodGroup or pod, why it got nothing."""
+    """What a session has decided. `refusals` says, by PodGroup or pod, why it got nothing, in the order of actions."""
 
     binds: Mapping[str, str] = field(default_factory=dict)
     evicted: tuple[str, ...] = ()
     pipelined: Mapping[str, str] = field(default_factory=dict)
     phases: Mapping[str, str] = field(default_factory=dict)
-    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    refusals: Mapping[str, tuple[Refusal, ...]] = field(default_factory=dict)
 
 
 class Session:
@@ -62,7 +62,7 @@ class Session:
             self._place(task)
         self._tiers = tiers
         self._asked: dict[str, list[list[Plugin]]] = {}
-        self.refusals: dict[str, Refusal] = {}
+        self.refusals: dict[str, list[Refusal]] = {}
         for plugin in self._plugins():
             plugin.session = self
             plugin.open(self.jobs.values())
@@ -122,16 +122,27 @@ class Session:
         return all(plugin.job_pipelined(job) for tier in self.asks("jobPipelined")[:1] for plugin in tier)
 
     def victims(self, question: str, task: Task, candidates: Sequence[Task]) -> list[Task]:
-        """Those candidates that all plugins of one tier would take; the first tier that leaves any decides."""
+        """Those candidates that all plugins of one tier would take; the first tier that leaves any decides.
+
+        As in Volcano, a tier that starts empty-handed is passed over, and one that ends so leaves nobody for the next.
+        """
+        chosen: list[Task] | None = None
         for tier in self.asks(question):
-            chosen: list[Task] = [*candidates]
             for plugin in tier:
-                choose = plugin.reclaimable if question == "reclaimable" else plugin.preemptable
-                allowed = {victim.name for victim in choose(task, candidates)}
-                chosen = [victim for victim in chosen if victim.name in allowed]
+                allowed = (plugin.reclaimable if question == "reclaimable" else plugin.preemptable)(task, candidates)
+                if not allowed:
+                    chosen = None if chosen is None else []
+                    break
+                names = {victim.name for victim in allowed}
+                chosen = allowed if chosen is None else [victim for victim in chosen if victim.name in names]
             if chosen:
                 return chosen
         return []
+
+    def refuse(self, name: str, refusal: Refusal) -> None:
+        """Note why a PodGroup or a pod gets nothing; each reason once."""
+        if refusal not in self.refusals.setdefault(name, []):
+            self.refusals[name].append(refusal)
 
     # --- changes
 

@@ -35,11 +35,8 @@ class Cluster:
     machines: Sequence[Machine] = ()
 
 
-DEFAULT_TIERS = (
-    (PluginSettings("priority"), PluginSettings("gang"), PluginSettings("conformance")),
-    (PluginSettings("capacity"), PluginSettings("predicates")),
-)
-"""As Volcano is installed, with `capacity` and its hierarchy in place of `proportion`."""
+DEFAULT_TIERS = (tuple(map(PluginSettings, ("priority", "gang", "conformance", "capacity", "predicates"))),)
+"""All in one tier, so that `capacity` is asked about every victim. Behind a tier that decides, it would not be."""
 
 
 def open_session(

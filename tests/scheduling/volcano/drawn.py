@@ -1,0 +1,123 @@
+"""Queues drawn as a tree, PodGroups and pods in a line each. All amounts are in base units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from scheduling.queue_tree.amounts import Amounts
+from scheduling.volcano.objects import Machine, PodGroup, QueueSettings, Status, Task
+from scheduling.volcano.resources import PODS
+from scheduling.volcano.session import Outcome, Session
+from scheduling.volcano.setup import DEFAULT_TIERS, Cluster, PluginSettings, open_session
+
+
+def amounts(text: str) -> dict[str, int]:
+    """`cpu=4,gpu=1` with gpu short for an extended resource."""
+    pairs = (pair.split("=") for pair in text.split(",") if pair)
+    return {"vendor/gpu" if name == "gpu" else name: int(amount) for name, amount in pairs}
+
+
+def queues(drawing: str) -> list[QueueSettings]:
+    """One queue a line, indented below its parent: `name cap:cpu=4 des:cpu=2 gua:cpu=1 prio:3 Closed kept`."""
+    path: list[tuple[int, str]] = []
+    found = []
+    for line in filter(str.strip, drawing.splitlines()):
+        depth = len(line) - len(line.lstrip())
+        name, *words = line.split()
+        path = [(indent, above) for indent, above in path if indent < depth]
+        found.append(_queue(QueueSettings(name, parent=path[-1][1] if path else "root"), words))
+        path.append((depth, name))
+    return found
+
+
+def _queue(queue: QueueSettings, words: Sequence[str]) -> QueueSettings:
+    for word in words:
+        key, _, value = word.partition(":")
+        match key:
+            case "cap":
+                queue = replace(queue, capability=amounts(value))
+            case "des":
+                queue = replace(queue, deserved=amounts(value))
+            case "gua":
+                queue = replace(queue, guarantee=amounts(value))
+            case "prio":
+                queue = replace(queue, priority=int(value))
+            case "weight":
+                queue = replace(queue, weight=int(value))
+            case "kept":
+                queue = replace(queue, reclaimable=False)
+            case _:
+                queue = replace(queue, state=key)
+    return queue
+
+
+def group(name: str, queue: str, phase: str = "Inqueue", minimum: str | None = None, members: int = 1) -> PodGroup:
+    least = None if minimum is None else amounts(minimum)
+    return PodGroup(f"ns/{name}", queue, phase, members, minimum=least)
+
+
+def pod(name: str, group: str, request: str, node: str = "", *, preemptable: bool = True) -> Task:
+    """It runs if it has a node, else it waits."""
+    status = Status.RUNNING if node else Status.PENDING
+    return Task(f"ns/{name}", f"ns/{group}", requesting(request), status, node, preemptable=preemptable)
+
+
+def requesting(text: str) -> Amounts:
+    return {**amounts(text), PODS: 1}
+
+
+def node(name: str, text: str) -> Machine:
+    return Machine(name, {**amounts(text), PODS: 110})
+
+
+def running(name: str, queue: str, request: str, at: str = "n1") -> tuple[PodGroup, Task]:
+    """A PodGroup of the same name with one pod that runs."""
+    return group(name, queue, "Running"), pod(name, name, request, at)
+
+
+def work(*parts: PodGroup | Task | tuple[PodGroup, Task]) -> Iterator[PodGroup | Task]:
+    for part in parts:
+        yield from part if isinstance(part, tuple) else [part]
+
+
+def cluster(drawing: str, machines: Sequence[Machine], *parts: PodGroup | Task | tuple[PodGroup, Task]) -> Cluster:
+    """With queue root, drawn or not."""
+    drawn = queues(drawing)
+    if all(queue.name != "root" for queue in drawn):
+        drawn.insert(0, QueueSettings("root"))
+    found = [*work(*parts)]
+    return Cluster(
+        drawn,
+        [part for part in found if isinstance(part, PodGroup)],
+        [part for part in found if isinstance(part, Task)],
+        machines,
+    )
+
+
+def session(
+    drawing: str, machines: Sequence[Machine], *parts: PodGroup | Task | tuple[PodGroup, Task], level: int = 0
+) -> Session:
+    """A session of Volcano's default plugins, with the argument ancestorReclaimLevel."""
+    return open_session(cluster(drawing, machines, *parts), with_level(level))
+
+
+def with_level(level: int) -> list[list[PluginSettings]]:
+    return [
+        [
+            replace(plugin, arguments={"ancestorReclaimLevel": level}) if plugin.name == "capacity" else plugin
+            for plugin in t
+        ]
+        for t in DEFAULT_TIERS
+    ]
+
+
+def flat(*parts: PodGroup | Task | tuple[PodGroup, Task], drawing: str, machines: Sequence[Machine]) -> Session:
+    """A session with the plugin `proportion`."""
+    tiers = [[PluginSettings("gang"), PluginSettings("proportion"), PluginSettings("predicates")]]
+    return open_session(cluster(drawing, machines, *parts), tiers)
+
+
+def reasons(outcome: Outcome, name: str) -> list[str]:
+    """Why the PodGroup or pod got nothing."""
+    return [*map(str, outcome.refusals[f"ns/{name}"])]

@@ -1,0 +1,146 @@
+"""Who is reclaimed from, and in which order."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduling.volcano.actions import run
+from scheduling.volcano.objects import Task
+from scheduling.volcano.order import of_victims
+from scheduling.volcano.session import Outcome, Session
+from tests.scheduling.volcano.drawn import group, node, pod, reasons, running, session, work
+
+BIG = [node("n1", "cpu=1000,memory=1000,gpu=100,vendor/x=100")]
+ASKS = "cpu=1,gpu=1,vendor/x=1"
+
+
+def victims(found: Session, *names: str, reclaimer: str = "wants") -> list[str]:
+    """Those of the pods, in this order, that the reclaimer may take by the plugin `capacity` alone."""
+    candidates = [found.jobs[f"ns/{name}"].tasks[f"ns/{name}"] for name in names]
+    plugin = found.asks("reclaimable")[-1][-1]
+    return [task.name.removeprefix("ns/") for task in plugin.reclaimable(pending(found, reclaimer), candidates)]
+
+
+def pending(found: Session, name: str) -> Task:
+    return found.jobs[f"ns/{name}"].tasks[f"ns/{name}"]
+
+
+def wants(queue: str, request: str = ASKS) -> list[object]:
+    return [group("wants", queue), pod("wants", "wants", request)]
+
+
+def test_pods_are_taken_as_long_as_the_queue_has_more_than_it_deserves() -> None:
+    found = session(
+        "Q des:cpu=10,gpu=2 gua:cpu=4\nme",
+        BIG,
+        running("a", "Q", "cpu=3"),
+        running("b", "Q", "cpu=3"),
+        running("c", "Q", "gpu=1"),
+        running("d", "Q", "vendor/x=1"),
+        running("rest", "Q", "cpu=6,gpu=1"),
+        *work(*wants("me")),
+    )
+
+    assert victims(found, "a", "b", "c", "d") == ["a", "d"]
+
+
+def test_a_pod_without_a_resource_in_common_is_left_alone() -> None:
+    found = session("Q\nme", BIG, running("a", "Q", "memory=3"), *work(*wants("me")))
+
+    assert victims(found, "a") == []
+
+
+@pytest.mark.parametrize(("guarantee", "expected"), [("cpu=2", ["a"]), ("cpu=3", [])])
+def test_a_guarantee_is_kept_to_its_last_unit(guarantee: str, expected: list[str]) -> None:
+    found = session(
+        f"Q gua:{guarantee}\nme", BIG, running("a", "Q", "cpu=3"), running("b", "Q", "cpu=2"), *work(*wants("me"))
+    )
+
+    assert victims(found, "a") == expected
+
+
+LEVELS = """
+P1 des:cpu={0}
+  V1 des:cpu=1
+P2 des:cpu=9
+  me des:cpu=4
+"""
+
+
+@pytest.mark.parametrize(
+    ("parent", "level", "expected"), [(9, 0, ["a", "b"]), (9, 1, []), (4, 1, ["a"]), (1, 1, ["a", "b"]), (9, 2, [])]
+)
+def test_ancestors_must_exceed_what_they_deserve_up_to_the_level(parent: int, level: int, expected: list[str]) -> None:
+    found = session(
+        LEVELS.format(parent),
+        BIG,
+        running("a", "V1", "cpu=3"),
+        running("b", "V1", "cpu=2"),
+        *work(*wants("me")),
+        level=level,
+    )
+
+    assert victims(found, "a", "b") == expected
+
+
+def test_siblings_without_anything_deserved_do_not_take_from_each_other() -> None:
+    tree, parts = "P des:cpu=4\n  V\n  me", [running("a", "V", "cpu=3"), *work(*wants("me"))]
+
+    assert victims(session(tree, BIG, *parts, level=1), "a") == []
+    assert victims(session(tree, BIG, *parts), "a") == ["a"]
+
+
+def test_the_nearest_queue_goes_first_then_the_one_that_is_served_last() -> None:
+    found = session(
+        "a\n  me\n  a2\nb\n  b1\nc prio:1\n  c1 prio:1",
+        BIG,
+        running("far", "b1", "cpu=1"),
+        running("further", "c1", "cpu=1"),
+        running("near", "a2", "cpu=1"),
+        running("near2", "a2", "cpu=1"),
+        *work(*wants("me")),
+    )
+    tasks = [pending(found, name) for name in ("further", "far", "near", "near2")]
+
+    ordered = sorted(tasks, key=of_victims(found, pending(found, "wants")))
+
+    assert [task.name for task in ordered] == ["ns/near2", "ns/near", "ns/far", "ns/further"]
+
+
+def reclaimed(*parts: object, drawing: str, cpu: int) -> Outcome:
+    return run(session(drawing, [node("n1", f"cpu={cpu}")], *work(*parts)), ["enqueue", "allocate", "reclaim"])  # type: ignore[arg-type]
+
+
+def pair(name: str, queue: str) -> list[object]:
+    """A PodGroup that runs with one pod more than it needs."""
+    return [group(name, queue, "Running"), *(pod(f"{name}{i}", name, "cpu=2", "n1") for i in (1, 2))]
+
+
+def test_no_more_is_evicted_than_is_needed() -> None:
+    outcome = reclaimed(*pair("v", "Q"), *wants("me", "cpu=2"), drawing="Q\nme des:cpu=4", cpu=4)
+
+    assert outcome.evicted == ("ns/v2",)
+    assert outcome.pipelined == {"ns/wants": "n1"}
+
+
+def test_nobody_is_evicted_for_a_pod_that_would_not_fit_even_then() -> None:
+    outcome = reclaimed(*pair("v", "Q"), *wants("me", "cpu=4"), drawing="Q\nme des:cpu=4", cpu=4)
+
+    assert (outcome.evicted, outcome.pipelined) == ((), {})
+    assert reasons(outcome, "wants") == [
+        "no node has room for the pod",
+        "no pods may be taken that would make room for it",
+    ]
+
+
+def test_a_gang_that_cannot_become_whole_takes_nothing() -> None:
+    gang = [group("g", "me", members=3), *(pod(f"g{i}", "g", "cpu=2") for i in range(3))]
+
+    outcome = reclaimed(*pair("v", "Q"), *gang, drawing="Q\nme des:cpu=8", cpu=4)
+
+    assert (outcome.evicted, outcome.pipelined) == ((), {})
+
+
+@pytest.mark.parametrize("drawing", ["Q kept\nme des:cpu=4", "Q\nme"])
+def test_some_queues_are_not_reclaimed_from_and_some_may_not_reclaim(drawing: str) -> None:
+    assert reclaimed(*pair("v", "Q"), *wants("me", "cpu=2"), drawing=drawing, cpu=4).evicted == ()

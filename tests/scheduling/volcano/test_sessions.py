@@ -1,0 +1,171 @@
+"""Whole sessions: who enters, who gets a node, who is preempted; all or nothing for gangs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scheduling.objects.resource_flavor import Taint, Toleration
+from scheduling.volcano.actions import run
+from scheduling.volcano.objects import Placement, Status
+from scheduling.volcano.queues import ALLOCATED
+from tests.scheduling.volcano.drawn import flat, group, node, pod, reasons, running, session, work
+
+ALL = ["enqueue", "allocate", "preempt", "reclaim"]
+ONE = [node("n1", "cpu=4")]
+
+
+def gang(name: str, queue: str, pods: int, members: int, phase: str = "Inqueue") -> list[object]:
+    return [group(name, queue, phase, members=members), *(pod(f"{name}{i}", name, "cpu=1") for i in range(pods))]
+
+
+def test_a_gang_gets_all_that_it_needs_or_nothing() -> None:
+    found = session("A cap:cpu=3\nB", ONE, *work(*gang("a", "A", 4, 4), *gang("b", "B", 2, 2)))
+
+    outcome = run(found, ALL)
+
+    assert outcome.binds == {"ns/b0": "n1", "ns/b1": "n1"}
+    assert reasons(outcome, "a3")[0] == "queue A would exceed its limit: cpu 3m used + 1m asked > 3m, 1m short"
+    assert dict(found.queues.tree.nodes["A"].amounts(ALLOCATED)) == {}
+
+
+def test_what_a_gang_does_not_need_is_given_afterwards() -> None:
+    outcome = run(session("A", ONE, *work(*gang("a", "A", 6, 2))), ALL)
+
+    assert sorted(outcome.binds) == ["ns/a0", "ns/a1", "ns/a2", "ns/a3"]
+
+
+def test_a_podgroup_without_enough_pods_waits() -> None:
+    outcome = run(session("A", ONE, *work(*gang("a", "A", 1, 2))), ALL)
+
+    assert reasons(outcome, "a")[0] == "there are 1 pods, at least 2 are needed"
+
+
+def test_a_role_needs_its_own_pods() -> None:
+    least = replace(group("a", "A", members=2), members_of={"driver": 1, "worker": 1})
+    pods = [replace(pod(f"a{i}", "a", "cpu=1"), role="worker") for i in range(2)]
+
+    outcome = run(session("A", ONE, least, *pods), ALL)
+
+    assert reasons(outcome, "a")[0] == "there are 0 pods of the task driver, at least 1 are needed"
+
+
+def test_enqueued_minimums_add_up() -> None:
+    groups = [group(name, "A", "Pending", "cpu=3") for name in "ab"]
+
+    outcome = run(session("A cap:cpu=4", ONE, *groups), ["enqueue"])
+
+    assert outcome.phases == {"ns/a": "Inqueue", "ns/b": "Pending"}
+    assert reasons(outcome, "b")[0].endswith("3m used + 3m asked > 4m, 2m short")
+
+
+def test_a_podgroup_without_a_minimum_enters_even_a_closed_queue() -> None:
+    assert run(session("A Closed", ONE, group("a", "A", "Pending")), ["enqueue"]).phases == {"ns/a": "Inqueue"}
+
+
+def test_an_unknown_queue_is_named() -> None:
+    outcome = run(session("A", ONE, *work(*gang("a", "gone", 1, 1))), ALL)
+
+    assert reasons(outcome, "a")[0] == "queue gone does not exist"
+
+
+def test_a_pod_behind_a_gate_is_not_placed() -> None:
+    gated = replace(pod("p", "a", "cpu=1"), gated=True)
+
+    assert run(session("A", ONE, group("a", "A"), gated), ALL).binds == {}
+
+
+@pytest.mark.parametrize(
+    ("placement", "bound"),
+    [
+        (Placement(), "n2"),
+        (Placement(selector=(("zone", "a"),)), None),
+        (Placement(tolerations=(Toleration(operator="Exists"),)), "n1"),
+        (Placement(terms=()), None),
+    ],
+)
+def test_a_pod_goes_where_it_may(placement: Placement, bound: str | None) -> None:
+    tainted = replace(node("n1", "cpu=4"), taints=(Taint("only", "", "NoSchedule"),))
+    task = replace(pod("p", "a", "cpu=1"), placement=placement)
+
+    outcome = run(session("A", [tainted, node("n2", "cpu=4")], group("a", "A"), task), ALL)
+
+    assert outcome.binds.get("ns/p") == bound
+
+
+def priorities(high: int, low: int, queue: str = "A") -> dict[str, int]:
+    least = replace(group("low", "A", "Running"), priority=low)
+    most = replace(group("high", queue), priority=high)
+    pods = [pod(f"low{i}", "low", "cpu=2", "n1") for i in range(2)]
+    outcome = run(session("A\nB", ONE, least, most, *pods, pod("high", "high", "cpu=2")), ["allocate", "preempt"])
+    return {"evicted": len(outcome.evicted), "waits": len(outcome.pipelined)}
+
+
+def test_within_a_queue_the_important_preempts_the_unimportant() -> None:
+    assert priorities(2, 1) == {"evicted": 1, "waits": 1}
+
+
+def test_equals_and_other_queues_are_not_preempted() -> None:
+    assert priorities(1, 1) == {"evicted": 0, "waits": 0}
+    assert priorities(2, 1, queue="B") == {"evicted": 0, "waits": 0}
+
+
+def test_a_pod_that_never_preempts_takes_nothing() -> None:
+    tasks = [pod(f"v{i}", "v", "cpu=2", "n1") for i in range(2)]
+    never = replace(pod("p", "g", "cpu=2"), never_preempts=True)
+
+    outcome = run(session("A\nB des:cpu=4", ONE, group("v", "A", "Running"), group("g", "B"), *tasks, never), ALL)
+
+    assert outcome.evicted == ()
+    assert reasons(outcome, "p")[-1] == "its preemptionPolicy is Never"
+
+
+def test_a_pod_waits_for_one_that_leaves() -> None:
+    leaving = replace(pod("old", "v", "cpu=4", "n1"), status=Status.RELEASING)
+
+    outcome = run(session("A", ONE, group("v", "A", "Running"), leaving, *work(*gang("a", "A", 1, 1))), ALL)
+
+    assert (outcome.binds, outcome.pipelined) == ({}, {"ns/a0": "n1"})
+
+
+def test_by_weight_queues_share_the_nodes() -> None:
+    found = flat(*work(*gang("a", "A", 4, 1), *gang("b", "B", 4, 1)), drawing="A weight:3\nB weight:1", machines=ONE)
+
+    outcome = run(found, ["allocate"])
+
+    assert sorted(outcome.binds) == ["ns/a0", "ns/a1", "ns/a2", "ns/b0"]
+
+
+def test_by_weight_what_one_queue_does_not_need_others_get() -> None:
+    found = flat(*work(*gang("a", "A", 1, 1), *gang("b", "B", 4, 1)), drawing="A weight:3\nB weight:1", machines=ONE)
+
+    assert sorted(run(found, ["allocate"]).binds) == ["ns/a0", "ns/b0", "ns/b1", "ns/b2"]
+
+
+def test_by_weight_the_poor_win_back_their_share() -> None:
+    rich = [group("rich", "A", "Running"), *(pod(f"rich{i}", "rich", "cpu=1", "n1") for i in range(4))]
+
+    outcome = run(flat(*rich, *work(*gang("b", "B", 1, 1)), drawing="A\nB", machines=ONE), ["allocate", "reclaim"])
+
+    assert outcome.evicted == ("ns/rich3",)
+
+
+def test_the_critical_is_never_taken() -> None:
+    tasks = [replace(pod(f"v{i}", "v", "cpu=2", "n1"), priority_class="system-node-critical") for i in range(2)]
+
+    outcome = run(session("A\nB des:cpu=4", ONE, group("v", "A", "Running"), *tasks, *work(*gang("g", "B", 1, 1))), ALL)
+
+    assert outcome.evicted == ()
+
+
+def test_running_pods_of_an_unknown_podgroup_take_room() -> None:
+    stranger = pod("s", "nobody", "cpu=4", "n1")
+
+    outcome = run(session("A", ONE, stranger, running("r", "A", "cpu=0")[0], *work(*gang("a", "A", 1, 1))), ALL)
+
+    assert reasons(outcome, "a0") == [
+        "no node has room for the pod",
+        "no pods may be taken that would make room for it",
+        "it may not reclaim: queue A would exceed its deserved amount: cpu 0 used + 1m asked > 0, 1m short",
+    ]

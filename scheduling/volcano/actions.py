@@ -17,6 +17,7 @@ from scheduling.volcano.resources import fits, is_nothing
 from scheduling.volcano.session import Outcome, Session
 
 Candidate = Callable[[Task], bool]
+Refused = Callable[[str, Task], Refusal | None]
 
 
 def run(session: Session, actions: Sequence[str]) -> Outcome:
@@ -48,8 +49,17 @@ def enqueue(session: Session) -> None:
 
 
 def allocate(session: Session) -> None:
-    """Pods of PodGroups in the queue get nodes, queue by queue, one PodGroup at a time."""
-    lines = _by_queue(session, _valid(session))
+    """Pods of PodGroups in the queue get nodes, queue by queue, one PodGroup at a time.
+
+    Those come first that others were evicted for: else the evicted would come back into their own room.
+    """
+    valid = [*_valid(session)]
+    _allocate_to(session, [job for job in valid if any(task.nominated for task in session.pending(job))])
+    _allocate_to(session, valid)
+
+
+def _allocate_to(session: Session, jobs: Iterable[Job]) -> None:
+    lines = _by_queue(session, jobs)
     waiting: dict[str, Line[Task]] = {}
     queues = Line(of_queues(session), lines)
     while queues:
@@ -150,6 +160,10 @@ def _allocate_job(session: Session, queue: str, job: Job, waiting: Line[Task]) -
             break
     if not session.ready(job) and not session.pipelined(job):
         session.undo(steps)
+        for task in steps:
+            session.refuse(
+                task.name, Refusal(f"its PodGroup needs {job.group.members} pods at once, and others do not fit")
+            )
         return False
     return bool(steps) and bool(waiting)
 
@@ -166,7 +180,9 @@ def _reclaim_for(session: Session, queue: str, job: Job) -> None:
         if refusal is not None:
             session.refuse(task.name, replace(refusal, reason=f"it may not reclaim: {refusal}"))
             continue
-        steps += _make_room(session, task, "reclaimable", lambda t: _reclaimable_from(session, queue, t))
+        steps += _make_room(
+            session, task, "reclaimable", lambda t: _reclaimable_from(session, queue, t), queue, session.fits_afterwards
+        )
     if not session.pipelined(job):
         session.undo(steps)
 
@@ -190,22 +206,21 @@ def _preempt_for(session: Session, queue: str, job: Job, *, own: bool) -> None:
         if task.never_preempts:
             session.refuse(task.name, Refusal("its preemptionPolicy is Never"))
             continue
-        steps += _make_room(session, task, "preemptable", within, allocatable_in=queue)
+        steps += _make_room(session, task, "preemptable", within, queue, session.allocatable)
     if not session.pipelined(job):
         session.undo(steps)
 
 
 def _make_room(
-    session: Session, task: Task, question: str, candidate: Candidate, allocatable_in: str = ""
+    session: Session, task: Task, question: str, candidate: Candidate, queue: str, refused: Refused
 ) -> list[Task]:
     """Evict what is needed on the first node where that is enough, and let the pod wait for it.
 
-    Returns what the pods were before. With `allocatable_in` the pod must fit into that queue as well.
+    Returns what the pods were before. `refused` says what else stands in the way of the pod, such as limits.
     """
 
     def enough(room: Room) -> bool:
-        refused = allocatable_in and session.allocatable(allocatable_in, task)
-        return not refused and fits(task.request, room.future_idle())
+        return fits(task.request, room.future_idle()) and refused(queue, task) is None
 
     for room in session.rooms.values():
         steps = _evict_on(session, task, room, question, candidate, enough)
@@ -238,9 +253,10 @@ def _evict_on(
 
 
 def _best_room(session: Session, task: Task) -> Room | None:
-    """A node that is free now, else one that will be; of several the first by name."""
+    """A node that is free now, else one that will be; of several the nominated one, or the first by name."""
     later = None
-    for room in session.rooms.values():
+    nominated = session.rooms.get(task.nominated)
+    for room in [*([nominated] if nominated else []), *session.rooms.values()]:
         if not fits(task.request, room.idle) and (later or not fits(task.request, room.future_idle())):
             continue
         if session.misplaced(task, room):

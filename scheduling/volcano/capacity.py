@@ -13,18 +13,20 @@ from scheduling.volcano.devices import DeviceUse
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.objects import Task
 from scheduling.volcano.plugin import Plugin
-from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, ROOT, Node, Queues, share
-from scheduling.volcano.reclaimable import Reclaim
+from scheduling.volcano.queues import ALLOCATED, ELASTIC, INQUEUE, Node, Queues, share
+from scheduling.volcano.reclaimable import Reclaim, entitled
 from scheduling.volcano.refusal import Refusal, beyond
-from scheduling.volcano.resources import asked, is_nothing, shortages
+from scheduling.volcano.resources import is_nothing, shortages
 
 
 @dataclass(frozen=True, slots=True)
 class CapacitySettings:
     """Arguments of the plugin. `ancestor_reclaim_level`: up to how many levels above the leaf reclaim looks at what is
-    deserved; 0: at the leaf only."""
+    deserved; 0: at the leaf only. `settled`: nothing is reclaimed that could be reclaimed back, which Volcano allows.
+    """
 
     ancestor_reclaim_level: int = 0
+    settled: bool = False
     devices: bool = True
     device_capacities: bool = False
 
@@ -36,7 +38,16 @@ class Capacity(Plugin):
     """Decisions from the queues as they are. The share of a queue with children is that of the session's beginning."""
 
     answers = frozenset(
-        ["jobEnqueueable", "jobEnqueued", "allocatable", "preemptive", "reclaimable", "queueOrder", "victimQueueOrder"]
+        [
+            "jobEnqueueable",
+            "jobEnqueued",
+            "allocatable",
+            "preemptive",
+            "reclaimable",
+            "fitsAfterwards",
+            "queueOrder",
+            "victimQueueOrder",
+        ]
     )
 
     def __init__(self, queues: Queues, settings: CapacitySettings = DEFAULTS) -> None:
@@ -109,8 +120,7 @@ class Capacity(Plugin):
         if short:
             return beyond("limit", short)
         level = self.settings.ancestor_reclaim_level if self.queues.hierarchy else 0
-        above = [here for here in node.ancestors()[::-1][:level] if here.name != ROOT]
-        if any(self._deserves(here, task.request) for here in [node, *above]):
+        if entitled(self.queues, node, level, lambda here: here.amounts(ALLOCATED), task.request):
             return None
         short = tuple(shortages(node.name, used, task.request, self.queues.deserved(node)))
         return beyond("deserved amount", short) if short else Refusal("the pod asks for nothing that is deserved")
@@ -119,7 +129,12 @@ class Capacity(Plugin):
         """Those of the candidates, in their order, that the pod may take."""
         if self.halted is not None:
             return []
-        return Reclaim(self.queues, self.settings.ancestor_reclaim_level, self.session).victims(task, candidates)
+        reclaim = Reclaim(self.queues, self.settings.ancestor_reclaim_level, self.session, self.settings.settled)
+        return reclaim.victims(task, candidates)
+
+    def fits_afterwards(self, queue: str, task: Task) -> Refusal | None:
+        """Whether the pod that reclaims fits on every level, once others are evicted for it."""
+        return self.allocatable(queue, task) if self.settings.settled else None
 
     # --- in what order?
 
@@ -189,10 +204,6 @@ class Capacity(Plugin):
         if self.queues.hierarchy and node.children:
             return Refusal(f"queue {node.name} has children; only a leaf takes work")
         return None
-
-    def _deserves(self, node: Node, request: Amounts) -> bool:
-        used, deserved = node.amounts(ALLOCATED), self.queues.deserved(node)
-        return any(used.get(r, 0) + request[r] <= deserved.get(r, 0) for r in asked(request))
 
     def _compare_shares(self, a: Node, b: Node) -> int:
         left, right = self._share(a), self._share(b)

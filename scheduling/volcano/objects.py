@@ -65,7 +65,8 @@ class Placement:
 class Task:
     """A Pod of a PodGroup. `claims` are the devices of each ResourceClaim that it names.
 
-    `gated`: it has a scheduling gate and is not placed. `never_preempts`: its preemptionPolicy is Never.
+    `gated`: it has a scheduling gate and is not placed. `never_preempts`: its preemptionPolicy is Never. `nominated` is
+    the node that pods were evicted from for it.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Task:
     request: Amounts
     status: Status = Status.PENDING
     node: str = ""
+    nominated: str = ""
     priority: int = 0
     priority_class: str = ""
     preemptable: bool = True

@@ -16,7 +16,7 @@ from scheduling.volcano.refusal import Refusal
 
 SWITCHES = {"jobEnqueueable": "jobEnqueued"}
 """Questions that are switched on by the name of another."""
-ALWAYS = ("jobValid", "victimQueueOrder")
+ALWAYS = ("jobValid", "victimQueueOrder", "fitsAfterwards")
 """Questions that nothing switches off."""
 
 
@@ -62,6 +62,9 @@ class Plugin:
         raise NotImplementedError
 
     def preemptive(self, queue: str, task: Task) -> Refusal | None:
+        raise NotImplementedError
+
+    def fits_afterwards(self, queue: str, task: Task) -> Refusal | None:
         raise NotImplementedError
 
     def predicate(self, task: Task, room: Room) -> Refusal | None:

@@ -79,6 +79,7 @@ def read_task(pod: Manifest, group: str, claims: Mapping[str, Devices]) -> Task:
         request={**request, PODS: request.get(PODS, 0) + 1},
         status=_status(pod),
         node=text(spec.get("nodeName")) or "",
+        nominated=text(mapping(pod.get("status")).get("nominatedNodeName")) or "",
         priority=whole(spec.get("priority")) or 0,
         priority_class=text(spec.get("priorityClassName")) or "",
         preemptable=marks.get(_PREEMPTABLE) not in FALSE,

@@ -5,22 +5,37 @@ Source: Volcano v1.16, plugins/capacity, AddReclaimableFn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from scheduling.queue_tree.amounts import Amounts, add_to
+from scheduling.queue_tree.amounts import Amounts, add_to, exceeding
 from scheduling.volcano.objects import Task
 from scheduling.volcano.plugin import Jobs
 from scheduling.volcano.queues import ALLOCATED, ROOT, Node, Queues
 from scheduling.volcano.resources import BASIC, PODS, asked, shared_dimensions
 
 
-class Reclaim:
-    """One choice of victims. What is chosen counts as gone for the rest of the choice."""
+def entitled(queues: Queues, node: Node, level: int, used: Callable[[Node], Amounts], request: Amounts) -> bool:
+    """Whether with the request the queue, or one so many levels above it, has no more than it deserves of one resource
+    at least. That is enough to reclaim."""
+    above = [here for here in node.ancestors()[::-1][:level] if here.name != ROOT]
+    return any(
+        used(here).get(r, 0) + request[r] <= queues.deserved(here).get(r, 0)
+        for here in [node, *above]
+        for r in asked(request)
+    )
 
-    def __init__(self, queues: Queues, ancestor_level: int, jobs: Jobs) -> None:
+
+class Reclaim:
+    """One choice of victims. What is chosen counts as gone for the rest of the choice.
+
+    `settled`: a pod stays whose queue could reclaim it back, unless the reclaimer's pod is out of reach by then.
+    """
+
+    def __init__(self, queues: Queues, ancestor_level: int, jobs: Jobs, settled: bool) -> None:
         self._queues = queues
         self._level = ancestor_level if queues.hierarchy else 0
         self._jobs = jobs
+        self._settled = settled
         self._left: dict[str, dict[str, int]] = {}
 
     def victims(self, reclaimer: Task, candidates: Sequence[Task]) -> list[Task]:
@@ -39,9 +54,20 @@ class Reclaim:
         checked = [above for level in range(1, self._level + 1) if (above := _above(mine, node, level)) is not None]
         if not all(self._exceeds(above, task) for above in checked):
             return False
+        if self._settled and not self._for_good(mine, node, reclaimer, task):
+            return False
         for here in [node, *checked]:
             add_to(self._allocated(here), task.request, -1)
         return True
+
+    def _for_good(self, mine: Node, node: Node, reclaimer: Task, task: Task) -> bool:
+        """Whether the victim's queue could not reclaim it back, or the reclaimer's queue deserves all it then has."""
+        deserved, used = self._queues.deserved(mine), self._allocated(mine)
+        named = [r for r in asked(reclaimer.request) if deserved.get(r)]
+        if named and all(used.get(r, 0) + reclaimer.request[r] <= deserved[r] for r in named):
+            return True
+        left = {here.name: exceeding(self._allocated(here), task.request) for here in node.path()}
+        return not entitled(self._queues, node, self._level, lambda here: left[here.name], task.request)
 
     def _may_lose(self, mine: Node, node: Node, reclaimer: Task, task: Task) -> bool:
         if shared_dimensions(task.request, self._queues.deserved(node)):

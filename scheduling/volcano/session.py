@@ -99,6 +99,9 @@ class Session:
     def preemptive(self, queue: str, task: Task) -> Refusal | None:
         return _first(plugin.preemptive(queue, task) for plugin in self._answering("preemptive"))
 
+    def fits_afterwards(self, queue: str, task: Task) -> Refusal | None:
+        return _first(plugin.fits_afterwards(queue, task) for plugin in self._answering("fitsAfterwards"))
+
     def misplaced(self, task: Task, room: Room) -> Refusal | None:
         return _first(plugin.predicate(task, room) for plugin in self._answering("predicate"))
 

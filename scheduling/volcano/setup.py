@@ -14,6 +14,8 @@ from scheduling.volcano.queues import Queues
 from scheduling.volcano.session import Enabled, Session
 
 HIERARCHY = "hierarchy"
+SETTLED = "quotree.settled"
+"""The argument of `capacity` that is ours: see `CapacitySettings.settled`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,12 @@ class Cluster:
     machines: Sequence[Machine] = ()
 
 
-DEFAULT_TIERS = (tuple(map(PluginSettings, ("priority", "gang", "conformance", "capacity", "predicates"))),)
+DEFAULT_TIERS = (
+    (
+        *map(PluginSettings, ("priority", "gang", "conformance", "predicates")),
+        PluginSettings("capacity", arguments={SETTLED: True}),
+    ),
+)
 """All in one tier, so that `capacity` is asked about every victim. Behind a tier that decides, it would not be."""
 
 
@@ -90,6 +97,7 @@ def _capacity(arguments: Mapping[str, object]) -> CapacitySettings:
     level = arguments.get("ancestorReclaimLevel")
     return CapacitySettings(
         ancestor_reclaim_level=max(0, level) if isinstance(level, int) else 0,
+        settled=arguments.get(SETTLED) is True,
         devices=arguments.get("capacity.DynamicResourceAllocationEnable") is not False,
         device_capacities=arguments.get("capacity.DRAConsumableCapacityEnable") is True,
     )

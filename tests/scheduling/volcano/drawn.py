@@ -105,7 +105,9 @@ def session(
 def with_level(level: int) -> list[list[PluginSettings]]:
     return [
         [
-            replace(plugin, arguments={"ancestorReclaimLevel": level}) if plugin.name == "capacity" else plugin
+            replace(plugin, arguments={**plugin.arguments, "ancestorReclaimLevel": level})
+            if plugin.name == "capacity"
+            else plugin
             for plugin in t
         ]
         for t in DEFAULT_TIERS

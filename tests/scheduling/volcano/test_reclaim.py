@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from scheduling.volcano.actions import run
 from scheduling.volcano.objects import Task
 from scheduling.volcano.order import of_victims
 from scheduling.volcano.session import Outcome, Session
-from tests.scheduling.volcano.drawn import group, node, pod, reasons, running, session, work
+from scheduling.volcano.setup import SETTLED, PluginSettings, open_session
+from tests.scheduling.volcano.drawn import cluster, group, node, pod, reasons, running, session, work
 
 BIG = [node("n1", "cpu=1000,memory=1000,gpu=100,vendor/x=100")]
 ASKS = "cpu=1,gpu=1,vendor/x=1"
@@ -144,3 +147,49 @@ def test_a_gang_that_cannot_become_whole_takes_nothing() -> None:
 @pytest.mark.parametrize("drawing", ["Q kept\nme des:cpu=4", "Q\nme"])
 def test_some_queues_are_not_reclaimed_from_and_some_may_not_reclaim(drawing: str) -> None:
     assert reclaimed(*pair("v", "Q"), *wants("me", "cpu=2"), drawing=drawing, cpu=4).evicted == ()
+
+
+def two_reclaimers(*, settled: bool) -> Outcome:
+    """Each queue has less than it deserves of one resource and more of the other; each wants the other's pod."""
+    tiers = [[PluginSettings("gang"), PluginSettings("capacity", arguments={SETTLED: settled})]]
+    parts = cluster(
+        "A des:cpu=1,memory=4\nB des:cpu=4,memory=1",
+        [node("n1", "cpu=4,memory=4")],
+        *work(*pair_of("a", "A"), group("b", "B"), pod("b", "b", "cpu=2,memory=2")),
+    )
+    return run(open_session(parts, tiers), ["allocate", "reclaim"])
+
+
+def pair_of(name: str, queue: str) -> list[object]:
+    pods = (pod(f"{name}{i}", name, "cpu=2,memory=2", "n1") for i in (1, 2))
+    return [group(name, queue, "Running"), *pods]
+
+
+def test_nothing_is_taken_that_could_be_taken_back() -> None:
+    assert two_reclaimers(settled=False).evicted == ("ns/a2",)
+    assert two_reclaimers(settled=True).evicted == ()
+
+
+def test_who_deserves_all_that_it_then_has_may_take() -> None:
+    tree = "A des:cpu=1,memory=4\nB des:cpu=4,memory=4"
+    found = session(tree, [node("n1", "cpu=4,memory=4")], *work(*pair_of("a", "A"), *wants("B", "cpu=2,memory=2")))
+
+    assert run(found, ["allocate", "reclaim"]).evicted == ("ns/a2",)
+
+
+def test_nothing_is_evicted_for_a_pod_that_an_ancestor_would_still_refuse() -> None:
+    tree = "P cap:cpu=2\n  me des:cpu=4\n  beside\nQ"
+    parts = [*work(*pair("v", "Q")), *work(running("b", "beside", "cpu=2", "n2")), *work(*wants("me", "cpu=2"))]
+    found = session(tree, [node("n1", "cpu=4"), node("n2", "cpu=2")], *parts)
+
+    assert run(found, ["reclaim"]).evicted == ()
+
+
+def test_the_evicted_do_not_come_back_into_their_own_room() -> None:
+    tree = "Q prio:9\nme des:cpu=4"
+    again = [group("v", "Q", "Running"), pod("v1", "v", "cpu=2", "n1"), pod("v2", "v", "cpu=2")]
+    nominated = replace(pod("wants", "wants", "cpu=2"), nominated="n1")
+
+    outcome = run(session(tree, [node("n1", "cpu=4")], *work(*again), group("wants", "me"), nominated), ["allocate"])
+
+    assert outcome.binds == {"ns/wants": "n1"}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.machines import Room
@@ -222,13 +223,15 @@ def _make_room(
     def enough(room: Room) -> bool:
         return fits(task.request, room.future_idle()) and refused(queue, task) is None
 
-    for room in session.rooms.values():
+    known = question == "reclaimable" and session.memory.in_vain(queue, task)
+    for room in () if known else session.rooms.values():
         steps = _evict_on(session, task, room, question, candidate, enough)
         if steps and enough(room):
             steps.append(task)
             session.pipeline(task, room)
             return steps
         session.undo(steps)
+    session.memory.was_in_vain(queue, task)
     session.refuse(task.name, Refusal("no pods may be taken that would make room for it"))
     return []
 
@@ -254,17 +257,14 @@ def _evict_on(
 
 def _best_room(session: Session, task: Task) -> Room | None:
     """A node that is free now, else one that will be; of several the nominated one, or the first by name."""
-    later = None
     nominated = session.rooms.get(task.nominated)
-    for room in [*([nominated] if nominated else []), *session.rooms.values()]:
-        if not fits(task.request, room.idle) and (later or not fits(task.request, room.future_idle())):
-            continue
-        if session.misplaced(task, room):
-            continue
-        if fits(task.request, room.idle):
-            return room
-        later = room
-    return later
+    first = [nominated] if nominated is not None else []
+    for free in (True, False):
+        for room in chain(first, session.memory.worth_a_look(task, free=free)):
+            idle = room.idle if free else room.future_idle()
+            if fits(task.request, idle) and session.misplaced(task, room) is None:
+                return room
+    return None
 
 
 def _outcome(session: Session, before: dict[str, Task]) -> Outcome:

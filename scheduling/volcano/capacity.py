@@ -56,10 +56,14 @@ class Capacity(Plugin):
         self.devices = DeviceUse(capacities=settings.device_capacities)
         self.halted: str | None = queues.broken()
         self._opening: dict[str, float] = {}
+        self._leaves: dict[str, float] = {}
+        self._ancestors: dict[str, list[Node]] = {}
 
     def open(self, jobs: Iterable[Job]) -> None:
         """The beginning of a session. A job in a queue with children halts all decisions, as a broken tree does."""
         self._opening.clear()
+        self._leaves.clear()
+        self._ancestors = {node.name: node.ancestors() for node in self.queues}
         self.halted = self.queues.broken()
         for job in jobs:
             node = self.queues.get(job.group.queue)
@@ -74,13 +78,14 @@ class Capacity(Plugin):
         refusal = self._shut(node)
         if refusal is not None or job.group.minimum is None:
             return refusal
+        least = job.least_devices() if self.settings.devices else {}
         for here in self._levels(node):
             reserved = total(here.amounts(ALLOCATED), here.amounts(INQUEUE))
             used = {r: a - here.amounts(ELASTIC).get(r, 0) for r, a in _named(reserved, job.group.minimum).items()}
             short = tuple(shortages(here.name, used, job.group.minimum, self.queues.limit(here)))
             if short:
                 return beyond("limit", short)
-            short = self.devices.short_for_job(here, job.least_devices()) if self.settings.devices else ()
+            short = self.devices.short_for_job(here, least) if least else ()
             if short:
                 return beyond("capability of devices", short)
         return None
@@ -149,7 +154,7 @@ class Capacity(Plugin):
         if bool(left.children) != bool(right.children):
             return 1 if left.children else -1
         if not left.children:
-            left, right = _first_different(left, right)
+            left, right = _first_different(left, self._above(left), right, self._above(right))
         return self._compare_shares(left, right)
 
     def victim_queue_order(self, a: str, b: str, preemptor: str) -> int:
@@ -157,7 +162,8 @@ class Capacity(Plugin):
         if not self.queues.hierarchy:
             return 0
         nodes = self.queues.tree.nodes
-        return common_depth(nodes[b], nodes[preemptor]) - common_depth(nodes[a], nodes[preemptor])
+        mine = self._above(nodes[preemptor])
+        return common_depth(self._above(nodes[b]), mine) - common_depth(self._above(nodes[a]), mine)
 
     # --- what happens in a session
 
@@ -171,8 +177,9 @@ class Capacity(Plugin):
         node = self.queues.get(self.session.queue_of(task))
         if node is None:
             return
-        for above in node.ancestors():
-            self._opening.setdefault(above.name, self._share(above))
+        for above in self._above(node):
+            self._share(above)
+        self._leaves.pop(node.name, None)
         self.queues.tree.add(node, ALLOCATED, task.request, times)
         (self.devices.add if times > 0 else self.devices.remove)(node.path(), task)
 
@@ -209,29 +216,38 @@ class Capacity(Plugin):
         left, right = self._share(a), self._share(b)
         if left != right:
             return -1 if left < right else 1
+        if left != 1:  # with nothing deserved the share is 1, so both deserve something
+            return 0
         return int(is_nothing(self.queues.deserved(a))) - int(is_nothing(self.queues.deserved(b)))
 
     def _share(self, node: Node) -> float:
-        opening = self._opening.get(node.name)
-        return share(self.queues.deserved(node), node.amounts(ALLOCATED)) if opening is None else opening
+        """Computed once: of a leaf until its usage changes, of a queue with children for the whole session."""
+        known = self._opening if node.children else self._leaves
+        found = known.get(node.name)
+        if found is None:
+            found = known[node.name] = share(self.queues.deserved(node), node.amounts(ALLOCATED))
+        return found
+
+    def _above(self, node: Node) -> list[Node]:
+        found = self._ancestors.get(node.name)
+        return node.ancestors() if found is None else found
 
 
 def _named(amounts: Amounts, by: Amounts) -> dict[str, int]:
     return {resource: amounts.get(resource, 0) for resource in by}
 
 
-def common_depth(a: Node, b: Node) -> int:
-    """How deep the deepest common ancestor lies; root has depth 0. Without one it is 0 as well."""
+def common_depth(a: Sequence[Node], b: Sequence[Node]) -> int:
+    """How deep the deepest common one of these ancestors lies; root has depth 0. Without one it is 0 as well."""
     depth = 0
-    for i, (left, right) in enumerate(zip(a.ancestors(), b.ancestors(), strict=False)):
+    for i, (left, right) in enumerate(zip(a, b, strict=False)):
         if left is not right:
             break
         depth = i
     return depth
 
 
-def _first_different(a: Node, b: Node) -> tuple[Node, Node]:
+def _first_different(a: Node, above_a: Sequence[Node], b: Node, above_b: Sequence[Node]) -> tuple[Node, Node]:
     """The ancestors of both just below the deepest common one, or the queues themselves where they hang there."""
-    depth = common_depth(a, b) + 1
-    left, right = a.ancestors(), b.ancestors()
-    return (left[depth] if depth < len(left) else a), (right[depth] if depth < len(right) else b)
+    depth = common_depth(above_a, above_b) + 1
+    return (above_a[depth] if depth < len(above_a) else a), (above_b[depth] if depth < len(above_b) else b)

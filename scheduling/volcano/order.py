@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
 from heapq import heappop, heappush
 from typing import Any, Generic, TypeVar
 
@@ -14,12 +14,18 @@ from scheduling.volcano.session import Session
 T = TypeVar("T")
 
 
+Compare = Callable[[T, T], int]
+
+
 class Line(Generic[T]):
     """A priority queue. An entry keeps the place that it had when it was put in, until it is put in again."""
 
-    def __init__(self, key: Callable[[T], Any], entries: Iterable[T] = ()) -> None:
-        self._key = key
-        self._heap: list[tuple[Any, int, T]] = []
+    def __init__(self, compare: Compare[T], entries: Iterable[T] = ()) -> None:
+        def by_place(a: tuple[int, T], b: tuple[int, T]) -> int:
+            return compare(a[1], b[1]) or a[0] - b[0]
+
+        self._key = cmp_to_key(by_place)
+        self._heap: list[Any] = []
         self._count = 0
         for entry in entries:
             self.put(entry)
@@ -29,22 +35,23 @@ class Line(Generic[T]):
 
     def put(self, entry: T) -> None:
         self._count += 1
-        heappush(self._heap, (self._key(entry), self._count, entry))
+        heappush(self._heap, self._key((self._count, entry)))
 
     def pop(self) -> T:
-        return heappop(self._heap)[2]
+        first: T = heappop(self._heap).obj[1]
+        return first
 
 
-def of_queues(session: Session) -> Callable[[str], Any]:
-    return cmp_to_key(lambda a, b: compare_queues(session, a, b))
+def of_queues(session: Session) -> Compare[str]:
+    return partial(compare_queues, session)
 
 
-def of_jobs(session: Session) -> Callable[[Job], Any]:
-    return cmp_to_key(lambda a, b: compare_jobs(session, a, b))
+def of_jobs(session: Session) -> Compare[Job]:
+    return partial(compare_jobs, session)
 
 
-def of_tasks(session: Session) -> Callable[[Task], Any]:
-    return cmp_to_key(lambda a, b: compare_tasks(session, a, b))
+def of_tasks(session: Session) -> Compare[Task]:
+    return partial(compare_tasks, session)
 
 
 def of_victims(session: Session, preemptor: Task) -> Callable[[Task], Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from scheduling.volcano.jobs import Job
 from scheduling.volcano.machines import Room
+from scheduling.volcano.memory import Memory
 from scheduling.volcano.objects import Machine, PodGroup, Status, Task
 from scheduling.volcano.plugin import ALWAYS, SWITCHES, Plugin
 from scheduling.volcano.queues import Queues
@@ -58,6 +59,7 @@ class Session:
         self.queues = queues
         self.jobs = {group.name: Job(group) for group in sorted(groups, key=lambda group: group.name)}
         self.rooms = {machine.name: Room(machine) for machine in sorted(machines, key=lambda machine: machine.name)}
+        self.memory = Memory(self.rooms)
         for task in sorted(tasks, key=lambda task: task.name):
             self._place(task)
         self._tiers = tiers
@@ -168,11 +170,13 @@ class Session:
     def _change(self, task: Task, status: Status, room: Room) -> None:
         now = self.job_of(task).with_status(task.name, status, room.name)
         room.put(now)
+        self.memory.changed(grew=status is Status.RELEASING)
         self._notify(now, gone=status is Status.RELEASING)
 
     def _restore(self, before: Task) -> None:
         job = self.job_of(before)
         now = job.tasks[before.name]
+        self.memory.changed(grew=True)
         self.rooms[now.node].remove(now.name)
         job.put(before)
         if before.status.holds_quota:
